@@ -50,7 +50,7 @@
 /* FAST_TRAP: ends the guest with the code in %o0. Does not return. */
 #define SUN4V_FAST_MACH_EXIT 0x0ull
 
-/* FAST_TRAP: copies the machine description to real address %o0, with room for %o1 bytes. Returns its size, even if it is EINVAL for want of room. */
+/* FAST_TRAP: copies the machine description to real address %o0, a buffer of %o1 bytes. Returns its size, also with EINVAL for a short buffer. */
 #define SUN4V_FAST_MACH_DESC 0x1ull
 
 /* FAST_TRAP: starts CPU %o0 at real address %o1, with %tba %o2 and %o0 = %o3. */
@@ -80,19 +80,19 @@
 /* FAST_TRAP: sends the byte in %o0 to the console; -1 is a break. */
 #define SUN4V_FAST_CONS_PUTCHAR 0x61ull
 
-/* FAST_TRAP: sends %o1 bytes from real address %o0 to the console. Returns how many were sent. */
+/* FAST_TRAP: sends %o1 bytes from real address %o0 to the console. Returns the number of bytes sent. */
 #define SUN4V_FAST_CONS_WRITE 0x63ull
 
 /* FAST_TRAP: sets the soft state to %o0, with the 32 bytes of text at real address %o1. */
 #define SUN4V_FAST_SOFT_STATE_SET 0x70ull
 
-/* FAST_TRAP: returns the soft state, and its text at real address %o0. */
+/* FAST_TRAP: returns the soft state, and stores its text at real address %o0. */
 #define SUN4V_FAST_SOFT_STATE_GET 0x71ull
 
-/* FAST_TRAP: returns the physical address of a real one, where it is allowed. */
+/* FAST_TRAP: returns the physical address of a real address. For guests that may use group 0x300. */
 #define SUN4V_FAST_DIAG_RA2PA 0x200ull
 
-/* FAST_TRAP: executes code in hyperprivileged mode, where it is allowed. */
+/* FAST_TRAP: executes code in hyperprivileged mode. For guests that may use group 0x300. */
 #define SUN4V_FAST_DIAG_HEXEC 0x201ull
 
 /* The API group of the sun4v architecture itself. */
@@ -104,10 +104,10 @@
 /* The API group of the Victoria Falls performance counters: version 1.0 has registers 0 to 17, 1.1 all 90. */
 #define SUN4V_GROUP_VFALLS 0x205ull
 
-/* How many performance registers there are. */
+/* The number of performance registers. */
 #define SUN4V_PERF_REGS 90
 
-/* How many units there are, on the largest machine. */
+/* The number of units of the largest machine. */
 #define SUN4V_UNITS 32
 
 /* SPARC PCR: user code may neither read nor write the counters, bit 0. */
@@ -134,16 +134,16 @@
 /* SPARC PCR: counter 1 has overflowed, bit 31. */
 #define SUN4V_SPARC_PCR_OV1 0x80000000ull
 
-/* SPARC PCR: the write that carries it leaves OV0 as it is. Reads as 0, bit 62. */
+/* SPARC PCR: a write with this bit does not change OV0. Reads as 0, bit 62. */
 #define SUN4V_SPARC_PCR_HOLDOV0 0x4000000000000000ull
 
-/* SPARC PCR: the write that carries it leaves OV1 as it is. Reads as 0, bit 63. */
+/* SPARC PCR: a write with this bit does not change OV1. Reads as 0, bit 63. */
 #define SUN4V_SPARC_PCR_HOLDOV1 0x8000000000000000ull
 
-/* SPARC: what a counter that is not wanted selects. (An event of 0 counts idle clocks.) */
+/* SPARC: the event of a counter that is off. (Event 0 counts idle clocks.) */
 #define SUN4V_SPARC_OFF 0x200ull
 
-/* SPARC PCR: both counters off, and no mode in which they count. Begin with it, not with 0. */
+/* SPARC PCR: both counters off, and no mode enabled. Build values from it, not from 0. */
 #define SUN4V_SPARC_PCR_OFF 0x10008000ull
 
 /* SPARC PCR: event of counter 0, bits 17:6. */
@@ -269,7 +269,7 @@
 /* ASU PCR: the bits that exist. Its counters have 64. */
 #define SUN4V_ASU_PCR_WRITABLE 0xf0full
 
-/* What a call answers in %o0 (sun4v specification, "error codes"). A hypervisor may answer others. */
+/* The status of a call, in %o0 (sun4v specification, "error codes"). A hypervisor may return other numbers too. */
 enum sun4v_status {
   /* Success. */
   SUN4V_EOK = 0,
@@ -495,7 +495,7 @@ enum sun4v_perf_reg {
   SUN4V_REG_ZAM3_ASU_PIC1 = 89,
 };
 
-/* What has a control register and two counters, in the order in which illumos probes them. Bits of `sun4v_present`. */
+/* Units, each with a control register and two counters, in the order in which illumos probes them. Bit n of `sun4v_present` stands for unit n. */
 enum sun4v_unit {
   /* Node 0, DRAM channel 0. */
   SUN4V_UNIT_NODE0_MCU0 = 0,
@@ -575,7 +575,7 @@ enum sun4v_perf_config {
   SUN4V_PERF_CONFIG_CACHE_TO_CACHE = 3,
 };
 
-/* What a SPARC counter counts: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1). */
+/* Events of the SPARC counters: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1). */
 enum sun4v_sparc_event {
   /* Clocks in which no strand of the core issues an instruction. `Idle_strands`. */
   SUN4V_SPARC_IDLE_STRANDS = 0x0,
@@ -657,7 +657,7 @@ enum sun4v_sparc_event {
   SUN4V_SPARC_TLB_MISS = 0xb0c,
 };
 
-/* What a DRAM counter counts (FWARC/2007/529 section 2.2). */
+/* Events of the DRAM counters (FWARC/2007/529 section 2.2). */
 enum sun4v_dram_event {
   /* Reads. `mem_reads`. */
   SUN4V_DRAM_MEM_READS = 0x0,
@@ -677,7 +677,7 @@ enum sun4v_dram_event {
   SUN4V_DRAM_WB_BUF_HITS = 0x7,
 };
 
-/* What a link port unit counts (FWARC/2007/529 section 2.4). X, Y and Z are the three other ports of the hub. */
+/* Events of a link port unit (FWARC/2007/529 section 2.4). X, Y and Z are the three other ports of the hub. */
 enum sun4v_lpu_event {
   /* Nothing. `none`. */
   SUN4V_LPU_NONE = 0x0,
@@ -765,7 +765,7 @@ enum sun4v_lpu_event {
   SUN4V_LPU_CYCLES_LINK_RETRAIN = 0x29,
 };
 
-/* What the general purpose design block of a hub counts (FWARC/2007/529 section 2.5). */
+/* Events of the general purpose design block of a hub (FWARC/2007/529 section 2.5). */
 enum sun4v_gpd_event {
   /* Nothing. `none`. */
   SUN4V_GPD_NONE = 0x0,
@@ -773,7 +773,7 @@ enum sun4v_gpd_event {
   SUN4V_GPD_CLOCK_CYCLES = 0x1,
 };
 
-/* What the address serialization unit of a hub counts (FWARC/2007/529 section 2.6). */
+/* Events of the address serialization unit of a hub (FWARC/2007/529 section 2.6). */
 enum sun4v_asu_event {
   /* Nothing. `none`. */
   SUN4V_ASU_NONE = 0x0,
@@ -789,48 +789,48 @@ enum sun4v_asu_event {
   SUN4V_ASU_WAKEUP = 0x5,
 };
 
-/* No register: the result for a unit that does not exist. */
+/* The number of no register: the result for a unit that does not exist. */
 #define SUN4V_NO_REG 0xffffffffffffffffull
 
 /*
- How calls reach a hypervisor: a function that makes the trap or simulates it. NULL instead of a transport, or a transport
- whose `trap` is NULL, stands for the real trap on SPARC V9; elsewhere the status of every call is then EBADTRAP.
+ A way to reach a hypervisor: a function that makes the trap or simulates it. NULL instead of a transport, or a transport whose
+ `trap` is NULL, stands for the real trap on SPARC V9; elsewhere the status of every call is then EBADTRAP.
  */
 struct sun4v_transport {
   /*
-   Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores in `regs` what the
-   hypervisor left in them.
+   Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
+   the trap in `regs`.
    */
   void (*trap)(void *context, uint64_t trap_number, uint64_t *regs);
-  /* Passed to `trap`. */
+  /* The first argument of `trap`. */
   void *context;
 };
 
 /* A version of an API group; 0.0 stands for "not negotiated". */
 struct sun4v_version {
-  /* The major number. */
+  /* Versions with different major numbers are incompatible. */
   uint64_t major;
-  /* The minor number. */
+  /* A higher minor number only adds to a lower one. */
   uint64_t minor;
 };
 
-/* What the probe found. Bit n of each member is for unit n of `enum sun4v_unit`. */
+/* The result of a probe. Bit n of each member stands for unit n of `enum sun4v_unit`. */
 struct sun4v_present {
   /* The unit exists: the status was neither EINVAL nor ENOTSUPPORTED. */
   uint32_t units;
-  /* The unit exists, and the guest may not use it, or it is out of service: ENOACCESS. */
+  /* The unit exists, but the guest may not use it, or it is out of service: ENOACCESS. */
   uint32_t refused;
-  /* The unit exists, and its hub was taken at that moment: EWOULDBLOCK. */
+  /* The unit exists, but its hub was taken at that moment: EWOULDBLOCK. */
   uint32_t busy;
-  /* Another status, which says nothing about the unit. illumos takes it as existing. */
+  /* Another status, which says nothing about the unit. illumos treats the unit as present. */
   uint32_t unclear;
 };
 
-/* A count of 64 bits, made from the values of a narrower counter. All zeros is the count of a counter that held 0. */
+/* A count of 64 bits, made from the values of a narrower counter. All zeros is the count for a counter that holds 0. */
 struct sun4v_count {
   /* The events since the counter was first read. */
   uint64_t events;
-  /* The value of the counter when it was last read or written; of a DRAM counter, with its flag in bit 31. */
+  /* The value of the counter at the last read or write; a DRAM counter has its flag in bit 31. */
   uint64_t last;
 };
 
@@ -839,17 +839,15 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and stores in `regs` what
- the hypervisor left in them. Does nothing for another trap number or if `regs` is NULL. The caller answers for the effects
- of the call.
+ Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and stores the
+ values after the trap in `regs`. Does nothing for another trap number or if `regs` is NULL. The caller answers for the
+ effects of the call.
  */
-void sun4v_trap(const struct sun4v_transport *transport,
-                uint64_t trap_number,
-                uint64_t *regs);
+void sun4v_trap(const struct sun4v_transport *transport, uint64_t trap_number, uint64_t *regs);
 
 /*
- CORE: asks for a version of an API group, for the whole guest. The minor number that is granted may be lower. Major 0
- gives the group up.
+ CORE: asks for a version of an API group, for the whole guest. The granted minor number may be lower. Major 0 gives the group
+ up.
  */
 uint64_t sun4v_api_set_version(const struct sun4v_transport *transport,
                                uint64_t group,
@@ -870,8 +868,8 @@ uint64_t sun4v_cons_break(const struct sun4v_transport *transport);
 uint64_t sun4v_exit(const struct sun4v_transport *transport, uint64_t code);
 
 /*
- Negotiates group 0x205, for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants more than
- was asked for, gives the group up again, and returns ENOTSUPPORTED.
+ Negotiates group 0x205, for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants a higher
+ minor number than `minor`, gives the group up again, and returns ENOTSUPPORTED.
  */
 uint64_t sun4v_perf_negotiate(const struct sun4v_transport *transport,
                               uint64_t major,
@@ -881,47 +879,46 @@ uint64_t sun4v_perf_negotiate(const struct sun4v_transport *transport,
 /* Negotiates version 1.1 of group 0x205, and 1.0 where 1.1 is refused. */
 uint64_t sun4v_perf_negotiate_best(const struct sun4v_transport *transport, struct sun4v_version *granted);
 
-/* Gives group 0x205 up, for the whole guest. Counters keep what they hold. */
+/* Gives group 0x205 up, for the whole guest. The counters keep their values. */
 uint64_t sun4v_perf_release(const struct sun4v_transport *transport);
 
 /*
  Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version
- or machine does not have it, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
- taken at this moment.
+ or machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its
+ hub is taken at this moment.
  */
 uint64_t sun4v_perf_get(const struct sun4v_transport *transport,
                         uint64_t reg,
                         uint64_t *value);
 
 /*
- Writes a performance register; the service drops the bits that a guest cannot write. Returns what `sun4v_perf_get` does, and
- also ENOACCESS for HT without the right to it.
+ Writes a performance register. The service drops the bits that a guest cannot write. Returns the same statuses as
+ `sun4v_perf_get`, and ENOACCESS for HT without the right to it.
  */
-uint64_t sun4v_perf_set(const struct sun4v_transport *transport,
-                        uint64_t reg,
-                        uint64_t value);
+uint64_t sun4v_perf_set(const struct sun4v_transport *transport, uint64_t reg, uint64_t value);
 
-/* Does `sun4v_perf_get`, and repeats it on EWOULDBLOCK: at most `tries` calls in all, of which 0 counts as 1. */
+/* Does `sun4v_perf_get`, and repeats it on EWOULDBLOCK: at most `tries` calls in all (0 means 1). */
 uint64_t sun4v_perf_get_retrying(const struct sun4v_transport *transport,
                                  uint64_t reg,
                                  uint32_t tries,
                                  uint64_t *value);
 
-/* Does `sun4v_perf_set`, and repeats it on EWOULDBLOCK: at most `tries` calls in all, of which 0 counts as 1. */
+/* Does `sun4v_perf_set`, and repeats it on EWOULDBLOCK: at most `tries` calls in all (0 means 1). */
 uint64_t sun4v_perf_set_retrying(const struct sun4v_transport *transport, uint64_t reg, uint32_t tries, uint64_t value);
 
-/* Finds the units that exist, by reading the control register of each: 32 calls. Returns EBADTRAP without negotiation. */
+/* Finds the units that exist, by a read of the control register of each: 32 calls. Returns EBADTRAP without negotiation. */
 uint64_t sun4v_perf_probe(const struct sun4v_transport *transport, struct sun4v_present *present);
 
-/* Gets which L2 misses the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`. */
+/* Gets the kind of L2 misses that the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`. */
 uint64_t sun4v_perf_config(const struct sun4v_transport *transport, uint64_t *config);
 
-/* Selects which L2 misses all strands of the caller's node count. Returns EINVAL for a value beyond 3, without a call. */
-uint64_t sun4v_set_perf_config(const struct sun4v_transport *transport, uint64_t config);
+/* Selects the kind of L2 misses that all strands of the caller's node count. Returns EINVAL for a value beyond 3, without a call. */
+uint64_t sun4v_set_perf_config(const struct sun4v_transport *transport,
+                               uint64_t config);
 
 /*
- Selects the event of counter 0 or 1 of a unit, and leaves that of the other as it is: reads the control register and writes
- it. Returns EINVAL for a unit or a counter that does not exist, without a call.
+ Selects the event of counter 0 or 1 of a unit, and keeps the event of the other: reads the control register and writes it.
+ Returns EINVAL for a unit or a counter that does not exist, without a call.
  */
 uint64_t sun4v_unit_select(const struct sun4v_transport *transport,
                            uint32_t unit,
@@ -954,13 +951,13 @@ uint64_t sun4v_sparc_pcr_with(uint64_t pcr,
                               uint32_t counter,
                               uint64_t event);
 
-/* Returns the strand's PCR without counter 0 or 1: it counts nothing and does not trap. All other bits are as in `pcr`. */
+/* Returns the strand's PCR with counter 0 or 1 off: it neither counts nor traps. All other bits are as in `pcr`. */
 uint64_t sun4v_sparc_pcr_without(uint64_t pcr, uint32_t counter);
 
-/* Returns the DRAM PIC with these counters, of 31 bits each, and without the flags that say that they have wrapped. */
+/* Returns the DRAM PIC with these counters, of 31 bits each, and with clear flags. */
 uint64_t sun4v_dram_pic(uint32_t pic0, uint32_t pic1);
 
-/* Returns counter 0 or 1 of a DRAM PIC, without the flag that says that it has wrapped; 0 for another counter. */
+/* Returns counter 0 or 1 of a DRAM PIC, without its flag; 0 for another counter. */
 uint32_t sun4v_dram_pic_counter(uint64_t pic, uint32_t counter);
 
 /* Returns counter 0 or 1 of a SPARC PIC; 0 for another counter. */
@@ -970,15 +967,15 @@ uint32_t sun4v_sparc_pic_counter(uint64_t pic, uint32_t counter);
 uint32_t sun4v_dram_pic_raw(uint64_t pic, uint32_t counter);
 
 /*
- Takes the present value of a DRAM counter (31 bits, and its flag in bit 31), and returns the count, which is right if fewer
- than 2^31 events happened since the last call. If the flag was clear then and is set now, it shows a wrap, and the count is
- also right for more events as long as the counter has not wrapped twice. Returns 0 for NULL.
+ Takes the present value of a DRAM counter (31 bits, and its flag in bit 31), and returns the count. The count is right if fewer
+ than 2^31 events happened since the last call. If the flag was clear at the last call, the count is right unless the counter
+ has wrapped twice. Returns 0 for NULL.
  */
 uint64_t sun4v_dram_count(struct sun4v_count *count,
                           uint32_t raw);
 
 /*
- Takes the present value of a counter of a strand's %pic (32 bits), and returns the count, which is right if fewer than 2^32
+ Takes the present value of a counter of a strand's %pic (32 bits), and returns the count. The count is right if fewer than 2^32
  events happened since the last call. Returns 0 for NULL.
  */
 uint64_t sun4v_strand_count(struct sun4v_count *count,
@@ -986,7 +983,7 @@ uint64_t sun4v_strand_count(struct sun4v_count *count,
 
 /*
  Returns the longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`.
- Returns 0 if one of them is 0.
+ Returns 0 if either argument is 0.
  */
 uint64_t sun4v_dram_longest_interval(uint32_t events,
                                      uint32_t ticks);

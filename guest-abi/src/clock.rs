@@ -1,4 +1,4 @@
-//! Clocks, and the hardware counters that they are made from.
+//! Clocks, and the hardware counters behind them.
 
 mod source;
 
@@ -8,7 +8,7 @@ pub use source::{ClockSource, Description, Hazards, Scope, Width};
 
 /// A clock that never goes back.
 ///
-/// Its rate is constant, and its 64 bits do not wrap in the life of a machine. On sun4v this is %stick.
+/// The rate is constant, and the 64 bits do not wrap in the life of a machine. On sun4v such a clock is %stick.
 pub trait Clock {
     /// Returns the ticks since a fixed moment.
     fn ticks(&self) -> u64;

@@ -1,11 +1,11 @@
-//! Which functions of a trap a hypervisor serves.
+//! The functions of a trap that a hypervisor serves.
 
 use core::sync::atomic::AtomicBool;
 
-/// Numbers of functions: each number below [`LIMIT`](Self::LIMIT) by itself, and the larger ones all or none.
+/// A set of function numbers: any of the numbers below [`LIMIT`](Self::LIMIT), and either all larger numbers or none.
 ///
-/// The set is an array of bytes, one for each number below the limit and one for the larger ones: 1 for a number that is in the
-/// set, else 0.
+/// In memory it is an array of bytes, one for each number below the limit and a last one for all larger numbers: 1 if the number
+/// is in the set, else 0. Trap entries read it in assembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FunctionSet {
@@ -14,22 +14,16 @@ pub struct FunctionSet {
 }
 
 impl FunctionSet {
-    /// The first number that is not in the set by itself.
+    /// The first of the large numbers, which share one byte.
     pub const LIMIT: u64 = 0x400;
 
-    /// No number.
-    pub const NONE: Self = Self {
-        below: [false; Self::LIMIT as usize],
-        others: false,
-    };
+    /// The empty set.
+    pub const NONE: Self = Self { below: [false; Self::LIMIT as usize], others: false };
 
-    /// Every number.
-    pub const ALL: Self = Self {
-        below: [true; Self::LIMIT as usize],
-        others: true,
-    };
+    /// The set of all numbers.
+    pub const ALL: Self = Self { below: [true; Self::LIMIT as usize], others: true };
 
-    /// Returns the set with these numbers added. A number from [`LIMIT`](Self::LIMIT) on adds all numbers from there on.
+    /// Returns the set with these numbers added. A number of [`LIMIT`](Self::LIMIT) or more adds all such numbers.
     #[must_use]
     pub const fn with(mut self, numbers: &[u64]) -> Self {
         let mut index = 0;
@@ -47,32 +41,25 @@ impl FunctionSet {
     /// Returns `true` if a number is in the set.
     #[must_use]
     pub const fn contains(&self, number: u64) -> bool {
-        if number < Self::LIMIT {
-            self.below[number as usize]
-        } else {
-            self.others
-        }
+        if number < Self::LIMIT { self.below[number as usize] } else { self.others }
     }
 }
 
-/// The functions that a hypervisor serves on a strand. The trap entries of an image answer EBADTRAP to calls of all others.
+/// The functions that a hypervisor serves on a strand. The trap entries of an image answer EBADTRAP to calls of other functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Served<'a> {
-    /// Those of trap 0x80.
+    /// The functions of trap 0x80.
     pub fast: &'a FunctionSet,
-    /// Those of trap 0xff.
+    /// The functions of trap 0xff.
     pub core: &'a FunctionSet,
-    /// While it is `true`, the hypervisor is told of all calls of trap 0x80, because it records those of other functions too.
+    /// While `true`, all calls of trap 0x80 reach the hypervisor, which then traces calls of other functions too.
     pub traced: &'a AtomicBool,
 }
 
 impl Served<'_> {
-    /// All functions.
-    pub const ALL: Served<'static> = Served {
-        fast: &FunctionSet::ALL,
-        core: &FunctionSet::ALL,
-        traced: &NEVER,
-    };
+    /// Every function of both traps is served.
+    pub const ALL: Served<'static> =
+        Served { fast: &FunctionSet::ALL, core: &FunctionSet::ALL, traced: &NEVER };
 }
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -82,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_below_the_limit_by_themselves_and_others_together() {
+    fn numbers_below_the_limit_are_separate_and_larger_ones_are_not() {
         let small = FunctionSet::NONE.with(&[0, 0x106, 0x3ff]);
         let large = small.with(&[1 << 40]);
         for (number, expected) in [

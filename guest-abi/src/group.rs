@@ -2,25 +2,22 @@
 
 use core::fmt;
 
-/// The number of an API group. It can be any 64-bit value, as a guest can pass any.
+/// The number of an API group: any 64-bit value, because a guest can pass any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiGroup(pub u64);
 
 impl ApiGroup {
     /// The sun4v architecture itself. Its major version is always 1 (sun4v specification, "API versioning").
-    #[doc(alias = "HV_GRP_SUN4V")]
-    #[doc(alias = "HSVC_GROUP_SUN4V")]
+    #[doc(alias("HV_GRP_SUN4V", "HSVC_GROUP_SUN4V"))]
     pub const SUN4V: Self = Self(0);
 
     /// The calls that every guest has (sun4v specification, "API versioning").
-    #[doc(alias = "HV_GRP_CORE")]
-    #[doc(alias = "HSVC_GROUP_CORE")]
+    #[doc(alias("HV_GRP_CORE", "HSVC_GROUP_CORE"))]
     pub const CORE: Self = Self(1);
 
     /// Victoria Falls performance counters. Version 1.0 has registers 0 to 17 (FWARC/2007/237), version 1.1 has all 90
     /// (FWARC/2007/529 section 3.2).
-    #[doc(alias = "HV_GRP_VF_CPU")]
-    #[doc(alias = "HSVC_GROUP_VFALLS_CPU")]
+    #[doc(alias("HV_GRP_VF_CPU", "HSVC_GROUP_VFALLS_CPU"))]
     pub const VFALLS: Self = Self(0x205);
 }
 
@@ -30,12 +27,12 @@ impl fmt::Display for ApiGroup {
     }
 }
 
-/// A version of an API group. Versions with different major numbers are incompatible; a higher minor number only adds.
+/// A version of an API group. Versions with different major numbers are incompatible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// The major number; 0 stands for "not negotiated".
     pub major: u64,
-    /// The minor number.
+    /// The minor number; a higher one only adds to a lower one.
     pub minor: u64,
 }
 
@@ -49,7 +46,7 @@ impl Version {
     /// 1.1 (FWARC/2007/529 section 3.2).
     pub const V1_1: Self = Self::new(1, 1);
 
-    /// Returns version `major.minor`.
+    /// Returns version `major.minor`; no number is refused.
     pub const fn new(major: u64, minor: u64) -> Self {
         Self { major, minor }
     }

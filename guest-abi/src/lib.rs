@@ -3,15 +3,19 @@
 #![cfg_attr(target_arch = "sparc64", feature(asm_experimental_arch))]
 #![deny(unsafe_code)]
 
+mod bit_set;
 #[cfg(feature = "capi")]
 pub mod capi;
 pub mod clock;
+mod counter;
+mod error_text;
 pub mod event;
 pub mod function;
 pub mod group;
 pub mod guest;
 pub mod kernel;
 pub mod layout;
+mod numbered;
 pub mod register;
 pub mod sampling;
 pub mod status;
@@ -19,10 +23,11 @@ pub mod strand;
 pub mod trap;
 
 pub use clock::Clock;
+pub use counter::{Counter, CounterSet};
 pub use function::{FunctionSet, Served};
 pub use group::{ApiGroup, Version};
 pub use guest::{Hypercall, PerfCounters};
-pub use register::{Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Port};
+pub use register::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Port};
 pub use status::HvError;
 pub use strand::StrandId;
 pub use trap::{Registers, Trap};

@@ -1,10 +1,10 @@
-//! Hardware threads.
+//! Strands: hardware threads.
 
 use core::fmt;
 
 use crate::register::Node;
 
-/// The number of a strand: 64 to a node (8 cores of 8), at most four nodes.
+/// The number of a strand. A machine has up to four nodes, a node 8 cores, a core 8 strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StrandId(u8);
 
@@ -20,24 +20,20 @@ impl StrandId {
 
     /// Returns the strand with this number; `None` beyond 255.
     pub const fn new(number: usize) -> Option<Self> {
-        if number < Self::COUNT {
-            Some(Self(number as u8))
-        } else {
-            None
-        }
+        if number < Self::COUNT { Some(Self(number as u8)) } else { None }
     }
 
-    /// Returns its number in the machine.
+    /// Returns the number of the strand in the machine.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Returns its number in the machine, as a byte.
+    /// Returns the number of the strand in the machine, as a byte.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// Returns the node that it is on.
+    /// Returns the node of the strand.
     pub const fn node(self) -> Node {
         match self.0 >> 6 {
             0 => Node::Node0,
@@ -47,7 +43,7 @@ impl StrandId {
         }
     }
 
-    /// Returns the number of its core in the machine, 0 to 31.
+    /// Returns the number of the strand's core in the machine, 0 to 31.
     pub const fn core(self) -> usize {
         self.index() / Self::PER_CORE
     }

@@ -1,10 +1,10 @@
-//! Trap and function numbers, and the registers that cross a trap (sun4v specification, "hypercall
-//! conventions"; FWARC/2007/529 section 3.2).
+//! Trap and function numbers, and the registers that cross a trap (sun4v specification, "hypercall conventions";
+//! FWARC/2007/529 section 3.2).
 
 use core::mem::offset_of;
 
-/// The two software traps by which a guest calls the hypervisor. Those between them, 0x81 to 0xfe, answer EBADTRAP unless the
-/// hypervisor has a service there.
+/// The two software traps by which a guest calls the hypervisor. The traps between them, 0x81 to 0xfe, answer EBADTRAP unless
+/// the hypervisor has a service there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// `ta 0x80`: hypercalls of the API groups (sun4v specification, "hypercall conventions").
@@ -40,26 +40,23 @@ pub const API_SET_VERSION: u64 = 0;
 
 /// CORE: writes the character in %o0 (0 to 255) to the guest's console, or sends a [break](CONS_BREAK); status in %o0 (sun4v
 /// specification, "core services").
-#[doc(alias = "HV_CORE_PUTCHAR")]
-#[doc(alias = "API_PUTCHAR")]
-#[doc(alias = "cons_putchar")]
+#[doc(alias("HV_CORE_PUTCHAR", "API_PUTCHAR", "cons_putchar"))]
 pub const CONS_PUTCHAR: u64 = 1;
 
 /// The argument of [`CONS_PUTCHAR`] for a break: -1, in 64 bits.
 pub const CONS_BREAK: u64 = u64::MAX;
 
 /// CORE: stops the guest, with the code in %o0. Does not return (sun4v specification, "core services").
-#[doc(alias = "HV_CORE_EXIT")]
-#[doc(alias = "API_EXIT")]
+#[doc(alias("HV_CORE_EXIT", "API_EXIT"))]
 pub const EXIT: u64 = 2;
 
 /// CORE: returns the negotiated version of an API group. Group in %o0; status in %o0, major in %o1, minor in %o2, both 0 if
-/// it is not negotiated (sun4v specification, "API versioning").
+/// the group is not negotiated (sun4v specification, "API versioning").
 #[doc(alias = "HV_CORE_GET_VER")]
 pub const API_GET_VERSION: u64 = 3;
 
 /// %o0 to %o5 at a trap. A call takes its function number in %o5 and arguments from %o0 on. It returns a status in %o0 and
-/// values from %o1 on, and leaves every other register as it was.
+/// values from %o1 on, and changes no other register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Registers {
@@ -69,9 +66,9 @@ pub struct Registers {
     pub o1: u64,
     /// %o2: third argument, then the second value.
     pub o2: u64,
-    /// %o3.
+    /// %o3: fourth argument.
     pub o3: u64,
-    /// %o4.
+    /// %o4: fifth argument.
     pub o4: u64,
     /// %o5: the function number.
     pub o5: u64,
@@ -81,19 +78,16 @@ impl Registers {
     /// Returns the registers for a call of `function` with `arguments` in %o0 to %o4.
     pub const fn call(function: u64, arguments: [u64; 5]) -> Self {
         let [o0, o1, o2, o3, o4] = arguments;
-        Self {
-            o0,
-            o1,
-            o2,
-            o3,
-            o4,
-            o5: function,
-        }
+        Self::from_array([o0, o1, o2, o3, o4, function])
     }
 
     /// Returns %o0 to %o5, in order.
     pub const fn to_array(self) -> [u64; 6] {
         [self.o0, self.o1, self.o2, self.o3, self.o4, self.o5]
+    }
+
+    const fn from_array([o0, o1, o2, o3, o4, o5]: [u64; 6]) -> Self {
+        Self { o0, o1, o2, o3, o4, o5 }
     }
 }
 
@@ -101,14 +95,7 @@ impl Registers {
 const _: () = assert!(size_of::<Registers>() == 6 * 8 && offset_of!(Registers, o5) == 5 * 8);
 
 impl From<[u64; 6]> for Registers {
-    fn from([o0, o1, o2, o3, o4, o5]: [u64; 6]) -> Self {
-        Self {
-            o0,
-            o1,
-            o2,
-            o3,
-            o4,
-            o5,
-        }
+    fn from(registers: [u64; 6]) -> Self {
+        Self::from_array(registers)
     }
 }

@@ -4,33 +4,25 @@ use core::fmt;
 
 use guest_abi::StrandId;
 
-/// A guest of this hypervisor. There are never more guests than strands.
+/// The number of a guest. There are at most as many guests as strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GuestId(u8);
 
 impl GuestId {
-    /// Numbers 0 to 255. Model checkers have room for fewer.
-    pub const COUNT: usize = if cfg!(any(loom, shuttle)) {
-        2
-    } else {
-        StrandId::COUNT
-    };
+    /// The number of ids: they are 0 to 255. A model checker has room for fewer.
+    pub const COUNT: usize = if cfg!(any(loom, shuttle)) { 2 } else { StrandId::COUNT };
 
-    /// The guest with this number; `None` beyond 255.
+    /// Returns the guest with this number; `None` from [`COUNT`](Self::COUNT) on.
     pub const fn new(number: usize) -> Option<Self> {
-        if number < Self::COUNT {
-            Some(Self(number as u8))
-        } else {
-            None
-        }
+        if number < Self::COUNT { Some(Self(number as u8)) } else { None }
     }
 
-    /// Its number.
+    /// Returns the number, as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Its number, in a byte.
+    /// Returns the number, as the field of an event.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -42,11 +34,10 @@ impl fmt::Display for GuestId {
     }
 }
 
-/// The strand that has trapped, and the guest that it runs. The hypervisor knows both without asking the guest.
+/// The strand that has trapped, and the guest that it executes. Neither comes from a register of the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Caller {
-    /// The guest.
     pub guest: GuestId,
-    /// The strand.
     pub strand: StrandId,
 }

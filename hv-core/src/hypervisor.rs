@@ -1,7 +1,5 @@
 //! The traps of hypercalls (sun4v specification, "hypercall conventions").
 
-use core::ops::Deref;
-
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, Served, StrandId, Version};
 
@@ -9,29 +7,29 @@ use crate::embedder::{ConsoleOutput, Embedder};
 use crate::negotiation::{Asked, Negotiated};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
-use crate::{Caller, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services};
+use crate::{Caller, Frame, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services};
 
-/// How the strand goes on after a CORE call.
+/// What the strand does after a CORE call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum After {
-    /// It goes on behind the trap.
+    /// It continues at the instruction behind the trap.
     Resume,
-    /// The guest has ended itself with this code. No register has changed, and the call does not return.
+    /// It stops: the guest has ended itself with this code. No register has changed.
     Exit(u64),
 }
 
-/// What a guest has negotiated.
+/// The versions that a guest has negotiated, of all groups.
 #[derive(Default)]
 struct GuestVersions {
     sun4v: Negotiated,
-    /// Of CORE, if no service has it.
+    /// Unused if a service has group CORE.
     core: Negotiated,
     services: NegotiatedGroups,
 }
 
 impl GuestVersions {
-    /// Returns the version of a group that is negotiated.
+    /// Returns the negotiated version of a group.
     #[inline(always)]
     fn version<S: Services>(&self, group: ApiGroup) -> Result<Version, HvError> {
         match group {
@@ -41,11 +39,11 @@ impl GuestVersions {
         }
     }
 
-    /// Returns what the guest gets when it asks for a version of a group, or the reason why it gets none.
+    /// Returns the version of a group that the guest gets when it asks for `wanted`.
     #[inline(always)]
     fn ask<S: Services>(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
         match group {
-            // The architecture itself cannot be given up, and has no minor versions.
+            // A guest cannot give up the architecture itself, which has no minor versions.
             ApiGroup::SUN4V if wanted.major != 1 => Err(HvError::NotSupported),
             ApiGroup::SUN4V => Asked::new(&self.sun4v, BASE, wanted),
             ApiGroup::CORE if !S::CORE => Asked::new(&self.core, BASE, wanted),
@@ -56,9 +54,7 @@ impl GuestVersions {
 
 const BASE: &[Version] = &[Version::V1_0];
 
-/// The state of hypercall dispatch, for all guests and strands of a machine.
-///
-/// `T` takes [events](crate::trace::HypervisorEvent).
+/// Dispatches the hypercalls of all guests and strands of a machine, and notes [events](crate::trace::HypervisorEvent) in `T`.
 pub struct Hypervisor<S, E, T = Off> {
     services: S,
     embedder: E,
@@ -67,7 +63,7 @@ pub struct Hypervisor<S, E, T = Off> {
 }
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
-    /// A hypervisor with these services. Earlier ones are asked first.
+    /// Returns a hypervisor with these services and without a tracer.
     pub fn new(services: S, embedder: E) -> Self {
         Self::with_trace(services, embedder, Off)
     }
@@ -86,7 +82,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         None => FunctionSet::ALL,
     };
 
-    /// A hypervisor with these services that records what it does.
+    /// Returns a hypervisor that writes its events to a tracer.
     pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
         Self {
             services,
@@ -96,17 +92,17 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
     }
 
-    /// The services.
+    /// Returns the services.
     pub const fn services(&self) -> &S {
         &self.services
     }
 
-    /// The embedder.
+    /// Returns the embedder.
     pub const fn embedder(&self) -> &E {
         &self.embedder
     }
 
-    /// A strand that runs a guest, ready to serve its traps.
+    /// Returns the handler of the traps of a strand while it executes a guest.
     pub fn strand(&self, caller: Caller) -> Strand<'_, S, E, T> {
         let versions = &self.versions[caller.guest.index()];
         Strand {
@@ -118,24 +114,21 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
     }
 
-    /// The guest starts again: nothing is negotiated, and every service is told. `on` is the strand that executes this;
-    /// the guest's own strands are not in its code.
+    /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every service.
+    /// `on` is the strand that executes the call. Meanwhile no strand executes code of the guest.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         let versions = &self.versions[guest.index()];
         versions.sun4v.set(NegotiatedVersion::NONE);
         versions.core.set(NegotiatedVersion::NONE);
         if let Some(time) = self.trace.time(on) {
-            let event = GuestReset {
-                guest: guest.number().into(),
-                strand: on.number().into(),
-            };
+            let event = GuestReset { guest: guest.number().into(), strand: on.number().into() };
             self.trace.record(on, time, event);
         }
         self.services.guest_reset(guest, &versions.services, on);
     }
 }
 
-/// One strand and the guest that it runs, with what the services have looked up for them: what a trap veneer hands over.
+/// Serves the traps of one strand while it executes one guest. Holds the contexts that the services have for the two.
 #[repr(C)]
 pub struct Strand<'a, S: Services + 'a, E, T = Off> {
     // The first field, so that the address of the contexts needs no addition.
@@ -147,17 +140,17 @@ pub struct Strand<'a, S: Services + 'a, E, T = Off> {
 }
 
 impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
-    /// Returns the guest and the strand that call.
+    /// Returns the guest and the strand.
     pub fn caller(&self) -> Caller {
         self.caller
     }
 
-    /// The strand's contexts at the services.
+    /// Returns the strand's contexts at the services.
     pub fn contexts(&self) -> &S::Contexts<'a> {
         &self.contexts
     }
 
-    /// Returns the functions that are served. Calls of others need not be passed on: they answer EBADTRAP.
+    /// Returns the functions that this handler may serve. Trap entries can answer EBADTRAP to all others without a call of Rust.
     pub fn served(&self) -> Served<'a> {
         Served {
             fast: Hypervisor::<S, E, T>::FAST,
@@ -169,7 +162,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     /// Serves trap 0x80.
     #[inline]
     pub fn fast_trap(&self, registers: &mut Registers) {
-        if !S::fast_path(&self.contexts, registers.o5, &mut Frame(registers)) {
+        if !S::fast_path(&self.contexts, registers.o5, &mut Frame::new(registers)) {
             self.slow_trap(registers);
         }
     }
@@ -183,14 +176,12 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             Some(result) => result,
             None => self.unclaimed(function, registers),
         };
-        Frame(registers).answer(result);
+        Frame::new(registers).answer(result);
     }
 
-    /// A FAST call that no service has.
+    /// Passes on a FAST call that no service claims to the embedder.
     fn unclaimed(&self, function: u64, registers: &Registers) -> Result<Reply, HvError> {
-        let Hypervisor {
-            embedder, trace, ..
-        } = self.hypervisor;
+        let Hypervisor { embedder, trace, .. } = self.hypervisor;
         let started = trace.time(self.caller.strand);
         let result = match has(E::FAST, function) {
             true => embedder.fast(self.caller, function, registers),
@@ -214,7 +205,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Negotiates. Returns the minor number that is granted.
+    /// Negotiates a version, and returns the granted minor number.
     #[inline(always)]
     fn negotiate(&self, group: ApiGroup, wanted: Version) -> Result<u64, HvError> {
         let asked = self.versions.ask::<S>(group, wanted)?;
@@ -224,7 +215,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         Ok(asked.minor)
     }
 
-    /// [`negotiate`](Self::negotiate), recorded.
+    /// [Negotiates](Self::negotiate), and writes an event.
     #[cold]
     #[inline(never)]
     fn negotiate_traced(
@@ -252,9 +243,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or asks for what is
-    /// negotiated already. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. `None`: nothing was done, and
-    /// [`core_trap`](Self::core_trap) serves the call.
+    /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or asks for the
+    /// version that is negotiated already. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. Does nothing and returns `None` for
+    /// other calls, which [`core_slow`](Self::core_slow) serves.
     ///
     /// It needs few registers and no stack, so that trap entries can call it as a leaf function.
     #[inline(always)]
@@ -265,7 +256,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .versions
                 .version::<S>(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            // While it is traced, such a call is recorded. Relaxed: a call that crosses the change may be recorded or not.
+            // While tracing is on, `core_slow` writes an event of the call. Relaxed: if tracing is switched during the call, either
+            // path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
                     Ok(asked) if !asked.version.is(asked.granted) => return None,
@@ -279,7 +271,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             _ => return None,
         };
         let mut registers = Registers::call(function, [o0, o1, o2, 0, 0]);
-        Frame(&mut registers).answer(result);
+        Frame::new(&mut registers).answer(result);
         Some([registers.o0, registers.o1, registers.o2])
     }
 
@@ -295,8 +287,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         }
     }
 
-    /// Serves any call of trap 0xff: [`core_trap`](Self::core_trap) for trap entries that have asked
-    /// [`core_fast`](Self::core_fast) before.
+    /// Serves any call of trap 0xff, for trap entries that call [`core_fast`](Self::core_fast) themselves.
     pub fn core_slow(&self, registers: &mut Registers) -> After {
         let hypervisor = self.hypervisor;
         let result = match registers.o5 {
@@ -309,7 +300,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 };
                 granted.map(Reply::Value)
             }
-            CONS_PUTCHAR => ConsoleOutput::of(registers.o0)
+            CONS_PUTCHAR => ConsoleOutput::from_argument(registers.o0)
                 .ok_or(HvError::Invalid)
                 .and_then(|output| hypervisor.embedder.console(self.caller, output))
                 .map(|()| Reply::Done),
@@ -323,76 +314,27 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             }
             _ => Err(HvError::BadTrap),
         };
-        Frame(registers).answer(result);
+        Frame::new(registers).answer(result);
         After::Resume
     }
 
-    /// Serves a software trap between the other two: `number` is 0x81 to 0xfe. EBADTRAP, unless the
-    /// [embedder](Embedder::software_trap) claims it.
+    /// Serves a software trap between the other two, 0x81 to 0xfe: asks the [embedder](Embedder::software_trap).
     pub fn software_trap(&self, number: u8, registers: &mut Registers) {
         let embedder = &self.hypervisor.embedder;
         let result = embedder.software_trap(self.caller, number, registers);
-        Frame(registers).answer(result);
+        Frame::new(registers).answer(result);
     }
 }
 
-/// Returns `true` if the embedder is asked for a function.
+/// Returns `true` if the embedder may serve a function, given [`Embedder::FAST`] or [`Embedder::CORE`].
 fn has(list: Option<&[u64]>, function: u64) -> bool {
     list.is_none_or(|numbers| numbers.contains(&function))
 }
 
-/// The status of a call, for an event.
+/// Returns the status of a call as a field of an event.
 fn status<V>(result: &Result<V, HvError>) -> u16 {
     match result {
         Ok(_) => guest_abi::status::EOK as u16,
         Err(error) => u16::try_from(error.number()).unwrap_or(u16::MAX),
-    }
-}
-
-/// The registers of a call. Only its answer changes them.
-#[derive(Debug)]
-pub struct Frame<'a>(&'a mut Registers);
-
-impl<'a> Frame<'a> {
-    /// The registers of a call that is made to a [`Context`](crate::Context) directly.
-    pub const fn new(registers: &'a mut Registers) -> Self {
-        Self(registers)
-    }
-
-    /// Returns the same registers, for a function that is given them by value.
-    #[inline(always)]
-    pub const fn reborrow(&mut self) -> Frame<'_> {
-        Frame(self.0)
-    }
-
-    /// Answers the call. This is the one place that writes a guest's registers.
-    #[inline(always)]
-    pub fn answer(&mut self, result: Result<Reply, HvError>) {
-        let Self(registers) = self;
-        match result {
-            Ok(reply) => {
-                registers.o0 = guest_abi::status::EOK;
-                match reply {
-                    Reply::Done => {}
-                    Reply::Value(value) => registers.o1 = value,
-                    Reply::Values(first, second) => {
-                        (registers.o1, registers.o2) = (first, second);
-                    }
-                    Reply::Refused(error, value) => {
-                        (registers.o0, registers.o1) = (error.number(), value);
-                    }
-                }
-            }
-            Err(error) => registers.o0 = error.number(),
-        }
-    }
-}
-
-impl Deref for Frame<'_> {
-    type Target = Registers;
-
-    #[inline(always)]
-    fn deref(&self) -> &Registers {
-        self.0
     }
 }

@@ -4,6 +4,7 @@
 
 mod caller;
 mod embedder;
+mod frame;
 mod hypervisor;
 mod negotiation;
 mod service;
@@ -12,7 +13,8 @@ pub mod time;
 pub mod trace;
 
 pub use caller::{Caller, GuestId};
-pub use embedder::{ConsoleOutput, Embedder};
-pub use hypervisor::{After, Frame, Hypervisor, Strand};
+pub use embedder::{ConsoleOutput, Embedder, NoConsole};
+pub use frame::{Frame, Reply};
+pub use hypervisor::{After, Hypervisor, Strand};
 pub use negotiation::{Negotiated, NegotiatedVersion};
-pub use service::{Context, NegotiatedGroups, Reply, Service, Services};
+pub use service::{Context, NegotiatedGroups, Service, Services};

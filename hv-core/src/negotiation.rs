@@ -1,4 +1,4 @@
-//! Which version of an API group a guest gets (sun4v specification, "API versioning").
+//! The versions of API groups that guests negotiate (sun4v specification, "API versioning").
 
 use core::sync::atomic::compiler_fence;
 
@@ -13,20 +13,20 @@ use crate::sync::{AtomicU32, Ordering, fence};
 pub struct NegotiatedVersion(u8);
 
 impl NegotiatedVersion {
-    /// Not negotiated.
+    /// Stands for "not negotiated".
     pub const NONE: Self = Self(0);
 
-    /// The version at this position, counted from 1.
+    /// Returns the version at this position, counted from 1.
     pub const fn new(number: u8) -> Self {
         Self(number)
     }
 
-    /// Its position in the list, counted from 1.
+    /// Returns the position in the list, counted from 1.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// The version itself, from the group's list; 0.0 for "not negotiated".
+    /// Returns the version at this position of the group's list; 0.0 for "not negotiated".
     pub fn version(self, versions: &[Version]) -> Version {
         match usize::from(self.0).checked_sub(1) {
             Some(index) => versions.get(index).copied().unwrap_or(Version::NONE),
@@ -35,10 +35,9 @@ impl NegotiatedVersion {
     }
 }
 
-/// Returns the version that a guest gets when it asks for one, as its position and itself: that one, or the highest minor number of
-/// the major number if it is lower. Major 0 gives the group up. A major number that is not in the list is ENOTSUPPORTED.
-///
-/// `versions` is the group's list, at most 255, lowest first, with no minor number left out.
+/// Returns the version that a guest gets when it asks for `wanted`, and its position in the group's list: the same major number,
+/// and the highest minor number up to the wanted one. Major 0 gives the group up. ENOTSUPPORTED if the list does not have the major
+/// number.
 #[inline(always)]
 pub(crate) fn negotiate(
     versions: &[Version],
@@ -48,10 +47,7 @@ pub(crate) fn negotiate(
         return Ok((NegotiatedVersion::NONE, Version::NONE));
     }
     let fits = |version: &Version| version.major == wanted.major && version.minor <= wanted.minor;
-    let found = versions
-        .iter()
-        .enumerate()
-        .rfind(|(_, version)| fits(version));
+    let found = versions.iter().enumerate().rfind(|(_, version)| fits(version));
     found
         .and_then(|(index, version)| {
             Some((NegotiatedVersion(u8::try_from(index + 1).ok()?), *version))
@@ -59,18 +55,16 @@ pub(crate) fn negotiate(
         .ok_or(HvError::NotSupported)
 }
 
-/// What a guest gets that asks for a version of a group.
+/// The answer to a guest that asks for a version of a group.
 pub struct Asked<'a> {
-    /// What it has negotiated of the group.
+    /// The version that it has negotiated before.
     pub(crate) version: &'a Negotiated,
-    /// What it gets.
     pub(crate) granted: NegotiatedVersion,
-    /// The minor number of that.
+    /// The minor number of the granted version.
     pub(crate) minor: u64,
 }
 
 impl<'a> Asked<'a> {
-    /// `versions` is the list of the group.
     #[inline(always)]
     pub(crate) fn new(
         version: &'a Negotiated,
@@ -78,19 +72,15 @@ impl<'a> Asked<'a> {
         wanted: Version,
     ) -> Result<Self, HvError> {
         let (granted, Version { minor, .. }) = negotiate(versions, wanted)?;
-        Ok(Self {
-            version,
-            granted,
-            minor,
-        })
+        Ok(Self { version, granted, minor })
     }
 }
 
-/// What one guest has negotiated of one group, shared by all its strands; nothing at first. It is written whole: strands
-/// that negotiate at the same time get one version or the other.
+/// The version of one group that one guest has negotiated, shared by all its strands. If strands negotiate at the same time, one
+/// of their versions is the result.
 ///
-/// It is one word of 32 bits, the [number](NegotiatedVersion::number) of the version, for a service whose fast path is assembly.
-/// (SPARC V9 exchanges no bytes.)
+/// Its memory is one word of 32 bits, the [number](NegotiatedVersion::number) of the version, for services whose fast path is in
+/// assembly. (SPARC V9 cannot exchange single bytes.)
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Negotiated(AtomicU32);
@@ -98,31 +88,31 @@ pub struct Negotiated(AtomicU32);
 assert_impl_all!(Negotiated: Send, Sync);
 
 impl Negotiated {
-    /// This version is negotiated.
+    /// Holds this version.
     pub fn new(version: NegotiatedVersion) -> Self {
         Self(AtomicU32::new(version.0.into()))
     }
 
-    /// Returns what is negotiated.
+    /// Returns the negotiated version.
     pub fn get(&self) -> NegotiatedVersion {
-        // A fast path does not come here, but looks at a word that its service has derived from the version. A strand that
-        // has seen the word of a version sees that version or a later one.
-        // SPARC V9 needs no fence: no load overtakes an earlier one there (total store order), and the compiler sees no load of the
-        // word to exchange this one with, because that is in another call, or in a trap entry.
+        // A fast path does not call this function. It loads a word that its service has derived from the version, and a strand
+        // that has loaded the word of a version must find here that version or a later one: so a fence orders the two loads.
+        // SPARC V9 needs none. The processor keeps the order of loads (total store order), and the compiler cannot exchange the
+        // two, because the load of the word is in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {
             fence(Ordering::Acquire);
         }
-        // Relaxed: the fence orders it after the word, and nothing else hangs on it.
+        // Relaxed: the fence orders it, and it publishes no other memory.
         NegotiatedVersion(self.0.load(Ordering::Relaxed) as u8)
     }
 
-    /// Returns whether this is what is negotiated. The caller may then look at the word that its service has derived from that: the
-    /// word is loaded later.
+    /// Returns `true` if this version is negotiated. If the caller loads a word that a service has derived from the version next,
+    /// that load comes after the load of the version.
     #[inline(always)]
     pub(crate) fn is(&self, version: NegotiatedVersion) -> bool {
         let is = self.get() == version;
         if cfg!(target_arch = "sparc64") {
-            // The processor keeps the order of two loads (total store order). This binds the compiler, and is no instruction.
+            // The processor keeps the order of the two loads (total store order). This keeps the compiler from changing it.
             compiler_fence(Ordering::Acquire);
         } else {
             fence(Ordering::Acquire);
@@ -130,10 +120,10 @@ impl Negotiated {
         is
     }
 
-    /// Negotiates, or forgets. The service is to be told afterwards.
+    /// Stores a version. The caller then calls [`Service::version_changed`](crate::Service::version_changed).
     pub(crate) fn set(&self, version: NegotiatedVersion) {
-        // Exchanged, because loom orders the stores of two strands only so. Relaxed: the service's word, which is exchanged
-        // afterwards, publishes it.
+        // An exchange, because loom orders exchanges of two strands but not their stores. Relaxed: the service publishes it when it
+        // exchanges its own word afterwards.
         self.0.swap(version.0.into(), Ordering::Relaxed);
     }
 }

@@ -1,72 +1,60 @@
-//! What a hypercall service is, and a list of them.
+//! The interface of hypercall services, and lists of services.
 
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 
 use crate::negotiation::Asked;
-use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion};
-
-/// What a call that succeeded returns from %o1 on. Registers without a value keep what the guest had in them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// Only the status.
-    Done,
-    /// A value in %o1.
-    Value(u64),
-    /// Values in %o1 and %o2.
-    Values(u64, u64),
-    /// The call is refused with this status, and has a value in %o1 all the same: `mach_desc` says so how much room it needs.
-    Refused(HvError, u64),
-}
+use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 
 /// The functions of one API group.
 ///
-/// The hypervisor keeps what each guest has negotiated, and refuses calls of a guest that has not: the service never sees
-/// one.
+/// The hypervisor refuses the calls of guests that have not negotiated the group: the service never sees such a call.
 ///
-/// A service may have group CORE, and then says which versions of it there are. Its functions are those of trap 0x80; the calls
-/// of trap 0xff stay the hypervisor's.
+/// A service may have group CORE and then determines its versions. The functions of such a service are those of trap 0x80. The
+/// hypervisor itself serves trap 0xff.
 pub trait Service {
     /// The number of the group.
     const GROUP: ApiGroup;
 
-    /// Its versions, at most 255, lowest first, with no minor number left out.
+    /// The versions of the group: at most 255, lowest first, with no minor number left out.
     const VERSIONS: &'static [Version];
 
-    /// The numbers of its FAST functions. It is asked for no others.
+    /// The numbers of the FAST functions. The service gets calls of these alone.
     const FUNCTIONS: &'static [u64];
 
-    /// What a call looks up once per strand.
+    /// The data that the service looks up once per strand, and not in every call.
     type Context<'a>: Context
     where
         Self: 'a;
 
-    /// Returns the context of a strand. `version` is what its guest has negotiated, now and later.
+    /// Returns the context of a strand. `version` always holds the version that its guest has negotiated.
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> Self::Context<'a>;
 
-    /// A guest has negotiated another version or given the group up: `version` says what is negotiated now. For a service
-    /// whose fast path depends on it. Other strands may be in calls, or negotiating, at the same time; each of them comes
-    /// here after its change.
+    /// Takes note that a guest has negotiated a version or given the group up. `version` holds the result. A service whose fast
+    /// path depends on the version implements this. Other strands of the guest may make calls or negotiate at the same time: each
+    /// of them calls this function after its own change.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {}
 
-    /// The guest starts again. Before, [`version_changed`](Self::version_changed) was told that nothing is negotiated. `on`
-    /// is the strand that executes this; the guest's own strands are not in its code.
+    /// Brings what belongs to the guest to its state at boot. [`version_changed`](Self::version_changed) was called before, with
+    /// nothing negotiated. `on` is the strand that executes the call. Meanwhile no strand executes code of the guest.
     fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
-/// One strand's way into a service.
+/// Serves the calls of one strand.
 pub trait Context {
-    /// Serves a FAST call of the most frequent and simplest kind, if this is one, and [answers](Frame::answer) it. Returns `false` if
-    /// nothing was done, and [`slow_path`](Self::slow_path) is asked. It serves nothing of a guest that has not negotiated the group, which it
-    /// knows from [`Service::version_changed`], and no function that the service does not [state](Service::FUNCTIONS): a debug
-    /// assertion checks this.
+    /// Serves and [answers](Frame::answer) a frequent and simple FAST call. Returns `false` and does nothing if the call needs the
+    /// [`slow_path`](Self::slow_path).
+    ///
+    /// The hypervisor has checked neither the function nor the version: the fast path must not serve a guest that has not
+    /// negotiated the group (see [`Service::version_changed`]), nor a function that is not in [`Service::FUNCTIONS`] (a debug
+    /// assertion checks this).
     #[inline(always)]
     #[allow(unused_variables)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
         false
     }
 
-    /// Serves any FAST call of the group, in the version that the guest has negotiated.
+    /// Serves a FAST call of a guest that has negotiated this version.
     fn slow_path(
         &self,
         function: u64,
@@ -74,58 +62,58 @@ pub trait Context {
         registers: &Registers,
     ) -> Result<Reply, HvError>;
 
-    /// Returns `true` if [`version_changed`](Service::version_changed) has nothing to do for this version, which the guest has
-    /// negotiated already and negotiates again. For a service that wants short negotiations; this implementation returns `false`.
+    /// Returns `true` if the hypervisor need not call [`version_changed`](Service::version_changed) when the guest negotiates this
+    /// version again. That makes such a negotiation shorter. This implementation returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn is_current(&self, version: NegotiatedVersion) -> bool {
         false
     }
 
-    /// The hypervisor has refused a FAST call of the group with EBADTRAP, because the guest has not negotiated it. For a
-    /// service that counts or records refusals.
+    /// Takes note that the hypervisor has refused a FAST call of the group with EBADTRAP, because the guest has not negotiated the
+    /// group. A service that counts refusals implements this.
     #[allow(unused_variables)]
     fn not_negotiated(&self, function: u64, registers: &Registers) {}
 }
 
-/// What one guest has negotiated of the groups of a list of services, in its order.
+/// The versions that one guest has negotiated, in the order of a list of services.
 pub type NegotiatedGroups = [Negotiated; 4];
 
-/// A fixed list of services, resolved at compile time: `()`, or a tuple of up to four. The first that has a group or a
-/// function is the one that is asked.
+/// A fixed list of services, resolved at compile time: `()`, or a tuple of up to four. Of several services with the same group
+/// or function, the first one is asked.
 pub trait Services {
-    /// The contexts of a strand at all of them.
+    /// The contexts of a strand at all services.
     type Contexts<'a>
     where
         Self: 'a;
 
-    /// The FAST functions of all of them.
+    /// The FAST functions of all services.
     const FUNCTIONS: FunctionSet;
 
-    /// `true` if one of them has group CORE.
+    /// `true` if a service has group CORE.
     const CORE: bool;
 
-    /// Returns the contexts of a strand at all of them.
+    /// Returns the contexts of a strand at all services.
     fn contexts<'a>(
         &'a self,
         caller: Caller,
         negotiated: &'a NegotiatedGroups,
     ) -> Self::Contexts<'a>;
 
-    /// Returns the version that is negotiated of a group; `None` if no service has the group.
+    /// Returns the negotiated version of a group; `None` if no service has the group.
     fn version(negotiated: &NegotiatedGroups, group: ApiGroup) -> Option<Version>;
 
-    /// Returns what a guest gets that asks for a version of a group, or the reason why it gets none.
+    /// Returns the version of a group that a guest gets when it asks for `wanted`. EINVAL if no service has the group.
     fn ask(
         negotiated: &NegotiatedGroups,
         group: ApiGroup,
         wanted: Version,
     ) -> Result<Asked<'_>, HvError>;
 
-    /// Serves a FAST call if it is on a service's fast path, and answers it. Returns `false` if nothing was done.
+    /// Tries the [fast path](Context::fast_path) of each service. Returns `true` if one of them has answered.
     fn fast_path(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
 
-    /// Serves or refuses a FAST call; `None` if no service has the function.
+    /// Serves a FAST call, or refuses it because the group is not negotiated; `None` if no service has the function.
     fn slow_path(
         contexts: &Self::Contexts<'_>,
         negotiated: &NegotiatedGroups,
@@ -133,18 +121,17 @@ pub trait Services {
         registers: &Registers,
     ) -> Option<Result<Reply, HvError>>;
 
-    /// Asks the context of the service that has the group whether a version [is current](Context::is_current); `true` if no service
-    /// has the group.
+    /// Returns [`Context::is_current`] of the service that has the group; `true` if no service has it.
     fn is_current(
         contexts: &Self::Contexts<'_>,
         group: ApiGroup,
         version: NegotiatedVersion,
     ) -> bool;
 
-    /// Tells the service that has the group, if any, that a guest's version has changed.
+    /// Calls [`Service::version_changed`] of the service that has the group, if there is one.
     fn version_changed(&self, guest: GuestId, group: ApiGroup, version: &Negotiated);
 
-    /// The guest starts again: nothing is negotiated, and every service is told.
+    /// Clears what the guest has negotiated, and calls [`Service::guest_reset`] of every service.
     fn guest_reset(&self, guest: GuestId, negotiated: &NegotiatedGroups, on: StrandId);
 }
 
@@ -195,7 +182,7 @@ macro_rules! list_of_services {
             ) -> bool {
                 let ($($name,)*) = contexts;
                 $(if $name.fast_path(function, frame) {
-                    // Only while it is tested: every call would pay for it.
+                    // In tests alone, because every call would pay for it.
                     debug_assert!($name::FUNCTIONS.contains(&function), "not stated");
                     return true;
                 })*

@@ -46,9 +46,7 @@ impl TrapHandler for Handler {
 
     fn start(strand: StrandId) -> (&'static Self, Entry) {
         let Some(guest) = GuestId::new(0) else { stop() };
-        let Ok(machine) = Machine::new(Model::Batoka, 4) else {
-            stop()
-        };
+        let Ok(machine) = Machine::new(Model::Batoka, 4) else { stop() };
         // SAFETY: the image runs in hyperprivileged mode with the MMU off, and nothing but device registers is at the
         // addresses of performance registers. It has one strand, which makes all calls.
         let board = unsafe { (Mmio::new(), StrandRegs::new(|_| {})) };
@@ -57,9 +55,7 @@ impl TrapHandler for Handler {
             grant: Grant::ALL,
             compatible: false,
         }];
-        let Ok(service) = PerfCounterService::new(machine, board, &guests) else {
-            stop()
-        };
+        let Ok(service) = PerfCounterService::new(machine, board, &guests) else { stop() };
         let hypervisor = keep(&HYPERVISOR, Hypervisor::new((service,), Consoles));
         let (service,) = hypervisor.services();
         let strand = hypervisor.strand(Caller { guest, strand });
@@ -92,7 +88,7 @@ impl TrapHandler for Handler {
         Continue(())
     }
 
-    /// Takes a unit out of service if a store to it fails after its call. `faulted_store` is left as it is, for the UltraSPARC T2.
+    /// Takes a unit out of service if a store to it fails after its call. The default of `faulted_store` is for the UltraSPARC T2.
     fn faulted_late(&self, address: PhysicalAddress) -> bool {
         let strand = self.strand.caller().strand;
         self.service.faulted_late(strand, address).is_some()
@@ -104,7 +100,7 @@ impl TrapHandler for Handler {
     }
 }
 
-/// Stores a value that is never dropped. The lock is never released, so that a place is used once.
+/// Stores a value for ever. The lock is never released, so each place is used once.
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
     MutexGuard::leak(place.lock()).insert(value)
 }

@@ -1,5 +1,4 @@
-//! The decisions of the service, as functions without atomics and without devices: for proofs. What is here may change with
-//! any version.
+//! The decisions of the service, as functions without atomics and without devices, for proofs. Any version may change them.
 //!
 //! - [`turns`]: which strand has a hub next.
 //! - [`judgement`]: whether a unit that stays busy is broken.

@@ -1,22 +1,21 @@
-//! What the service is built into.
+//! What an image gives the service.
 
 use hv_core::trace::{Off, Trace};
 use platform::{Bus, StrandRegisters};
 
-/// What an image gives the service: `(bus, registers)` or, for a service that records [events](crate::trace::ServiceEvent),
-/// `(bus, registers, tracer)`.
+/// `(bus, registers)` or, for a service that records [events](crate::trace::ServiceEvent), `(bus, registers, tracer)`.
 pub trait Environment {
-    /// Reaches the device registers.
+    /// Accesses device registers.
     type Bus: Bus;
-    /// Reaches the registers of the strand that calls.
+    /// Accesses the registers of strands.
     type Registers: StrandRegisters;
-    /// Takes events.
+    /// Records events.
     type Trace: Trace;
 
     /// Returns the bus.
     fn bus(&self) -> &Self::Bus;
 
-    /// Returns the strand's registers.
+    /// Returns the registers of strands.
     fn registers(&self) -> &Self::Registers;
 
     /// Returns the tracer.

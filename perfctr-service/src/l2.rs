@@ -1,4 +1,4 @@
-//! PERF_CONFIG: two bits in each of the eight L2 control registers of a node, changed together.
+//! PERF_CONFIG: two bits that the eight L2 control registers of a node share.
 
 use guest_abi::StrandId;
 use guest_abi::layout::{L2Control, PerfConfig};
@@ -8,24 +8,24 @@ use platform::{AccessError, Bus, PhysicalAddress};
 
 use crate::progress::{Found, Progress, Stopwatch};
 
-/// How often a strand tries to get the lock of its node's L2 control before the call ends with EWOULDBLOCK. The lock is
-/// held for at most 8 reads and 16 writes; the 63 other strands of a node hold it that long one after the other. Model
-/// checkers look at both ends of one try.
+/// The number of tries to get the lock of a node's L2 control before the call ends with EWOULDBLOCK. A strand holds the lock for at
+/// most 8 reads and 16 writes, and the 63 other strands of the node may come first. Model checkers see a success and a failure with
+/// one try.
 pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
 }
 
-/// Decides which strand has the L2 control registers of one node. The contract lets them be held across accesses: a set is
-/// one step for the other strands of the node.
+/// Decides which strand has the L2 control registers of one node. A strand holds them across accesses, because the contract makes a
+/// set one step for the other strands of the node.
 #[derive(Debug)]
 pub(crate) struct L2Arbiter {
     lock: OwnedLock,
     progress: Progress,
 }
 
-/// The L2 control registers of a node, for one strand alone until this is dropped.
+/// The right of one strand to the L2 control registers of a node, until this is dropped.
 pub(crate) struct HeldL2<'a> {
     progress: &'a Progress,
     _lock: OwnedGuard<'a>,
@@ -33,34 +33,27 @@ pub(crate) struct HeldL2<'a> {
 
 impl L2Arbiter {
     pub(crate) fn new() -> Self {
-        Self {
-            lock: OwnedLock::default(),
-            progress: Progress::default(),
-        }
+        Self { lock: OwnedLock::default(), progress: Progress::default() }
     }
 
-    /// Takes the registers; `None` if the lock cannot be had in [`LOCK_TRIES`] tries.
+    /// Takes the registers; `None` after [`LOCK_TRIES`] tries.
     #[inline(always)]
     pub(crate) fn take(&self, strand: StrandId) -> Option<HeldL2<'_>> {
         let lock = self.lock.lock(strand, LOCK_TRIES)?;
-        Some(HeldL2 {
-            progress: &self.progress,
-            _lock: lock,
-        })
+        Some(HeldL2 { progress: &self.progress, _lock: lock })
     }
 
-    /// A strand could not take the registers. Returns `true` if they have been taken for too long. `watch` is the strand's
+    /// Counts that a strand could not take the registers. Returns `true` if they have been taken for too long. `watch` is the strand's
     /// own, and `now` returns its time.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         watch.look(&self.progress, Found::Busy, 0, now)
     }
 
-    /// Returns the strand that has the registers.
     pub(crate) fn holder(&self) -> Option<StrandId> {
         self.lock.owner()
     }
 
-    /// A strand has died that had the registers: gives them back.
+    /// Releases the registers that a dead strand held.
     pub(crate) fn abandon(&self, dead: StrandId) {
         if self.holder() == Some(dead) {
             self.progress.ended();
@@ -70,21 +63,19 @@ impl L2Arbiter {
 }
 
 impl HeldL2<'_> {
-    /// An access came to an end.
+    /// Counts the end of an access.
     pub(crate) fn access_ended(&self) {
         self.progress.ended();
     }
 
-    /// PERF_CONFIG of bank 0.
+    /// Reads PERF_CONFIG of bank 0.
     pub(crate) fn get(&self, bus: &impl Bus, strand: StrandId) -> Result<u64, AccessError> {
         let bank = l2_control(0).ok_or(AccessError::Fault)?;
-        Ok(L2Control::from(bus.read(strand, bank)?)
-            .perf_config()
-            .value())
+        Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
     }
 
-    /// Sets PERF_CONFIG of all banks and nothing else in them. All are read before the first is written. If a bank
-    /// cannot be written, the ones before it get their old values back; `differ` is called if one of them does not.
+    /// Sets PERF_CONFIG of all banks, and no other bits. Reads all banks before it writes the first. If a bank cannot be written,
+    /// restores the banks before it, and calls `differ` if one of them cannot be restored.
     #[inline(always)]
     pub(crate) fn set(
         &self,
@@ -117,13 +108,10 @@ impl HeldL2<'_> {
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
     use super::*;
+    use crate::hubs::tests::strand;
     use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
-    fn strand(number: usize) -> StrandId {
-        StrandId::new(number).unwrap()
-    }
-
-    /// The death of the strand that has the registers ends its access: who waits begins anew. That of another ends nothing.
+    /// The death of the holder ends its access, so a waiting strand's watch restarts. The death of another strand does not.
     #[test]
     fn a_death_ends_the_access_of_the_strand_that_died() {
         for (dead, ends) in [(1, true), (2, false)] {

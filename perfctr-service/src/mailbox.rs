@@ -1,8 +1,8 @@
-//! The operator's steps, as words that a service processor hands to the hypervisor.
+//! The mailbox: words in which a service processor hands the operator's steps to the hypervisor.
 //!
-//! A mailbox is [`WORDS`] words of memory that no guest reaches. The operator writes a [`Step`] with [`ask`], which ends with
-//! [`ASKED`] in the first word, and interrupts a strand. The hypervisor [serves](serve) the step on that strand, and ends with
-//! [`DONE`]; the [`answer`] is there until the next step. One side has the mailbox at a time, as the first word says.
+//! A mailbox is [`WORDS`] words of memory that no guest reaches. The operator writes a [`Step`] with [`ask`], which last writes
+//! [`ASKED`] to the first word, and interrupts a strand. The hypervisor [serves](serve) the step on this strand, and last writes
+//! [`DONE`]; the [`answer`] stays until the next step. The first word says which side has the mailbox.
 //!
 //! | word | content |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | 8 | the result: 0 for done, else a number of [`Refusal`] |
 //! | 9 on | grants of a reconfiguration, what [`Step::Look`] sees, or the two numbers of a refusal |
 //!
-//! What [`Step::Look`] sees is, from word 9 on: 1 while a change is pending, else 0; 4 words of the strands that it waits for; a word for
-//! each of 16 units; and, from word 30 on, what the guests hold.
+//! [`Step::Look`] writes, from word 9 on: 1 while a change is pending, else 0; 4 words of the strands that the change waits for; a word
+//! for each of 16 units; and, from word 30 on, what the guests hold.
 //!
 //! The layout is this project's own: Sun's hypervisor takes such steps through a logical domain channel, in its own format.
 
@@ -30,13 +30,13 @@ use crate::service::operator::ChangeError;
 use crate::units::{Unit, UnitState};
 
 /// The number of words of a mailbox.
-pub const WORDS: usize = 256;
+pub const WORDS: usize = platform::memory_map::mailbox::OPERATOR_WORDS;
 
-/// The first word: no step has been there yet.
+/// The first word before the first step.
 pub const EMPTY: u64 = 0;
-/// The first word: a step waits for the hypervisor.
+/// The first word while a step waits for the hypervisor.
 pub const ASKED: u64 = 1;
-/// The first word: the step has been served.
+/// The first word after a step has been served.
 pub const DONE: u64 = 2;
 
 const STATE: usize = 0;
@@ -45,10 +45,10 @@ const ARGUMENT: usize = 2;
 const RESULT: usize = 8;
 const DATA: usize = 9;
 
-/// The result of a step that makes no sense.
+/// The result of an unknown step, or of a step with an unknown argument.
 const UNKNOWN: u64 = 1;
 
-/// What [`Step::Look`] sees of a unit.
+/// A [`UnitState`] as [`Step::Look`] writes it.
 #[bitfield(u64)]
 struct UnitWord {
     in_service: bool,
@@ -58,7 +58,7 @@ struct UnitWord {
     faults: u32,
 }
 
-/// Where [`Step::Look`] leaves what it sees.
+/// The places of what [`Step::Look`] writes.
 const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
@@ -72,11 +72,11 @@ pub enum Step {
     Reconfigure(Grants),
     /// See [`PerfCounterService::strand_died`].
     Died(StrandId),
-    /// The guest starts again. The image does this.
+    /// Resets a guest, which the image does.
     Reset(GuestId),
     /// See [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
-    /// Changes nothing: asks what is [`Seen`], for this number of guests.
+    /// Asks for what is [`Seen`], with this number of guests. Changes nothing.
     Look(usize),
 }
 
@@ -91,12 +91,12 @@ pub struct Seen {
     pub held: Grants,
 }
 
-/// Why a step did not happen.
+/// Why a step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such step, strand, guest or unit.
     Unknown,
-    /// The service has refused it.
+    /// The service has refused the step.
     Change(ChangeError),
 }
 
@@ -128,7 +128,7 @@ pub fn ask(words: &mut [u64; WORDS], step: &Step) {
     words[STATE] = ASKED;
 }
 
-/// Returns the step that waits; `None` if there is none, or it makes no sense.
+/// Returns the step in the words; `None` if it is unknown, or its argument is.
 fn asked(words: &[u64; WORDS]) -> Option<Step> {
     let argument = usize::try_from(words[ARGUMENT]).ok()?;
     match words[STEP] {
@@ -141,8 +141,8 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
     }
 }
 
-/// Serves the step that waits, on the strand that executes this. What the service cannot do of a death or a reset, `rest` does: a dead
-/// strand executes no guest, and a guest starts again. Does nothing if no step waits.
+/// Serves the step that waits, on the strand `on`, which executes this. Does nothing if no step waits. `rest` does the image's part of
+/// a death or a reset: a dead strand executes no guest, and a reset guest starts again.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,
@@ -185,7 +185,7 @@ pub fn serve<E: Environment>(
 fn numbers(error: ChangeError) -> [u64; 3] {
     match error {
         ChangeError::Config(ConfigError::TwoGlobals(a, b)) => [2, a as u64, b as u64],
-        // A configuration has been checked for the others before the guests began.
+        // The other problems are found before the guests start.
         ChangeError::Config(_) => [UNKNOWN, 0, 0],
         ChangeError::OtherGuests { given, there_are } => [3, given as u64, there_are as u64],
         ChangeError::Busy => [4, 0, 0],
@@ -195,11 +195,11 @@ fn numbers(error: ChangeError) -> [u64; 3] {
     }
 }
 
-/// Returns the answer to a step that has been served: what is seen, if the step was [`Step::Look`]. `None` while no step is
-/// [`DONE`].
+/// Returns the answer to a step that has been served, with what is seen if the step was [`Step::Look`]. `None` unless the step
+/// is [`DONE`].
 ///
 /// # Errors
-/// The step did not happen.
+/// Returns why the step failed.
 pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<Seen>, Refusal>> {
     let (first, second) = (words[DATA] as usize, words[DATA + 1] as usize);
     let unit = || Unit::all().nth(first);
@@ -207,10 +207,7 @@ pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<Seen>, Refusal>> {
         _ if words[STATE] != DONE => return None,
         0 => return Some(Ok((words[STEP] == 5).then(|| seen(words)))),
         2 => Some(ChangeError::Config(ConfigError::TwoGlobals(first, second))),
-        3 => Some(ChangeError::OtherGuests {
-            given: first,
-            there_are: second,
-        }),
+        3 => Some(ChangeError::OtherGuests { given: first, there_are: second }),
         4 => Some(ChangeError::Busy),
         5 => unit().map(ChangeError::OtherNode),
         6 => unit().map(|unit| ChangeError::NotClean(unit, AccessError::Busy)),
@@ -247,12 +244,8 @@ fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E
 fn seen(words: &[u64; WORDS]) -> Seen {
     let mut awaited = [0; AWAITED.abs_diff(UNITS)];
     awaited.copy_from_slice(&words[AWAITED..UNITS]);
-    let mut units = [UnitState {
-        in_service: false,
-        clean: false,
-        faults: 0,
-        stuck: 0,
-    }; Unit::COUNT];
+    let mut units =
+        [UnitState { in_service: false, clean: false, faults: 0, stuck: 0 }; Unit::COUNT];
     for (unit, word) in units.iter_mut().zip(words.iter().skip(UNITS)) {
         let word = UnitWord::from_bits(*word);
         *unit = UnitState {
@@ -270,7 +263,7 @@ fn seen(words: &[u64; WORDS]) -> Seen {
     }
 }
 
-/// Writes grants, eight to a word, the first in the most significant byte: bit 0 `global`, bit 1 register 0, bit 2 with HT.
+/// Writes grants, eight to a word, the first in the most significant byte: bit 0 `global`, bit 1 register 0, bit 2 HT.
 fn put_grants(words: &mut [u64; WORDS], first: usize, grants: &Grants) {
     let mut guests = (0..GuestId::COUNT).filter_map(GuestId::new);
     for word in words.iter_mut().skip(first).take(GuestId::COUNT / 8) {

@@ -1,9 +1,9 @@
-//! How many calls ended how: per strand, read by anyone at any time.
+//! Counts of calls by function, register class and outcome. Each strand has its own; any strand may read them.
 
 use guest_abi::{HvError, Kind, PerfReg};
 use hv_core::sync::{AtomicU64, Ordering};
 
-/// The two functions.
+/// A function of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// `VFALLS_GET_PERFREG`.
@@ -12,7 +12,7 @@ pub enum Operation {
     Set,
 }
 
-/// Kinds of registers.
+/// The class of the register that a call names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Register 0.
@@ -23,13 +23,13 @@ pub enum Class {
     Dram,
     /// Registers 18-89.
     Hub,
-    /// An id that is none.
+    /// All other numbers.
     Invalid,
 }
 
 impl Class {
-    /// The class of an id.
-    pub const fn of(id: u64) -> Self {
+    /// Returns the class of a register number.
+    pub const fn from_id(id: u64) -> Self {
         match PerfReg::new(id) {
             None => Self::Invalid,
             Some(register) => match register.kind() {
@@ -45,7 +45,7 @@ impl Class {
     pub const ALL: &'static [Self] =
         &[Self::Strand, Self::L2, Self::Dram, Self::Hub, Self::Invalid];
 
-    /// The name for a report.
+    /// Returns the name in lower case, as reports print it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strand => "strand",
@@ -62,18 +62,18 @@ impl Class {
 pub enum Refusal {
     /// EBADTRAP: the group is not negotiated.
     BadTrap,
-    /// EINVAL: no such register.
+    /// EINVAL: the number is no register's.
     Invalid,
     /// ENOTSUPPORTED: the version or the machine does not have the register.
     NotSupported,
-    /// ENOACCESS: the guest's grant does not cover it, or its unit is out of service.
+    /// ENOACCESS: the guest's grant does not cover the register, or its unit is out of service.
     NoAccess,
-    /// EWOULDBLOCK: its hub, or its node's L2 control, is taken at this moment.
+    /// EWOULDBLOCK: its hub, or its node's L2 control, is taken now.
     WouldBlock,
 }
 
 impl Refusal {
-    /// The status.
+    /// Returns the status that the guest gets.
     pub const fn error(self) -> HvError {
         match self {
             Self::BadTrap => HvError::BadTrap,
@@ -85,7 +85,7 @@ impl Refusal {
     }
 }
 
-/// The ways in which a call of the service ends.
+/// How a call of the service ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// EOK.
@@ -95,7 +95,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All of them: EOK, then the refusals in the order of the checks.
+    /// EOK, then the refusals in the order of the checks.
     pub const ALL: &'static [Self] = &[
         Self::Ok,
         Self::Refused(Refusal::BadTrap),
@@ -105,7 +105,7 @@ impl Outcome {
         Self::Refused(Refusal::WouldBlock),
     ];
 
-    /// The specification's name of the status.
+    /// Returns the specification's name of the status.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "EOK",
@@ -128,8 +128,8 @@ const OPERATIONS: usize = 2;
 const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
-/// Counts of one strand. Only that strand writes them, so counting takes no read-modify-write. Relaxed: a count says nothing about
-/// other memory, and who reads it at any time sees some value that it had.
+/// The counts of one strand. Only this strand writes them, so counting takes no read-modify-write. Relaxed, because a count says
+/// nothing about other memory.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
@@ -137,16 +137,13 @@ pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
 impl Counts {
     #[inline(always)]
     pub(crate) fn add(&self, operation: Operation, class: Class, outcome: Outcome) {
-        // Compilers do not always see that the index is below the number of outcomes.
+        // The remainder is the index itself: compilers do not always see that.
         let outcome = outcome.index() % OUTCOMES;
         let count = &self.0[operation as usize][class as usize][outcome];
-        count.store(
-            count.load(Ordering::Relaxed).wrapping_add(1),
-            Ordering::Relaxed,
-        );
+        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// The distance of a count from the beginning, in bytes.
+    /// Returns the offset of a count in bytes.
     #[cfg(any(target_arch = "sparc64", test))]
     pub(crate) const fn offset(operation: Operation, class: Class, outcome: Outcome) -> usize {
         let index = (operation as usize * CLASSES + class as usize) * OUTCOMES + outcome.index();
@@ -154,38 +151,30 @@ impl Counts {
     }
 
     pub(crate) fn add_to(&self, sum: &mut Statistics) {
-        for (sums, counts) in sum
-            .0
-            .iter_mut()
-            .flatten()
-            .flatten()
-            .zip(self.0.iter().flatten().flatten())
-        {
-            *sums = sums.wrapping_add(counts.load(Ordering::Relaxed));
+        let sums = sum.0.iter_mut().flatten().flatten();
+        for (sum, count) in sums.zip(self.0.iter().flatten().flatten()) {
+            *sum = sum.wrapping_add(count.load(Ordering::Relaxed));
         }
     }
 }
 
-/// How many calls of the service ended how, by function and class of register.
+/// Numbers of calls of the service, by function, register class and outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics([[[u64; OUTCOMES]; CLASSES]; OPERATIONS]);
 
 impl Statistics {
-    /// Calls of this function, for this class of register, that ended so.
+    /// Returns the number of calls of a function, for a register class, with this outcome.
     pub const fn count(&self, operation: Operation, class: Class, outcome: Outcome) -> u64 {
         self.0[operation as usize][class as usize][outcome.index()]
     }
 
-    /// Calls that ended so.
+    /// Returns the number of calls with this outcome.
     pub fn outcome(&self, outcome: Outcome) -> u64 {
-        self.0
-            .iter()
-            .flatten()
-            .map(|outcomes| outcomes[outcome.index()])
-            .sum()
+        let classes = self.0.iter().flatten();
+        classes.map(|outcomes| outcomes[outcome.index()]).sum()
     }
 
-    /// All calls.
+    /// Returns the number of all calls.
     pub fn total(&self) -> u64 {
         self.0.iter().flatten().flatten().sum()
     }
@@ -199,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// Two functions, five classes, six outcomes, eight bytes each, in this order.
+    /// The counts stand by function, then class, then outcome, with eight bytes each.
     #[test]
     fn each_count_is_at_its_offset() {
         let mut offsets = Vec::new();
@@ -211,12 +200,9 @@ mod tests {
                     let all = counts.0.iter().flatten().flatten();
                     let counted: Vec<_> = all.map(|count| count.load(Ordering::Relaxed)).collect();
                     let offset = Counts::offset(operation, *class, *outcome);
+                    let told = (operation, class, outcome);
                     assert_eq!(counted.iter().sum::<u64>(), 1);
-                    assert_eq!(
-                        counted[offset / 8],
-                        1,
-                        "{operation:?} {class:?} {outcome:?}"
-                    );
+                    assert_eq!(counted[offset / 8], 1, "{told:?}");
                     offsets.push(offset);
                 }
             }

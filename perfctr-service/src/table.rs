@@ -1,5 +1,5 @@
-//! The register table: for each of the 90, the address and the bits that a guest can write (FWARC/2007/529
-//! sections 2 and 3.1), computed at compile time.
+//! The register table: the address and the writable bits of each of the 90 registers (FWARC/2007/529 sections 2 and 3.1),
+//! computed at compile time.
 
 use guest_abi::{Kind, Node, PerfReg};
 use platform::address::{L2_BANKS, l2_control};
@@ -8,28 +8,26 @@ use platform::{PhysicalAddress, address};
 use crate::rights::access::AccessWord;
 use crate::units::Unit;
 
-/// A register: its address, the bits that a guest can write, and its place in [`AccessWord`].
+/// One register.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct Row {
+    /// 0 for registers 0 and 1, which have no address.
     pub(crate) address: PhysicalAddress,
+    /// The bits that a guest can write.
     pub(crate) mask: u64,
+    /// The register's [place](AccessWord::place).
     pub(crate) place: u64,
 }
 
-/// All registers for the strands of one node: its own DRAM registers by local address, everything else by global address.
-/// Registers 0 and 1 have none.
+/// All registers for the strands of one node: DRAM registers of this node by local address, all others by global address.
 pub(crate) type Rows = [Row; PerfReg::COUNT];
 
 const NODES: usize = Node::ALL.len();
 
 /// One table for each node that a call can come from.
 static ROWS: [Rows; NODES] = {
-    let none = Row {
-        address: PhysicalAddress(0),
-        mask: 0,
-        place: 0,
-    };
+    let none = Row { address: PhysicalAddress(0), mask: 0, place: 0 };
     let mut tables = [[none; PerfReg::COUNT]; NODES];
     let mut node = 0;
     while node < NODES {
@@ -54,7 +52,6 @@ const fn address_from(caller: usize, register: PerfReg) -> Option<PhysicalAddres
     }
 }
 
-/// The table that strands of this node use.
 pub(crate) fn rows(node: Node) -> &'static Rows {
     &ROWS[node.index()]
 }
@@ -66,14 +63,14 @@ pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
         return Some(Unit::L2(node));
     }
     let index = rows(node).iter().position(|row| row.address == address)?;
-    Unit::of(PerfReg::new(index as u64)?, node)
+    Unit::for_register(PerfReg::new(index as u64)?, node)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The channels of the caller's node have local addresses (section 2.2), other registers global ones, and registers 0 and 1 none.
+    /// The channels of the caller's node have local addresses (section 2.2), all other registers global ones, registers 0 and 1 none.
     #[test]
     fn addresses_from_each_node() {
         let globals = [

@@ -1,9 +1,8 @@
-//! What the service records (see [`hv_core::trace`]).
+//! The events that the service records (see [`hv_core::trace`]).
 
 use guest_abi::PerfReg;
 use hv_core::trace::{STATUSES, Shown};
 
-/// The names of the registers.
 const REGISTERS: Shown = Shown::Names(&NAMES);
 
 const NAMES: [(u64, &str); PerfReg::COUNT] = {
@@ -16,10 +15,9 @@ const NAMES: [(u64, &str); PerfReg::COUNT] = {
     names
 };
 
-/// The names of the hubs.
 const HUBS: Shown = Shown::Names(&[(0, "ZAM0"), (1, "ZAM1"), (2, "ZAM2"), (3, "ZAM3")]);
 
-/// The names of the units, by [`Unit::number`](crate::Unit::number).
+/// By [`Unit::number`](crate::Unit::number).
 const UNITS: Shown = Shown::Names(&[
     (0, "NODE0_MCU0"),
     (1, "NODE0_MCU1"),
@@ -39,7 +37,7 @@ const UNITS: Shown = Shown::Names(&[
     (15, "NODE3_L2"),
 ]);
 
-/// The names of [grants](crate::Grant): bit 0 is `global`, bit 1 register 0, bit 2 with HT.
+/// [Grants](crate::Grant): bit 0 is `global`, bit 1 register 0, bit 2 HT in register 0.
 const GRANTS: Shown = Shown::Names(&[
     (0b000, "none"),
     (0b001, "global"),
@@ -50,139 +48,112 @@ const GRANTS: Shown = Shown::Names(&[
 ]);
 
 hv_core::events! {
-    /// The events of the service, numbers from 8 on.
+    /// The events of the service, with numbers from 8 on.
     ///
-    /// The time of the event of a call is the end of the call. What a call found on its way, a hub that is taken or a unit
-    /// that faults, comes before the call.
+    /// The event of a call has the time of the call's end. Events of what the call met, such as a taken hub or a faulty unit,
+    /// come before it.
+    ///
+    /// Fields that several events have:
+    /// - `perfreg`: the number of a register; of a refused call the number that the guest passed, which may be no register's;
+    /// - `status`: EOK of a served call, or why the call was refused;
+    /// - `guest`, `hub`, `unit`: the number of each, as [`GuestId`](hv_core::GuestId), [`Hub`](guest_abi::Hub) and
+    ///   [`Unit::number`](crate::Unit::number) count;
+    /// - `strand`: the number of the calling strand; in events that belong to no call, of the strand that recorded the event;
+    /// - `duration`: the duration of the call in ticks, at most `u32::MAX`.
     pub enum ServiceEvent {
         /// A register was read.
         8 Get "get_perfreg" {
-            /// The number of the register.
             perfreg: u8 = REGISTERS,
-            /// The status, which is EOK.
             status: u8 = STATUSES,
-            /// The number of the calling guest.
             guest: u8 = Number,
-            /// The number of the calling strand.
             strand: u8 = Number,
-            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
             /// The value that the guest received.
             value: u64 = Hex,
         }
         /// A register was written.
         9 Set "set_perfreg" {
-            /// The number of the register.
             perfreg: u8 = REGISTERS,
-            /// The status, which is EOK.
             status: u8 = STATUSES,
-            /// The number of the calling guest.
             guest: u8 = Number,
-            /// The number of the calling strand.
             strand: u8 = Number,
-            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
             /// The value that the guest passed, with bits that the register does not have.
             value: u64 = Hex,
         }
         /// A get was refused.
         10 GetRefused "get_perfreg_refused" {
-            /// The status that says why.
             status: u16 = STATUSES,
-            /// The number of the calling guest.
             guest: u8 = Number,
-            /// The number of the calling strand.
             strand: u8 = Number,
-            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
-            /// The number that the guest passed, which may be no register's.
             perfreg: u64 = REGISTERS,
         }
         /// A set was refused.
         11 SetRefused "set_perfreg_refused" {
-            /// The status that says why.
             status: u16 = STATUSES,
-            /// The number of the calling guest.
             guest: u8 = Number,
-            /// The number of the calling strand.
             strand: u8 = Number,
-            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
-            /// The number that the guest passed, which may be no register's.
             perfreg: u64 = REGISTERS,
             /// The value that the guest passed.
             value: u64 = Hex,
         }
         /// A call could not have its hub at once.
         12 HubConflict "hub_conflict" {
-            /// The number of the hub.
             hub: u8 = HUBS,
             /// The reason: a strand has an access in flight, it is the turn of another strand, or the chip itself is busy.
             why: u8 = Names(&[(0, "in_flight"), (1, "turn_of_another"), (2, "chip_busy")]),
-            /// The number of the calling guest.
             guest: u8 = Number,
-            /// The number of the calling strand.
             strand: u8 = Number,
         }
         /// A unit is out of service.
         13 UnitOut "unit_out_of_service" {
-            /// The unit.
             unit: u16 = UNITS,
-            /// A device of it faulted; it stayed busy for too long; a strand died at work on it; no strand is there to clear it.
+            /// The reason: a fault; it stayed busy for too long; a strand died at work on it; no strand can scrub it.
             why: u8 = Names(&[(0, "fault"), (1, "stuck"), (2, "died"), (3, "uncleared")]),
-            /// The number of the strand that found this.
             strand: u8 = Number,
         }
         /// The operator returned a unit to service.
         14 UnitReturned "unit_returned" {
-            /// The unit.
             unit: u16 = UNITS,
-            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
-        /// The operator granted a guest something else than before.
+        /// The operator changed the grant of a guest.
         15 Granted "granted" {
-            /// The number of the guest.
             guest: u8 = Number,
-            /// Its grant now.
+            /// The new grant.
             grant: u8 = GRANTS,
-            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
         /// A guest lost rights, by a new grant or a reset.
         16 Revoked "revoked" {
-            /// The number of the guest.
             guest: u8 = Number,
-            /// Those that it keeps of the rights that it had.
+            /// The rights that the guest still has.
             left: u8 = GRANTS,
-            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
-        /// A guest was given rights that it is granted, after nothing stood in the way any more.
+        /// A pending grant took effect.
         17 Held "held" {
-            /// The number of the guest.
             guest: u8 = Number,
-            /// The rights that it holds now.
+            /// The rights that the guest holds now.
             held: u8 = GRANTS,
-            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
-        /// A change of rights, or a reset, has to wait for strands.
+        /// A change of rights, or a reset, waits for strands.
         18 ChangePending "change_pending" {
-            /// The number of strands.
+            /// The number of strands that it waits for.
             awaited: u16 = Number,
-            /// The number of the strand that recorded the event.
             strand: u16 = Number,
         }
-        /// Every guest holds what it is granted, and what others have lost is cleared.
+        /// All pending grants have taken effect, and all that guests have lost is scrubbed.
         19 ChangeComplete "change_complete" {
-            /// The number of the strand that recorded the event.
             strand: u32 = Number,
         }
     }
 }
 
-/// Why a unit goes out of service: the numbers in [`UnitOut`].
+/// Why a unit goes out of service, by the numbers in [`UnitOut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     Fault,
@@ -191,7 +162,7 @@ pub(crate) enum Why {
     Uncleared,
 }
 
-/// Why a call does not have its hub: the numbers in [`HubConflict`].
+/// Why a call does not get its hub, by the numbers in [`HubConflict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     InFlight,

@@ -1,4 +1,4 @@
-//! Units: a memory channel, a hub, the L2 control of a node. Each can be out of service, and can wait to be scrubbed.
+//! Units: memory channels, hubs, and the L2 control of each node. A unit can be out of service, and can wait to be scrubbed.
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 use hv_core::sync::{AtomicU8, AtomicU32, Ordering};
@@ -6,23 +6,23 @@ use platform::Machine;
 
 use crate::rights::policy::NodeSet;
 
-/// What a faulty device takes out of service, and what is scrubbed for its next user.
+/// A part of the machine that goes out of service as a whole, and is scrubbed as a whole for its next user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// A memory channel: its two registers.
+    /// A memory channel, with two registers.
     Mcu(Node, Mcu),
-    /// A hub: its eighteen registers.
+    /// A hub, with eighteen registers.
     Hub(Hub),
-    /// The L2 control registers of a node: register 1 for the strands of that node.
+    /// The L2 control of a node: register 1 for the strands of this node.
     L2(Node),
 }
 
 impl Unit {
-    /// How many units the largest machine has.
+    /// The number of units of the largest machine.
     pub const COUNT: usize = 16;
 
-    /// The unit that a register is on, for a caller on this node; `None` for the strand's own PCR.
-    pub fn of(register: PerfReg, caller: Node) -> Option<Self> {
+    /// Returns the unit of a register, for a caller on this node; `None` for the strand's own PCR.
+    pub fn for_register(register: PerfReg, caller: Node) -> Option<Self> {
         match register.kind() {
             Kind::Strand => None,
             Kind::L2 => Some(Self::L2(caller)),
@@ -31,19 +31,16 @@ impl Unit {
         }
     }
 
-    /// Every unit that the largest machine has.
+    /// Returns the units of the largest machine, by their numbers.
     pub fn all() -> impl Iterator<Item = Self> {
-        let channels = Node::ALL
-            .iter()
-            .flat_map(|node| Mcu::ALL.iter().map(|mcu| Self::Mcu(*node, *mcu)));
+        let channels =
+            Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| Self::Mcu(*node, *mcu)));
         let hubs = Hub::ALL.iter().map(|hub| Self::Hub(*hub));
-        channels
-            .chain(hubs)
-            .chain(Node::ALL.iter().map(|node| Self::L2(*node)))
+        channels.chain(hubs).chain(Node::ALL.iter().map(|node| Self::L2(*node)))
     }
 
-    /// The units of a machine that `global` covers, for a guest with strands on these nodes.
-    pub(crate) fn of_global(machine: Machine, nodes: NodeSet) -> impl Iterator<Item = Self> {
+    /// Returns the units of a machine that `global` covers, for a guest with strands on these nodes.
+    pub(crate) fn under_global(machine: Machine, nodes: NodeSet) -> impl Iterator<Item = Self> {
         Self::all().filter(move |unit| {
             unit.is_in(machine)
                 && match unit {
@@ -53,15 +50,15 @@ impl Unit {
         })
     }
 
-    /// Its registers that have an address of their own: all but those of L2 control.
+    /// Returns the registers with an address of their own, which L2 control does not have.
     pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
         PerfReg::all().filter(move |register| {
             !matches!(register.kind(), Kind::L2)
-                && Self::of(*register, Node::Node0).is_some_and(|unit| unit == self)
+                && Self::for_register(*register, Node::Node0) == Some(self)
         })
     }
 
-    /// Returns `true` if a machine has it.
+    /// Returns `true` if a machine has the unit.
     pub fn is_in(self, machine: Machine) -> bool {
         match self {
             Self::Mcu(node, mcu) => machine.has_channel(node, mcu),
@@ -70,7 +67,7 @@ impl Unit {
         }
     }
 
-    /// Its number among all, 0 to 15: its place in [`all`](Self::all).
+    /// Returns the number of the unit, 0 to 15: its place in [`all`](Self::all).
     pub const fn number(self) -> usize {
         match self {
             Self::Mcu(node, mcu) => 2 * node.index() + mcu.index(),
@@ -93,15 +90,15 @@ impl core::fmt::Display for Unit {
 /// What the operator sees of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitState {
-    /// Guests can use it. If not, every call for it ends with ENOACCESS until the operator
+    /// Guests can use the unit. Otherwise every call for it ends with ENOACCESS until the operator
     /// [returns it to service](crate::PerfCounterService::return_to_service).
     pub in_service: bool,
-    /// Nothing is in it of a guest that has lost it. A unit that could not be scrubbed is out of service, and is scrubbed when
-    /// it returns.
+    /// The unit holds no values of a guest that has lost it. A unit that could not be scrubbed is out of service, and is scrubbed
+    /// when it returns.
     pub clean: bool,
-    /// Accesses to its devices that faulted.
+    /// The number of accesses that faulted.
     pub faults: u32,
-    /// How often it was taken out of service because it stayed [busy](crate::BUSY_LIMIT_TICKS).
+    /// The number of times that the unit went out of service because it stayed [busy](crate::BUSY_LIMIT_TICKS).
     pub stuck: u32,
 }
 
@@ -110,7 +107,7 @@ pub struct UnitState {
 pub(crate) struct UnitSet(AtomicU32);
 
 impl UnitSet {
-    /// Adds a unit. Returns `true` if it was not there before.
+    /// Adds a unit. Returns `true` if the set did not have it.
     fn add(&self, unit: Unit) -> bool {
         let bit = 1 << unit.number();
         self.0.fetch_or(bit, Ordering::SeqCst) & bit == 0
@@ -129,24 +126,23 @@ impl UnitSet {
         Unit::all().filter(move |unit| bits >> unit.number() & 1 != 0)
     }
 
-    /// Returns a bit for each unit: bit 0 for unit 0.
+    /// Returns one bit for each unit, bit 0 for unit 0.
     pub(crate) fn bits(&self) -> u32 {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// What is known of all units.
+/// The states of all units.
 #[derive(Debug, Default)]
 pub(crate) struct Units {
-    /// Out of service, on the whole machine.
+    /// Out of service, for the whole machine.
     out: UnitSet,
-    /// Something is in it of a guest that has lost it, or may be.
+    /// May hold values of a guest that has lost the unit.
     unclean: UnitSet,
-    /// How many of a unit's registers are scrubbed already, in the order of [`Unit::registers`]: the scrub of a unit that was
-    /// busy goes on where it was. Only the strand that has the lock of changes uses this, so Relaxed suffices: the lock orders it.
-    /// L2 control has no such register.
+    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`], from which the scrub of a unit that was
+    /// busy continues. Only the owner of the lock of changes uses this, so Relaxed suffices: the lock orders it.
     scrubbed: [AtomicU8; Unit::COUNT],
-    /// For the operator to read, as `stuck`. Relaxed: a count says nothing about other memory.
+    /// For the operator to read, as `stuck`. Relaxed, because a count says nothing about other memory.
     faults: [AtomicU32; Unit::COUNT],
     stuck: [AtomicU32; Unit::COUNT],
 }
@@ -167,47 +163,44 @@ impl Units {
         self.out.remove(unit);
     }
 
-    /// Returns `true` if a unit waits to be scrubbed.
     pub(crate) fn is_unclean(&self, unit: Unit) -> bool {
         self.unclean.has(unit)
     }
 
-    /// A unit is to be scrubbed, from its first register on.
+    /// Lists a unit for scrubbing, from its first register on.
     pub(crate) fn set_unclean(&self, unit: Unit) {
         self.scrub_from_start(unit);
         self.unclean.add(unit);
     }
 
-    /// The registers of a unit that are not scrubbed yet. A PCR comes before its PICs.
+    /// Returns the registers of a unit that are not scrubbed yet. A PCR comes before its PICs.
     pub(crate) fn unscrubbed(&self, unit: Unit) -> impl Iterator<Item = PerfReg> {
-        unit.registers()
-            .skip(self.scrubbed(unit).load(Ordering::Relaxed).into())
+        unit.registers().skip(self.scrubbed(unit).load(Ordering::Relaxed).into())
     }
 
-    /// The first of the [unscrubbed](Self::unscrubbed) registers of a unit is scrubbed.
+    /// Counts the first of the [unscrubbed](Self::unscrubbed) registers as scrubbed.
     pub(crate) fn count_scrubbed(&self, unit: Unit) {
         self.scrubbed(unit).fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A unit may hold anything from now on, also in registers that are scrubbed already.
+    /// Forgets which registers of a unit are scrubbed, because they may hold any values again.
     pub(crate) fn scrub_from_start(&self, unit: Unit) {
         self.scrubbed(unit).store(0, Ordering::Relaxed);
     }
 
-    /// All registers of a unit are scrubbed.
     pub(crate) fn set_clean(&self, unit: Unit) {
         self.scrub_from_start(unit);
         self.unclean.remove(unit);
     }
 
     fn scrubbed(&self, unit: Unit) -> &AtomicU8 {
-        // There is one for each unit.
+        // The remainder is the number itself: compilers do not always see that.
         &self.scrubbed[unit.number() % Unit::COUNT]
     }
 
     /// Returns `true` if the unit of a register is out of service.
     pub(crate) fn is_out(&self, register: PerfReg, caller: Node) -> bool {
-        Unit::of(register, caller).is_some_and(|unit| self.out.has(unit))
+        Unit::for_register(register, caller).is_some_and(|unit| self.out.has(unit))
     }
 
     pub(crate) fn count_fault(&self, unit: Unit) {
@@ -220,9 +213,8 @@ impl Units {
 
     pub(crate) fn state(&self, unit: Unit) -> UnitState {
         let read = |counts: &[AtomicU32; Unit::COUNT]| {
-            counts
-                .get(unit.number())
-                .map_or(0, |count| count.load(Ordering::Relaxed))
+            let count = counts.get(unit.number());
+            count.map_or(0, |count| count.load(Ordering::Relaxed))
         };
         UnitState {
             in_service: !self.out.has(unit),

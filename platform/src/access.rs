@@ -35,32 +35,26 @@ impl core::error::Error for AccessError {}
 ///
 /// # Order
 /// The caller orders accesses of different strands by atomics in memory: before a strand lets another access a device, it
-/// releases a word, and the other strand acquires it. The implementation makes this order hold at the devices, on every
+/// releases a word, and the other strand acquires the word. The implementation makes this order hold at the devices, on every
 /// machine:
 ///
-/// - An access is made after every load of memory that precedes it on the strand.
-/// - [`read`](Self::read) and [`write`](Self::write) return when the access is complete: the device has taken it and has
-///   answered, and no store or atomic that follows on the strand becomes visible before.
-/// - A fast path in assembly ([`is_direct`](Self::is_direct)) may end before its write is complete. Then
-///   [`complete_writes`](Self::complete_writes) waits for it, and the service calls that before it lets another strand access the
-///   device.
+/// - An access happens after every load of memory that precedes the access on the strand.
+/// - [`read`](Self::read) and [`write`](Self::write) return when the access is complete: the device has taken the access and has
+///   answered, and no later store or atomic of the strand becomes visible before.
+/// - A fast path in assembly ([`is_direct`](Self::is_direct)) may end before its write is complete. The service then calls
+///   [`complete_writes`](Self::complete_writes) before it lets another strand access the device.
 ///
-/// Where stores to devices are not ordered with accesses to memory, this takes a barrier: `membar #Sync` on SPARC V9.
+/// If the machine does not order stores to devices with accesses to memory, this needs a barrier: `membar #Sync` on SPARC V9.
 pub trait Bus {
     /// Reads a register. An access that returns an error has no effect.
-    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError>;
+    fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError>;
 
     /// Writes a register. Returns when the write is complete. An access that returns an error has no effect.
-    fn write(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError>;
+    fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError>;
 
-    /// Returns whether a fast path in assembly may access the registers by instructions of its own, at the addresses that
-    /// [`read`](Self::read) and [`write`](Self::write) are given. Then `membar #Sync` does what
-    /// [`complete_writes`](Self::complete_writes) does. Never for a reference to a bus.
+    /// Returns whether a fast path in assembly may access the registers by instructions of its own, at the addresses of
+    /// [`read`](Self::read) and [`write`](Self::write). If so, `membar #Sync` is equal to
+    /// [`complete_writes`](Self::complete_writes). Always `false` for a reference to a bus.
     fn is_direct() -> bool
     where
         Self: Sized,
@@ -68,9 +62,8 @@ pub trait Bus {
         false
     }
 
-    /// Waits until every write that the strand has made by a fast path of its own is complete, or has trapped. The handler of that
-    /// trap tells the service the address (`PerfCounterService::faulted_late` for the performance counters). On SPARC V9,
-    /// `platform::sparc64` has the handler.
+    /// Waits until every write of the strand's fast path is complete, or has trapped. The trap's handler, on SPARC V9 that of
+    /// `platform::sparc64`, tells the service the address (`PerfCounterService::faulted_late` for the performance counters).
     #[inline(always)]
     fn complete_writes(&self, _strand: StrandId) {}
 }
@@ -94,14 +87,12 @@ pub trait StrandRegisters {
     /// Sends a cross-call to a strand, which may be the one that executes this. Returns at once.
     ///
     /// The implementation delivers a cross-call between two hypercalls of the target strand, never during one, and before
-    /// the strand next executes guest code: the strand then calls the handler of the service that sent it
+    /// the strand next executes guest code. The strand then calls the handler of the service that sent the cross-call
     /// (`PerfCounterService::cross_called` for the performance counters). A cross-call that arrives while the strand
-    /// handles an earlier one is delivered afterwards. A cross-call to a dead strand stays pending until the strand
-    /// restarts.
+    /// handles an earlier one is delivered afterwards. A cross-call to a dead strand stays pending until the strand restarts.
     ///
-    /// What the sending strand has written to memory before is visible to the target when it takes the cross-call. Where an
-    /// interrupt is sent by a store to a device, which can overtake a store to memory, this takes a barrier before it:
-    /// `membar #Sync` on SPARC V9.
+    /// All earlier writes of the sending strand to memory are visible to the target when it takes the cross-call. If a store to a
+    /// device sends the interrupt, and can overtake a store to memory, this needs a barrier first: `membar #Sync` on SPARC V9.
     fn cross_call(&self, strand: StrandId);
 }
 
@@ -109,18 +100,13 @@ assert_obj_safe!(Bus, StrandRegisters);
 
 impl<T: Bus + ?Sized> Bus for &T {
     #[inline]
-    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        (**self).read(strand, address)
+    fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError> {
+        (**self).read(strand, at)
     }
 
     #[inline]
-    fn write(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        (**self).write(strand, address, value)
+    fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
+        (**self).write(strand, at, value)
     }
 
     #[inline(always)]

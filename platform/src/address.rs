@@ -36,7 +36,7 @@ const DRAM_PERFORMANCE: u64 = 0x400;
 const HUB_LOCAL: u64 = 0x81_3000_0000;
 const HUB_GLOBAL: u64 = 0xe1_3000_0000;
 
-/// Global addresses hold the number of the node or hub in the two bits from this one on.
+/// The lowest of the two bits that hold the number of the node or hub in a global address.
 const GLOBAL_SHIFT: u32 = 34;
 
 const fn dram_offset(mcu: Mcu, role: McuRole) -> u64 {
@@ -58,8 +58,8 @@ pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress
     PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
 }
 
-/// Returns the local address of a hub register as section 3.1 lists it: the address within the hub, without the hub's
-/// number. The service uses [`hub_global`] only.
+/// Returns the local address of a hub register from section 3.1: the address within the hub, without the hub's number. The service
+/// uses [`hub_global`] only.
 pub const fn hub_local(unit: HubUnit, role: HubRole) -> PhysicalAddress {
     PhysicalAddress(HUB_LOCAL + within_hub(unit, role))
 }
@@ -67,22 +67,21 @@ pub const fn hub_local(unit: HubUnit, role: HubRole) -> PhysicalAddress {
 /// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6): bits 39:28 are 0x813, bits 17:14 and
 /// 11:0 hold the two parts of the address within the hub, and bits 13:12 between them hold the number of the hub.
 ///
-/// The local addresses of section 3.1 are a second reading of the same addresses: 0x81.3000.5000 is port A of hub 1 here
-/// and port C there. Global addresses agree with both. The service uses only these.
+/// Section 3.1 gives the same local addresses another meaning: 0x81.3000.5000 is port A of hub 1 here and port C there. Global
+/// addresses agree with both sections, and the service uses only global ones.
 pub const fn hub_access(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let address = within_hub(unit, role);
     PhysicalAddress(HUB_LOCAL + ((address >> 12) << 14) + ((hub as u64) << 12) + (address & 0xfff))
 }
 
-/// Returns the global address of a hub register (section 3.1): its [access address](hub_access) in the global address
-/// space, with the number of the hub once more in bits 35:34, where other global addresses hold the node.
+/// Returns the global address of a hub register (section 3.1): its [access address](hub_access) in the global address space. Bits
+/// 35:34, which hold the node in other global addresses, repeat the number of the hub.
 pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let PhysicalAddress(access) = hub_access(hub, unit, role);
     PhysicalAddress(access - HUB_LOCAL + HUB_GLOBAL + ((hub as u64) << GLOBAL_SHIFT))
 }
 
-/// Returns the address of the control register of an L2 bank of the strand's own node (section 2.3); `None` beyond bank
-/// 7.
+/// Returns the address of the control register of an L2 bank of the strand's own node (section 2.3); `None` beyond bank 7.
 pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     if bank < L2_BANKS {
         Some(PhysicalAddress(L2_CONTROL + bank as u64 * L2_BANK_STRIDE))

@@ -7,6 +7,7 @@ pub mod access;
 pub mod address;
 pub mod machine;
 pub mod md;
+pub mod memory_map;
 #[cfg(feature = "models")]
 pub mod models;
 pub mod ptimer;

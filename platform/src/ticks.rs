@@ -1,7 +1,7 @@
 //! %tick and %stick, the counters of a strand (UltraSPARC Architecture 2007).
 //!
 //! Both have 63 bits; bit 63 is NPT. Each strand has its own pair. The counters of two strands agree only if the
-//! hypervisor sets them so when it starts the strands.
+//! hypervisor sets them to a common value when it starts the strands.
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
@@ -27,7 +27,7 @@ impl<T: TickRegisters + ?Sized> TickRegisters for &T {
     }
 }
 
-/// How the readings of a counter on different strands relate.
+/// The relation between the values of a counter on different strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
     /// The hypervisor set the counter of each strand to the common value when it started the strand.
@@ -36,92 +36,64 @@ pub enum Alignment {
     Unknown,
 }
 
-impl Alignment {
-    const fn scope(self) -> Scope {
-        match self {
-            Self::Aligned => Scope::Strand,
-            Self::Unknown => Scope::StrandUnsynchronised,
-        }
-    }
+#[derive(Clone, Copy, Debug)]
+enum Register {
+    Tick,
+    Stick,
 }
 
-/// %tick as a source of time: counts the cycles of the processor, whose rate falls when power management slows it.
+/// %tick or %stick as a source of time.
 #[derive(Clone, Copy, Debug)]
-pub struct Tick<T> {
+pub struct TickSource<T> {
     registers: T,
+    register: Register,
     hz: u64,
     alignment: Alignment,
 }
 
-/// %stick as a source of time: counts the ticks of the system's clock, at a constant rate.
-#[derive(Clone, Copy, Debug)]
-pub struct Stick<T> {
-    registers: T,
-    hz: u64,
-    alignment: Alignment,
-}
+impl<T> TickSource<T> {
+    /// Returns %tick, which counts the cycles of the processor: the rate falls when power management slows the processor. `hz` is
+    /// the rate in Hz, property `clock-frequency` of a strand in the machine description, or 0 if it is unknown.
+    pub const fn tick(registers: T, hz: u64, alignment: Alignment) -> Self {
+        Self::new(registers, Register::Tick, hz, alignment)
+    }
 
-impl<T> Tick<T> {
-    /// Returns the source. `hz` is its rate in Hz, property `clock-frequency` of a strand in the machine description, or
-    /// 0 if that is unknown.
-    pub const fn new(registers: T, hz: u64, alignment: Alignment) -> Self {
-        Self {
-            registers,
-            hz,
-            alignment,
-        }
+    /// Returns %stick, which counts the ticks of the system's clock at a constant rate. `hz` is the rate in Hz, property
+    /// `stick-frequency` of the platform in the machine description, or 0 if it is unknown.
+    pub const fn stick(registers: T, hz: u64, alignment: Alignment) -> Self {
+        Self::new(registers, Register::Stick, hz, alignment)
+    }
+
+    const fn new(registers: T, register: Register, hz: u64, alignment: Alignment) -> Self {
+        Self { registers, register, hz, alignment }
     }
 }
 
-impl<T> Stick<T> {
-    /// Returns the source. `hz` is its rate in Hz, property `stick-frequency` of the platform in the machine description,
-    /// or 0 if that is unknown.
-    pub const fn new(registers: T, hz: u64, alignment: Alignment) -> Self {
-        Self {
-            registers,
-            hz,
-            alignment,
-        }
-    }
-}
-
-impl<T: TickRegisters> ClockSource for Tick<T> {
+impl<T: TickRegisters> ClockSource for TickSource<T> {
     fn describe(&self) -> Description {
+        let (name, rating, rate_varies) = match self.register {
+            Register::Tick => ("%tick", 250, true),
+            Register::Stick => ("%stick", 300, false),
+        };
         Description {
-            name: "%tick",
+            name,
             width: Width::TICK,
             hz: self.hz,
             step: 1,
-            rating: 250,
-            scope: self.alignment.scope(),
-            hazards: Hazards {
-                rate_varies: true,
-                ..Hazards::default()
+            rating,
+            scope: match self.alignment {
+                Alignment::Aligned => Scope::Strand,
+                Alignment::Unknown => Scope::StrandUnsynchronised,
             },
+            hazards: Hazards { rate_varies, ..Hazards::default() },
         }
     }
 
     #[inline]
     fn read(&self, strand: StrandId) -> Option<u64> {
-        Some(self.registers.tick(strand))
-    }
-}
-
-impl<T: TickRegisters> ClockSource for Stick<T> {
-    fn describe(&self) -> Description {
-        Description {
-            name: "%stick",
-            width: Width::TICK,
-            hz: self.hz,
-            step: 1,
-            rating: 300,
-            scope: self.alignment.scope(),
-            hazards: Hazards::default(),
-        }
-    }
-
-    #[inline]
-    fn read(&self, strand: StrandId) -> Option<u64> {
-        Some(self.registers.stick(strand))
+        Some(match self.register {
+            Register::Tick => self.registers.tick(strand),
+            Register::Stick => self.registers.stick(strand),
+        })
     }
 }

@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 sparc64-linux-gnu-gcc -std=gnu11 -Wall -Wextra -O2 -g1 -static -pthread -ffile-prefix-map="$PWD=simulator/bundled" \
     -o "$work/workload" workload.c
-cargo xtask record --force --output workload.refs -- "$work/workload"
+vfalls record --force --output workload.refs -- "$work/workload"
 # The program without its code and data: symbols and lines.
 sparc64-linux-gnu-objcopy --only-keep-debug "$work/workload" workload.elf
 chmod 644 workload.elf

@@ -1,42 +1,42 @@
-//! Files that a user names. All but recordings, which are read block by block, are read whole: with a bound, so that a
-//! device, a pipe without an end or a file that was named by mistake does not fill the memory.
+//! Files that a user names. All files but recordings are read whole, up to a bound, so that a device, an endless pipe or a wrong file
+//! does not fill the memory.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The longest text that is read, and the longest machine description, in bytes.
+/// The most bytes of a text or a machine description.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
-/// The longest program that is read, and the longest stream of events, in bytes.
+/// The most bytes of a program or a stream of events.
 pub const LONGEST_PROGRAM: u64 = 1 << 30;
 
-/// Why a file is not read.
+/// A file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
-    /// The file cannot be read.
+    /// Opening or reading fails.
     #[error("{file}: cannot be read")]
     Unreadable {
-        /// The file.
+        /// The path, for messages.
         file: String,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is too long for what it should be.
+    /// The file is longer than its kind may be.
     #[error("{file}: longer than {longest} bytes")]
     TooLong {
-        /// The file.
+        /// The path, for messages.
         file: String,
-        /// The most bytes that it may have.
+        /// The bound in bytes.
         longest: u64,
     },
-    /// The file should be text, and is not.
+    /// A text, named by its path, is not UTF-8.
     #[error("{0}: is not UTF-8")]
     NotUtf8(String),
 }
 
-/// Returns the bytes of a file.
+/// Reads the bytes of a file.
 ///
 /// # Errors
 /// The file cannot be read, or has more than `longest` bytes.
@@ -57,7 +57,7 @@ pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     }
 }
 
-/// Returns the text in a file.
+/// Reads the text of a file.
 ///
 /// # Errors
 /// The file cannot be read, has more than [`LONGEST_TEXT`] bytes, or is not UTF-8.
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_may_have_as_many_bytes_as_the_bound_and_no_more() {
+    fn a_file_has_at_most_as_many_bytes_as_the_bound() {
         let path = env::temp_dir().join(format!("simulator-input-{}", process::id()));
         fs::write(&path, "four").unwrap();
         assert_eq!(read(&path, 4).unwrap(), b"four");
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(error.to_string(), format!("{shown}: cannot be read"));
     }
 
-    /// A device has no length.
+    /// A device has no size.
     #[test]
     fn a_file_without_an_end_is_read_up_to_the_bound() {
         let error = read(Path::new("/dev/zero"), 1000).unwrap_err();

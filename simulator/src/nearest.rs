@@ -1,19 +1,18 @@
-//! Names in messages, and addresses in files.
+//! Suggestions for unknown names, names of statuses, and addresses in JSON.
 
 use std::fmt::Write;
 
 use guest_abi::HvError;
-use serde::Serializer;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How many names are suggested at most.
+/// The most names that are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// Says that there is no `what` called `text`, and which of `names` are nearest to it: one line, whatever they are.
+/// Returns a message of one line: there is no `what` called `text`, with the nearest of `names`.
 pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let mut message = format!("there is no {what} '{}'", text.escape_debug());
-    let near: Vec<String> = (nearest(text, names).into_iter())
-        .map(|name| name.escape_debug().to_string())
-        .collect();
+    let near: Vec<String> =
+        (nearest(text, names).into_iter()).map(|name| name.escape_debug().to_string()).collect();
     if let Some((last, others)) = near.split_last() {
         let _ = match others {
             [] => write!(message, "; did you mean {last}?"),
@@ -23,13 +22,12 @@ pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>)
     message
 }
 
-/// The nearest of `names`, best first; all that differ as little as the best, and at least the best one.
+/// Returns the nearest of `names`, best first, with those almost as near as the best.
 fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let text = text.to_lowercase();
-    let mut scored: Vec<(f64, &str)> = names
-        .map(|name| (strsim::jaro_winkler(&text, &name.to_lowercase()), name))
-        .collect();
-    // Stable, so that names that are equally near stay in the order of the table.
+    let mut scored: Vec<(f64, &str)> =
+        names.map(|name| (strsim::jaro_winkler(&text, &name.to_lowercase()), name)).collect();
+    // A stable sort keeps equally near names in the order of the table.
     scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     scored.dedup_by_key(|(_, name)| *name);
     let Some(&(best, _)) = scored.first() else {
@@ -43,7 +41,7 @@ fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
         .collect()
 }
 
-/// The name of a status.
+/// Returns the name of a status.
 pub fn status_name(status: u64) -> String {
     match HvError::check(status) {
         Ok(()) => "EOK".to_owned(),
@@ -51,24 +49,66 @@ pub fn status_name(status: u64) -> String {
     }
 }
 
-/// Writes an address as text such as `0x1000`, for the readers of JSON whose numbers have 53 bits.
-pub(crate) fn hexadecimal<S: Serializer>(address: &u64, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(&format_args!("{address:#x}"))
+/// An address as text such as `0x1000`, because numbers of many JSON readers have 53 bits.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+struct Hexadecimal(u64);
+
+impl From<Hexadecimal> for String {
+    fn from(address: Hexadecimal) -> Self {
+        format!("{:#x}", address.0)
+    }
 }
 
-/// Writes addresses in the same way.
-pub(crate) fn hexadecimals<S: Serializer>(addresses: &[u64], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(addresses.iter().map(|address| format!("{address:#x}")))
+impl TryFrom<String> for Hexadecimal {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x");
+        let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let address = address.map(Self);
+        address.ok_or_else(|| format!("found '{text}', expected an address such as 0x1000"))
+    }
 }
 
-/// Writes an address in the same way, if it is known.
-pub(crate) fn known_hexadecimal<S: Serializer>(
-    address: &Option<u64>,
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    match address {
-        Some(address) => hexadecimal(address, to),
-        None => to.serialize_none(),
+/// Writes and reads an address as [`Hexadecimal`].
+pub(crate) mod hexadecimal {
+    use super::{Deserialize, Deserializer, Hexadecimal, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(value: &u64, to: S) -> Result<S::Ok, S::Error> {
+        Hexadecimal(*value).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        Ok(Hexadecimal::deserialize(from)?.0)
+    }
+}
+
+/// Writes and reads an address that may be unknown.
+pub(crate) mod known_hexadecimal {
+    use super::{Deserialize, Deserializer, Hexadecimal, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(value: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+        value.map(Hexadecimal).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+        let address = Option::<Hexadecimal>::deserialize(from)?;
+        Ok(address.map(|address| address.0))
+    }
+}
+
+/// Writes and reads several addresses.
+pub(crate) mod hexadecimals {
+    use super::{Deserialize, Deserializer, Hexadecimal, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(value: &[u64], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(value.iter().copied().map(Hexadecimal))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+        let addresses = Vec::<Hexadecimal>::deserialize(from)?;
+        Ok(addresses.into_iter().map(|address| address.0).collect())
     }
 }
 

@@ -1,4 +1,4 @@
-//! A simple board under the service: registers that keep what is written to them, and a log of every access.
+//! A simple board under the service: registers that keep every written value, and a log of all accesses.
 //!
 //! It uses the types of the reference model, so that a test can compare the two, and shares no state with it. Each hub
 //! asserts that no access begins while another is in flight.
@@ -34,7 +34,7 @@ struct State {
     stops: BTreeMap<Cell, Stop>,
 }
 
-/// An access before which a strand waits until the test lets it go on.
+/// An access before which a strand waits for [`go_on`](Self::go_on).
 #[derive(Clone, Debug)]
 pub struct Stop {
     reached: Arc<Barrier>,
@@ -47,7 +47,6 @@ impl Stop {
         self.reached.wait();
     }
 
-    /// Lets the strand go on.
     pub fn go_on(&self) {
         self.go_on.wait();
     }
@@ -77,10 +76,7 @@ impl Board {
         let cells_by_address = (0..nodes)
             .map(|node| {
                 let mut cells = BTreeMap::new();
-                for cell in banks(node)
-                    .chain((2..90).map(Cell::Register))
-                    .filter(present)
-                {
+                for cell in banks(node).chain((2..90).map(Cell::Register)).filter(present) {
                     let mut addresses = vec![cell.address_from(node)];
                     if let Cell::Register(id) = cell {
                         // A node answers to the global addresses of its own registers too.
@@ -119,31 +115,22 @@ impl Board {
         self
     }
 
-    /// Returns the machine of the board, as the service is told of it.
+    /// Returns the machine in the service's own type.
     pub fn machine(&self) -> platform::Machine {
         self.machine
     }
 
     /// Runs `hook` before each access to a device, on the thread that makes it.
-    ///
-    /// # Panics
-    /// If there is such a hook already.
     pub fn before_accesses(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.accessed.set(Box::new(hook)).is_ok());
     }
 
     /// Runs `hook` after each write to a PCR, on the thread that writes.
-    ///
-    /// # Panics
-    /// If there is such a hook already.
     pub fn after_pcr_writes(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.pcr_written.set(Box::new(hook)).is_ok());
     }
 
     /// Runs `hook` before each cross-call, on the thread that sends it, with the strand that it is for.
-    ///
-    /// # Panics
-    /// If there is such a hook already.
     pub fn before_cross_calls(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.cross_called.set(Box::new(hook)).is_ok());
     }
@@ -152,7 +139,6 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets how a hub answers.
     pub fn set_hub(&self, hub: usize, condition: HubCondition) {
         self.state().hubs[hub] = condition;
     }
@@ -167,7 +153,6 @@ impl Board {
         self.state().busy.insert(cell);
     }
 
-    /// Breaks a cell.
     pub fn break_cell(&self, cell: Cell, fault: Fault) {
         self.state().faults.insert(cell, fault);
     }
@@ -179,19 +164,15 @@ impl Board {
         state.hubs = Default::default();
     }
 
-    /// Stops the strand that makes the next access to a cell, before the access. If the test never calls
-    /// [`Stop::go_on`], the strand has died there.
+    /// Stops the strand that next accesses a cell, before the access. Without a call of [`Stop::go_on`] it stays there for
+    /// ever, as a dead strand does.
     pub fn stop_at(&self, cell: Cell) -> Stop {
         let two = || Arc::new(Barrier::new(2));
-        let stop = Stop {
-            reached: two(),
-            go_on: two(),
-        };
+        let stop = Stop { reached: two(), go_on: two() };
         self.state().stops.insert(cell, stop.clone());
         stop
     }
 
-    /// Returns what a cell holds.
     pub fn holds(&self, cell: Cell) -> u64 {
         self.state().cells.get(&cell).copied().unwrap_or(0)
     }
@@ -226,17 +207,16 @@ impl Board {
         self.state().pic.clone()
     }
 
-    /// Sets a strand's clock.
     pub fn set_ticks(&self, strand: u16, ticks: u64) {
         self.state().ticks.insert(strand, ticks);
     }
 
-    /// Returns the strands for which a cross-call waits.
+    /// Returns the strands with a pending cross-call.
     pub fn cross_calls(&self) -> BTreeSet<u16> {
         self.state().cross_calls.clone()
     }
 
-    /// Takes the cross-call that waits for a strand. Returns `false` if there is none.
+    /// Takes a strand's pending cross-call. Returns `false` if there is none.
     pub fn take_cross_call(&self, strand: u16) -> bool {
         self.state().cross_calls.remove(&strand)
     }
@@ -253,10 +233,7 @@ impl Board {
         action: Action,
     ) -> Result<u64, AccessError> {
         let node = strand.index() / 64;
-        let cell = self
-            .cells_by_address
-            .get(node)
-            .and_then(|cells| cells.get(&address.0));
+        let cell = self.cells_by_address.get(node).and_then(|cells| cells.get(&address.0));
         let Some(&cell) = cell else {
             panic!("strand {strand} accesses {address}, where there is no register");
         };
@@ -272,19 +249,13 @@ impl Board {
             return self.state().access(strand, address, cell, action);
         };
         let others = self.in_flight[hub].fetch_add(1, Ordering::SeqCst);
-        assert_eq!(
-            others, 0,
-            "hub {hub}: a second access while one is in flight"
-        );
+        assert_eq!(others, 0, "hub {hub}: a second access while one is in flight");
         for _ in 0..self.spin {
             hv_core::sync::spin_loop();
         }
         let result = self.state().access(strand, address, cell, action);
         let others = self.in_flight[hub].fetch_sub(1, Ordering::SeqCst) - 1;
-        assert_eq!(
-            others, 0,
-            "hub {hub}: a second access came while one was in flight"
-        );
+        assert_eq!(others, 0, "hub {hub}: a second access came while one was in flight");
         result
     }
 }
@@ -299,11 +270,7 @@ impl State {
     ) -> Result<u64, AccessError> {
         let answer = self.answer(cell, action);
         let target = Target::Address(address.0);
-        let access = Access {
-            target,
-            action,
-            answer,
-        };
+        let access = Access { target, action, answer };
         self.log.push((strand, access));
         match (answer, action) {
             (Answer::Busy, _) => Err(AccessError::Busy),
@@ -346,18 +313,12 @@ impl State {
 }
 
 impl Bus for Board {
-    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        self.access(strand, address, Action::Read)
+    fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError> {
+        self.access(strand, at, Action::Read)
     }
 
-    fn write(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        self.access(strand, address, Action::Write(value))
-            .map(|_| ())
+    fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
+        self.access(strand, at, Action::Write(value)).map(|_| ())
     }
 }
 

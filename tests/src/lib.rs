@@ -1,9 +1,15 @@
 //! Whole-system tests, and what they share.
+#![allow(
+    missing_docs,
+    reason = "a comment that repeats a name says nothing, and only tests use this crate"
+)]
 
+pub mod assembler;
 pub mod board;
 pub mod comparison;
 pub mod machine;
 pub mod oracle;
+pub mod program;
 pub mod random;
 pub mod rtl;
 pub mod swept;
@@ -12,13 +18,13 @@ use std::fmt;
 use std::io::{self, Write};
 use std::thread;
 
-/// Prints a line about a test that passes or fails (`println!` shows its line only if the test fails).
+/// Prints a line whether the test passes or fails; `println!` shows its line only if the test fails.
 pub fn tell(what: fmt::Arguments<'_>) {
     // A test does not fail because standard output is closed.
     let _ = io::stdout().write_all(format!("{what}\n").as_bytes());
 }
 
-/// Returns so many rounds; in Miri, which is slow and repeats a test with many seeds, a hundredth of them, and not less than 5.
+/// Returns the number of rounds; in Miri, which is slow and repeats a test with many seeds, a hundredth of it, but at least 5.
 pub const fn rounds(number: u64) -> u64 {
     match number / 100 {
         _ if !cfg!(miri) => number,
@@ -27,15 +33,12 @@ pub const fn rounds(number: u64) -> u64 {
     }
 }
 
-/// Returns a value that outlives the test, because a strand that dies in a call keeps its thread for ever.
+/// Makes a value outlive the test: a strand that dies in a call keeps its thread, and all that the thread uses, for ever.
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
 /// Runs `work` for each item, on a thread of its own, and returns when all threads have ended.
-///
-/// # Panics
-/// If one of them panics.
 pub fn on_threads<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
     thread::scope(|scope| {
         for item in items {

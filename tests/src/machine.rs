@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{Off, Trace};
 use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
-use perfctr_service::{ChangeError, Grants, GuestConfig, PerfCounterService, StrandRight, Unit};
+use perfctr_service::{
+    ChangeError, Grants, GuestConfig, PerfCounterService, StrandRight, Unit, UnitState,
+};
 
 use crate::board::Board;
 use crate::oracle::{self, Trap};
@@ -26,7 +28,6 @@ impl Embedder for Console {
     }
 }
 
-/// The service on a board.
 pub type Service<'a, T = Off> = PerfCounterService<(&'a Board, &'a Board, T)>;
 
 /// A hypervisor with the service and its guests.
@@ -37,7 +38,7 @@ pub struct MachineUnderTest<'a, T: Trace = Off> {
     operator: StrandId,
 }
 
-/// Returns a grant as the service is told of it.
+/// Translates a grant for the service.
 pub fn grant(grant: oracle::Grant) -> perfctr_service::Grant {
     perfctr_service::Grant {
         strand: match grant.strand {
@@ -49,7 +50,7 @@ pub fn grant(grant: oracle::Grant) -> perfctr_service::Grant {
     }
 }
 
-/// Returns a guest as the service is told of it.
+/// Translates a guest for the service.
 pub fn guest(guest: &oracle::Guest) -> GuestConfig {
     GuestConfig {
         strands: guest.strands.iter().map(|number| strand(*number)).collect(),
@@ -68,7 +69,7 @@ pub fn strand(number: u16) -> StrandId {
     StrandId::new(number.into()).expect("a strand number up to 255")
 }
 
-/// Boxes the hypervisor, apart from the construction of the service: the stack of a test does not hold all copies of both.
+/// Boxes the hypervisor. A function of its own, so that the stack of a test does not hold every copy of service and hypervisor.
 fn hypervisor<T: Trace>(
     service: Service<'_, T>,
     trace: T,
@@ -104,12 +105,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
                 guest_of[usize::from(*strand)] = GuestId::new(number);
             }
         }
-        Self {
-            hypervisor: hypervisor(service, trace),
-            board,
-            guest_of,
-            operator: strand(0),
-        }
+        Self { hypervisor: hypervisor(service, trace), board, guest_of, operator: strand(0) }
     }
 
     /// Executes the operator's steps on this strand instead of strand 0.
@@ -119,12 +115,10 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self
     }
 
-    /// Returns the board.
     pub fn board(&self) -> &'a Board {
         self.board
     }
 
-    /// Returns the service.
     pub fn service(&self) -> &Service<'a, T> {
         &self.hypervisor.services().0
     }
@@ -191,12 +185,12 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.hypervisor.reset_guest(guest_id(number), on);
     }
 
-    /// Gives each guest its grant, if the configuration is valid. Strands have not acknowledged yet.
+    /// Gives each guest its grant, if the configuration is valid. No strand has acknowledged yet.
     pub fn reconfigure(&self, grants: &[oracle::Grant]) -> Result<(), ChangeError> {
         self.reconfigure_on(self.operator, grants)
     }
 
-    /// Does what [`reconfigure`](Self::reconfigure) does, on this strand of the operator's.
+    /// As [`reconfigure`](Self::reconfigure), on this strand of the operator's.
     pub fn reconfigure_on(
         &self,
         on: StrandId,
@@ -215,7 +209,16 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.service().return_to_service(strand(on), unit)
     }
 
-    /// Lets a strand take the cross-call that waits for it. Returns `false` if there is none.
+    /// Reports from strand `on` that another strand has died.
+    pub fn strand_died(&self, on: u16, dead: u16) {
+        self.service().strand_died(strand(on), strand(dead));
+    }
+
+    pub fn unit(&self, unit: Unit) -> UnitState {
+        self.service().unit(unit)
+    }
+
+    /// Lets a strand take its pending cross-call. Returns `false` if there is none.
     pub fn acknowledge(&self, number: u16) -> bool {
         let waits = self.board.take_cross_call(number);
         if waits {
@@ -250,7 +253,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         Some(strands.iter().map(|one| one.number().into()).collect())
     }
 
-    /// Returns what the guests have written since the last call: the number of the guest, and the byte.
+    /// Returns the console output since the last call, each item with the number of its guest.
     pub fn take_console(&self) -> Vec<(usize, oracle::Console)> {
         std::mem::take(&mut self.hypervisor.embedder().0.lock().unwrap())
     }

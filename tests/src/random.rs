@@ -5,7 +5,6 @@
 pub struct Random(pub u64);
 
 impl Random {
-    /// Returns the next number of 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,7 +17,6 @@ impl Random {
         (self.next_u64() % end as u64) as usize
     }
 
-    /// Returns one of the choices.
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }

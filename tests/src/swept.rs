@@ -10,11 +10,8 @@ use crate::comparison::{self, Comparison};
 use crate::machine;
 use crate::oracle::{self, Fault, Grant, Guest, HubCondition, Machine, World};
 
-/// Makes all calls of a part on both sides, and compares each. The service on the models of the devices must give the same
-/// digest. Returns the number of calls.
-///
-/// # Panics
-/// At any difference.
+/// Makes and compares all calls of a part on both sides. The service on the models of the devices must give the same digest.
+/// Returns the number of calls.
 pub fn compare(part: &Part) -> u64 {
     let mut cases = 0;
     for (number, configuration) in part.configurations() {
@@ -24,9 +21,8 @@ pub fn compare(part: &Part) -> u64 {
         let compared = digest(part, number, &configuration, &mut comparison);
         comparison.check_state();
         cases += comparison.cases;
-        let modelled = modelled::with(&configuration, |system| {
-            digest(part, number, &configuration, system)
-        });
+        let modelled =
+            modelled::with(&configuration, |system| digest(part, number, &configuration, system));
         assert_eq!(modelled, Ok(compared), "{}: {configuration}", part.name);
     }
     crate::tell(format_args!("{}: {cases} cases", part.name));
@@ -40,13 +36,11 @@ fn digest(
     system: &mut dyn System,
 ) -> Digest {
     let mut digest = Digest::EMPTY;
-    part.watch(number, configuration, system, &mut |event| {
-        digest.add(event)
-    });
+    part.watch(number, configuration, system, &mut |event| digest.add(event));
     digest
 }
 
-/// Returns a configuration as the reference model is told of it.
+/// Translates a configuration for the reference model.
 pub fn world(configuration: &Configuration) -> World {
     let model = match configuration.machine.model() {
         Model::Maramba => Machine::Maramba,
@@ -84,10 +78,7 @@ fn unit_of(unit: Unit) -> oracle::Unit {
 
 fn cell_of(cell: Cell) -> oracle::Cell {
     match cell {
-        Cell::L2(node, bank) => oracle::Cell::L2 {
-            node: node.index(),
-            bank,
-        },
+        Cell::L2(node, bank) => oracle::Cell::L2 { node: node.index(), bank },
         Cell::Register(register) => oracle::Cell::Register(register.id()),
     }
 }
@@ -144,7 +135,7 @@ impl System for Comparison<'_> {
         )
     }
 
-    /// Returns the digest of what the reference model answered.
+    /// Returns the digest of the reference model's answers.
     fn counts(&mut self) -> u64 {
         (0..self.world.guests.len()).fold(0, |digest, guest| {
             state::counts(digest, |operation, class, outcome| {

@@ -7,7 +7,7 @@ use guest_abi::{Hub, Node};
 use perfctr_service::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Unit};
 use tests::board::Board;
 use tests::leak;
-use tests::machine::{MachineUnderTest, strand};
+use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
 
 const UNIT: Unit = Unit::Hub(Hub::Zam1);
@@ -35,22 +35,20 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
-/// The times at which a strand asks that asks from `from` on, before `to`, and never makes a pause.
+/// Returns the times from `from` to before `to` at which a strand asks, never a pause apart.
 fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }
 
-/// A strand reads a register of hub 1 again and again, from this time on. It is refused until the limit, and then the hub is out
-/// of service.
+/// A strand reads a register of hub 1 again and again from this time on. The calls are refused until the limit, and then the hub
+/// is out of service.
 fn waits_for_limit(machine: &MachineUnderTest, strand: u16, from: u64) {
-    let calls: Vec<_> = without_pause(from, from + LIMIT)
-        .map(|ticks| (strand, ticks, 9))
-        .collect();
+    let calls: Vec<_> = without_pause(from, from + LIMIT).map(|ticks| (strand, ticks, 9)).collect();
     played(machine, &calls);
-    let before = machine.service().unit(UNIT);
+    let before = machine.unit(UNIT);
     assert!(before.in_service);
     played(machine, &[(strand, from + LIMIT, 10)]);
-    assert_eq!(machine.service().unit(UNIT).stuck, before.stuck + 1);
+    assert_eq!(machine.unit(UNIT).stuck, before.stuck + 1);
 }
 
 #[test]
@@ -60,7 +58,7 @@ fn a_chip_that_is_busy_for_ever() {
     board.set_hub(1, HubCondition::Busy);
     // The time begins with the first refusal.
     waits_for_limit(&machine, 0, 5000);
-    let state = machine.service().unit(UNIT);
+    let state = machine.unit(UNIT);
     assert!(!state.in_service && state.clean);
     assert_eq!((state.faults, state.stuck), (0, 1));
     // It is out of service for every guest, and no call accesses the chip.
@@ -74,10 +72,10 @@ fn a_chip_that_is_busy_for_ever() {
     assert!(board.take_log().is_empty());
     assert_eq!(machine.get(64, 54), (0, 0), "other hubs work on");
 
-    // When the hub returns to service and is still busy, the time begins anew.
+    // When the hub returns to service and is still busy, the time starts from zero.
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     waits_for_limit(&machine, 0, 5000 + LIMIT);
-    assert_eq!(machine.service().unit(UNIT).stuck, 2);
+    assert_eq!(machine.unit(UNIT).stuck, 2);
     board.set_hub(1, HubCondition::Free);
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     played(&machine, &[(0, 8 * LIMIT, 0), (1, 8 * LIMIT, 0)]);
@@ -104,7 +102,7 @@ fn each_strand_has_its_own_clock() {
     assert_eq!(worst(64, LIMIT - 4), 10);
 }
 
-/// An access that takes place, from any strand, begins the time anew.
+/// A successful access of any strand restarts the time.
 #[test]
 fn an_access_that_takes_place_is_progress() {
     let board = board();
@@ -149,7 +147,7 @@ fn a_hub_that_is_never_released() {
     played(machine, &[(64, 77, 9)]);
     waits_for_limit(machine, 0, 10);
     // The hub is free once the strand is reported dead, and serves calls once it is returned to service.
-    machine.service().strand_died(strand(0), strand(1));
+    machine.strand_died(0, 1);
     assert_eq!(machine.get(0, 36).0, 10);
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     while machine.get(0, 36).0 == 9 {}
@@ -171,7 +169,7 @@ fn an_l2_lock_that_is_never_released() {
         assert_eq!(asks_at(ticks), 9);
     }
     assert_eq!(asks_at(LIMIT + 3), 10);
-    let state = machine.service().unit(Unit::L2(Node::Node0));
+    let state = machine.unit(Unit::L2(Node::Node0));
     assert!(!state.in_service && state.stuck == 1);
     assert_eq!(machine.get(64, 1).0, 0);
 }
@@ -181,10 +179,7 @@ fn an_l2_lock_that_is_never_released() {
 fn a_busy_hub_is_scrubbed_later_or_not_at_all() {
     let after = [Grant::NONE, Grant::GLOBAL];
     let board = Board::new(Machine::Batoka, 1, &[]);
-    let before = [
-        Guest::new([0, 1], Grant::GLOBAL),
-        Guest::new([2], Grant::NONE),
-    ];
+    let before = [Guest::new([0, 1], Grant::GLOBAL), Guest::new([2], Grant::NONE)];
     let machine = MachineUnderTest::ready(&board, &before);
     for id in 18..90 {
         assert_eq!(machine.set(0, id, 0x55), 0);
@@ -216,7 +211,7 @@ fn a_busy_hub_is_scrubbed_later_or_not_at_all() {
     assert_eq!(machine.get(0, 71), (0, 0));
     assert_eq!(machine.get(0, 72), (10, 0x0bad));
     let unit = Unit::Hub(Hub::Zam3);
-    let state = machine.service().unit(unit);
+    let state = machine.unit(unit);
     assert!(!state.in_service && !state.clean && state.stuck == 1);
     board.set_hub(3, HubCondition::Free);
     assert_eq!(machine.return_to_service(0, unit), Ok(()));

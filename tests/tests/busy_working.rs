@@ -1,4 +1,4 @@
-//! Units that work stay in service, whatever the strands that find them busy do, and whatever their clocks show.
+//! Units that work stay in service, for all behaviour and clocks of the strands that find them busy.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -44,8 +44,8 @@ fn end((stop, call): (Stop, JoinHandle<()>)) {
     call.join().unwrap();
 }
 
-/// A strand asks for a hub and is refused, at first or again, because an access is in flight. That access ends at any step of its
-/// call, or after it. When the strand asks again, another access is in flight. Neither lasts as long as the limit.
+/// A strand asks for a hub and is refused, at first or again, because an access is in flight. The access ends at any step of the
+/// refused call, or after the call. When the strand asks again, another access is in flight. Both are shorter than the limit.
 #[test]
 fn an_access_ends_at_each_step_of_an_ask() {
     for (asks_before, silence) in [(0, 2 * LIMIT), (0, PAUSE), (40, PAUSE)] {
@@ -78,7 +78,7 @@ fn an_access_ends_at_each_step_of_an_ask() {
             }
             end(second);
             while machine.get(0, 36).0 == 9 {}
-            assert_eq!(machine.service().unit(UNIT).stuck, 0);
+            assert_eq!(machine.unit(UNIT).stuck, 0);
             refused += 1;
             if !within {
                 break;
@@ -117,9 +117,7 @@ fn a_clock_that_steps_back() {
 fn l2_control_that_is_given_back() {
     let machine = machine();
     let held = || {
-        let stop = machine
-            .board()
-            .stop_at(oracle::Cell::L2 { node: 0, bank: 5 });
+        let stop = machine.board().stop_at(oracle::Cell::L2 { node: 0, bank: 5 });
         let call = thread::spawn(move || assert_eq!(machine.set(1, 1, 1), 0));
         stop.reached();
         (stop, call)
@@ -163,14 +161,11 @@ fn threads_whose_clocks_step() {
             let time = started.elapsed().as_nanos() as u64;
             machine.board().set_ticks(strand, time.wrapping_add(step));
             let statuses = [machine.get(strand, 36).0, machine.set(strand, 1, round % 4)];
-            assert!(
-                statuses.iter().all(|status| [0, 9].contains(status)),
-                "{statuses:?}"
-            );
+            assert!(statuses.iter().all(|status| [0, 9].contains(status)), "{statuses:?}");
         }
     });
     for unit in Unit::all() {
-        let state = machine.service().unit(unit);
+        let state = machine.unit(unit);
         assert!(state.in_service && state.stuck == 0, "{unit}");
     }
 }
@@ -192,6 +187,6 @@ fn threads_at_a_dead_hub() {
         assert_eq!(status, 10);
         longest.fetch_max(ticks, Ordering::SeqCst);
     });
-    assert_eq!(machine.service().unit(UNIT).stuck, 1);
+    assert_eq!(machine.unit(UNIT).stuck, 1);
     assert!(longest.into_inner() >= LIMIT);
 }

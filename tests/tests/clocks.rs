@@ -11,7 +11,8 @@ use hv_core::time::{
 use platform::AccessError;
 use platform::models::{PtimerEngine, TickCounters};
 use platform::ptimer::{Input, NANOSECONDS, Ptimer, PtimerRegisters, Register};
-use platform::ticks::{Alignment, Stick, Tick};
+use platform::ticks::{Alignment, TickSource};
+use tests::machine::strand;
 
 const SECOND: u64 = 1_000_000_000;
 const TICK_HZ: u32 = 1_415_103_448;
@@ -49,34 +50,45 @@ impl Hardware {
     /// Returns %stick, %tick and the timer as candidates.
     fn candidates(&self, alignment: Alignment) -> [Candidate<Source<'_>>; 3] {
         [
-            Source::Stick(Stick::new(&self.ticks, STICK_HZ.into(), alignment)),
-            Source::Tick(Tick::new(&self.ticks, TICK_HZ.into(), alignment)),
+            Source::Strand(TickSource::stick(&self.ticks, STICK_HZ.into(), alignment)),
+            Source::Strand(TickSource::tick(&self.ticks, TICK_HZ.into(), alignment)),
             Source::Timer(Ptimer::start(self, Input::NV41, NANOSECONDS).unwrap()),
         ]
         .map(Candidate::new)
     }
+
+    fn keeper(&self, alignment: Alignment) -> Timekeeper<Source<'_>, 3> {
+        Timekeeper::new(self.candidates(alignment), &ENVIRONMENT, strand(0)).unwrap()
+    }
+}
+
+/// Returns hardware whose %stick is 90 parts per million too fast on every strand.
+fn drifting() -> Hardware {
+    let hardware = Hardware::new();
+    for number in 0..256 {
+        let mut stick = hardware.ticks.stick_counter(strand(number));
+        stick.set_drift(90_000, 0);
+    }
+    hardware
 }
 
 /// The sources of an image, in one type that needs no trait object.
 enum Source<'a> {
-    Stick(Stick<&'a TickCounters>),
-    Tick(Tick<&'a TickCounters>),
+    Strand(TickSource<&'a TickCounters>),
     Timer(Ptimer<&'a Hardware>),
 }
 
 impl ClockSource for Source<'_> {
     fn describe(&self) -> Description {
         match self {
-            Self::Stick(source) => source.describe(),
-            Self::Tick(source) => source.describe(),
+            Self::Strand(source) => source.describe(),
             Self::Timer(source) => source.describe(),
         }
     }
 
     fn read(&self, strand: StrandId) -> Option<u64> {
         match self {
-            Self::Stick(source) => source.read(strand),
-            Self::Tick(source) => source.read(strand),
+            Self::Strand(source) => source.read(strand),
             Self::Timer(source) => source.read(strand),
         }
     }
@@ -91,14 +103,8 @@ impl PtimerRegisters for Hardware {
 
     fn write(&self, register: Register, value: u32) -> Result<(), AccessError> {
         self.pass(400);
-        self.timer
-            .borrow_mut()
-            .write(register, value, self.ticks.now())
+        self.timer.borrow_mut().write(register, value, self.ticks.now())
     }
-}
-
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
 }
 
 #[test]
@@ -112,7 +118,7 @@ fn verdicts_of_a_machine() {
     ] {
         let verdicts = hardware.candidates(alignment).map(|candidate| {
             let description = candidate.source.map(|source| source.describe());
-            Verdict::of(description.as_ref(), &ENVIRONMENT, candidate.operator)
+            Verdict::assess(description.as_ref(), &ENVIRONMENT, candidate.operator)
         });
         assert_eq!(verdicts, expected, "{alignment:?}");
     }
@@ -121,8 +127,7 @@ fn verdicts_of_a_machine() {
 #[test]
 fn without_synchronised_strands_the_timer_is_chosen() {
     let hardware = Hardware::new();
-    let candidates = hardware.candidates(Alignment::Unknown);
-    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    let keeper = hardware.keeper(Alignment::Unknown);
     assert_eq!(keeper.chosen(), 2);
     let clocks = [0, 255].map(|number| keeper.clock(strand(number)));
     let begun = hardware.ticks.now();
@@ -139,8 +144,7 @@ fn without_synchronised_strands_the_timer_is_chosen() {
 #[test]
 fn npt_has_no_effect_on_the_clock() {
     let hardware = Hardware::new();
-    let candidates = hardware.candidates(Alignment::Aligned);
-    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    let keeper = hardware.keeper(Alignment::Aligned);
     assert_eq!(keeper.chosen(), 0);
     let clock = keeper.clock(strand(9));
     let mut last = clock.ticks();
@@ -168,8 +172,7 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
     for (wrong, fault) in cases {
         let hardware = Hardware::new();
         hardware.pass(SECOND);
-        let candidates = hardware.candidates(Alignment::Aligned);
-        let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+        let keeper = hardware.keeper(Alignment::Aligned);
         let clock = keeper.clock(strand(5));
         let mut watchdog = Watchdog::new(Limits::default());
         assert_eq!(watchdog.check(&keeper, strand(5)), Finding::Begun);
@@ -183,11 +186,7 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
         let before = clock.ticks();
         let found = watchdog.check(&keeper, strand(5));
         let (source, chosen) = (0, 2);
-        let expected = Finding::Demoted {
-            source,
-            fault,
-            chosen,
-        };
+        let expected = Finding::Demoted { source, fault, chosen };
         assert_eq!(found, expected);
         let after = clock.ticks();
         assert!(after >= before);
@@ -198,15 +197,8 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
 
 #[test]
 fn the_watchdog_measures_stick_by_the_timer() {
-    let hardware = Hardware::new();
-    for number in 0..256 {
-        hardware
-            .ticks
-            .stick_counter(strand(number))
-            .set_drift(90_000, 0);
-    }
-    let candidates = hardware.candidates(Alignment::Aligned);
-    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    let hardware = drifting();
+    let keeper = hardware.keeper(Alignment::Aligned);
     let mut watchdog = Watchdog::new(Limits::default());
     assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
     // On one strand after the other, for ten minutes.
@@ -230,16 +222,9 @@ fn the_watchdog_measures_stick_by_the_timer() {
 #[test]
 fn the_time_of_day_follows_a_clock_of_whole_seconds() {
     const EPOCH: u64 = 1_290_000_000;
-    let hardware = Hardware::new();
-    for number in 0..256 {
-        hardware
-            .ticks
-            .stick_counter(strand(number))
-            .set_drift(90_000, 0);
-    }
+    let hardware = drifting();
     hardware.pass(SECOND / 3);
-    let candidates = hardware.candidates(Alignment::Aligned);
-    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    let keeper = hardware.keeper(Alignment::Aligned);
     let clock = keeper.clock(strand(0));
     let read = || DayReading {
         before: clock.ticks(),
@@ -269,8 +254,7 @@ fn the_time_of_day_follows_a_clock_of_whole_seconds() {
 #[test]
 fn a_timer_that_hangs_does_not_demote_stick() {
     let hardware = Hardware::new();
-    let candidates = hardware.candidates(Alignment::Aligned);
-    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    let keeper = hardware.keeper(Alignment::Aligned);
     let mut watchdog = Watchdog::new(Limits::default());
     assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
     hardware.write(Register::Denominator, 0xffff).unwrap();

@@ -20,11 +20,7 @@ fn console_and_exit() {
         for value in (0..0x300).chain([1 << 16, 1 << 32, 1 << 32 | 0x41, 1 << 63, u64::MAX]) {
             // Console, then exit: neither needs a negotiated version.
             for function in [1, 2] {
-                comparison.call(
-                    strand,
-                    Trap::Core,
-                    [value, 0x11, 0x22, 0x33, 0x44, function],
-                );
+                comparison.call(strand, Trap::Core, [value, 0x11, 0x22, 0x33, 0x44, function]);
             }
         }
     }

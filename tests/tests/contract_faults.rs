@@ -25,17 +25,14 @@ fn cell(bank: usize) -> Cell {
 }
 
 /// Starts a guest with strands 0 and 64 that may use the L2 of both nodes. Strand 64 writes `value` to PERF_CONFIG while
-/// these banks are broken, and must get ENOACCESS. Then `check` looks at the machine.
+/// these banks are broken, and must get ENOACCESS. Then calls `check`.
 fn set_fails(
     machine: Machine,
     broken: &[(usize, Fault)],
     value: u64,
     check: impl FnOnce(&mut Comparison, &Board),
 ) {
-    let guests = vec![
-        Guest::new([0, 64], Grant::GLOBAL),
-        Guest::new([5], Grant::NONE),
-    ];
+    let guests = vec![Guest::new([0, 64], Grant::GLOBAL), Guest::new([5], Grant::NONE)];
     let world = World::new(machine, 2, &[], guests).unwrap();
     let board = board(&world);
     let mut comparison = Comparison::new(world, &board);
@@ -76,10 +73,7 @@ fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
 fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
     for stuck in 0..7 {
         for broken in stuck + 1..8 {
-            let broken = [
-                (stuck, Fault::WritesAfter(1)),
-                (broken, Fault::WritesAfter(0)),
-            ];
+            let broken = [(stuck, Fault::WritesAfter(1)), (broken, Fault::WritesAfter(0))];
             set_fails(Machine::Maramba, &broken, 1, |both, board| {
                 let mut expected = BANKS;
                 expected[stuck] = BANKS[stuck] & !(0b11 << 36) | 1 << 36;
@@ -113,10 +107,7 @@ fn what_a_set_that_faults_has_written_is_never_read() {
             let refused = board.take_log().iter().any(faulted);
             match machine.get(1, 1) {
                 (0, 0) => assert!(!refused, "step {step}"),
-                answer => assert!(
-                    matches!(answer, (9 | 10, 0x0bad)),
-                    "step {step}: {answer:?}"
-                ),
+                answer => assert!(matches!(answer, (9 | 10, 0x0bad)), "step {step}: {answer:?}"),
             }
         };
         let (status, within) = steps::before(step, reads, || machine.set(0, 1, 3));

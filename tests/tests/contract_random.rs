@@ -7,11 +7,8 @@ use tests::oracle::{
 };
 use tests::random::Random;
 
-const STRAND_GRANTS: [StrandGrant; 3] = [
-    StrandGrant::None,
-    StrandGrant::Strand,
-    StrandGrant::HtStrand,
-];
+const STRAND_GRANTS: [StrandGrant; 3] =
+    [StrandGrant::None, StrandGrant::Strand, StrandGrant::HtStrand];
 
 /// Returns a machine with up to four guests, whose strands are on any nodes.
 fn random_world(random: &mut Random) -> World {
@@ -27,14 +24,10 @@ fn random_world(random: &mut Random) -> World {
         let (strand, global) = (random.one_of(&STRAND_GRANTS), number == holder_of_global);
         let grant = Grant { strand, global };
         let compat = random.below(3) == 0;
-        guests.push(Guest {
-            compat,
-            ..Guest::new(own, grant)
-        });
+        guests.push(Guest { compat, ..Guest::new(own, grant) });
     }
-    let disabled: Vec<(usize, usize)> = (0..random.below(3))
-        .map(|_| (random.below(nodes), random.below(2)))
-        .collect();
+    let disabled: Vec<(usize, usize)> =
+        (0..random.below(3)).map(|_| (random.below(nodes), random.below(2))).collect();
     World::new(machine, nodes, &disabled, guests).unwrap()
 }
 
@@ -86,10 +79,8 @@ fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
             Trap::Core
         }
         22 => {
-            // Bytes, a break, and what is neither.
-            registers[0] = (random.below(300) as u64)
-                .checked_sub(1)
-                .unwrap_or(u64::MAX);
+            // Bytes, a break, and invalid values.
+            registers[0] = (random.below(300) as u64).checked_sub(1).unwrap_or(u64::MAX);
             registers[5] = 1 + random.below(2) as u64;
             Trap::Core
         }
@@ -107,10 +98,7 @@ fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
 fn random_grants(random: &mut Random, world: &World) -> Vec<Grant> {
     let holder = random.below(world.guests.len() + 1);
     let mut grants: Vec<Grant> = (0..world.guests.len())
-        .map(|number| Grant {
-            strand: random.one_of(&STRAND_GRANTS),
-            global: number == holder,
-        })
+        .map(|number| Grant { strand: random.one_of(&STRAND_GRANTS), global: number == holder })
         .collect();
     if random.below(10) == 0 {
         let number = random.below(grants.len());
@@ -150,8 +138,7 @@ fn random_step(random: &mut Random, comparison: &mut Comparison) {
             // A strand writes its own PIC directly.
             let strand = comparison.world.guests[0].strands[0];
             let value = random.next_u64();
-            comparison.world.pic.insert(strand, value);
-            comparison.machine.board().put_pic(strand, value);
+            comparison.put_pic(strand, value);
         }
         _ => {
             let waiting = strands(comparison);
@@ -163,8 +150,7 @@ fn random_step(random: &mut Random, comparison: &mut Comparison) {
     comparison.check_state();
 }
 
-/// Breaks or repairs something. Of an L2 only one bank breaks at a time: if a set fails at one bank and cannot be undone at
-/// another, the result depends on the order of the accesses, which the contract leaves open.
+/// Breaks or repairs something, or resets a guest.
 fn random_event(random: &mut Random, comparison: &mut Comparison) {
     match random.below(16) {
         0..=7 => {
@@ -183,9 +169,7 @@ fn random_event(random: &mut Random, comparison: &mut Comparison) {
         }
         9 | 10 => {
             let node = random.below(comparison.world.nodes);
-            let unit = Unit::L2 { node };
-            let broken = comparison.world.faults.keys();
-            if broken.copied().map(Unit::of).all(|other| other != unit) {
+            if comparison.can_break(Cell::L2 { node, bank: 0 }) {
                 let bank = random.below(8);
                 let fault = random.one_of(&[Fault::Always, Fault::WritesAfter(0)]);
                 comparison.break_cell(Cell::L2 { node, bank }, fault);
@@ -193,7 +177,7 @@ fn random_event(random: &mut Random, comparison: &mut Comparison) {
         }
         11 | 12 => {
             let cell = Cell::Register(2 + random.below(88) as u64);
-            if comparison.world.has_unit(Unit::of(cell)) {
+            if comparison.can_break(cell) {
                 let writes = Fault::WritesAfter(random.below(3) as u32);
                 comparison.break_cell(cell, random.one_of(&[Fault::Always, writes]));
             }
@@ -222,11 +206,7 @@ fn busy_hub(random: &mut Random, comparison: &mut Comparison, strand: u16) {
         let other = (18 + 18 * ((hub + 1) % 4)) as u64;
         comparison.get(strand, other);
     }
-    let after = random.one_of(&[
-        HubCondition::Free,
-        HubCondition::Free,
-        HubCondition::Faulted,
-    ]);
+    let after = random.one_of(&[HubCondition::Free, HubCondition::Free, HubCondition::Faulted]);
     comparison.set_hub(hub, after);
     let out = comparison.get(strand, id(random));
     let mut accesses = out.accesses.iter();

@@ -15,10 +15,7 @@ const HT: u64 = 1 << 3;
 
 /// Guest 0, on strand 5.
 fn caller() -> Caller {
-    Caller {
-        guest: guest_id(0),
-        strand: strand(5),
-    }
+    Caller { guest: guest_id(0), strand: strand(5) }
 }
 
 /// Returns the registers that a guest with every right may use on a Batoka with one node, without register 1.
@@ -72,10 +69,9 @@ fn is_fast(context: &impl Context, function: u64, id: u64) -> bool {
 /// Registers are written and read by the slow path alone, in a version that the fast path has not been told of.
 #[test]
 fn the_slow_path_serves_the_same() {
-    for (grant, ht) in [
-        (Grant::GLOBAL_STRAND, Err(HvError::NoAccess)),
-        (Grant::GLOBAL_HTSTRAND, Ok(Reply::Done)),
-    ] {
+    for (grant, ht) in
+        [(Grant::GLOBAL_STRAND, Err(HvError::NoAccess)), (Grant::GLOBAL_HTSTRAND, Ok(Reply::Done))]
+    {
         let board = Board::new(Machine::Batoka, 1, &[]);
         let machine = MachineUnderTest::new(&board, &[Guest::new([5], grant)]);
         let version = Negotiated::new(V1_1);
@@ -86,11 +82,7 @@ fn the_slow_path_serves_the_same() {
                 context.slow_path(function, V1_1, &registers)
             };
             assert_eq!(slow(VFALLS_SET_PERFREG, 1), Ok(Reply::Done), "PerfReg {id}");
-            assert_eq!(
-                slow(VFALLS_GET_PERFREG, 0),
-                Ok(Reply::Value(1)),
-                "PerfReg {id}"
-            );
+            assert_eq!(slow(VFALLS_GET_PERFREG, 0), Ok(Reply::Value(1)), "PerfReg {id}");
             if id == 0 {
                 assert_eq!(slow(VFALLS_SET_PERFREG, HT), ht, "{grant:?}");
             }
@@ -108,9 +100,7 @@ fn the_fast_path_opens_again() {
     let version = Negotiated::new(V1_1);
     let context = service.context(caller(), &version);
     let is_open = || {
-        let served: Vec<bool> = ids()
-            .map(|id| is_fast(&context, VFALLS_GET_PERFREG, id))
-            .collect();
+        let served: Vec<bool> = ids().map(|id| is_fast(&context, VFALLS_GET_PERFREG, id)).collect();
         assert!(!served.contains(&!served[0]), "all or nothing");
         served[0]
     };
@@ -131,10 +121,7 @@ fn the_fast_path_opens_again() {
 
     // A unit faults, and returns to service.
     board.break_cell(Cell::Register(3), Fault::Always);
-    assert!(
-        is_fast(&context, VFALLS_GET_PERFREG, 3),
-        "and finds the fault"
-    );
+    assert!(is_fast(&context, VFALLS_GET_PERFREG, 3), "and finds the fault");
     assert!(!is_fast(&context, VFALLS_GET_PERFREG, 2));
     board.repair();
     let unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);

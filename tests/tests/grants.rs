@@ -1,6 +1,8 @@
 //! Rights that a configuration grants, revokes and transfers, by the rules of LDoms.
 
-use perfctr_service::{ConfigError, Grant, Grants, GuestConfig, Right, RightError, policy};
+use perfctr_service::{
+    ConfigError, Grant, Grants, GuestConfig, Right, RightError, StrandRight, policy,
+};
 use platform::{Machine, Model};
 use tests::machine::{guest_id, strand};
 
@@ -13,6 +15,22 @@ fn with(text: &str) -> Grants {
     let mut grants = Grants::none(3);
     grants.set(guest_id(0), grant(text)).unwrap();
     grants
+}
+
+#[test]
+fn the_six_grants() {
+    use StrandRight::{HtStrand, None, Strand};
+    for (constant, text, strand, global) in [
+        (Grant::NONE, "none", None, false),
+        (Grant::STRAND, "strand", Strand, false),
+        (Grant::HTSTRAND, "htstrand", HtStrand, false),
+        (Grant::GLOBAL, "global", None, true),
+        (Grant::GLOBAL_STRAND, "global+strand", Strand, true),
+        (Grant::ALL, "global+htstrand", HtStrand, true),
+    ] {
+        assert_eq!(constant, grant(text));
+        assert_eq!(constant, Grant { strand, global }, "{text}");
+    }
 }
 
 /// A guest gets one more right, or an error with the right that excludes it.
@@ -88,11 +106,7 @@ fn a_transfer_is_whole_or_nothing() {
     let before = grants;
     let [first, second, absent] = [0, 1, 3].map(guest_id);
     for (to, right, error) in [
-        (
-            second,
-            Right::HtStrand,
-            RightError::Excluded(second, Right::Strand),
-        ),
+        (second, Right::HtStrand, RightError::Excluded(second, Right::Strand)),
         (absent, Right::Global, RightError::NoSuchGuest(absent)),
     ] {
         assert_eq!(grants.transfer(first, to, right), Err(error));
@@ -110,10 +124,7 @@ fn a_transfer_is_whole_or_nothing() {
 fn guest(strands: &[u16], global: bool) -> GuestConfig {
     GuestConfig {
         strands: strands.iter().copied().map(strand).collect(),
-        grant: Grant {
-            global,
-            ..Grant::NONE
-        },
+        grant: if global { Grant::GLOBAL } else { Grant::NONE },
         compatible: false,
     }
 }
@@ -129,11 +140,7 @@ fn configurations_that_contradict_themselves_or_the_machine_are_rejected() {
         (none(257), Err(ConfigError::TooManyGuests)),
         (vec![guest(&[0, 127], true), guest(&[1, 64], false)], Ok(())),
         (
-            vec![
-                guest(&[0], false),
-                guest(&[1, 127], true),
-                guest(&[2, 127], false),
-            ],
+            vec![guest(&[0], false), guest(&[1, 127], true), guest(&[2, 127], false)],
             Err(ConfigError::SharedStrand(1, 2)),
         ),
         (
@@ -145,11 +152,6 @@ fn configurations_that_contradict_themselves_or_the_machine_are_rejected() {
             Err(ConfigError::TwoGlobals(0, 2)),
         ),
     ] {
-        assert_eq!(
-            policy::check(machine, &guests),
-            answer,
-            "{} guests",
-            guests.len()
-        );
+        assert_eq!(policy::check(machine, &guests), answer, "{} guests", guests.len());
     }
 }

@@ -20,15 +20,10 @@ fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
     let (mut sets, mut gets) = (0, 0);
     let mut config = 0;
     while let Some((strand, first)) = log.first() {
-        let step: Vec<&Logged> = log
-            .iter()
-            .take_while(|(other, _)| other == strand)
-            .collect();
+        let step: Vec<&Logged> = log.iter().take_while(|(other, _)| other == strand).collect();
         let writes = |access: &Logged| matches!(access.1.action, Action::Write(_));
         // A strand's gets of bank 0 may come right before its set: then the second access is to bank 0 again.
-        let is_set = step
-            .get(1)
-            .is_some_and(|next| next.1.target != first.target || writes(next));
+        let is_set = step.get(1).is_some_and(|next| next.1.target != first.target || writes(next));
         if !is_set {
             assert_eq!(first.action, Action::Read);
             assert_eq!(first.target, Target::Address(0xa9_0000_0000));
@@ -37,10 +32,7 @@ fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
             continue;
         }
         let (step, rest) = log.split_at(16);
-        assert!(
-            step.iter().all(|(other, _)| other == strand),
-            "a set in two parts: {step:?}"
-        );
+        assert!(step.iter().all(|(other, _)| other == strand), "a set in two parts: {step:?}");
         let mut written: Vec<(Target, u64)> = (step.iter())
             .filter_map(|(_, access)| match access.action {
                 Action::Write(value) => Some((access.target, value)),
@@ -112,11 +104,7 @@ fn a_set_is_one_step() {
         let config = board.holds(Cell::L2 { node, bank: 0 }) & 0b11 << 36;
         for bank in 0..8 {
             let expected = others(node, bank) | config;
-            assert_eq!(
-                board.holds(Cell::L2 { node, bank }),
-                expected,
-                "bank {bank}"
-            );
+            assert_eq!(board.holds(Cell::L2 { node, bank }), expected, "bank {bank}");
         }
     }
 }

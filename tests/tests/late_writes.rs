@@ -4,11 +4,10 @@
 use std::sync::{Mutex, OnceLock};
 
 use guest_abi::{Hub, Mcu, Node, Registers, StrandId};
-use hv_core::{Caller, GuestId, Hypervisor};
+use hv_core::{Caller, GuestId, Hypervisor, NoConsole};
 use perfctr_service::{Grant, Grants, GuestConfig, PerfCounterService, Unit};
 use platform::models::Devices;
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress};
-use sweep::modelled::NoConsole;
 use tests::leak;
 use tests::machine::strand;
 
@@ -35,10 +34,7 @@ struct Posted {
 impl Posted {
     /// A strand writes a register on a fast path in assembly.
     fn post(&self, strand: StrandId, address: PhysicalAddress, value: u64) {
-        self.on_their_way
-            .lock()
-            .unwrap()
-            .push((strand, address, value));
+        self.on_their_way.lock().unwrap().push((strand, address, value));
     }
 
     /// The writes of a strand arrive.
@@ -54,20 +50,15 @@ impl Posted {
 }
 
 impl Bus for Posted {
-    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        self.devices.read(strand, address)
+    fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError> {
+        self.devices.read(strand, at)
     }
 
-    fn write(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
+    fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
         if let Some(written) = self.written.get() {
             written(strand);
         }
-        self.devices.write(strand, address, value)
+        self.devices.write(strand, at, value)
     }
 
     fn complete_writes(&self, strand: StrandId) {
@@ -108,10 +99,7 @@ fn system() -> (&'static Posted, &'static System) {
 }
 
 fn caller(number: u16) -> Caller {
-    Caller {
-        guest: GuestId::new(usize::from(number / 2)).unwrap(),
-        strand: strand(number),
-    }
+    Caller { guest: GuestId::new(usize::from(number / 2)).unwrap(), strand: strand(number) }
 }
 
 /// Returns the status and the value of a get on the slow path.
@@ -172,10 +160,7 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
         assert_eq!(get(system, 2, DRAM), (ENOACCESS, 0x0bad));
         service.cross_called(strand(number));
     }
-    assert_eq!(
-        *awaited.lock().unwrap(),
-        [(strand(0), true), (strand(1), true)]
-    );
+    assert_eq!(*awaited.lock().unwrap(), [(strand(0), true), (strand(1), true)]);
     // What is on its way now could come at any time.
     posted.arrive(strand(0));
     assert_eq!(get(system, 2, DRAM), (EOK, 0));

@@ -9,32 +9,21 @@ use perfctr_service::{ChangeError, ConfigError, Grants, StrandSet, Unit, UnitSta
 use platform::AccessError;
 use tests::board::Board;
 use tests::machine::{self, MachineUnderTest, guest_id};
-use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, StrandGrant};
+use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine};
 
-const GLOBAL: Grant = Grant {
-    strand: StrandGrant::HtStrand,
-    global: true,
-};
-const STRAND: Grant = Grant {
-    strand: StrandGrant::Strand,
-    global: false,
-};
-const HTSTRAND: Grant = Grant {
-    strand: StrandGrant::HtStrand,
-    global: false,
-};
+const GLOBAL: Grant = Grant::GLOBAL_HTSTRAND;
+const STRAND: Grant = Grant::STRAND;
+const HTSTRAND: Grant = Grant::HTSTRAND;
 
 fn grants(of: &[Grant]) -> Grants {
     let mut grants = Grants::none(of.len());
     for (number, grant) in of.iter().enumerate() {
-        grants
-            .set(guest_id(number), machine::grant(*grant))
-            .unwrap();
+        grants.set(guest_id(number), machine::grant(*grant)).unwrap();
     }
     grants
 }
 
-/// The mailbox, a service that takes steps on strand 0, and what it leaves to the image.
+/// The mailbox, a service that takes steps on strand 0, and the steps that are left to the image.
 struct Mailbox<'m, 'a> {
     words: RefCell<[u64; WORDS]>,
     machine: &'m MachineUnderTest<'a>,
@@ -46,12 +35,9 @@ impl Mailbox<'_, '_> {
     fn raw(&self, step: u64, argument: u64) -> [u64; WORDS] {
         let mut words = self.words.borrow_mut();
         (words[0], words[1], words[2]) = (1, step, argument);
-        mailbox::serve(
-            &mut words,
-            self.machine.service(),
-            machine::strand(0),
-            |step| self.rest.borrow_mut().push(step),
-        );
+        mailbox::serve(&mut words, self.machine.service(), machine::strand(0), |step| {
+            self.rest.borrow_mut().push(step)
+        });
         *words
     }
 
@@ -69,28 +55,17 @@ impl Mailbox<'_, '_> {
 #[test]
 fn every_step_and_what_it_answers() {
     let board = Board::new(Machine::Batoka, 2, &[]);
-    let guests = [
-        Guest::new([0, 64], GLOBAL),
-        Guest::new([1, 65], STRAND),
-        Guest::new([2], STRAND),
-    ];
+    let guests =
+        [Guest::new([0, 64], GLOBAL), Guest::new([1, 65], STRAND), Guest::new([2], STRAND)];
     let machine = MachineUnderTest::ready(&board, &guests);
-    let mailbox = Mailbox {
-        words: RefCell::new([0; WORDS]),
-        machine: &machine,
-        rest: RefCell::default(),
-    };
+    let mailbox =
+        Mailbox { words: RefCell::new([0; WORDS]), machine: &machine, rest: RefCell::default() };
 
     // No step waits.
     assert_eq!(mailbox::answer(&mailbox.words.borrow()), None);
-    mailbox::serve(
-        &mut mailbox.words.borrow_mut(),
-        machine.service(),
-        machine::strand(0),
-        |_| {
-            panic!("nothing was asked");
-        },
-    );
+    mailbox::serve(&mut mailbox.words.borrow_mut(), machine.service(), machine::strand(0), |_| {
+        panic!("nothing was asked");
+    });
     assert_eq!(mailbox.words.borrow()[0], 0);
 
     // `global` and `htstrand` go from guest 0 to guest 1: a byte for each guest, the first in the most significant byte.
@@ -98,45 +73,30 @@ fn every_step_and_what_it_answers() {
     let mut words = [7; WORDS];
     mailbox::ask(&mut words, &Step::Reconfigure(moved));
     assert_eq!(words[..3], [1, 1, 3]);
-    assert_eq!(
-        words[9..41],
-        [&[0x0207_0000_0000_0000], &[0; 31][..]].concat()
-    );
+    assert_eq!(words[9..41], [&[0x0207_0000_0000_0000], &[0; 31][..]].concat());
     assert_eq!(words[41..], [7; WORDS - 41], "words of no step");
     assert_eq!(mailbox.step(Step::Reconfigure(moved)), Ok(None));
 
     // The change waits for the strands of those who lose something.
-    let seen = mailbox
-        .step(Step::Look(3))
-        .unwrap()
-        .expect("this step looks");
+    let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
     let awaited: StrandSet = [0, 2, 64].map(machine::strand).into_iter().collect();
     assert_eq!(seen.pending, Some(awaited));
     assert_eq!(mailbox.words.borrow()[9..14], [1, 0b101, 0b1, 0, 0]);
-    // Guest 1 has `htstrand` at once, which nobody had to give up, and `global` when it is scrubbed.
+    // Guest 1 has `htstrand` at once, because no guest loses it, and `global` after the scrubbing.
     assert_eq!(mailbox.words.borrow()[30], 0x0206_0000_0000_0000);
     // Strand 64 has died; the others take their cross-calls.
     machine.acknowledge(0);
     machine.acknowledge(2);
     assert_eq!(mailbox.step(Step::Died(machine::strand(64))), Ok(None));
     machine.complete_transfer();
-    let seen = mailbox
-        .step(Step::Look(3))
-        .unwrap()
-        .expect("this step looks");
+    let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
     assert!(seen.pending.is_none() && seen.held == moved);
 
     // What the service refuses.
     let two = grants(&[GLOBAL, STRAND, GLOBAL]);
     let both = ChangeError::Config(ConfigError::TwoGlobals(0, 2));
-    assert_eq!(
-        mailbox.step(Step::Reconfigure(two)),
-        Err(Refusal::Change(both))
-    );
-    let others = ChangeError::OtherGuests {
-        given: 2,
-        there_are: 3,
-    };
+    assert_eq!(mailbox.step(Step::Reconfigure(two)), Err(Refusal::Change(both)));
+    let others = ChangeError::OtherGuests { given: 2, there_are: 3 };
     let fewer = Step::Reconfigure(grants(&[STRAND, STRAND]));
     assert_eq!(mailbox.step(fewer), Err(Refusal::Change(others)));
 
@@ -144,21 +104,11 @@ fn every_step_and_what_it_answers() {
     let channel = Unit::Mcu(Node::Node0, Mcu::Mcu1);
     board.break_cell(Cell::Register(4), Fault::Always);
     assert_eq!(machine.get(1, 4).0, 10);
-    let seen = mailbox
-        .step(Step::Look(3))
-        .unwrap()
-        .expect("this step looks");
+    let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
     // Nor is L2 control of node 1 in service: the dead strand was the loser's only one there.
-    let out: Vec<_> = Unit::all()
-        .filter(|unit| !seen.units[unit.number()].in_service)
-        .collect();
+    let out: Vec<_> = Unit::all().filter(|unit| !seen.units[unit.number()].in_service).collect();
     assert_eq!(out, [channel, Unit::L2(Node::Node1)]);
-    assert_eq!(
-        seen.units,
-        Unit::all()
-            .map(|unit| machine.service().unit(unit))
-            .collect::<Vec<_>>()[..]
-    );
+    assert_eq!(seen.units, Unit::all().map(|unit| machine.unit(unit)).collect::<Vec<_>>()[..]);
     assert_eq!(seen.units[channel.number()].faults, 1);
     board.repair();
     assert_eq!(mailbox.step(Step::ReturnToService(channel)), Ok(None));
@@ -182,45 +132,27 @@ fn every_step_and_what_it_answers() {
         (2, 1 << 32),
     ] {
         let words = mailbox.raw(step, argument);
-        assert_eq!(
-            (words[0], words[8]),
-            (2, 1),
-            "step {step}, argument {argument}"
-        );
+        assert_eq!((words[0], words[8]), (2, 1), "step {step}, argument {argument}");
         assert_eq!(mailbox::answer(&words), Some(Err(Refusal::Unknown)));
     }
     // The refusals of a unit name it: hub 2 has number 10, L2 control of node 1 number 13.
-    let other_guests = ChangeError::OtherGuests {
-        given: 4,
-        there_are: 9,
-    };
+    let other_guests = ChangeError::OtherGuests { given: 4, there_are: 9 };
     for (result, first, expected) in [
         (2, 6, ChangeError::Config(ConfigError::TwoGlobals(6, 9))),
         (3, 4, other_guests),
         (4, 0, ChangeError::Busy),
         (5, 13, ChangeError::OtherNode(Unit::L2(Node::Node1))),
-        (
-            6,
-            10,
-            ChangeError::NotClean(Unit::Hub(Hub::ALL[2]), AccessError::Busy),
-        ),
-        (
-            7,
-            10,
-            ChangeError::NotClean(Unit::Hub(Hub::ALL[2]), AccessError::Fault),
-        ),
+        (6, 10, ChangeError::NotClean(Unit::Hub(Hub::ALL[2]), AccessError::Busy)),
+        (7, 10, ChangeError::NotClean(Unit::Hub(Hub::ALL[2]), AccessError::Fault)),
     ] {
         let mut words = [0; WORDS];
         (words[0], words[1], words[8], words[9], words[10]) = (2, 4, result, first, 9);
-        assert_eq!(
-            mailbox::answer(&words),
-            Some(Err(Refusal::Change(expected)))
-        );
+        assert_eq!(mailbox::answer(&words), Some(Err(Refusal::Change(expected))));
     }
 }
 
-/// The words of what is seen: 9, a change is pending; 10-13, the strands that it waits for; 14-29, the units; 30-61, what the guests hold.
-/// A unit has its faults in bits 63:32, how often it was stuck in 31:2, and in bits 1 and 0 whether it is clean and in service.
+/// Words of the state: 9 is 1 while a change is pending; 10-13 are the awaited strands, 14-29 the units, 30-61 the guests' grants.
+/// A unit's word has the number of faults in bits 63:32, of times stuck in 31:2, "clean" in bit 1, "in service" in bit 0.
 #[test]
 fn the_words_of_what_is_seen() {
     let mut words = [0; WORDS];
@@ -230,21 +162,13 @@ fn the_words_of_what_is_seen() {
     words[14 + 8] = 0xffff_ffff << 32 | 0b01;
     (words[30], words[31], words[32]) = (0x01 << 56, 0x02 << 48, 0x07 << 56 | 0x06 << 48);
     let seen = mailbox::answer(&words).unwrap().unwrap().unwrap();
-    assert_eq!(
-        seen.pending,
-        Some([machine::strand(255)].into_iter().collect())
-    );
+    assert_eq!(seen.pending, Some([machine::strand(255)].into_iter().collect()));
     for (unit, [in_service, clean], [faults, stuck]) in [
         (Unit::L2(Node::Node3), [false, true], [3, 5]),
         (Unit::Hub(Hub::ALL[0]), [true, false], [u32::MAX, 0]),
         (Unit::Hub(Hub::ALL[1]), [false, false], [0, 0]),
     ] {
-        let expected = UnitState {
-            in_service,
-            clean,
-            faults,
-            stuck,
-        };
+        let expected = UnitState { in_service, clean, faults, stuck };
         assert_eq!(seen.units[unit.number()], expected, "{unit}");
     }
     let mut held = vec![Grant::default(); 18];
@@ -258,11 +182,8 @@ fn the_words_of_what_is_seen() {
 fn a_unit_that_was_stuck_is_seen() {
     let board = Board::new(Machine::Batoka, 1, &[]);
     let machine = MachineUnderTest::ready(&board, &[Guest::new([0], Grant::GLOBAL)]);
-    let mailbox = Mailbox {
-        words: RefCell::new([0; WORDS]),
-        machine: &machine,
-        rest: RefCell::default(),
-    };
+    let mailbox =
+        Mailbox { words: RefCell::new([0; WORDS]), machine: &machine, rest: RefCell::default() };
     let hub = Unit::Hub(Hub::ALL[1]);
     board.set_hub(1, HubCondition::Busy);
     for since in [0, 2 * BUSY_LIMIT_TICKS] {

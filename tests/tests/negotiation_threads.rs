@@ -49,10 +49,7 @@ fn a_version_is_never_a_mixture() {
         },
         |strand| {
             let version = get_version(&machine, strand);
-            assert!(
-                [[0, 0, 0], [0, 1, 0], [0, 1, 1]].contains(&version),
-                "{version:?}"
-            );
+            assert!([[0, 0, 0], [0, 1, 0], [0, 1, 1]].contains(&version), "{version:?}");
             // At any version, a call is served, or has a status that the contract has for it: never ENOACCESS or EINVAL.
             assert!([0, 7].contains(&machine.get(strand, 2).0));
             assert!([0, 7].contains(&machine.set(strand, 0, 9)));
@@ -62,7 +59,7 @@ fn a_version_is_never_a_mixture() {
     );
 }
 
-/// HT depends on the grant alone: a guest that has the right never gets ENOACCESS, whatever it negotiates meanwhile.
+/// HT depends on the grant alone: a guest that has the right never gets ENOACCESS, in any version.
 #[test]
 fn ht_does_not_depend_on_the_version() {
     let board = Board::new(Machine::Maramba, 1, &[]);

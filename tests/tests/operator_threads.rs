@@ -45,9 +45,7 @@ fn another_unit_is_mended() {
     let board = Board::new(Machine::Batoka, 1, &[]);
     let machine = with_a_fault(&board, 2);
     stays_closed(&machine, [2, 3, 2], || {
-        machine
-            .return_to_service(9, Unit::Mcu(Node::Node0, Mcu::Mcu1))
-            .unwrap();
+        machine.return_to_service(9, Unit::Mcu(Node::Node0, Mcu::Mcu1)).unwrap();
     });
     let machine = with_a_fault(&board, 18);
     stays_closed(&machine, [18, 35, 20], || {

@@ -26,10 +26,8 @@ fn names_addresses_and_masks() {
 /// Section 2.3: bank 0 is at 0xa9.0000.0000, and each next bank 0x40 above.
 #[test]
 fn l2_control_registers() {
-    let addresses: Vec<u64> = (0..9)
-        .filter_map(address::l2_control)
-        .map(|address| address.0)
-        .collect();
+    let addresses: Vec<u64> =
+        (0..9).filter_map(address::l2_control).map(|address| address.0).collect();
     let expected = [
         0xa9_0000_0000,
         0xa9_0000_0040,

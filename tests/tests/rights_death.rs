@@ -8,7 +8,7 @@ use perfctr_service::{ChangeError, Unit};
 use platform::AccessError;
 use tests::board::Board;
 use tests::leak;
-use tests::machine::{MachineUnderTest, strand};
+use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
 const GLOBAL: Grant = Grant::GLOBAL;
@@ -17,10 +17,7 @@ const NONE: Grant = Grant::NONE;
 /// Returns a Batoka with two nodes that outlives the test, because a strand that dies in a call keeps it for ever.
 fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
-    let guests = [
-        Guest::new([0, 3, 64], grants[0]),
-        Guest::new([1, 65], grants[1]),
-    ];
+    let guests = [Guest::new([0, 3, 64], grants[0]), Guest::new([1, 65], grants[1])];
     leak(MachineUnderTest::ready(board, &guests))
 }
 
@@ -37,7 +34,7 @@ fn dies(
 
 /// Reports that a strand has died.
 fn died(machine: &MachineUnderTest, number: u16) {
-    machine.service().strand_died(strand(65), strand(number));
+    machine.strand_died(65, number);
 }
 
 #[test]
@@ -60,7 +57,7 @@ fn a_dead_strand_holds_no_hub() {
         for id in 36..54 {
             assert_eq!(machine.get(3, id), (0, 0), "PerfReg {id}");
         }
-        assert!(machine.service().unit(Unit::Hub(Hub::Zam1)).in_service);
+        assert!(machine.unit(Unit::Hub(Hub::Zam1)).in_service);
         assert_eq!(machine.awaited(), None);
         // The strand comes back.
         assert!(machine.acknowledge(0));
@@ -110,7 +107,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
         let not_clean = ChangeError::NotClean(unit, AccessError::Busy);
         assert_eq!(machine.return_to_service(1, unit), Err(not_clean));
         died(machine, 3);
-        let state = machine.service().unit(unit);
+        let state = machine.unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 0);
         assert_eq!(machine.get(0, 1), (10, 0x0bad));
         assert_eq!(machine.get(64, 1), (0, 0), "the other node works on");
@@ -132,7 +129,7 @@ fn a_strand_that_lives_keeps_l2_control() {
         let call = scope.spawn(|| machine.set(0, 1, 2));
         stop.reached();
         died(machine, 1);
-        let in_service = machine.service().unit(Unit::L2(Node::Node0)).in_service;
+        let in_service = machine.unit(Unit::L2(Node::Node0)).in_service;
         let meanwhile = machine.get(3, 1);
         stop.go_on();
         assert_eq!(call.join().unwrap(), 0);

@@ -1,6 +1,6 @@
 //! A strand dies at each step of a transfer and of a reset: before each operation on an atomic, each access to a device, each
-//! cross-call and after each write of %pcr. The promises of `perfctr_service::transfer` hold all the same: nobody reads what
-//! another guest has left, and the change completes when the death is reported and the step that was cut short is made again.
+//! cross-call and after each write of %pcr. The promises of `perfctr_service::transfer` hold: no guest reads the
+//! values of another, and the change completes after the report of the death and a repetition of the interrupted step.
 
 use guest_abi::Node;
 use hv_core::sync::steps;
@@ -35,7 +35,7 @@ const REGISTERS: [u64; 7] = [0, 1, 2, 5, 18, 35, 89];
 struct Change {
     /// The operator begins it.
     begin: fn(&MachineUnderTest, on: u16),
-    /// The guest that has the registers afterwards, by its strand, and the one that has not.
+    /// Strands of the guests: the one with the registers afterwards, and the one without.
     holder: u16,
     other: u16,
 }
@@ -75,7 +75,7 @@ fn on_a_machine(kind: Machine, test: impl FnOnce(&MachineUnderTest)) {
     test(&machine);
 }
 
-/// The next holder reads nothing of what the loser wrote. A hub or L2 control may be held by a dead strand.
+/// The next holder reads none of the loser's values. A dead strand may hold a hub or L2 control.
 fn nothing_is_read(machine: &MachineUnderTest) {
     for id in registers(machine) {
         let (status, value) = machine.get(NEXT, id);
@@ -98,16 +98,14 @@ fn acknowledge(machine: &MachineUnderTest, dead: &[u16]) {
 fn report(machine: &MachineUnderTest, dead: &[u16]) {
     nothing_is_read(machine);
     for number in dead {
-        machine
-            .service()
-            .strand_died(strand(SECOND), strand(*number));
+        machine.strand_died(SECOND, *number);
     }
     nothing_is_read(machine);
     acknowledge(machine, dead);
     nothing_is_read(machine);
 }
 
-/// The change is complete: its holder finds zeros, and the other guest nothing.
+/// The change is complete: its holder finds zeros, and the other guest is refused.
 fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
     assert_eq!(machine.awaited(), None);
     // A dead strand comes back, and takes its cross-call before anything else.
@@ -118,7 +116,7 @@ fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
         assert_eq!(machine.negotiate(number, 1, 1), EOK);
     }
     let l2 = Unit::L2(Node::Node0);
-    if !machine.service().unit(l2).in_service {
+    if !machine.unit(l2).in_service {
         // The strand has died with the lock of L2 control.
         assert_eq!(machine.get(change.holder, 1), (ENOACCESS, 0x0bad));
         assert_eq!(machine.return_to_service(SECOND, l2), Ok(()));
@@ -155,56 +153,43 @@ fn at_each_step(change: &Change, before: Act, dies: u16, act: Act) -> usize {
     }
 }
 
-#[test]
-fn the_operator_begins_a_transfer() {
-    let steps = at_each_step(
-        &TRANSFER,
-        |_| {},
-        OPERATOR,
-        |machine| (TRANSFER.begin)(machine, OPERATOR),
-    );
+/// The operator begins the change and dies at each step of it. There are more than 50.
+fn the_operator_dies(change: &Change, begin: Act) {
+    let steps = at_each_step(change, |_| {}, OPERATOR, begin);
     assert!(steps > 50, "{steps} steps");
     tests::tell(format_args!("{steps} steps"));
+}
+
+/// The operator begins the change. The loser acknowledges, scrubs, and dies at each step of both. There are more than 300.
+fn the_loser_dies(change: &Change, begin: Act) {
+    let acknowledges = |machine: &MachineUnderTest| assert!(machine.acknowledge(LOSER));
+    let steps = at_each_step(change, begin, LOSER, acknowledges);
+    assert!(steps > 300, "{steps} steps");
+    tests::tell(format_args!("{steps} steps"));
+}
+
+#[test]
+fn the_operator_begins_a_transfer() {
+    the_operator_dies(&TRANSFER, |machine| (TRANSFER.begin)(machine, OPERATOR));
 }
 
 #[test]
 fn the_loser_acknowledges_a_transfer_and_scrubs() {
-    let steps = at_each_step(
-        &TRANSFER,
-        |machine| (TRANSFER.begin)(machine, OPERATOR),
-        LOSER,
-        |machine| assert!(machine.acknowledge(LOSER)),
-    );
-    assert!(steps > 300, "{steps} steps");
-    tests::tell(format_args!("{steps} steps"));
+    the_loser_dies(&TRANSFER, |machine| (TRANSFER.begin)(machine, OPERATOR));
 }
 
 #[test]
 fn the_operator_resets_a_guest() {
-    let steps = at_each_step(
-        &RESET,
-        |_| {},
-        OPERATOR,
-        |machine| (RESET.begin)(machine, OPERATOR),
-    );
-    assert!(steps > 50, "{steps} steps");
-    tests::tell(format_args!("{steps} steps"));
+    the_operator_dies(&RESET, |machine| (RESET.begin)(machine, OPERATOR));
 }
 
 #[test]
 fn the_strand_of_a_guest_that_is_reset_acknowledges_and_scrubs() {
-    let steps = at_each_step(
-        &RESET,
-        |machine| (RESET.begin)(machine, OPERATOR),
-        LOSER,
-        |machine| assert!(machine.acknowledge(LOSER)),
-    );
-    assert!(steps > 300, "{steps} steps");
-    tests::tell(format_args!("{steps} steps"));
+    the_loser_dies(&RESET, |machine| (RESET.begin)(machine, OPERATOR));
 }
 
-/// The loser dies at each step of its acknowledgement, and the strand that reports it dies at one of seven steps of that and of what
-/// follows. With each step of the loser these are others; all pairs hold, and take a minute.
+/// The loser dies at each step of its acknowledgement, and the strand that reports this death dies at every seventh step of the
+/// report. The first of these steps varies with the loser's step. All pairs of steps hold too, and take a minute.
 #[test]
 fn two_strands_die() {
     let (mut first, mut pairs) = (0, 0);
@@ -217,11 +202,7 @@ fn two_strands_die() {
                 (TRANSFER.begin)(machine, OPERATOR);
                 let acknowledges = || assert!(machine.acknowledge(LOSER));
                 died[0] = steps::die_at(first, acknowledges).is_none();
-                let reports = || {
-                    machine
-                        .service()
-                        .strand_died(strand(OPERATOR), strand(LOSER))
-                };
+                let reports = || machine.strand_died(OPERATOR, LOSER);
                 died[1] = steps::die_at(second, reports).is_none();
                 let dead = [LOSER, OPERATOR];
                 report(machine, &dead);

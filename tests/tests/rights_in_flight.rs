@@ -6,14 +6,14 @@ use std::thread;
 
 use tests::board::Board;
 use tests::leak;
-use tests::machine::{MachineUnderTest, grant, guest_id, strand};
+use tests::machine::{MachineUnderTest, grant, guest_id};
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
 const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
-/// The guest that loses its right is in a call, right before the access. The transfer waits for that call, and scrubs the
-/// value that it writes.
+/// A strand of the guest that loses its right is in a call, right before the access. The transfer waits for the call, and
+/// scrubs the written value.
 #[test]
 fn a_call_in_flight_is_waited_for() {
     for (id, cell) in [
@@ -37,11 +37,7 @@ fn a_call_in_flight_is_waited_for() {
             assert_eq!(machine.get(1, id).0, 10);
             assert_eq!(machine.get(2, id).0, 10, "PerfReg {id}");
             stop.go_on();
-            assert_eq!(
-                call.join().unwrap(),
-                0,
-                "the call began before the transfer"
-            );
+            assert_eq!(call.join().unwrap(), 0, "the call began before the transfer");
         });
         assert_ne!(board.holds(cell), 0);
         assert_eq!(machine.get(2, id).0, 10, "PerfReg {id}");
@@ -52,11 +48,11 @@ fn a_call_in_flight_is_waited_for() {
 }
 
 /// A strand is half through its acknowledgement of one transfer when the next begins, which asks the strand for more. In
-/// between, the strand was even reported dead. Its acknowledgement counts for the second transfer only when it has done
-/// what that one asks for.
+/// between, the strand was even reported dead. Its acknowledgement counts for the second transfer only after the
+/// scrubbing that the second transfer asks for.
 #[test]
 fn an_acknowledgement_of_an_older_transfer_does_not_count() {
-    /// How many writes of %pcr return, and how many have begun to return.
+    /// Writes of %pcr that may return, and writes that have been made.
     static ALLOWED: AtomicU32 = AtomicU32::new(0);
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
     let board = leak(Board::new(Machine::Maramba, 1, &[]));
@@ -83,7 +79,7 @@ fn an_acknowledgement_of_an_older_transfer_does_not_count() {
         };
         // It has cleared HT, and not acknowledged.
         writes(1);
-        machine.service().strand_died(strand(9), strand(0));
+        machine.strand_died(9, 0);
         assert_eq!(machine.awaited(), None, "a dead strand is not waited for");
         assert_eq!(machine.reconfigure(&[NONE]), Ok(()));
         assert_eq!(machine.awaited(), None, "nor in a later transfer");

@@ -7,7 +7,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
 use guest_abi::StrandId;
-use hv_core::trace::{Event, Trace};
+use hv_core::trace::{Trace, TraceEvent};
 use tests::board::Board;
 use tests::leak;
 use tests::machine::{MachineUnderTest, grant, guest_id, strand};
@@ -31,13 +31,13 @@ const HELD: At = At::Event(17);
 const CHANGE_PENDING: At = At::Event(18);
 const CHANGE_COMPLETE: At = At::Event(19);
 
-/// The channel by which a strand says that it has stopped, and the one by which it is told to go on.
+/// Channels of a strand that stops: it sends that it has stopped, and receives that it may go on.
 type Talk = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
 /// Stops strands, and keeps the numbers of the events that they record.
 #[derive(Default)]
 struct Stops {
-    /// By where a strand stops, and by the strand if the caller knows it.
+    /// Keyed by the place of the stop, and by the strand if the caller knows it.
     wanted: Mutex<BTreeMap<(At, Option<u16>), Talk>>,
     recorded: Mutex<Vec<At>>,
 }
@@ -65,7 +65,7 @@ impl Stopped {
 }
 
 impl Stops {
-    /// Stops the strand when it is next there.
+    /// Stops the strand when it next reaches `at`.
     fn stop(&self, at: At, on: Option<u16>) -> Stopped {
         let ((tell, reached), (go_on, told)) = (mpsc::channel(), mpsc::channel());
         self.wanted.lock().unwrap().insert((at, on), (tell, told));
@@ -99,7 +99,7 @@ impl Trace for &'static Stops {
         Some(1)
     }
 
-    fn record<E: Event>(&self, on: StrandId, _: u64, _: E) {
+    fn record<E: TraceEvent>(&self, on: StrandId, _: u64, _: E) {
         let at = At::Event(E::ID);
         self.pass(at, Some(on.number().into()));
         self.recorded.lock().unwrap().push(at);
@@ -123,7 +123,7 @@ fn reconfigure(system: System, grants: [Grant; 2]) -> JoinHandle<()> {
     thread::spawn(move || system.reconfigure_on(strand(9), &grants).unwrap())
 }
 
-/// Strand 9 gives guests their rights. Before it comes to guest 1, strand 10 resets that guest.
+/// Strand 9 gives guests their rights. Before it reaches guest 1, strand 10 resets guest 1.
 #[test]
 fn a_guest_in_reset_gets_no_rights_back_before_they_are_scrubbed() {
     let (system, stops) = system(&[Guest::new([0], NONE), Guest::new([1], GLOBAL)]);
@@ -152,7 +152,7 @@ fn a_reset_whose_strand_dies_scrubs_all_the_same() {
     let in_reset = stops.stop(REVOKED, Some(9));
     thread::spawn(move || system.begin_reset_on(strand(9), 0));
     in_reset.dies();
-    system.service().strand_died(strand(10), strand(9));
+    system.strand_died(10, 9);
     assert!(system.acknowledge(0));
     system.complete_transfer();
     assert_eq!(system.negotiate(0, 1, 1), 0);
@@ -166,9 +166,9 @@ fn a_reset_whose_strand_dies_scrubs_all_the_same() {
 fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
     let (system, stops) = system(&[Guest::new([0, 3], GLOBAL), Guest::new([1], NONE)]);
     let about_to_call = stops.stop(At::CrossCall(0), None);
-    thread::spawn(|| system.service().strand_died(strand(9), strand(0)));
+    thread::spawn(|| system.strand_died(9, 0));
     about_to_call.dies();
-    system.service().strand_died(strand(10), strand(9));
+    system.strand_died(10, 9);
     assert!(system.acknowledge(0));
     // So the next transfer waits for strand 0.
     let access = system.board().stop_at(Cell::Register(2));
@@ -193,7 +193,7 @@ fn awaited_strands_get_their_cross_calls_though_the_sender_died() {
     reconfigure(system, [NONE, GLOBAL]);
     about_to_call.dies();
     assert!(system.board().cross_calls().is_empty() && system.awaited().is_some());
-    system.service().strand_died(strand(10), strand(9));
+    system.strand_died(10, 9);
     assert!(system.acknowledge(0) && system.acknowledge(64));
     system.complete_transfer();
     assert_eq!(system.get(1, 2), (0, 0));

@@ -113,16 +113,12 @@ fn nobody_reads_what_another_guest_has_written() {
         }
         drop(over);
     });
-    machine
-        .reconfigure(&[Grant::NONE; 2])
-        .expect("no other strand works on a transfer");
+    machine.reconfigure(&[Grant::NONE; 2]).expect("no other strand works on a transfer");
     machine.complete_transfer();
     for (cell, value) in board.cells() {
         assert_eq!(value, 0, "{cell:?}");
     }
     assert!(board.cells().contains_key(&Cell::L2 { node: 1, bank: 7 }));
     assert!(board.pcrs().values().all(|pcr| *pcr == 0));
-    tests::tell(format_args!(
-        "{ROUNDS} transfers; reads that were served: {seen:?}"
-    ));
+    tests::tell(format_args!("{ROUNDS} transfers; reads that were served: {seen:?}"));
 }

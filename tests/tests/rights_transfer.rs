@@ -32,11 +32,7 @@ fn board() -> Board {
 /// Gives guest 0 strands 0 and 64, guest 1 strands 1 and 65, and guest 2 strand 2.
 fn machine<'a>(board: &'a Board, grants: [Grant; 3]) -> MachineUnderTest<'a> {
     let [first, second, third] = grants;
-    let guests = [
-        Guest::new([0, 64], first),
-        Guest::new([1, 65], second),
-        Guest::new([2], third),
-    ];
+    let guests = [Guest::new([0, 64], first), Guest::new([1, 65], second), Guest::new([2], third)];
     MachineUnderTest::ready(board, &guests)
 }
 
@@ -141,11 +137,7 @@ fn a_strand_that_loses_its_right_clears_its_registers() {
     assert_eq!(machine.awaited(), awaited([0, 64]));
     assert_eq!(machine.get(0, 0), (10, 0x0bad));
     assert_eq!(machine.set(64, 0, 0), 10);
-    assert_eq!(
-        board.pcrs()[&0],
-        0x1_000e,
-        "only the strand itself can clear it"
-    );
+    assert_eq!(board.pcrs()[&0], 0x1_000e, "only the strand itself can clear it");
     // No guest loses a right to the third guest, so that guest has its new right at once.
     assert_eq!(machine.get(2, 0), (0, 0));
     assert!(machine.acknowledge(64));
@@ -179,11 +171,7 @@ fn htstrand_becomes_strand_and_back() {
     // HOLDOV0 and HOLDOV1: a counter that overflows between the read and the write of the PCR keeps its OV bit.
     let cleared = Access::done(Target::Pcr, Action::Write(0xc000_0000_0000_0007));
     let log = board.take_log();
-    assert!(
-        log.iter()
-            .any(|(by, access)| (by.number(), *access) == (64, cleared)),
-        "{log:?}"
-    );
+    assert!(log.iter().any(|(by, access)| (by.number(), *access) == (64, cleared)), "{log:?}");
     assert_eq!(board.pcrs()[&0], 0x5);
     assert_eq!(board.pcrs()[&64], 0x7);
     assert_eq!(board.pics()[&64], 77);
@@ -202,15 +190,9 @@ fn a_rejected_configuration_changes_nothing() {
     let before = (board.cells(), board.pcrs());
     let two = [Grant::GLOBAL, Grant::GLOBAL, Grant::HTSTRAND];
     let error = machine.reconfigure(&two).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "guests 0 and 1 both have global; one guest of a machine can"
-    );
+    assert_eq!(error.to_string(), "guests 0 and 1 both have global; one guest of a machine can");
     let error = machine.reconfigure(&two[1..]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the configuration is for 2 guests; there are 3"
-    );
+    assert_eq!(error.to_string(), "the configuration is for 2 guests; there are 3");
     assert_eq!(machine.awaited(), None);
     assert!(board.cross_calls().is_empty());
     assert_eq!((board.cells(), board.pcrs()), before);
@@ -266,7 +248,7 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
         assert_eq!(machine.reconfigure(&after), Ok(()));
         // The transfer does not wait for the unit.
         machine.complete_transfer();
-        let state = machine.service().unit(unit);
+        let state = machine.unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 1);
         assert_eq!(machine.get(65, id), (10, 0x0bad));
         assert_ne!(board.holds(cell) & !OTHER_BITS, 0);
@@ -274,7 +256,7 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
         // The unit does not return to service before it is scrubbed.
         let error = machine.return_to_service(64, unit);
         assert!(matches!(error, Err(ChangeError::NotClean(of, _)) if of == unit));
-        assert_eq!(machine.service().unit(unit).faults, 2);
+        assert_eq!(machine.unit(unit).faults, 2);
         assert_eq!(machine.get(65, id), (10, 0x0bad));
         board.repair();
         if let Unit::L2(_) = unit {
@@ -283,7 +265,7 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
             assert_eq!(machine.get(65, id), (10, 0x0bad));
         }
         assert_eq!(machine.return_to_service(64, unit), Ok(()));
-        let state = machine.service().unit(unit);
+        let state = machine.unit(unit);
         assert!(state.in_service && state.clean);
         finds_zeros(&machine, [1, 65]);
         all_is_scrubbed(&board);

@@ -58,13 +58,13 @@ fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
 /// Repairs the hub, whose repair leaves a value in a register that was scrubbed already, and returns it to service.
 fn repaired(board: &Board, machine: &MachineUnderTest<'_>) {
     machine.complete_transfer();
-    let state = machine.service().unit(ZAM1);
+    let state = machine.unit(ZAM1);
     assert!(!state.in_service && !state.clean);
     assert_eq!(machine.get(2, 54), (0, 0), "the other hubs are in service");
     board.repair();
     board.put(Cell::Register(36), 0x1234);
     assert_eq!(machine.return_to_service(9, ZAM1), Ok(()));
-    assert!(machine.service().unit(ZAM1).clean);
+    assert!(machine.unit(ZAM1).clean);
     for id in 36..90 {
         assert_eq!(machine.get(2, id), (0, 0), "PerfReg {id}");
     }
@@ -78,7 +78,7 @@ fn a_hub_that_stays_busy_is_scrubbed_from_the_beginning() {
         board.set_ticks(0, ticks);
         assert!(machine.acknowledge(0));
     }
-    assert_eq!(machine.service().unit(ZAM1).stuck, 1);
+    assert_eq!(machine.unit(ZAM1).stuck, 1);
     repaired(board, &machine);
 }
 
@@ -88,7 +88,7 @@ fn a_hub_that_faults_is_scrubbed_from_the_beginning() {
     let machine = half_scrubbed(board, |board| {
         board.break_cell(Cell::Register(40), Fault::Always);
     });
-    assert_eq!(machine.service().unit(ZAM1).faults, 1);
+    assert_eq!(machine.unit(ZAM1).faults, 1);
     repaired(board, &machine);
 }
 
@@ -113,7 +113,7 @@ fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
                 assert!(machine.acknowledge(0));
                 assert_eq!(machine.awaited(), None, "{cell:?}");
             }
-            let in_service = |unit: &Unit| machine.service().unit(*unit).in_service;
+            let in_service = |unit: &Unit| machine.unit(*unit).in_service;
             let out: Vec<Unit> = Unit::all().filter(|unit| !in_service(unit)).collect();
             assert_eq!(out, [unit], "{cell:?}, by a call: {by_a_call}");
         }
@@ -131,11 +131,11 @@ fn a_busy_hub_that_is_out_of_service_is_not_waited_for() {
         board.set_ticks(0, ticks);
         machine.get(0, 36);
     }
-    assert!(!machine.service().unit(ZAM1).in_service);
+    assert!(!machine.unit(ZAM1).in_service);
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
     assert_eq!(machine.awaited(), Some([0, 1].into()));
     // Strand 1 scrubs, and has not found the hub busy before.
     assert!(machine.acknowledge(0) && machine.acknowledge(1));
     assert_eq!(machine.awaited(), None);
-    assert!(!machine.service().unit(ZAM1).clean);
+    assert!(!machine.unit(ZAM1).clean);
 }

@@ -100,9 +100,7 @@ fn every_call_is_counted_once_where_it_belongs() {
     assert_eq!(of(&machine, 0).total(), 27);
     assert_eq!(of(&machine, 0).outcome(Ok), 17);
     // The calls of strand 64 alone.
-    let second = machine
-        .service()
-        .statistics_of([strand(64)].into_iter().collect());
+    let second = machine.service().statistics_of([strand(64)].into_iter().collect());
     assert_eq!((second.total(), second.outcome(Ok)), (10, 8));
     // Calls of other functions are not counted: they are not the service's.
     for function in [0x105, 0x108, 1 << 32 | VFALLS_GET_PERFREG] {

@@ -19,41 +19,17 @@ fn all<T: Display>(values: &[T]) -> Vec<String> {
 
 #[test]
 fn guests_rights_and_units() {
-    assert_eq!(
-        all(&[0, 17, 255].map(guest_id)),
-        ["       0", "      17", "     255"]
-    );
+    assert_eq!(all(&[0, 17, 255].map(guest_id)), ["       0", "      17", "     255"]);
     assert_eq!(all(Right::ALL), ["  strand", "htstrand", "  global"]);
-    for text in [
-        "none",
-        "strand",
-        "htstrand",
-        "global",
-        "global+strand",
-        "global+htstrand",
-    ] {
+    for text in ["none", "strand", "htstrand", "global", "global+strand", "global+htstrand"] {
         assert_eq!(text.parse::<Grant>().unwrap().to_string(), text);
     }
-    let units = [
-        Unit::Mcu(Node::Node1, Mcu::Mcu0),
-        Unit::Hub(Hub::Zam3),
-        Unit::L2(Node::Node0),
-    ];
-    assert_eq!(
-        units.map(|unit| unit.to_string()),
-        ["NODE1_MCU0", "ZAM3", "NODE0_L2"]
-    );
+    let units = [Unit::Mcu(Node::Node1, Mcu::Mcu0), Unit::Hub(Hub::Zam3), Unit::L2(Node::Node0)];
+    assert_eq!(units.map(|unit| unit.to_string()), ["NODE1_MCU0", "ZAM3", "NODE0_L2"]);
     let classes: Vec<_> = Class::ALL.iter().map(|class| class.name()).collect();
     assert_eq!(classes, ["strand", "l2", "dram", "hub", "invalid"]);
     let outcomes: Vec<_> = Outcome::ALL.iter().map(|outcome| outcome.name()).collect();
-    let statuses = [
-        "EOK",
-        "EBADTRAP",
-        "EINVAL",
-        "ENOTSUPPORTED",
-        "ENOACCESS",
-        "EWOULDBLOCK",
-    ];
+    let statuses = ["EOK", "EBADTRAP", "EINVAL", "ENOTSUPPORTED", "ENOACCESS", "EWOULDBLOCK"];
     assert_eq!(outcomes, statuses);
 }
 
@@ -61,26 +37,11 @@ fn guests_rights_and_units() {
 fn errors() {
     let (guest, right) = (guest_id(3), Right::Global);
     for (error, text) in [
-        (
-            &RightError::NoSuchGuest(guest) as &dyn Display,
-            "there is no guest 3",
-        ),
-        (
-            &RightError::NotHeld(guest, right),
-            "guest 3 does not have global",
-        ),
-        (
-            &RightError::Excluded(guest, right),
-            "guest 3 has global already",
-        ),
-        (
-            &Refusal::Unknown,
-            "there is no such step, strand, guest or unit",
-        ),
-        (
-            &Refusal::Change(ChangeError::Busy),
-            "another strand is at work on a change",
-        ),
+        (&RightError::NoSuchGuest(guest) as &dyn Display, "there is no guest 3"),
+        (&RightError::NotHeld(guest, right), "guest 3 does not have global"),
+        (&RightError::Excluded(guest, right), "guest 3 has global already"),
+        (&Refusal::Unknown, "there is no such step, strand, guest or unit"),
+        (&Refusal::Change(ChangeError::Busy), "another strand is at work on a change"),
         (
             &UnknownGrant,
             "expected none, strand, htstrand, global, global+strand or global+htstrand",
@@ -97,16 +58,10 @@ fn errors() {
 fn a_context() {
     let board = Board::new(Machine::Maramba, 1, &[]);
     let machine = MachineUnderTest::new(&board, &[Guest::new([5], oracle::Grant::NONE)]);
-    let caller = Caller {
-        guest: guest_id(0),
-        strand: strand(5),
-    };
+    let caller = Caller { guest: guest_id(0), strand: strand(5) };
     let version = Negotiated::default();
     let context = machine.service().context(caller, &version);
     let text = format!("{context:?}");
-    assert!(
-        text.starts_with("PerfCounterContext { guest: Guest {"),
-        "{text}"
-    );
+    assert!(text.starts_with("PerfCounterContext { guest: GuestRights {"), "{text}");
     assert!(text.ends_with("strand: StrandId(5), .. }"), "{text}");
 }

@@ -20,7 +20,7 @@ use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap};
 use tests::random::Random;
 
-/// A clock that goes on by 5 each time it is read.
+/// A clock that advances by 5 with each read.
 #[derive(Debug, Default)]
 struct Fives(AtomicU64);
 
@@ -30,7 +30,7 @@ impl Clock for Fives {
     }
 }
 
-/// A clock that goes on by so much each time it is read.
+/// A clock that advances by `step` with each read.
 #[derive(Debug, Default)]
 struct Steps {
     now: AtomicU64,
@@ -65,16 +65,9 @@ impl Traced {
         let tracer: Trace = leak(Tracer::new(Fives::default(), rings));
         tracer.set_on(on);
         let board = leak(Board::new(Machine::Batoka, 1, &[]));
-        let guests = [
-            Guest::new([0, 1], Grant::GLOBAL_HTSTRAND),
-            Guest::new([2], Grant::STRAND),
-        ];
+        let guests = [Guest::new([0, 1], Grant::GLOBAL_HTSTRAND), Guest::new([2], Grant::STRAND)];
         let machine = MachineUnderTest::with_trace(board, &guests, tracer).with_operator(4);
-        Self {
-            machine,
-            tracer,
-            rings,
-        }
+        Self { machine, tracer, rings }
     }
 
     fn turn(&self, on: bool) {
@@ -83,7 +76,7 @@ impl Traced {
     }
 
     fn log(&self, strand: usize) -> Log {
-        Log(self.rings[strand].reader())
+        Log(Reader::new(&self.rings[strand]))
     }
 }
 
@@ -102,9 +95,7 @@ impl Log {
         let words = |id| HypervisorEvent::words(id).or_else(|| ServiceEvent::words(id));
         let mut events = Vec::new();
         while let Some(next) = self.0.next(words) {
-            let Next::Event(event) = next else {
-                panic!("{next:?}")
-            };
+            let Next::Event(event) = next else { panic!("{next:?}") };
             let hypervisor = HypervisorEvent::decode(event.id, event.payload).map(Seen::Hypervisor);
             let service = ServiceEvent::decode(event.id, event.payload).map(Seen::Service);
             events.push(hypervisor.or(service).expect("a known event"));
@@ -117,43 +108,26 @@ fn seen<const N: usize>(events: [ServiceEvent; N]) -> Vec<Seen> {
     events.map(Seen::Service).into()
 }
 
+#[rustfmt::skip]
 fn got(strand: u8, perfreg: u8, value: u64) -> ServiceEvent {
     let (status, guest, duration) = (0, strand / 2, 5);
-    ServiceEvent::Get(Get {
-        perfreg,
-        status,
-        guest,
-        strand,
-        duration,
-        value,
-    })
+    ServiceEvent::Get(Get { perfreg, status, guest, strand, duration, value })
 }
 
+#[rustfmt::skip]
 fn get_refused(strand: u8, perfreg: u64, status: u16, duration: u32) -> ServiceEvent {
     let guest = strand / 2;
-    ServiceEvent::GetRefused(GetRefused {
-        status,
-        guest,
-        strand,
-        duration,
-        perfreg,
-    })
+    ServiceEvent::GetRefused(GetRefused { status, guest, strand, duration, perfreg })
 }
 
+#[rustfmt::skip]
 fn revoked(guest: u8, left: u8, strand: u16) -> ServiceEvent {
-    ServiceEvent::Revoked(Revoked {
-        guest,
-        left,
-        strand,
-    })
+    ServiceEvent::Revoked(Revoked { guest, left, strand })
 }
 
+#[rustfmt::skip]
 fn held(guest: u8, held: u8, strand: u16) -> ServiceEvent {
-    ServiceEvent::Held(Held {
-        guest,
-        held,
-        strand,
-    })
+    ServiceEvent::Held(Held { guest, held, strand })
 }
 
 fn pending(awaited: u16, strand: u16) -> ServiceEvent {
@@ -188,17 +162,10 @@ fn calls() {
     let set_version = Seen::Hypervisor(HypervisorEvent::SetVersion(set_version));
     assert_eq!(logs[2].events(), [set_version]);
 
-    // An event holds the guest's value, not the bits of it that the register keeps.
+    // An event holds the guest's whole value, not only the bits that the register keeps.
     assert_eq!(machine.set(0, 2, 0x1_0055), 0);
     assert_eq!(machine.get(1, 2), (0, 0x55));
-    let set = Set {
-        perfreg: 2,
-        status: 0,
-        guest: 0,
-        strand: 0,
-        duration: 5,
-        value: 0x1_0055,
-    };
+    let set = Set { perfreg: 2, status: 0, guest: 0, strand: 0, duration: 5, value: 0x1_0055 };
     assert_eq!(logs[0].events(), seen([ServiceEvent::Set(set)]));
     assert_eq!(logs[1].events(), seen([got(1, 2, 0x55)]));
 
@@ -214,14 +181,7 @@ fn calls() {
     ];
     assert_eq!(logs[0].events(), seen(expected));
     assert_eq!(machine.set(2, 0, 8), 10);
-    let refused = SetRefused {
-        status: 10,
-        guest: 1,
-        strand: 2,
-        duration: 5,
-        perfreg: 0,
-        value: 8,
-    };
+    let refused = SetRefused { status: 10, guest: 1, strand: 2, duration: 5, perfreg: 0, value: 8 };
     assert_eq!(logs[2].events(), seen([ServiceEvent::SetRefused(refused)]));
 
     traced.turn(false);
@@ -231,7 +191,7 @@ fn calls() {
     assert_eq!(logs[0].events(), []);
 }
 
-/// The layout has room for times that are so far from each other.
+/// A call longer than 32 bits of ticks is recorded with the longest duration.
 #[test]
 fn calls_of_any_duration() {
     let clock: &Steps = leak(Steps::default());
@@ -242,7 +202,7 @@ fn calls_of_any_duration() {
     let guests = [Guest::new([0], Grant::GLOBAL_HTSTRAND)];
     let machine = MachineUnderTest::with_trace(board, &guests, tracer);
     machine.negotiate(0, 1, 1);
-    let mut reader = rings[0].reader();
+    let mut reader = Reader::new(&rings[0]);
     let words = |id| HypervisorEvent::words(id).or_else(|| ServiceEvent::words(id));
     while reader.next(words).is_some() {}
 
@@ -260,11 +220,7 @@ fn calls_of_any_duration() {
         let Some(Next::Event(event)) = reader.next(words) else {
             panic!("a call of {ticks} ticks is not recorded")
         };
-        let get = Get {
-            perfreg: 2,
-            duration,
-            ..Get::default()
-        };
+        let get = Get { perfreg: 2, duration, ..Get::default() };
         let expected = (ended, Some(ServiceEvent::Get(get)));
         let decoded = ServiceEvent::decode(event.id, event.payload);
         assert_eq!((event.time, decoded), expected);
@@ -281,15 +237,8 @@ fn hubs_that_are_taken() {
     assert_eq!(machine.get(0, 37).0, 0);
     machine.board().set_hub(1, HubCondition::Busy);
     assert_eq!([0, 1].map(|strand| machine.get(strand, 37).0), [9, 9]);
-    let conflict = |strand, why| {
-        let (hub, guest) = (1, 0);
-        ServiceEvent::HubConflict(HubConflict {
-            hub,
-            why,
-            guest,
-            strand,
-        })
-    };
+    #[rustfmt::skip]
+    let conflict = |strand, why| ServiceEvent::HubConflict(HubConflict { hub: 1, why, guest: 0, strand });
     // The clock is read for the conflict too. Why: 2 is a busy chip, 1 the turn of another strand (here strand 0's).
     let of_0 = [got(0, 37, 0), conflict(0, 2), get_refused(0, 37, 9, 10)];
     let of_1 = [conflict(1, 1), get_refused(1, 37, 9, 10)];
@@ -332,24 +281,13 @@ fn transfers_of_rights() {
     let traced = Traced::new(true);
     let machine = &traced.machine;
     let mut logs = [0, 1, 2, 3, OPERATOR].map(|strand| traced.log(strand));
-    let granted = |guest, grant| {
-        let strand = 4;
-        ServiceEvent::Granted(Granted {
-            guest,
-            grant,
-            strand,
-        })
-    };
+    #[rustfmt::skip]
+    let granted = |guest, grant| ServiceEvent::Granted(Granted { guest, grant, strand: 4 });
     // `global` goes from guest 0 to guest 1.
     let grants = [Grant::HTSTRAND, Grant::GLOBAL_STRAND];
     assert_eq!(machine.reconfigure(&grants), Ok(()));
     assert_eq!(machine.awaited(), Some([0, 1].into()));
-    let expected = [
-        granted(0, 0b110),
-        granted(1, 0b011),
-        revoked(0, 0b110, 4),
-        pending(2, 4),
-    ];
+    let expected = [granted(0, 0b110), granted(1, 0b011), revoked(0, 0b110, 4), pending(2, 4)];
     assert_eq!(logs[4].events(), seen(expected));
     machine.complete_transfer();
     // The last strand that acknowledges completes the transfer.
@@ -374,8 +312,8 @@ fn transfers_of_rights() {
     assert_eq!(logs[2].events(), seen([held(1, 0b111, 2), complete(2)]));
 }
 
-/// The same calls with a tracer that is on now and then and with one that is off: results, statistics and devices are the
-/// same, and there is an event for every call that was made while the tracer was on.
+/// The same calls with a tracer that is on now and then, and with one that is off: results, statistics and devices are the
+/// same, and every call made while the tracer is on has an event.
 #[test]
 fn recording_changes_nothing() {
     let [traced, off] = [(); 2].map(|()| Traced::new(false));
@@ -395,10 +333,7 @@ fn recording_changes_nothing() {
         let value = random.next_u64() >> random.below(64);
         let function = 0x106 + random.below(2) as u64;
         if random.below(50) == 0 {
-            assert_eq!(
-                machines.map(|machine| machine.negotiate(strand, 1, 1)),
-                [0, 0]
-            );
+            assert_eq!(machines.map(|machine| machine.negotiate(strand, 1, 1)), [0, 0]);
             expected += u64::from(traced.tracer.is_on());
         }
         if random.below(50) == 0 {
@@ -426,8 +361,8 @@ fn recording_changes_nothing() {
     assert_eq!(with, without);
 }
 
-/// A strand turns the tracer on or off, and another turns it back at each step of that. What the other has said last is in force: a
-/// call is recorded, or is not.
+/// A strand turns the tracer on or off, and another turns it back at each step of the first strand's turn. The second strand's
+/// setting is in force.
 #[test]
 fn two_strands_turn_the_tracer() {
     for on in [true, false] {
@@ -445,10 +380,7 @@ fn two_strands_turn_the_tracer() {
             assert_eq!(log.events().is_empty(), on, "step {step}, turned {on}");
             // The fast path serves the call in either case.
             let version = Negotiated::new(NegotiatedVersion::new(2));
-            let caller = Caller {
-                guest: guest_id(0),
-                strand: strand(0),
-            };
+            let caller = Caller { guest: guest_id(0), strand: strand(0) };
             let context = traced.machine.service().context(caller, &version);
             let mut registers = Registers::call(0x106, [2, 0xbad, 0, 0, 0]);
             let served = context.fast_path(0x106, &mut Frame::new(&mut registers));

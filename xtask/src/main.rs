@@ -3,24 +3,16 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::cmd::{
-    bench, c2c, call, clocks, coverage, diff, events, fuzz, header, md, mutants, profile, prove,
-    qemu, record, regs, run, sim, test, top,
-};
-use xtask::exit;
+use vfalls::exit;
+use xtask::cmd::{bench, bundle, coverage, fuzz, header, mutants, prove, qemu, test};
 
-/// The sun4v performance counter service: simulate it, look at it, call it, test it, measure it
+/// Build and check the project; `cargo vfalls` is the tool itself
 #[derive(Parser, Debug)]
 #[command(
     name = "cargo xtask",
     bin_name = "cargo xtask",
     disable_help_subcommand = true,
-    after_help = "Examples:\n  cargo xtask sim\n  \
-                  cargo xtask sim --machine maramba --nodes 2 -e dram:mem_reads,pic:Instr_cnt\n  \
-                  cargo xtask regs --machine batoka --format csv\n  \
-                  echo '0 core 0 0x205 1 1' | cargo xtask call\n  \
-                  cargo xtask profile -e L2_dmiss_ld\n  \
-                  cargo xtask test\n  cargo xtask qemu"
+    after_help = "Examples:\n  cargo xtask test\n  cargo xtask qemu\n  cargo xtask bench"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -47,10 +39,8 @@ macro_rules! commands {
 }
 
 commands! {
-    Sim: sim, Diff: diff, Events: events, Regs: regs, Call: call, Record: record,
-    Test: test, C2c: c2c, Bench: bench, Clocks: clocks, Coverage: coverage, Qemu: qemu,
-    Fuzz: fuzz, Header: header, Md: md, Mutants: mutants, Profile: profile, Prove: prove, Run: run,
-    Top: top,
+    Test: test, Prove: prove, Bench: bench, Coverage: coverage, Fuzz: fuzz, Header: header,
+    Mutants: mutants, Qemu: qemu, Bundle: bundle,
 }
 
 fn main() -> ExitCode {

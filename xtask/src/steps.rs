@@ -1,38 +1,105 @@
-//! Commands that are a list of steps: each is named, timed, and the last if it fails.
+//! Commands that consist of steps. Each step is announced and timed; the first failure ends the command.
 
 use std::io::{self, Write};
+use std::iter;
+use std::marker::PhantomData;
 use std::time::Instant;
-use std::{fmt, iter};
 
 use anyhow::bail;
+use clap::builder::PossibleValuesParser;
 
-use crate::cmd::Mismatch;
+use vfalls::exit::Mismatch;
 
-/// What is printed of a step, and the step. It changes what the steps share.
-pub type Step<'a, T> = (&'a str, fn(&mut T) -> anyhow::Result<()>);
+/// A step of a command. `T` is what the steps of the command share.
+pub(crate) struct Step<T: 'static> {
+    /// The name on the command line.
+    pub(crate) name: &'static str,
+    /// What is printed before the step runs.
+    pub(crate) about: &'static str,
+    /// The steps whose results this one uses.
+    pub(crate) needs: &'static [&'static str],
+    /// Runs the step.
+    pub(crate) run: fn(&mut T) -> anyhow::Result<()>,
+}
 
-/// Runs steps in order.
-///
-/// # Errors
-/// [`Mismatch`] if one fails; those after it are not run.
-pub fn run<T>(steps: &[Step<'_, T>], shared: &mut T) -> anyhow::Result<()> {
-    for (passed, (name, step)) in iter::zip(0.., steps) {
-        say(format_args!("[{}/{}] {name}", passed + 1, steps.len()));
-        let start = Instant::now();
-        let result = step(shared);
-        let seconds = start.elapsed().as_secs_f64();
-        if let Err(error) = result {
-            say(format_args!("failed after {seconds:.1} s\n"));
-            say(format_args!("{passed} passed, 1 failed"));
-            bail!(Mismatch(format!("{name}: {error:#}")));
-        }
-        say(format_args!("passed in {seconds:.1} s\n"));
+impl<T> Step<T> {
+    pub(crate) const fn new(
+        name: &'static str,
+        about: &'static str,
+        run: fn(&mut T) -> anyhow::Result<()>,
+    ) -> Self {
+        Self { name, about, needs: &[], run }
     }
-    say(format_args!("{} passed, 0 failed", steps.len()));
-    Ok(())
+}
+
+/// A command that consists of steps.
+pub(crate) trait Steps: Send + Sync + 'static {
+    /// What the steps share, and may change.
+    type Shared: Default + 'static;
+    /// The steps, in the order in which they run.
+    const STEPS: &'static [Step<Self::Shared>];
+}
+
+/// The options that choose steps of the command `S`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Chosen<S: Steps> {
+    /// Run only this step (may be repeated), and the steps whose results it uses
+    #[arg(long, value_name = "STEP", value_parser = names::<S>())]
+    only: Vec<String>,
+    /// List the steps
+    #[arg(long)]
+    list: bool,
+    #[arg(skip)]
+    command: PhantomData<S>,
+}
+
+fn names<S: Steps>() -> PossibleValuesParser {
+    S::STEPS.iter().map(|step| step.name).into()
+}
+
+impl<S: Steps> Chosen<S> {
+    /// Runs the chosen steps in their order, or lists them.
+    ///
+    /// # Errors
+    /// [`Mismatch`] if a step fails. The steps after it do not run.
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let steps = self.steps();
+        if self.list {
+            let width = S::STEPS.iter().map(|step| step.name.len()).max().unwrap_or(0);
+            for Step { name, about, .. } in steps {
+                say(format_args!("{name:<width$}  {about}"));
+            }
+            return Ok(());
+        }
+        let mut shared = S::Shared::default();
+        for (passed, step) in iter::zip(0.., &steps) {
+            let about = step.about;
+            say(format_args!("[{}/{}] {about}", passed + 1, steps.len()));
+            let start = Instant::now();
+            let result = (step.run)(&mut shared);
+            let seconds = start.elapsed().as_secs_f64();
+            if let Err(error) = result {
+                say(format_args!("failed after {seconds:.1} s\n"));
+                say(format_args!("{passed} passed, 1 failed"));
+                bail!(Mismatch(format!("{about}: {error:#}")));
+            }
+            say(format_args!("passed in {seconds:.1} s\n"));
+        }
+        say(format_args!("{} passed, 0 failed", steps.len()));
+        Ok(())
+    }
+
+    fn steps(&self) -> Vec<&'static Step<S::Shared>> {
+        let named = |name: &str| self.only.iter().any(|only| only == name);
+        let chosen = |step: &&Step<S::Shared>| {
+            let mut users = S::STEPS.iter().filter(|user| user.needs.contains(&step.name));
+            self.only.is_empty() || named(step.name) || users.any(|user| named(user.name))
+        };
+        S::STEPS.iter().filter(chosen).collect()
+    }
 }
 
 /// Prints a line. An error is ignored: the steps run even if nobody reads what they print.
-pub fn say(line: fmt::Arguments<'_>) {
+pub(crate) fn say(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stdout(), "{line}");
 }

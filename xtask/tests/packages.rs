@@ -6,14 +6,8 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// Licences that can go with "MIT OR Apache-2.0". A dependency must offer one of them.
-const LICENCES: [&str; 6] = [
-    "0BSD",
-    "MIT",
-    "Apache-2.0",
-    "BSD-3-Clause",
-    "Zlib",
-    "(MIT OR Apache-2.0) AND Unicode-3.0",
-];
+const LICENCES: [&str; 6] =
+    ["0BSD", "MIT", "Apache-2.0", "BSD-3-Clause", "Zlib", "(MIT OR Apache-2.0) AND Unicode-3.0"];
 
 /// Dependencies under another licence, which only programs that are not published are linked with, unmodified.
 const NOT_PUBLISHED: [(&str, &str); 2] = [
@@ -75,11 +69,7 @@ impl Metadata {
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .output()
             .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
@@ -141,11 +131,7 @@ fn no_dependency_needs_a_newer_rust() {
     let ours = env!("CARGO_PKG_RUST_VERSION");
     for package in &Metadata::read().packages {
         if let Some(theirs) = &package.rust_version {
-            assert!(
-                version(theirs) <= version(ours),
-                "{}: {theirs}",
-                package.name
-            );
+            assert!(version(theirs) <= version(ours), "{}: {theirs}", package.name);
         }
     }
 }
@@ -157,11 +143,7 @@ fn what_is_published_describes_itself() {
     assert_eq!(names, BTreeSet::from(xtask::cmd::packages::PUBLISHED));
     for package in metadata.published() {
         let name = &package.name;
-        assert_eq!(
-            package.license.as_deref(),
-            Some("MIT OR Apache-2.0"),
-            "{name}"
-        );
+        assert_eq!(package.license.as_deref(), Some("MIT OR Apache-2.0"), "{name}");
         assert_eq!(package.readme.as_deref(), Some("README.md"), "{name}");
         assert!(package.description.is_some(), "{name}");
         assert!(!package.keywords.is_empty(), "{name}");

@@ -1,27 +1,30 @@
-//! The functions.
+//! The functions of the C interface.
 #![allow(unsafe_code)]
 
 use core::ffi::c_void;
+use core::ptr::null_mut;
 
-use super::common::{self, counted, counters, field, place, retried, status};
+use super::common::{self, counted, counters, field, insert, negotiated, retried};
 use super::{sun4v_count, sun4v_present, sun4v_version};
 use crate::group::{ApiGroup, Version};
-use crate::guest::{Core, DramCount, Hypercall, NegotiateError, PerfCounters, Rate, StrandCount};
+use crate::guest::{
+    Core, DramCount, Hypercall, PerfCounters, Rate, StrandCount, get_perfreg, set_perfreg,
+};
 use crate::layout::{DramPic, EventSelect, SparcPcr, SparcPic};
 use crate::status::{EOK, HvError};
-use crate::trap::{Registers, Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use crate::trap::{Registers, Trap};
 
-/// No register: the result for a unit that does not exist.
+/// The number of no register: the result for a unit that does not exist.
 pub const SUN4V_NO_REG: u64 = 0xffff_ffff_ffff_ffff_u64;
 
-/// How calls reach a hypervisor: a function that makes the trap or simulates it. NULL instead of a transport, or a transport
-/// whose `trap` is NULL, stands for the real trap on SPARC V9; elsewhere the status of every call is then EBADTRAP.
+/// A way to reach a hypervisor: a function that makes the trap or simulates it. NULL instead of a transport, or a transport whose
+/// `trap` is NULL, stands for the real trap on SPARC V9; elsewhere the status of every call is then EBADTRAP.
 #[repr(C)]
 pub struct sun4v_transport {
-    /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores in `regs` what the
-    /// hypervisor left in them.
+    /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
+    /// the trap in `regs`.
     pub trap: Option<unsafe extern "C" fn(context: *mut c_void, trap_number: u64, regs: *mut u64)>,
-    /// Passed to `trap`.
+    /// The first argument of `trap`.
     pub context: *mut c_void,
 }
 
@@ -33,7 +36,7 @@ impl Route<'_> {
     /// The pointer is NULL or valid, and so is the function in the structure. If either is NULL on SPARC V9, the code runs in
     /// privileged mode of a sun4v virtual machine.
     const unsafe fn new(transport: *const sun4v_transport) -> Self {
-        // SAFETY: the caller promises it.
+        // SAFETY: promised by the caller.
         Self(unsafe { transport.as_ref() })
     }
 }
@@ -41,20 +44,20 @@ impl Route<'_> {
 impl Hypercall for Route<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         let given = self.0.and_then(|route| Some((route.trap?, route.context)));
-        let Some((made, context)) = given else {
+        let Some((simulated, context)) = given else {
             return real(trap, registers);
         };
         let mut words = registers.to_array();
         // SAFETY: `Route::new` promises a valid function. It gets its own context, and six words.
-        unsafe { made(context, trap.number().into(), words.as_mut_ptr()) };
+        unsafe { simulated(context, trap.number().into(), words.as_mut_ptr()) };
         *registers = words.into();
     }
 }
 
 #[cfg(target_arch = "sparc64")]
 fn real(trap: Trap, registers: &mut Registers) {
-    // SAFETY: `Route::new` promises privileged mode. The calls are those of this crate, or those that a caller of
-    // `sun4v_trap` answers for.
+    // SAFETY: `Route::new` promises privileged mode. This crate makes harmless calls, and a caller of `sun4v_trap` answers for
+    // the others.
     unsafe { crate::guest::Sun4v::new() }.trap(trap, registers);
 }
 
@@ -63,12 +66,17 @@ fn real(_: Trap, registers: &mut Registers) {
     registers.o0 = HvError::BadTrap.number();
 }
 
-/// Stores a result, and returns its status.
+/// Makes a call through a transport, stores its result, and returns its status.
 ///
 /// # Safety
-/// `to` is NULL, or a value can be written there.
-unsafe fn answer<T>(result: Result<T, HvError>, to: *mut T) -> u64 {
-    match result {
+/// As [`Route::new`]. `to` is NULL, or valid for a write.
+unsafe fn call<'a, T>(
+    transport: *const sun4v_transport,
+    to: *mut T,
+    call: impl FnOnce(Route<'a>) -> Result<T, HvError>,
+) -> u64 {
+    // SAFETY: promised by the caller.
+    match call(unsafe { Route::new(transport) }) {
         Ok(value) => {
             if !to.is_null() {
                 // SAFETY: it is not NULL, and the caller promises the rest.
@@ -80,9 +88,9 @@ unsafe fn answer<T>(result: Result<T, HvError>, to: *mut T) -> u64 {
     }
 }
 
-/// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and stores in `regs` what
-/// the hypervisor left in them. Does nothing for another trap number or if `regs` is NULL. The caller answers for the effects
-/// of the call.
+/// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and stores the
+/// values after the trap in `regs`. Does nothing for another trap number or if `regs` is NULL. The caller answers for the
+/// effects of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_trap(
     transport: *const sun4v_transport,
@@ -91,9 +99,8 @@ pub unsafe extern "C" fn sun4v_trap(
 ) {
     // SAFETY: promised by the caller, `regs` as six words or NULL.
     let (route, words) = unsafe { (Route::new(transport), regs.cast::<[u64; 6]>().as_mut()) };
-    let trap = [Trap::Fast, Trap::Core]
-        .into_iter()
-        .find(|trap| u64::from(trap.number()) == trap_number);
+    let trap =
+        [Trap::Fast, Trap::Core].into_iter().find(|trap| u64::from(trap.number()) == trap_number);
     if let (Some(trap), Some(words)) = (trap, words) {
         let mut registers = Registers::from(*words);
         route.trap(trap, &mut registers);
@@ -101,8 +108,8 @@ pub unsafe extern "C" fn sun4v_trap(
     }
 }
 
-/// CORE: asks for a version of an API group, for the whole guest. The minor number that is granted may be lower. Major 0
-/// gives the group up.
+/// CORE: asks for a version of an API group, for the whole guest. The granted minor number may be lower. Major 0 gives the group
+/// up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_api_set_version(
     transport: *const sun4v_transport,
@@ -111,11 +118,9 @@ pub unsafe extern "C" fn sun4v_api_set_version(
     minor: u64,
     granted_minor: *mut u64,
 ) -> u64 {
+    let set = |route| Core::new(route).api_set_version(ApiGroup(group), Version::new(major, minor));
     // SAFETY: promised by the caller.
-    let core = Core::new(unsafe { Route::new(transport) });
-    let version = core.api_set_version(ApiGroup(group), Version::new(major, minor));
-    // SAFETY: promised by the caller.
-    unsafe { answer(version.map(|version| version.minor), granted_minor) }
+    unsafe { call(transport, granted_minor, |route| Ok(set(route)?.minor)) }
 }
 
 /// CORE: gets the negotiated version of an API group; 0.0 if it is not negotiated.
@@ -125,11 +130,9 @@ pub unsafe extern "C" fn sun4v_api_get_version(
     group: u64,
     version: *mut sun4v_version,
 ) -> u64 {
+    let get = |route| Ok(Core::new(route).api_get_version(ApiGroup(group))?.into());
     // SAFETY: promised by the caller.
-    let core = Core::new(unsafe { Route::new(transport) });
-    let found = core.api_get_version(ApiGroup(group));
-    // SAFETY: promised by the caller.
-    unsafe { answer(found.map(Into::into), version) }
+    unsafe { call(transport, version, get) }
 }
 
 /// CORE: writes one character to the guest's console.
@@ -138,26 +141,27 @@ pub unsafe extern "C" fn sun4v_cons_putchar(
     transport: *const sun4v_transport,
     character: u8,
 ) -> u64 {
+    let put = |route| Core::new(route).putchar(character);
     // SAFETY: promised by the caller.
-    status(Core::new(unsafe { Route::new(transport) }).putchar(character))
+    unsafe { call(transport, null_mut(), put) }
 }
 
 /// CORE: sends a break to the guest's console.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_cons_break(transport: *const sun4v_transport) -> u64 {
     // SAFETY: promised by the caller.
-    status(Core::new(unsafe { Route::new(transport) }).send_break())
+    unsafe { call(transport, null_mut(), |route| Core::new(route).send_break()) }
 }
 
 /// CORE: stops the guest, with an exit code. Returns only if the call is refused or simulated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_exit(transport: *const sun4v_transport, code: u64) -> u64 {
     // SAFETY: promised by the caller.
-    status(Core::new(unsafe { Route::new(transport) }).exit(code))
+    unsafe { call(transport, null_mut(), |route| Core::new(route).exit(code)) }
 }
 
-/// Negotiates group 0x205, for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants more than
-/// was asked for, gives the group up again, and returns ENOTSUPPORTED.
+/// Negotiates group 0x205, for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants a higher
+/// minor number than `minor`, gives the group up again, and returns ENOTSUPPORTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_negotiate(
     transport: *const sun4v_transport,
@@ -165,11 +169,10 @@ pub unsafe extern "C" fn sun4v_perf_negotiate(
     minor: u64,
     granted: *mut sun4v_version,
 ) -> u64 {
+    let wanted = Version::new(major, minor);
+    let negotiate = |route| negotiated(PerfCounters::negotiate(route, wanted));
     // SAFETY: promised by the caller.
-    let route = unsafe { Route::new(transport) };
-    let made = PerfCounters::negotiate(route, Version::new(major, minor));
-    // SAFETY: promised by the caller.
-    unsafe { negotiated(made, granted) }
+    unsafe { call(transport, granted, negotiate) }
 }
 
 /// Negotiates version 1.1 of group 0x205, and 1.0 where 1.1 is refused.
@@ -178,38 +181,21 @@ pub unsafe extern "C" fn sun4v_perf_negotiate_best(
     transport: *const sun4v_transport,
     granted: *mut sun4v_version,
 ) -> u64 {
+    let negotiate = |route| negotiated(PerfCounters::negotiate_best(route));
     // SAFETY: promised by the caller.
-    let made = PerfCounters::negotiate_best(unsafe { Route::new(transport) });
-    // SAFETY: promised by the caller.
-    unsafe { negotiated(made, granted) }
+    unsafe { call(transport, granted, negotiate) }
 }
 
-/// # Safety
-/// As [`answer`].
-unsafe fn negotiated(
-    made: Result<PerfCounters<Route<'_>>, NegotiateError>,
-    granted: *mut sun4v_version,
-) -> u64 {
-    let version = made.map(|counters| counters.version().into());
-    let version = version.map_err(|error| match error {
-        NegotiateError::Refused(error) => error,
-        NegotiateError::MoreThanAsked(_) => HvError::NotSupported,
-        NegotiateError::MajorZero => HvError::Invalid,
-    });
-    // SAFETY: promised by the caller.
-    unsafe { answer(version, granted) }
-}
-
-/// Gives group 0x205 up, for the whole guest. Counters keep what they hold.
+/// Gives group 0x205 up, for the whole guest. The counters keep their values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_release(transport: *const sun4v_transport) -> u64 {
     // SAFETY: promised by the caller.
-    status(counters(unsafe { Route::new(transport) }).release())
+    unsafe { call(transport, null_mut(), |route| counters(route).release()) }
 }
 
 /// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version
-/// or machine does not have it, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
-/// taken at this moment.
+/// or machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its
+/// hub is taken at this moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_get(
     transport: *const sun4v_transport,
@@ -217,27 +203,23 @@ pub unsafe extern "C" fn sun4v_perf_get(
     value: *mut u64,
 ) -> u64 {
     // SAFETY: promised by the caller.
-    let route = unsafe { Route::new(transport) };
-    let values = route.call(Trap::Fast, VFALLS_GET_PERFREG, [reg, 0, 0, 0, 0]);
-    // SAFETY: promised by the caller.
-    unsafe { answer(values.map(|[value, ..]| value), value) }
+    unsafe { call(transport, value, |route| get_perfreg(&route, reg)) }
 }
 
-/// Writes a performance register; the service drops the bits that a guest cannot write. Returns what `sun4v_perf_get` does, and
-/// also ENOACCESS for HT without the right to it.
+/// Writes a performance register. The service drops the bits that a guest cannot write. Returns the same statuses as
+/// `sun4v_perf_get`, and ENOACCESS for HT without the right to it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_set(
     transport: *const sun4v_transport,
     reg: u64,
     value: u64,
 ) -> u64 {
+    let set = |route| set_perfreg(&route, reg, value);
     // SAFETY: promised by the caller.
-    let route = unsafe { Route::new(transport) };
-    let done = route.call(Trap::Fast, VFALLS_SET_PERFREG, [reg, value, 0, 0, 0]);
-    status(done.map(drop))
+    unsafe { call(transport, null_mut(), set) }
 }
 
-/// Does `sun4v_perf_get`, and repeats it on EWOULDBLOCK: at most `tries` calls in all, of which 0 counts as 1.
+/// Does `sun4v_perf_get`, and repeats it on EWOULDBLOCK: at most `tries` calls in all (0 means 1).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_get_retrying(
     transport: *const sun4v_transport,
@@ -249,7 +231,7 @@ pub unsafe extern "C" fn sun4v_perf_get_retrying(
     retried(tries, || unsafe { sun4v_perf_get(transport, reg, value) })
 }
 
-/// Does `sun4v_perf_set`, and repeats it on EWOULDBLOCK: at most `tries` calls in all, of which 0 counts as 1.
+/// Does `sun4v_perf_set`, and repeats it on EWOULDBLOCK: at most `tries` calls in all (0 means 1).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_set_retrying(
     transport: *const sun4v_transport,
@@ -261,44 +243,34 @@ pub unsafe extern "C" fn sun4v_perf_set_retrying(
     retried(tries, || unsafe { sun4v_perf_set(transport, reg, value) })
 }
 
-/// Finds the units that exist, by reading the control register of each: 32 calls. Returns EBADTRAP without negotiation.
+/// Finds the units that exist, by a read of the control register of each: 32 calls. Returns EBADTRAP without negotiation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_probe(
     transport: *const sun4v_transport,
     present: *mut sun4v_present,
 ) -> u64 {
-    // SAFETY: promised by the caller.
-    let route = unsafe { Route::new(transport) };
-    let version = match Core::new(&route).api_get_version(ApiGroup::VFALLS) {
-        Ok(version) if version.major == 0 => Err(HvError::BadTrap),
-        answer => answer,
-    };
-    let found = version.map(|_| {
-        let found = counters(route).probe();
-        sun4v_present {
-            units: found.pmus().bits(),
-            refused: found.refused().bits(),
-            busy: found.busy().bits(),
-            unclear: found.unclear().bits(),
+    let probe = |route| {
+        if Core::new(&route).api_get_version(ApiGroup::VFALLS)?.major == 0 {
+            return Err(HvError::BadTrap);
         }
-    });
+        Ok(counters(route).probe().into())
+    };
     // SAFETY: promised by the caller.
-    unsafe { answer(found, present) }
+    unsafe { call(transport, present, probe) }
 }
 
-/// Gets which L2 misses the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`.
+/// Gets the kind of L2 misses that the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_config(
     transport: *const sun4v_transport,
     config: *mut u64,
 ) -> u64 {
+    let get = |route| Ok(counters(route).perf_config()?.value());
     // SAFETY: promised by the caller.
-    let found = counters(unsafe { Route::new(transport) }).perf_config();
-    // SAFETY: promised by the caller.
-    unsafe { answer(found.map(|found| found.value()), config) }
+    unsafe { call(transport, config, get) }
 }
 
-/// Selects which L2 misses all strands of the caller's node count. Returns EINVAL for a value beyond 3, without a call.
+/// Selects the kind of L2 misses that all strands of the caller's node count. Returns EINVAL for a value beyond 3, without a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_set_perf_config(
     transport: *const sun4v_transport,
@@ -311,8 +283,8 @@ pub unsafe extern "C" fn sun4v_set_perf_config(
     unsafe { sun4v_perf_set(transport, 1, config) }
 }
 
-/// Selects the event of counter 0 or 1 of a unit, and leaves that of the other as it is: reads the control register and writes
-/// it. Returns EINVAL for a unit or a counter that does not exist, without a call.
+/// Selects the event of counter 0 or 1 of a unit, and keeps the event of the other: reads the control register and writes it.
+/// Returns EINVAL for a unit or a counter that does not exist, without a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_unit_select(
     transport: *const sun4v_transport,
@@ -355,7 +327,7 @@ pub extern "C" fn sun4v_unit_pic(unit: u32, counter: u32) -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pcr_with(unit: u32, pcr: u64, counter: u32, event: u64) -> u64 {
     match (common::pmu(unit), common::counter(counter)) {
-        (Some(unit), Some(counter)) => place(field(unit)(counter), pcr, event),
+        (Some(unit), Some(counter)) => insert(field(unit)(counter), pcr, event),
         _ => pcr,
     }
 }
@@ -376,23 +348,23 @@ pub extern "C" fn sun4v_unit_pcr_event(unit: u32, pcr: u64, counter: u32) -> u64
 /// `pcr`. To count one event only, begin with SUN4V_SPARC_PCR_OFF.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_sparc_pcr_with(pcr: u64, counter: u32, event: u64) -> u64 {
-    common::counter(counter).map_or(pcr, |counter| place(SparcPcr::field(counter), pcr, event))
+    common::counter(counter).map_or(pcr, |counter| insert(SparcPcr::field(counter), pcr, event))
 }
 
-/// Returns the strand's PCR without counter 0 or 1: it counts nothing and does not trap. All other bits are as in `pcr`.
+/// Returns the strand's PCR with counter 0 or 1 off: it neither counts nor traps. All other bits are as in `pcr`.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_sparc_pcr_without(pcr: u64, counter: u32) -> u64 {
     common::counter(counter).map_or(pcr, |counter| SparcPcr::from(pcr).without(counter).into())
 }
 
-/// Returns the DRAM PIC with these counters, of 31 bits each, and without the flags that say that they have wrapped.
+/// Returns the DRAM PIC with these counters, of 31 bits each, and with clear flags.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_pic(pic0: u32, pic1: u32) -> u64 {
     const COUNTER: u32 = u32::MAX >> (32 - DramPic::WIDTH);
     u64::from(pic0 & COUNTER) << 32 | u64::from(pic1 & COUNTER)
 }
 
-/// Returns counter 0 or 1 of a DRAM PIC, without the flag that says that it has wrapped; 0 for another counter.
+/// Returns counter 0 or 1 of a DRAM PIC, without its flag; 0 for another counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_pic_counter(pic: u64, counter: u32) -> u32 {
     common::counter(counter).map_or(0, |counter| DramPic::from(pic).counter(counter))
@@ -410,16 +382,16 @@ pub extern "C" fn sun4v_dram_pic_raw(pic: u64, counter: u32) -> u32 {
     common::counter(counter).map_or(0, |counter| DramPic::from(pic).raw(counter))
 }
 
-/// Takes the present value of a DRAM counter (31 bits, and its flag in bit 31), and returns the count, which is right if fewer
-/// than 2^31 events happened since the last call. If the flag was clear then and is set now, it shows a wrap, and the count is
-/// also right for more events as long as the counter has not wrapped twice. Returns 0 for NULL.
+/// Takes the present value of a DRAM counter (31 bits, and its flag in bit 31), and returns the count. The count is right if fewer
+/// than 2^31 events happened since the last call. If the flag was clear at the last call, the count is right unless the counter
+/// has wrapped twice. Returns 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
     counted(unsafe { count.as_mut() }, DramCount::resumed, raw)
 }
 
-/// Takes the present value of a counter of a strand's %pic (32 bits), and returns the count, which is right if fewer than 2^32
+/// Takes the present value of a counter of a strand's %pic (32 bits), and returns the count. The count is right if fewer than 2^32
 /// events happened since the last call. Returns 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_strand_count(count: *mut sun4v_count, raw: u32) -> u64 {
@@ -428,7 +400,7 @@ pub unsafe extern "C" fn sun4v_strand_count(count: *mut sun4v_count, raw: u32) -
 }
 
 /// Returns the longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`.
-/// Returns 0 if one of them is 0.
+/// Returns 0 if either argument is 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_longest_interval(events: u32, ticks: u32) -> u64 {
     Rate::new(events, ticks).map_or(0, DramCount::longest_interval)

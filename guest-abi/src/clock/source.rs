@@ -1,18 +1,18 @@
-//! Hardware counters that a clock can be made from, and what can make each of them wrong.
+//! Hardware counters that can serve as a clock, and what can make each of them wrong.
 
 use crate::strand::StrandId;
 
 /// A hardware counter that advances with time: %tick, %stick, a timer device.
 ///
-/// Unlike a [`Clock`](super::Clock), it may wrap, stop, tear, or differ between strands; its [`Description`] says which.
+/// Unlike a [`Clock`](super::Clock), the counter may wrap, stop, tear, or differ between strands: see its [`Description`].
 pub trait ClockSource {
     /// Returns the description of the counter, which never changes.
     fn describe(&self) -> Description;
 
-    /// Reads the counter on the strand that executes the call, which is `strand`. Bits beyond the counter's width mean
-    /// nothing. Returns `None` if the counter cannot be read.
+    /// Reads the counter on the strand that executes the call, which is `strand`. Bits beyond the counter's width have no
+    /// meaning. Returns `None` if the counter cannot be read.
     ///
-    /// Hardware needs no argument to know its strand; a simulation does.
+    /// Hardware knows its strand without the argument; a simulation does not.
     fn read(&self, strand: StrandId) -> Option<u64>;
 }
 
@@ -26,26 +26,26 @@ impl<S: ClockSource + ?Sized> ClockSource for &S {
     }
 }
 
-/// The properties of a counter, and what can make it wrong.
+/// The properties of a counter, and its hazards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Its name, for people.
+    /// A name to show to people.
     pub name: &'static str,
-    /// The number of its bits.
+    /// The number of bits after which the counter wraps.
     pub width: Width,
-    /// Ticks per second; 0 if that is not known.
+    /// Ticks per second; 0 if the rate is unknown.
     pub hz: u64,
-    /// The ticks by which it advances at once: 1 for a counter, more for a variable that an interrupt handler updates.
+    /// The smallest advance, in ticks: 1 for a counter, more for a variable that an interrupt handler updates.
     pub step: u64,
-    /// Of two counters that are both safe, the one with the higher rating is better.
+    /// Among safe counters, the one with the highest rating is chosen.
     pub rating: u16,
-    /// Which strands read the same counter.
+    /// Whether strands share the counter.
     pub scope: Scope,
-    /// What can make it wrong.
+    /// The ways in which its values can be wrong.
     pub hazards: Hazards,
 }
 
-/// Which strands read the same counter.
+/// Whether strands share a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All strands read one counter.
@@ -56,16 +56,16 @@ pub enum Scope {
     StrandUnsynchronised,
 }
 
-/// What can make a counter wrong.
+/// The ways in which the values of a counter can be wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hazards {
-    /// It stands still while its strand is idle.
+    /// The counter stands still while its strand is idle.
     pub stops_when_idle: bool,
-    /// Its rate follows a clock that power management changes.
+    /// The rate follows a clock that power management changes.
     pub rate_varies: bool,
-    /// It is read in parts, which may belong to different values.
+    /// A read takes the value in parts, which may belong to different values.
     pub tears: bool,
-    /// It is not known what it is made from: it may be the clock of the CPU, with the faults of that.
+    /// The source is unknown. It may be the clock of the CPU, which stops and changes its rate.
     pub may_be_cpu_clock: bool,
 }
 
@@ -81,7 +81,7 @@ impl Width {
     /// A whole word, 64 bits.
     pub const WORD: Self = Self(64);
 
-    /// Returns this width; `None` unless it is 8 to 64.
+    /// Returns the width of this number of bits; `None` unless it is 8 to 64.
     pub const fn new(bits: u8) -> Option<Self> {
         match bits {
             8..=64 => Some(Self(bits)),

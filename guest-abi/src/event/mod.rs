@@ -1,6 +1,6 @@
-//! What can be counted, by the names that `busstat` and `cpustat` users know.
+//! The events that counters can count, by the names that users of `busstat` and `cpustat` know.
 //!
-//! The hardware fixes the events, so their enumerations do not grow: a model can match all of them.
+//! The hardware fixes the events, so the enumerations do not grow: a model can match every event.
 
 mod dram;
 mod hub;
@@ -11,14 +11,20 @@ pub use hub::{AsuEvent, GpdEvent, LpuEvent};
 pub use sparc::SparcEvent;
 
 macro_rules! events {
-    ($(#[$doc:meta])* $type:ident: $code:ty { $(#[doc = $text:literal] $event:ident = $number:literal, $name:literal;)* }) => {
+    ($(#[$doc:meta])* $type:ident: $code:ty { $($event:ident = $number:literal, $name:literal, $text:literal;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr($code)]
-        pub enum $type { $(#[doc = $text] #[doc(alias = $name)] $event = $number,)* }
+        pub enum $type {
+            $(
+                #[doc = $text]
+                #[doc(alias = $name)]
+                $event = $number,
+            )*
+        }
 
         impl $type {
-            /// All events, in the order of their codes.
+            /// Every event, in the order of the codes.
             pub const ALL: &'static [Self] = &[$(Self::$event),*];
 
             /// Returns the code that selects the event.
@@ -31,17 +37,17 @@ macro_rules! events {
                 match code { $($number => Some(Self::$event),)* _ => None }
             }
 
-            /// Returns the event's name.
+            /// Returns the name that `busstat` or `cpustat` shows.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$event => $name,)* }
             }
 
-            /// Returns one line that says what is counted.
+            /// Returns a description of the event, as one line.
             pub const fn description(self) -> &'static str {
-                match self { $(Self::$event => $text.trim_ascii(),)* }
+                match self { $(Self::$event => $text,)* }
             }
 
-            /// Returns the event with this name, in upper or lower case.
+            /// Returns the event with this name, in upper or lower case; `None` if no event has it.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|event| event.name().eq_ignore_ascii_case(name))
             }

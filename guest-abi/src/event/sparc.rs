@@ -1,86 +1,49 @@
 //! Events of the SPARC counters. Their codes are `SL << 8 | MASK`: see [`SparcSelect`](crate::layout::SparcSelect).
 
 super::events! {
-    /// What a SPARC counter counts. Both counters count every event.
+    /// An event of the SPARC counters. Both counters can count every event.
     SparcEvent: u16 {
-        /// Clocks in which no strand of the core issues an instruction.
-        IdleStrands = 0x000, "Idle_strands";
-        /// Branches completed.
-        BranchesCompleted = 0x201, "Br_completed";
-        /// Branches taken.
-        BranchesTaken = 0x202, "Br_taken";
-        /// Floating-point and graphics arithmetic instructions.
-        FguArithmetic = 0x204, "Instr_FGU_arithmetic";
-        /// Load instructions, among them atomics, prefetches, and reads of ASRs and privileged registers (rd, rdpr).
-        Loads = 0x208, "Instr_ld";
-        /// Store instructions, among them atomics, and writes of ASRs and privileged registers (wr, wrpr).
-        Stores = 0x210, "Instr_st";
-        /// Software count instructions (`sethi %hi(fc000), %g0`).
-        SoftwareCounts = 0x220, "Instr_sw";
-        /// All other instructions.
-        OtherInstructions = 0x240, "Instr_other";
-        /// Atomic instructions, which are loads and stores too.
-        AtomicOperations = 0x280, "Atomics";
-        /// All instructions.
-        Instructions = 0x2fd, "Instr_cnt";
-        /// Misses of the instruction cache.
-        InstructionCacheMisses = 0x301, "IC_miss";
-        /// Misses of the data cache, by loads.
-        DataCacheMisses = 0x302, "DC_miss";
-        /// L2 misses of instruction fetches, as PERF_CONFIG selects them.
-        L2InstructionMisses = 0x310, "L2_imiss";
-        /// L2 misses of loads, but not of atomics, as PERF_CONFIG selects them.
-        L2LoadMisses = 0x320, "L2_dmiss_ld";
-        /// Hardware tablewalks for instructions that asked the L2.
-        ItlbWalkL2References = 0x404, "ITLB_HWTW_ref_L2";
-        /// Hardware tablewalks for data that asked the L2.
-        DtlbWalkL2References = 0x408, "DTLB_HWTW_ref_L2";
-        /// Hardware tablewalks for instructions that missed the L2.
-        ItlbWalkL2Misses = 0x410, "ITLB_HWTW_miss_L2";
-        /// Hardware tablewalks for data that missed the L2.
-        DtlbWalkL2Misses = 0x420, "DTLB_HWTW_miss_L2";
-        /// Loads of the stream processing unit sent to the crossbar.
-        StreamLoads = 0x501, "Stream_ld_to_PCX";
-        /// Stores of the stream processing unit sent to the crossbar.
-        StreamStores = 0x502, "Stream_st_to_PCX";
-        /// Loads sent to the crossbar.
-        CrossbarLoads = 0x504, "CPU_ld_to_PCX";
-        /// Instruction fetches sent to the crossbar.
-        CrossbarFetches = 0x508, "CPU_ifetch_to_PCX";
-        /// Stores sent to the crossbar.
-        CrossbarStores = 0x510, "CPU_st_to_PCX";
-        /// Loads of the memory management unit sent to the crossbar.
-        MmuLoads = 0x520, "MMU_ld_to_PCX";
-        /// DES and triple DES operations.
-        DesOperations = 0x601, "DES_3DES_op";
-        /// AES operations.
-        AesOperations = 0x602, "AES_op";
-        /// RC4 operations.
-        Rc4Operations = 0x604, "RC4_op";
-        /// Hash operations.
-        HashOperations = 0x608, "MD5_SHA-1_SHA-256_op";
-        /// Modular arithmetic operations.
-        ModularOperations = 0x610, "MA_op";
-        /// Operations of the CRC unit, which is one for all checksums.
-        CrcOperations = 0x620, "CRC_TCPIP_cksum";
-        /// Cycles in which the DES unit is busy.
-        DesBusyCycles = 0x701, "DES_3DES_busy_cycle";
-        /// Cycles in which the AES unit is busy.
-        AesBusyCycles = 0x702, "AES_busy_cycle";
-        /// Cycles in which the RC4 unit is busy.
-        Rc4BusyCycles = 0x704, "RC4_busy_cycle";
-        /// Cycles in which the hash unit is busy.
-        HashBusyCycles = 0x708, "MD5_SHA-1_SHA-256_busy_cycle";
-        /// Cycles in which the modular arithmetic unit is busy.
-        ModularBusyCycles = 0x710, "MA_busy_cycle";
-        /// Cycles in which the CRC unit is busy.
-        CrcBusyCycles = 0x720, "CRC_MPA_cksum";
-        /// Misses of the instruction TLB, also of instructions that are flushed.
-        ItlbMisses = 0xb04, "ITLB_miss";
-        /// Misses of the data TLB, also of instructions that are flushed.
-        DtlbMisses = 0xb08, "DTLB_miss";
-        /// Misses of both TLBs, also of instructions that are flushed.
-        TlbMisses = 0xb0c, "TLB_miss";
+        IdleStrands = 0x000, "Idle_strands", "Clocks in which no strand of the core issues an instruction.";
+        BranchesCompleted = 0x201, "Br_completed", "Branches completed.";
+        BranchesTaken = 0x202, "Br_taken", "Branches taken.";
+        FguArithmetic = 0x204, "Instr_FGU_arithmetic", "Floating-point and graphics arithmetic instructions.";
+        Loads = 0x208, "Instr_ld",
+            "Load instructions, among them atomics, prefetches, and reads of ASRs and privileged registers (rd, rdpr).";
+        Stores = 0x210, "Instr_st",
+            "Store instructions, among them atomics, and writes of ASRs and privileged registers (wr, wrpr).";
+        SoftwareCounts = 0x220, "Instr_sw", "Software count instructions (`sethi %hi(fc000), %g0`).";
+        OtherInstructions = 0x240, "Instr_other", "All other instructions.";
+        AtomicOperations = 0x280, "Atomics", "Atomic instructions, which are loads and stores too.";
+        Instructions = 0x2fd, "Instr_cnt", "All instructions.";
+        InstructionCacheMisses = 0x301, "IC_miss", "Misses of the instruction cache.";
+        DataCacheMisses = 0x302, "DC_miss", "Misses of the data cache, by loads.";
+        L2InstructionMisses = 0x310, "L2_imiss", "L2 misses of instruction fetches, as PERF_CONFIG selects them.";
+        L2LoadMisses = 0x320, "L2_dmiss_ld", "L2 misses of loads, but not of atomics, as PERF_CONFIG selects them.";
+        ItlbWalkL2References = 0x404, "ITLB_HWTW_ref_L2", "Hardware tablewalks for instructions that asked the L2.";
+        DtlbWalkL2References = 0x408, "DTLB_HWTW_ref_L2", "Hardware tablewalks for data that asked the L2.";
+        ItlbWalkL2Misses = 0x410, "ITLB_HWTW_miss_L2", "Hardware tablewalks for instructions that missed the L2.";
+        DtlbWalkL2Misses = 0x420, "DTLB_HWTW_miss_L2", "Hardware tablewalks for data that missed the L2.";
+        StreamLoads = 0x501, "Stream_ld_to_PCX", "Loads of the stream processing unit sent to the crossbar.";
+        StreamStores = 0x502, "Stream_st_to_PCX", "Stores of the stream processing unit sent to the crossbar.";
+        CrossbarLoads = 0x504, "CPU_ld_to_PCX", "Loads sent to the crossbar.";
+        CrossbarFetches = 0x508, "CPU_ifetch_to_PCX", "Instruction fetches sent to the crossbar.";
+        CrossbarStores = 0x510, "CPU_st_to_PCX", "Stores sent to the crossbar.";
+        MmuLoads = 0x520, "MMU_ld_to_PCX", "Loads of the memory management unit sent to the crossbar.";
+        DesOperations = 0x601, "DES_3DES_op", "DES and triple DES operations.";
+        AesOperations = 0x602, "AES_op", "AES operations.";
+        Rc4Operations = 0x604, "RC4_op", "RC4 operations.";
+        HashOperations = 0x608, "MD5_SHA-1_SHA-256_op", "Hash operations.";
+        ModularOperations = 0x610, "MA_op", "Modular arithmetic operations.";
+        CrcOperations = 0x620, "CRC_TCPIP_cksum", "Operations of the CRC unit, which is one for all checksums.";
+        DesBusyCycles = 0x701, "DES_3DES_busy_cycle", "Cycles in which the DES unit is busy.";
+        AesBusyCycles = 0x702, "AES_busy_cycle", "Cycles in which the AES unit is busy.";
+        Rc4BusyCycles = 0x704, "RC4_busy_cycle", "Cycles in which the RC4 unit is busy.";
+        HashBusyCycles = 0x708, "MD5_SHA-1_SHA-256_busy_cycle", "Cycles in which the hash unit is busy.";
+        ModularBusyCycles = 0x710, "MA_busy_cycle", "Cycles in which the modular arithmetic unit is busy.";
+        CrcBusyCycles = 0x720, "CRC_MPA_cksum", "Cycles in which the CRC unit is busy.";
+        ItlbMisses = 0xb04, "ITLB_miss", "Misses of the instruction TLB, also of instructions that are flushed.";
+        DtlbMisses = 0xb08, "DTLB_miss", "Misses of the data TLB, also of instructions that are flushed.";
+        TlbMisses = 0xb0c, "TLB_miss", "Misses of both TLBs, also of instructions that are flushed.";
     }
 }
 
@@ -101,10 +64,7 @@ impl SparcEvent {
             ("PAPI_ld_ins", SparcEvent::Loads),
             ("PAPI_sr_ins", SparcEvent::Stores),
         ];
-        NAMES
-            .iter()
-            .find(|(papi, _)| papi.eq_ignore_ascii_case(name))
-            .map(|(_, event)| *event)
+        NAMES.iter().find(|(papi, _)| papi.eq_ignore_ascii_case(name)).map(|(_, event)| *event)
     }
 
     /// Returns `true` if PERF_CONFIG (register 1) decides which misses the event counts.

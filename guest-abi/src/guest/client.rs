@@ -4,30 +4,31 @@ use core::fmt;
 
 use static_assertions::assert_impl_all;
 
+use super::transport::{get_perfreg, set_perfreg};
 use super::{Core, Hypercall};
+use crate::counter::Counter;
 use crate::group::{ApiGroup, Version};
 use crate::layout::{EventSelect, PerfConfig, SparcPcr};
-use crate::register::{Counter, PerfReg, PmuKind};
+use crate::register::{PerfReg, PmuKind};
 use crate::status::HvError;
-use crate::trap::{Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 
 /// The performance counters of a guest that has negotiated group 0x205.
 ///
-/// All strands of a guest share what is negotiated: after one strand has negotiated, the others [join](Self::join).
+/// All strands of a guest share one negotiated version: after one strand has negotiated, the others [join](Self::join).
 #[derive(Clone, Copy, Debug)]
 pub struct PerfCounters<H> {
     hypercall: H,
     version: Version,
 }
 
-// Strands share a copy or a reference, as they share what is negotiated.
+// Strands share the negotiated version, so they may share a copy or a reference.
 assert_impl_all!(PerfCounters<()>: Copy, Send, Sync);
 
 impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates this version. The hypervisor may grant a lower minor number: see [`version`](Self::version).
     ///
     /// # Errors
-    /// If the hypervisor refuses (a version that was negotiated before then stays), or grants more than was asked for.
+    /// If the hypervisor refuses (an earlier negotiated version then stays), or grants a higher minor number than `wanted`.
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, wanted)?;
         Ok(Self { hypercall, version })
@@ -54,18 +55,18 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok((version.major != 0).then_some(Self { hypercall, version }))
     }
 
-    /// Returns counters without negotiation. The caller takes it that something else has negotiated.
+    /// Returns counters without negotiation, for a caller that relies on an earlier one.
     #[cfg(feature = "capi")]
     pub(crate) const fn assumed(hypercall: H, version: Version) -> Self {
         Self { hypercall, version }
     }
 
-    /// Returns the version that was granted.
+    /// Returns the granted version.
     pub const fn version(&self) -> Version {
         self.version
     }
 
-    /// Gives the group up, for the whole guest. Counters keep what they hold.
+    /// Gives the group up, for the whole guest. The counters keep their values.
     ///
     /// # Errors
     /// The status of `api_set_version`.
@@ -77,85 +78,54 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Reads a register.
     ///
     /// # Errors
-    /// ENOTSUPPORTED if this version or machine does not have it, ENOACCESS if the guest may not use it or its unit is out
-    /// of service, EWOULDBLOCK if its hub is taken at this moment (see [`get_retrying`](Self::get_retrying)).
+    /// ENOTSUPPORTED if this version or machine does not have the register, ENOACCESS if the guest may not use it or its unit is
+    /// out of service, EWOULDBLOCK if its hub is taken at this moment (see [`get_retrying`](Self::get_retrying)).
     ///
-    /// ENOACCESS says nothing of other registers, and may end: rights are given back, and units return to service.
+    /// ENOACCESS applies to this register only, and may end: rights are granted again, and units return to service.
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
-        let arguments = [register.id(), 0, 0, 0, 0];
-        let [value, ..] = self
-            .hypercall
-            .call(Trap::Fast, VFALLS_GET_PERFREG, arguments)?;
-        Ok(value)
+        get_perfreg(&self.hypercall, register.id())
     }
 
     /// Writes a register. The service drops the bits that a guest cannot write.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get); also ENOACCESS for HT without the right to it. After an error nothing has been written.
+    /// Fails as [`get`](Self::get); also ENOACCESS for HT without the right to it. A set that fails writes nothing.
     #[doc(alias = "vfalls_set_perfreg")]
     pub fn set(&self, register: PerfReg, value: u64) -> Result<(), HvError> {
-        let arguments = [register.id(), value, 0, 0, 0];
-        self.hypercall
-            .call(Trap::Fast, VFALLS_SET_PERFREG, arguments)?;
-        Ok(())
+        set_perfreg(&self.hypercall, register.id(), value)
     }
 
-    /// Reads the PCR of the calling strand.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
+    /// Reads the PCR of the calling strand. Fails as [`get`](Self::get).
     pub fn strand_pcr(&self) -> Result<SparcPcr, HvError> {
         self.get(PerfReg::SPARC_PCR).map(SparcPcr::from)
     }
 
-    /// Writes the PCR of the calling strand, HT included.
-    ///
-    /// # Errors
-    /// As [`set`](Self::set).
+    /// Writes the PCR of the calling strand, HT included. Fails as [`set`](Self::set).
     pub fn set_strand_pcr(&self, pcr: SparcPcr) -> Result<(), HvError> {
         self.set(PerfReg::SPARC_PCR, pcr.into())
     }
 
-    /// Reads which L2 misses the strands of the caller's node count.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
+    /// Reads the kind of L2 misses that the strands of the caller's node count. Fails as [`get`](Self::get).
     pub fn perf_config(&self) -> Result<PerfConfig, HvError> {
-        self.get(PerfReg::L2_PERF_CONFIG)
-            .map(PerfConfig::from_value)
+        self.get(PerfReg::L2_PERF_CONFIG).map(PerfConfig::from_value)
     }
 
-    /// Selects which L2 misses all strands of the caller's node count.
-    ///
-    /// # Errors
-    /// As [`set`](Self::set).
+    /// Selects the kind of L2 misses that all strands of the caller's node count. Fails as [`set`](Self::set).
     pub fn set_perf_config(&self, config: PerfConfig) -> Result<(), HvError> {
         self.set(PerfReg::L2_PERF_CONFIG, config.value())
     }
 
-    /// Reads the PCR of a PMU.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
+    /// Reads the PCR of a PMU. Fails as [`get`](Self::get).
     pub fn pcr<U: PmuKind>(&self, pmu: U) -> Result<U::Pcr, HvError> {
         self.get(pmu.into().pcr()).map(U::Pcr::from)
     }
 
-    /// Writes the PCR of a PMU.
-    ///
-    /// # Errors
-    /// As [`set`](Self::set).
+    /// Writes the PCR of a PMU. Fails as [`set`](Self::set).
     pub fn set_pcr<U: PmuKind>(&self, pmu: U, pcr: U::Pcr) -> Result<(), HvError> {
         self.set(pmu.into().pcr(), pcr.into())
     }
 
-    /// Selects the event of one counter of a PMU, and leaves that of the other as it is: reads the PCR and writes it. If
-    /// two callers do so to one PMU at once, one may undo what the other did.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get) and [`set`](Self::set).
+    /// Selects the event of one counter of a PMU, and keeps the event of the other: reads the PCR and writes it. If two callers
+    /// do so to one PMU at once, one may undo the change of the other. Fails as [`get`](Self::get) and [`set`](Self::set).
     pub fn select<U: PmuKind>(
         &self,
         pmu: U,
@@ -172,9 +142,8 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
         return Err(NegotiateError::MajorZero);
     }
     let core = Core::new(hypercall);
-    let granted = core
-        .api_set_version(ApiGroup::VFALLS, wanted)
-        .map_err(NegotiateError::Refused)?;
+    let granted =
+        core.api_set_version(ApiGroup::VFALLS, wanted).map_err(NegotiateError::Refused)?;
     if granted.minor <= wanted.minor {
         return Ok(granted);
     }
@@ -190,10 +159,10 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
 pub enum NegotiateError {
     /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if it does not know the major number.
     Refused(HvError),
-    /// The hypervisor granted a higher minor number than was asked for, which the contract forbids. The group has been
-    /// given up again.
+    /// The hypervisor granted this version, with a higher minor number than was asked for, which the contract forbids. The group
+    /// has been given up again.
     MoreThanAsked(Version),
-    /// Major number 0 was asked for, which would give the group up. No call was made.
+    /// The caller asked for major number 0, which would give the group up. No call was made.
     MajorZero,
 }
 
@@ -202,11 +171,8 @@ impl fmt::Display for NegotiateError {
         let group = ApiGroup::VFALLS;
         match self {
             Self::Refused(error) => write!(f, "API group {group} refused: {error}"),
-            Self::MoreThanAsked(version) => {
-                write!(
-                    f,
-                    "API group {group}: {version} granted, more than asked for"
-                )
+            Self::MoreThanAsked(granted) => {
+                write!(f, "API group {group}: {granted} granted, more than asked for")
             }
             Self::MajorZero => write!(f, "API group {group}: 0 is not a major version"),
         }

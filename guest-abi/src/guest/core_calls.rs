@@ -7,7 +7,7 @@ use crate::group::{ApiGroup, Version};
 use crate::status::HvError;
 use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, Trap};
 
-/// The calls that need no negotiation. Also a [`fmt::Write`] to the guest's console.
+/// The calls that need no negotiation. It implements [`fmt::Write`], for the guest's console.
 #[derive(Clone, Copy, Debug)]
 pub struct Core<H> {
     hypercall: H,
@@ -19,8 +19,8 @@ impl<H: Hypercall> Core<H> {
         Self { hypercall }
     }
 
-    /// Asks for a version of a group, for the whole guest. Returns the version that was granted: the major number asked
-    /// for, and a minor number that may be lower. Major 0 gives the group up.
+    /// Asks for a version of a group, for the whole guest. Returns the granted version, whose minor number may be lower than the
+    /// requested one. Major 0 gives the group up.
     ///
     /// # Errors
     /// EINVAL if the hypervisor does not know the group, ENOTSUPPORTED if it does not know the major number.
@@ -30,7 +30,7 @@ impl<H: Hypercall> Core<H> {
         Ok(Version::new(version.major, minor))
     }
 
-    /// Returns the negotiated version of a group; [`Version::NONE`] if it is not negotiated.
+    /// Returns the negotiated version of a group; [`Version::NONE`] before negotiation.
     ///
     /// # Errors
     /// EINVAL if the hypervisor does not know the group.
@@ -42,28 +42,22 @@ impl<H: Hypercall> Core<H> {
     /// Writes one character to the guest's console.
     ///
     /// # Errors
-    /// The hypervisor's status: EWOULDBLOCK if the console takes no character at this moment.
+    /// The hypervisor's status, such as EWOULDBLOCK while the console takes no character.
     pub fn putchar(&self, character: u8) -> Result<(), HvError> {
-        self.call(CONS_PUTCHAR, [character.into(), 0, 0, 0, 0])?;
-        Ok(())
+        self.call(CONS_PUTCHAR, [character.into(), 0, 0, 0, 0]).map(drop)
     }
 
-    /// Sends a break to the guest's console.
-    ///
-    /// # Errors
-    /// As [`putchar`](Self::putchar).
+    /// Sends a break to the guest's console. Fails as [`putchar`](Self::putchar).
     pub fn send_break(&self) -> Result<(), HvError> {
-        self.call(CONS_PUTCHAR, [CONS_BREAK, 0, 0, 0, 0])?;
-        Ok(())
+        self.call(CONS_PUTCHAR, [CONS_BREAK, 0, 0, 0, 0]).map(drop)
     }
 
-    /// Stops the guest, with an exit code. Returns only if the guest is simulated or the hypervisor refuses.
+    /// Stops the guest, with an exit code. Returns only if the transport simulates the call, or the hypervisor refuses it.
     ///
     /// # Errors
     /// The hypervisor's status.
     pub fn exit(&self, code: u64) -> Result<(), HvError> {
-        self.call(EXIT, [code, 0, 0, 0, 0])?;
-        Ok(())
+        self.call(EXIT, [code, 0, 0, 0, 0]).map(drop)
     }
 
     fn call(&self, function: u64, arguments: [u64; 5]) -> Result<[u64; 5], HvError> {
@@ -73,7 +67,6 @@ impl<H: Hypercall> Core<H> {
 
 impl<H: Hypercall> fmt::Write for Core<H> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        text.bytes()
-            .try_for_each(|byte| self.putchar(byte).map_err(|_| fmt::Error))
+        text.bytes().try_for_each(|byte| self.putchar(byte).map_err(|_| fmt::Error))
     }
 }

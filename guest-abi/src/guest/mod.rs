@@ -1,9 +1,9 @@
-//! The guest's side: the calls, through any transport, and what a guest builds on them.
+//! The guest's side: the calls, through any transport, and what a guest builds on the calls.
 //!
-//! - [`Hypercall`] is the transport, `Sun4v` the real one (SPARC V9 only); [`Core`] has the calls that need no
-//!   negotiation, [`PerfCounters`] those of group 0x205.
-//! - [`Present`] says which PMUs exist, [`Tries`] bounds how often a call is tried, [`Snapshot`] holds a PMU's registers as
-//!   they were together.
+//! - [`Hypercall`] is the transport, `Sun4v` the real one (SPARC V9 only). [`Core`] makes the calls that need no negotiation,
+//!   [`PerfCounters`] the calls of group 0x205.
+//! - [`Present`] tells which PMUs exist, [`Tries`] bounds the number of tries of a call, [`Snapshot`] holds a PMU's registers as
+//!   of one moment.
 //! - [`Widened`] makes 64-bit counts from narrower counters, [`StrandDriver`] starts and stops the strand's own counters.
 
 mod client;
@@ -26,4 +26,6 @@ pub use snapshot::{Bounds, Skew, Snapshot, SnapshotError};
 #[cfg(target_arch = "sparc64")]
 pub use sparc64::Sun4v;
 pub use transport::Hypercall;
+#[cfg(feature = "capi")]
+pub(crate) use transport::{get_perfreg, set_perfreg};
 pub use widen::{DramCount, HubCount, Rate, StrandCount, TimedCount, TooLate, Widened};

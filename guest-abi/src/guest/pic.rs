@@ -1,29 +1,26 @@
-//! The strand's own counters, %pcr and %pic. A guest reaches them without a hypercall, except for HT
-//! (FWARC/2007/529 section 2.1).
-
-use core::fmt;
+//! The strand's own counters, %pcr and %pic. A guest needs a hypercall for HT only (FWARC/2007/529 section 2.1).
 
 use super::{Hypercall, PerfCounters};
+use crate::error_text::error_text;
 use crate::layout::{SparcPcr, SparcPic};
 use crate::status::HvError;
 
 /// %pcr and %pic of the strand that executes the call, as privileged code reaches them.
 ///
 /// # When events reach %pic
-/// Hardware brings %pic up to date every 8 clocks (so it is in the UltraSPARC T2). Each counter counts at most one event a
-/// clock. Therefore:
-/// - A read of %pic lacks up to 8 events of each counter, which happened just before it.
-/// - A write of %pic is followed by up to 7 events of each counter that happened before it.
-/// - A write of %pcr that clears UT, ST or HT loses up to 8 events of each counter, which happened just before it. One that
+/// Hardware updates %pic every 8 clocks (a fact of the UltraSPARC T2). Each counter counts at most one event a clock. Therefore:
+/// - A read of %pic lacks up to 8 events of each counter, the last ones before the read.
+/// - After a write of %pic, up to 7 events of each counter from before the write are still added.
+/// - A write of %pcr that clears UT, ST or HT loses up to 8 events of each counter, the last ones before the write. A write that
 ///   changes the SL of a counter loses up to 8 events of that counter.
 ///
-/// Nothing lags and nothing is lost if 8 clocks without an event that is counted come first: in a handler whose own mode is not
-/// counted, those pass between the trap and the handler's first access.
+/// Nothing lags or is lost if no counted event happens in the 8 clocks before the access: in a handler whose own mode is not
+/// counted, these clocks pass between the trap and the handler's first access.
 pub trait StrandCounters {
     /// Reads %pcr (ASR 16).
     fn pcr(&self) -> SparcPcr;
 
-    /// Writes %pcr. HT stays as it was: only the hypervisor writes it.
+    /// Writes %pcr, except HT, which only the hypervisor can write.
     fn set_pcr(&self, pcr: SparcPcr);
 
     /// Reads %pic (ASR 17).
@@ -51,17 +48,11 @@ impl<S: StrandCounters + ?Sized> StrandCounters for &S {
     }
 }
 
-/// HT is set, or is to be set, which only the service can change.
+/// HT is set or requested, and only the service can change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtSet;
 
-impl fmt::Display for HtSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HT of the PCR can only be changed by the hypervisor")
-    }
-}
-
-impl core::error::Error for HtSet {}
+error_text!(HtSet, |_| "HT of the PCR can only be changed by the hypervisor");
 
 /// Starts and stops a strand's counters: by direct writes where these suffice, by the service where HT changes.
 #[derive(Clone, Copy, Debug)]
@@ -70,38 +61,38 @@ pub struct StrandDriver<S> {
 }
 
 impl<S: StrandCounters> StrandDriver<S> {
-    /// Returns a driver of these counters. Its methods have to run on their strand.
+    /// Returns a driver of these counters. Its methods have to run on the strand of the counters.
     pub const fn new(counters: S) -> Self {
         Self { counters }
     }
 
-    /// Reads both counters at the same moment. While they count, they lack up to 8 events each: see [`StrandCounters`].
+    /// Reads both counters at the same moment. While counting, they lack up to 8 events each: see [`StrandCounters`].
     pub fn read(&self) -> SparcPic {
         self.counters.pic()
     }
 
-    /// Sets both counters to 0. While they count, up to 7 events each that happened before are counted after it.
+    /// Sets both counters to 0. While counting, they then still get up to 7 earlier events each.
     pub fn clear(&self) {
         self.counters.set_pic(SparcPic::new());
     }
 
-    /// Stops counting: clears UT and ST, and leaves the rest of the PCR as it is, even an OV bit that is set meanwhile. Up to 8
-    /// events of each counter just before it are lost: see [`StrandCounters`].
+    /// Stops counting: clears UT and ST, and keeps the rest of the PCR, even an OV bit that is set meanwhile. Loses up to 8 events of
+    /// each counter: see [`StrandCounters`].
     ///
     /// # Errors
-    /// If HT is set. Hyperprivileged events are then still counted.
+    /// If HT is set, in which case hyperprivileged events still count.
     pub fn stop(&self) -> Result<(), HtSet> {
         let pcr = self.counters.pcr();
-        // HT stays as it is: a direct write does not change it.
+        // A direct write does not change HT.
         self.counters.set_pcr(pcr.stopped());
         if pcr.hypervisor() { Err(HtSet) } else { Ok(()) }
     }
 
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. What happened before is not counted. For a
-    /// `pcr` of one event, begin with [`SparcPcr::OFF`].
+    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Earlier events are not counted. To count one
+    /// event, build `pcr` from [`SparcPcr::OFF`].
     ///
     /// # Errors
-    /// If `pcr` has HT, in which case nothing is done; or if HT is set, in which case UT and ST are cleared.
+    /// If `pcr` has HT, in which case nothing changes; or if HT is set, in which case UT and ST are cleared.
     pub fn start(&self, pcr: SparcPcr, from: SparcPic) -> Result<(), HtSet> {
         if pcr.hypervisor() {
             return Err(HtSet);
@@ -112,22 +103,20 @@ impl<S: StrandCounters> StrandDriver<S> {
         Ok(())
     }
 
-    /// Stops counting, hyperprivileged events included. Makes no hypercall if HT is clear.
+    /// Stops counting, also of hyperprivileged events. Makes no hypercall if HT is clear.
     ///
     /// # Errors
     /// The status of the call that clears HT. UT and ST are cleared in any case.
     pub fn stop_by<H: Hypercall>(&self, service: &PerfCounters<H>) -> Result<(), HvError> {
-        match self.stop() {
-            Ok(()) => Ok(()),
-            Err(HtSet) => service.set_strand_pcr(self.counters.pcr().stopped()),
-        }
+        let by_service = |HtSet| service.set_strand_pcr(self.counters.pcr().stopped());
+        self.stop().or_else(by_service)
     }
 
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT neither is
-    /// set nor is to be set.
+    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT is clear and `pcr`
+    /// has no HT.
     ///
     /// # Errors
-    /// The service's status: ENOACCESS without the right to HT. The counters are then stopped.
+    /// The service's status: ENOACCESS without the right to HT. The counters then stay stopped.
     pub fn start_by<H: Hypercall>(
         &self,
         service: &PerfCounters<H>,
@@ -144,8 +133,8 @@ impl<S: StrandCounters> StrandDriver<S> {
         }
     }
 
-    /// Returns `true` if the hypervisor has cleared HT since the counters were started with this PCR. What they hold is then
-    /// not what `started_with` asked for.
+    /// Returns `true` if the hypervisor has cleared HT since the counters were started with this PCR. The counts then lack
+    /// hyperprivileged events.
     pub fn revoked(&self, started_with: SparcPcr) -> bool {
         started_with.hypervisor() && !self.counters.pcr().hypervisor()
     }

@@ -1,7 +1,7 @@
 //! Calls that are repeated a bounded number of times if their status is EWOULDBLOCK.
 //!
-//! The service remembers a strand that it refused, and serves it before others if it asks again soon. So keep what is done
-//! between two tries short.
+//! The service remembers a refused strand, and serves it before others if it asks again soon. So keep the pause between two tries
+//! short.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -11,12 +11,12 @@ use super::{Hypercall, PerfCounters};
 use crate::register::PerfReg;
 use crate::status::HvError;
 
-/// A bound on the number of tries: at least 1.
+/// The most tries of a call: at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tries(NonZeroU32);
 
 impl Tries {
-    /// One try, and no second.
+    /// A single try.
     pub const ONCE: Self = Self(NonZeroU32::MIN);
 
     /// Returns this number of tries; `None` for 0.
@@ -27,13 +27,13 @@ impl Tries {
         }
     }
 
-    /// Calls `attempt` until its status is not EWOULDBLOCK, at most this number of times.
+    /// Calls `attempt` until its status is not EWOULDBLOCK, but at most this number of times.
     #[cfg(feature = "capi")]
     pub(crate) fn retry(
         self,
         attempt: impl FnMut() -> Result<(), HvError>,
     ) -> Result<(), RetryError> {
-        retry(self, spin, attempt).map(|answer| answer.value)
+        retry(self, spin, attempt).map(|(value, _)| value)
     }
 
     /// Returns the number of tries.
@@ -42,12 +42,12 @@ impl Tries {
     }
 }
 
-/// Why a call failed that is repeated on EWOULDBLOCK.
+/// The reason why a repeated call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryError {
-    /// Each of this number of tries got EWOULDBLOCK.
+    /// Every try got EWOULDBLOCK: this number of tries.
     StillBlocked(Tries),
-    /// A try got another error.
+    /// A try got another error, which ends the tries.
     Failed(HvError),
 }
 
@@ -64,22 +64,18 @@ impl fmt::Display for RetryError {
 
 impl core::error::Error for RetryError {}
 
-pub(super) struct Answer<T> {
-    pub(super) value: T,
-    pub(super) refused: u32,
-}
-
+/// Returns the value, and the number of refused tries before it.
 pub(super) fn retry<T>(
     tries: Tries,
     mut pause: impl FnMut(u32),
     mut attempt: impl FnMut() -> Result<T, HvError>,
-) -> Result<Answer<T>, RetryError> {
+) -> Result<(T, u32), RetryError> {
     for refused in 0..tries.number() {
         if refused > 0 {
             pause(refused);
         }
         match attempt() {
-            Ok(value) => return Ok(Answer { value, refused }),
+            Ok(value) => return Ok((value, refused)),
             Err(HvError::WouldBlock) => {}
             Err(error) => return Err(RetryError::Failed(error)),
         }
@@ -92,32 +88,23 @@ pub(super) fn spin(_refused: u32) {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Does [`get`](Self::get), and repeats it on EWOULDBLOCK.
-    ///
-    /// # Errors
-    /// The error of the last try.
+    /// Does [`get`](Self::get), and repeats it on EWOULDBLOCK. Fails with the error of the last try.
     pub fn get_retrying(&self, register: PerfReg, tries: Tries) -> Result<u64, RetryError> {
         self.get_retrying_with(register, tries, spin)
     }
 
-    /// As [`get_retrying`](Self::get_retrying), and calls `pause` between two tries with the number of those refused so
-    /// far.
-    ///
-    /// # Errors
-    /// The error of the last try.
+    /// As [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
+    /// Fails with the error of the last try.
     pub fn get_retrying_with(
         &self,
         register: PerfReg,
         tries: Tries,
         pause: impl FnMut(u32),
     ) -> Result<u64, RetryError> {
-        retry(tries, pause, || self.get(register)).map(|answer| answer.value)
+        retry(tries, pause, || self.get(register)).map(|(value, _)| value)
     }
 
-    /// Does [`set`](Self::set), and repeats it on EWOULDBLOCK.
-    ///
-    /// # Errors
-    /// The error of the last try.
+    /// Does [`set`](Self::set), and repeats it on EWOULDBLOCK. Fails with the error of the last try.
     pub fn set_retrying(
         &self,
         register: PerfReg,
@@ -127,11 +114,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set_retrying_with(register, value, tries, spin)
     }
 
-    /// As [`set_retrying`](Self::set_retrying), and calls `pause` between two tries with the number of those refused so
-    /// far.
-    ///
-    /// # Errors
-    /// The error of the last try.
+    /// As [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far.
+    /// Fails with the error of the last try.
     pub fn set_retrying_with(
         &self,
         register: PerfReg,
@@ -139,6 +123,6 @@ impl<H: Hypercall> PerfCounters<H> {
         tries: Tries,
         pause: impl FnMut(u32),
     ) -> Result<(), RetryError> {
-        retry(tries, pause, || self.set(register, value)).map(|answer| answer.value)
+        retry(tries, pause, || self.set(register, value)).map(|(value, _)| value)
     }
 }

@@ -1,47 +1,45 @@
-//! The PCR and both counters of a PMU, read so that they belong together.
+//! The PCR and both counters of a PMU, read so that they match.
 
 use core::fmt;
 
 use super::retry::{retry, spin};
 use super::{Hypercall, PerfCounters, RetryError, Tries};
 use crate::clock::Clock;
+use crate::counter::{Counter, CounterSet};
 use crate::layout::DramPic;
-use crate::register::{Counter, CounterSet, PerfReg, Pics, Pmu};
+use crate::register::{PerfReg, Pics, Pmu};
 
 /// Bounds on the work for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// How often to read the counters, if the PCR is different afterwards.
+    /// The most reads of the counters, if the PCR changes during each read.
     pub attempts: Tries,
-    /// How often to try a call, if its status is EWOULDBLOCK.
+    /// The most tries of a call, if its status is EWOULDBLOCK.
     pub tries: Tries,
 }
 
 impl Bounds {
-    /// Do nothing twice.
-    pub const ONCE: Self = Self {
-        attempts: Tries::ONCE,
-        tries: Tries::ONCE,
-    };
+    /// One read of the counters, and one try of each call.
+    pub const ONCE: Self = Self { attempts: Tries::ONCE, tries: Tries::ONCE };
 }
 
-/// A PMU's PCR and counters. The PCR was the same before and after the counters were read, so they count what it says,
-/// unless it was changed and changed back in between.
+/// A PMU's PCR and counters. The PCR was the same before and after the read of the counters, so the counters count the
+/// events that it selects, unless it was changed and changed back in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The PMU.
+    /// The PMU whose registers were read.
     pub pmu: Pmu,
-    /// The value of its PCR.
+    /// The value of the PCR.
     pub pcr: u64,
-    /// Counter 0.
+    /// Counter 0, without the flag of a DRAM counter.
     pub pic0: u64,
-    /// Counter 1.
+    /// Counter 1, without the flag of a DRAM counter.
     pub pic1: u64,
     /// The counters that have wrapped since their flags were last cleared. Only counters of DRAM channels have flags.
     pub wrapped: CounterSet,
-    /// How far apart in time the counters were read.
+    /// The distance in time between the reads of the two counters.
     pub skew: Skew,
-    /// How often the counters were read, including the last time.
+    /// The number of times that the counters were read.
     pub attempts: u32,
 }
 
@@ -54,32 +52,32 @@ impl Snapshot {
         }
     }
 
-    /// Returns one of the two counters, that of a DRAM channel with its flag in bit 31: what [`Widened`](super::Widened) takes.
+    /// Returns one of the two counters as [`Widened`](super::Widened) takes it: a DRAM counter has its flag in bit 31.
     pub const fn raw(&self, counter: Counter) -> u64 {
         let flag = (self.wrapped.contains(counter) as u64) << DramPic::WIDTH;
         self.counter(counter) | flag
     }
 }
 
-/// How far apart in time the two counters were read: PIC0 first, then PIC1. All zeros if one read gave both.
+/// The distance in time between the read of PIC0 and the later read of PIC1. All zeros if one read gave both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// Hypercalls that were made for PIC1: those that were refused, and the one that read it. 0 if one read gave both.
+    /// The number of hypercalls for PIC1: the refused ones and the successful one. 0 if one read gave both.
     pub hypercalls: u32,
-    /// Ticks from just before the call that read PIC0 to just after the call that read PIC1; `None` without a clock.
+    /// Ticks from just before the read of PIC0 to just after the read of PIC1; `None` without a clock.
     pub ticks: Option<u64>,
-    /// By how much PIC0 had advanced when it was read again after PIC1. When PIC1 was read, PIC0 was between its value in the
-    /// snapshot and that value plus this. (If PIC0 was written in between, the number means nothing.)
+    /// The advance of PIC0 up to a second read, after the read of PIC1. At the read of PIC1, PIC0 had advanced by 0 to this number
+    /// of events. (If PIC0 was written in between, the number has no meaning.)
     pub pic0_events: u64,
 }
 
-/// Why a snapshot failed.
+/// The reason why a snapshot failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The PCR changed while the counters were read, in each of these attempts.
+    /// The PCR changed during each of this number of reads.
     Changing(Tries),
-    /// A register could not be read.
+    /// A read of this register failed.
     Read(PerfReg, RetryError),
 }
 
@@ -97,19 +95,19 @@ impl fmt::Display for SnapshotError {
 impl core::error::Error for SnapshotError {}
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Reads the PCR and the counters of a PMU, without a clock.
+    /// Reads the PCR and the counters of a PMU. The skew has no ticks.
     ///
     /// # Errors
-    /// If a register cannot be read, or the PCR keeps changing, within the bounds.
+    /// If a read fails, or the PCR keeps changing, within the bounds.
     pub fn snapshot(&self, pmu: impl Into<Pmu>, bounds: Bounds) -> Result<Snapshot, SnapshotError> {
         self.snapshot_with(pmu, bounds, None, spin)
     }
 
-    /// Reads the PCR and the counters of a PMU. Calls `pause` between two tries of one register with the number of those
-    /// refused so far.
+    /// Reads the PCR and the counters of a PMU. Measures the skew by `clock`. Calls `pause` between two tries of one register, with
+    /// the number of refused tries so far.
     ///
     /// # Errors
-    /// If a register cannot be read, or the PCR keeps changing, within the bounds.
+    /// If a read fails, or the PCR keeps changing, within the bounds.
     pub fn snapshot_with(
         &self,
         pmu: impl Into<Pmu>,
@@ -118,26 +116,13 @@ impl<H: Hypercall> PerfCounters<H> {
         pause: impl FnMut(u32),
     ) -> Result<Snapshot, SnapshotError> {
         let pmu = pmu.into();
-        let mut reader = Reader {
-            counters: self,
-            tries: bounds.tries,
-            clock,
-            pause,
-        };
+        let mut reader = Reader { counters: self, tries: bounds.tries, clock, pause };
         let mut pcr = reader.read(pmu.pcr())?.value;
         for attempts in 1..=bounds.attempts.number() {
             let (pic0, pic1, wrapped, skew) = reader.pics(pmu.pics())?;
             let afterwards = reader.read(pmu.pcr())?.value;
             if afterwards == pcr {
-                return Ok(Snapshot {
-                    pmu,
-                    pcr,
-                    pic0,
-                    pic1,
-                    wrapped,
-                    skew,
-                    attempts,
-                });
+                return Ok(Snapshot { pmu, pcr, pic0, pic1, wrapped, skew, attempts });
             }
             pcr = afterwards;
         }
@@ -163,28 +148,19 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
     fn read(&mut self, register: PerfReg) -> Result<Reading, SnapshotError> {
         let ticks = || self.clock.map(Clock::ticks);
         let mut before = None;
-        let answer = retry(self.tries, &mut self.pause, || {
+        let (value, refused) = retry(self.tries, &mut self.pause, || {
             before = ticks();
             self.counters.get(register)
         })
         .map_err(|error| SnapshotError::Read(register, error))?;
-        Ok(Reading {
-            value: answer.value,
-            calls: answer.refused.saturating_add(1),
-            before,
-            after: ticks(),
-        })
+        Ok(Reading { value, calls: refused.saturating_add(1), before, after: ticks() })
     }
 
     fn pics(&mut self, pics: Pics) -> Result<(u64, u64, CounterSet, Skew), SnapshotError> {
         match pics {
             Pics::Together(pic) => {
                 let both = DramPic::from(self.read(pic)?.value);
-                let skew = Skew {
-                    hypercalls: 0,
-                    ticks: self.clock.map(|_| 0),
-                    pic0_events: 0,
-                };
+                let skew = Skew { hypercalls: 0, ticks: self.clock.map(|_| 0), pic0_events: 0 };
                 let (pic0, pic1) = (both.pic0().into(), both.pic1().into());
                 Ok((pic0, pic1, both.wrapped(), skew))
             }
@@ -192,12 +168,10 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
                 let first = self.read(pic0)?;
                 let second = self.read(pic1)?;
                 let again = self.read(pic0)?;
+                let times = first.before.zip(second.after);
                 let skew = Skew {
                     hypercalls: second.calls,
-                    ticks: first
-                        .before
-                        .zip(second.after)
-                        .map(|(from, to)| to.wrapping_sub(from)),
+                    ticks: times.map(|(from, to)| to.wrapping_sub(from)),
                     pic0_events: again.value.wrapping_sub(first.value),
                 };
                 Ok((first.value, second.value, CounterSet::NONE, skew))

@@ -8,18 +8,18 @@ use crate::clock::Clock;
 use crate::layout::{SparcPcr, SparcPic};
 use crate::trap::{Registers, Trap};
 
-/// The sun4v virtual machine that this code runs in: its hypervisor, its clock %stick, and the counters of the strand that
+/// The sun4v virtual machine in which this code runs: its hypervisor, its clock %stick, and the counters of the strand that
 /// executes the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Sun4v(());
 
 impl Sun4v {
-    /// Returns the virtual machine.
+    /// Returns a value for the virtual machine, without a check that the code runs in one.
     ///
     /// # Safety
     /// Every strand that uses the value or a copy has to run in privileged mode of a sun4v virtual machine. Calls through
-    /// [`Hypercall`] must not change memory or translations that the program relies on. All calls that this crate makes
-    /// comply.
+    /// [`Hypercall`] must not change memory or translations that the program relies on. No call of this
+    /// crate does.
     pub const unsafe fn new() -> Self {
         Self(())
     }
@@ -27,8 +27,8 @@ impl Sun4v {
 
 macro_rules! ta {
     ($number:literal, $registers:ident) => {
-        // SAFETY: `Sun4v::new` promises privileged mode and harmless calls. The hypervisor writes no registers but these; the
-        // compiler takes memory and condition codes as clobbered.
+        // SAFETY: `Sun4v::new` promises privileged mode and harmless calls. The hypervisor writes only these registers; the
+        // compiler treats memory and condition codes as clobbered.
         unsafe {
             asm!(
                 concat!("ta ", $number),
@@ -57,8 +57,8 @@ impl Hypercall for Sun4v {
 macro_rules! read {
     ($register:literal) => {{
         let value: u64;
-        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be read. Reading it changes nothing. The
-        // compiler takes memory as clobbered, so that it moves no measured access across the read.
+        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be read. A read changes nothing. The compiler
+        // treats memory as clobbered, so that it moves no measured access across the read.
         unsafe {
             asm!(
                 concat!("rd ", $register, ", {value}"),
@@ -73,8 +73,8 @@ macro_rules! read {
 macro_rules! write {
     ($register:literal, $value:expr) => {{
         let value: u64 = $value;
-        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be written. It selects what is counted;
-        // an overflow trap that it enables goes to the guest's own handler.
+        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be written. A write only changes counting; an
+        // overflow trap that it enables goes to the guest's own handler.
         unsafe {
             asm!(
                 concat!("wr {value}, 0, ", $register),
@@ -108,7 +108,7 @@ impl StrandCounters for Sun4v {
 }
 
 impl Clock for Sun4v {
-    /// %stick (ASR 24), without NPT, its bit 63.
+    /// Returns %stick (ASR 24), without bit 63, NPT.
     #[inline]
     fn ticks(&self) -> u64 {
         read!("%asr24") & !(1 << 63)

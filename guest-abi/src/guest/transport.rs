@@ -3,11 +3,11 @@
 use static_assertions::assert_obj_safe;
 
 use crate::status::HvError;
-use crate::trap::{Registers, Trap};
+use crate::trap::{Registers, Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 
 /// A way to trap into a hypervisor, real or simulated.
 pub trait Hypercall {
-    /// Makes the trap with %o0 to %o5 as in `registers`, and stores there what the hypervisor left in them.
+    /// Makes the trap with `registers` in %o0 to %o5, and stores their values after the trap in `registers`.
     fn trap(&self, trap: Trap, registers: &mut Registers);
 
     /// Calls `function` with `arguments` in %o0 to %o4. Returns %o1 to %o5.
@@ -30,4 +30,16 @@ impl<H: Hypercall + ?Sized> Hypercall for &H {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         (**self).trap(trap, registers);
     }
+}
+
+/// Reads the performance register with this id, which need not exist.
+pub(crate) fn get_perfreg(route: &impl Hypercall, id: u64) -> Result<u64, HvError> {
+    let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
+    Ok(value)
+}
+
+/// Writes the performance register with this id, which need not exist.
+pub(crate) fn set_perfreg(route: &impl Hypercall, id: u64, value: u64) -> Result<(), HvError> {
+    route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0])?;
+    Ok(())
 }

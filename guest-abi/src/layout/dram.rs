@@ -2,8 +2,8 @@
 
 use bitfield_struct::bitfield;
 
+use crate::counter::{Counter, CounterSet};
 use crate::event::DramEvent;
-use crate::register::{Counter, CounterSet};
 
 /// DRAM PCR: two 4-bit event selects.
 #[bitfield(u64)]
@@ -23,10 +23,8 @@ super::event_select! {
     DramPcr counts DramEvent;
 }
 
-/// DRAM PIC: both 31-bit counters of a channel in one register, each with a flag above it that says that the counter has
-/// wrapped.
-///
-/// A wrap sets the flag, and only a write of the register clears it. Guests can write all 64 bits.
+/// DRAM PIC: both 31-bit counters of a channel in one register, each with a flag above it. A wrap sets the flag, and only a write
+/// of the register clears it.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct DramPic {
@@ -43,7 +41,7 @@ pub struct DramPic {
 }
 
 impl DramPic {
-    /// The bits that a guest can write.
+    /// The bits that a guest can write: all.
     pub const WRITABLE: u64 = u64::MAX;
 
     /// The number of bits of a counter, without its flag.
@@ -67,7 +65,6 @@ impl DramPic {
 
     /// Returns the counters that have wrapped since their flags were last cleared.
     pub const fn wrapped(self) -> CounterSet {
-        CounterSet::when(self.wrapped0(), Counter::Pic0)
-            .union(CounterSet::when(self.wrapped1(), Counter::Pic1))
+        CounterSet::new(self.wrapped0(), self.wrapped1())
     }
 }

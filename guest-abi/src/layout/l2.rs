@@ -2,8 +2,7 @@
 
 use bitfield_struct::{bitenum, bitfield};
 
-/// PERF_CONFIG: which L2 misses the events `L2_imiss` and `L2_dmiss_ld` of the SPARC counters count. The value of
-/// register 1.
+/// PERF_CONFIG, the value of register 1: which L2 misses the events `L2_imiss` and `L2_dmiss_ld` of the SPARC counters count.
 #[bitenum]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
@@ -29,17 +28,17 @@ impl PerfConfig {
         self as u64
     }
 
-    /// Returns the meaning of bits 1:0 of a value.
+    /// Returns the setting in bits 1:0 of a value. Other bits are ignored.
     pub const fn from_value(value: u64) -> Self {
         Self::from_bits((value & Self::WRITABLE) as u8)
     }
 }
 
-/// One of the eight L2 control registers of a node, which only the hypervisor reaches. After reset DIS is set and all else is 0:
-/// what a guest finds is what the hypervisor has written.
+/// One of the eight L2 control registers of a node, which only the hypervisor reaches. Reset sets DIS and clears the other bits;
+/// a guest finds what the hypervisor has written.
 ///
-/// PERF_CONFIG and the ceiling mask are the UltraSPARC T2 Plus's alone. Bits 21:0 are those of the T2, in which bits 63:22 read
-/// as 0. What else the T2 Plus has is unknown.
+/// PERF_CONFIG and the ceiling mask exist on the UltraSPARC T2 Plus only. Bits 21:0 are the same on the T2, where bits 63:22 read
+/// as 0. Whether the T2 Plus has other fields is unknown.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct L2Control {
@@ -49,15 +48,15 @@ pub struct L2Control {
     pub direct_mapped: bool,
     /// SCRUBEN: the scrubber runs.
     pub scrub_enabled: bool,
-    /// Scrub interval.
+    /// The interval of the scrubber.
     #[bits(12)]
     pub scrub_interval: u16,
-    /// The strand that errors are steered to.
+    /// The strand to which errors are steered.
     #[bits(6)]
     pub error_steer: u8,
-    /// Debug.
+    /// DBG: a mode for debugging the hardware.
     pub debug: bool,
-    /// Clears the directory of the L1 caches' lines, when it is written. Reads as 0.
+    /// A write of 1 clears the directory of the L1 caches' lines. Reads as 0.
     pub clear_directory: bool,
     #[bits(2)]
     __: u8,

@@ -1,7 +1,7 @@
 //! The fields of the registers.
 //!
-//! Every control register selects one event for each of two counters, which is the trait [`EventSelect`]. Setting an event
-//! changes its own field only, as `busstat` does with the mask that the kernel gives it.
+//! Every control register selects an event for each of two counters: see [`EventSelect`]. A change of one event keeps all other bits,
+//! as `busstat` does with the mask that it gets from the kernel.
 
 mod dram;
 mod hub;
@@ -13,24 +13,25 @@ pub use hub::{AsuPcr, GpdPcr, LpuPcr};
 pub use l2::{L2Control, PerfConfig};
 pub use sparc::{SparcPcr, SparcPic, SparcSelect};
 
-use crate::register::Counter;
+use crate::counter::Counter;
+use crate::error_text::error_text;
 
 /// A control register, which selects an event for each of two counters.
 pub trait EventSelect: Copy + From<u64> + Into<u64> {
-    /// The events that its counters can count.
+    /// The events that the counters can count.
     type Event: Copy;
 
     /// The bits that a guest can write.
     const WRITABLE: u64;
 
-    /// Returns ones in the select field of a counter, and zeros elsewhere.
+    /// Returns a mask: ones in the select field of a counter, and zeros elsewhere.
     fn field(counter: Counter) -> u64;
 
-    /// Returns the register with this event for this counter, and every other bit as it was.
+    /// Returns the register with this event for this counter, and all other bits unchanged.
     #[must_use]
     fn with_event(self, counter: Counter, event: Self::Event) -> Self;
 
-    /// Returns the event of a counter.
+    /// Returns the event that a counter counts.
     ///
     /// # Errors
     /// If the code is reserved.
@@ -42,19 +43,13 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
     }
 }
 
-/// A code in a select field that is not an event of the specification. The counter then counts nothing.
+/// A select code that is not an event of the specification. A counter that selects it counts nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedEvent(pub u16);
 
-impl core::fmt::Display for ReservedEvent {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "reserved event {:#x}", self.0)
-    }
-}
+error_text!(ReservedEvent, |error| "reserved event {:#x}", error.0);
 
-impl core::error::Error for ReservedEvent {}
-
-/// Implements [`EventSelect`] for a bit field that consists of two selects, `select0` and `select1`.
+/// Implements [`EventSelect`] for a bit field whose only fields are `select0` and `select1`.
 macro_rules! event_select {
     ($($pcr:ident counts $event:ident;)*) => { $(
         impl $crate::layout::EventSelect for $pcr {
@@ -62,24 +57,24 @@ macro_rules! event_select {
 
             const WRITABLE: u64 = Self::FIELD0 | Self::FIELD1;
 
-            fn field(counter: $crate::register::Counter) -> u64 {
+            fn field(counter: $crate::counter::Counter) -> u64 {
                 match counter {
-                    $crate::register::Counter::Pic0 => Self::FIELD0,
-                    $crate::register::Counter::Pic1 => Self::FIELD1,
+                    $crate::counter::Counter::Pic0 => Self::FIELD0,
+                    $crate::counter::Counter::Pic1 => Self::FIELD1,
                 }
             }
 
-            fn with_event(self, counter: $crate::register::Counter, event: $event) -> Self {
+            fn with_event(self, counter: $crate::counter::Counter, event: $event) -> Self {
                 match counter {
-                    $crate::register::Counter::Pic0 => self.with_select0(event.code()),
-                    $crate::register::Counter::Pic1 => self.with_select1(event.code()),
+                    $crate::counter::Counter::Pic0 => self.with_select0(event.code()),
+                    $crate::counter::Counter::Pic1 => self.with_select1(event.code()),
                 }
             }
 
-            fn event(self, counter: $crate::register::Counter) -> Result<$event, $crate::layout::ReservedEvent> {
+            fn event(self, counter: $crate::counter::Counter) -> Result<$event, $crate::layout::ReservedEvent> {
                 let code = match counter {
-                    $crate::register::Counter::Pic0 => self.select0(),
-                    $crate::register::Counter::Pic1 => self.select1(),
+                    $crate::counter::Counter::Pic0 => self.select0(),
+                    $crate::counter::Counter::Pic1 => self.select1(),
                 };
                 $event::from_code(code).ok_or($crate::layout::ReservedEvent(code.into()))
             }

@@ -3,13 +3,13 @@
 use bitfield_struct::bitfield;
 
 use super::{EventSelect, ReservedEvent, ones};
+use crate::counter::{Counter, CounterSet};
 use crate::event::SparcEvent;
-use crate::register::{Counter, CounterSet};
 
-/// SPARC PCR, %pcr (ASR 16). Privileged code may write all of it but HT.
+/// SPARC PCR, %pcr (ASR 16). Privileged code may write all bits except HT.
 ///
-/// [`new`](Self::new), all zeros, counts nothing because it counts in no mode. To count one event, begin with
-/// [`OFF`](Self::OFF): a counter whose select is 0 counts idle clocks as soon as a mode is counted.
+/// [`new`](Self::new), all zeros, counts nothing because no mode is enabled. To count one event, begin with [`OFF`](Self::OFF): a
+/// counter whose select is 0 counts idle clocks as soon as a mode is enabled.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct SparcPcr {
@@ -19,20 +19,20 @@ pub struct SparcPcr {
     pub system: bool,
     /// UT: count in user mode.
     pub user: bool,
-    /// HT: count in hyperprivileged mode. Writable only by the hypervisor.
+    /// HT: count in hyperprivileged mode. Only the hypervisor can write it.
     pub hypervisor: bool,
-    /// TOE0: trap when counter 0 overflows. The trap is requested as long as OV0 and TOE0 are set, even by a write.
+    /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if a write has set them.
     pub trap_on_overflow0: bool,
     /// TOE1: as TOE0, for counter 1.
     pub trap_on_overflow1: bool,
-    /// MASK0: which events of the class counter 0 counts.
+    /// MASK0: the events of the class that counter 0 counts.
     pub mask0: u8,
     /// SL0: event class of counter 0.
     #[bits(4)]
     pub class0: u8,
-    /// OV0: counter 0 has overflowed, since a write last cleared the bit. With TOE0, it is set up to 15 events early.
+    /// OV0: counter 0 has overflowed since a write last cleared the bit. With TOE0, hardware sets it up to 15 events early.
     pub overflow0: bool,
-    /// MASK1: which events of the class counter 1 counts.
+    /// MASK1: the events of the class that counter 1 counts.
     pub mask1: u8,
     /// SL1: event class of counter 1.
     #[bits(4)]
@@ -41,35 +41,31 @@ pub struct SparcPcr {
     pub overflow1: bool,
     #[bits(30)]
     __: u32,
-    /// HOLDOV0: the write that carries it leaves OV0 as it is, whatever OV0 it carries. Reads as 0.
+    /// HOLDOV0: a write with this bit does not change OV0. Reads as 0.
     pub hold_overflow0: bool,
     /// HOLDOV1: as HOLDOV0, for OV1.
     pub hold_overflow1: bool,
 }
 
-/// The select of a SPARC counter: an event class (SL), and which events of the class the counter counts (MASK). The event
+/// The select of a SPARC counter: an event class (SL), and the events of the class that the counter counts (MASK). The event
 /// tables write both as one number, with SL in bits 11:8 and MASK in bits 7:0.
 ///
-/// - A counter counts a clock in which any of the selected events happens. Two of them in the same clock count once: the
-///   MASK bits are ORed. A branch that is taken counts 1 under 0x203.
-/// - Classes 8 to 15 are classes 0 to 7, and count the events of instructions that are flushed too (because they trap).
-/// - Class 0 counts the clocks in which no strand of the core issues an instruction, whatever MASK is. A counter that is not
-///   wanted selects [`OFF`](Self::OFF), not 0.
+/// - A counter counts the clocks in which at least one of the selected events happens: the MASK bits are ORed. A taken branch
+///   counts 1 under 0x203.
+/// - Classes 8 to 15 have the events of classes 0 to 7, and also count instructions that are flushed because they trap.
+/// - Class 0 counts the clocks in which no strand of the core issues an instruction, whatever MASK is. To stop one counter, select
+///   [`OFF`](Self::OFF), not 0.
 // Not a bit field: `new` keeps bits 15:12 at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SparcSelect(u16);
 
 impl SparcSelect {
-    /// The select of a counter that is not wanted: class 2, in which no MASK bit selects an event. It counts nothing.
+    /// Counts nothing: class 2 with an empty MASK.
     pub const OFF: Self = Self(0x200);
 
     /// Returns the select of this class (0 to 15) and mask; `None` for a class beyond 15.
     pub const fn new(class: u8, mask: u8) -> Option<Self> {
-        if class < 16 {
-            Some(Self((class as u16) << 8 | mask as u16))
-        } else {
-            None
-        }
+        if class < 16 { Some(Self((class as u16) << 8 | mask as u16)) } else { None }
     }
 
     /// Returns the event class, SL: 0 to 15.
@@ -77,12 +73,12 @@ impl SparcSelect {
         (self.0 >> 8) as u8
     }
 
-    /// Returns the class without its highest bit, which says whether flushed instructions count: 0 to 7.
+    /// Returns the class without its highest bit: 0 to 7. The highest bit adds the events of flushed instructions.
     pub const fn base_class(self) -> u8 {
         self.class() & 7
     }
 
-    /// Returns `true` if the events of flushed instructions count too: for classes 8 to 15.
+    /// Returns `true` if the events of flushed instructions count too, as in classes 8 to 15.
     pub const fn counts_flushed(self) -> bool {
         self.class() >= 8
     }
@@ -92,7 +88,7 @@ impl SparcSelect {
         self.0 as u8
     }
 
-    /// Returns the select of bits 11:0 of a number, which has SL in bits 11:8 and MASK in bits 7:0.
+    /// Returns the select with SL in bits 11:8 of `code` and MASK in bits 7:0. Other bits are dropped.
     pub const fn from_code(code: u16) -> Self {
         Self(code & 0xfff)
     }
@@ -110,18 +106,18 @@ impl From<SparcEvent> for SparcSelect {
 }
 
 impl SparcPcr {
-    /// Both counters off, and no mode in which they count.
+    /// Both counters off, and no mode enabled.
     pub const OFF: Self = Self::new()
         .with_select(Counter::Pic0, SparcSelect::OFF)
         .with_select(Counter::Pic1, SparcSelect::OFF);
 
-    /// The bits that read back as they are set. HOLDOV acts on its write alone, and reads as 0.
+    /// The bits that read back as written. HOLDOV reads as 0.
     pub const KEPT: u64 = 0xffff_ffff;
 
     /// The HT bit, bit 3.
     pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
 
-    /// Returns the select of a counter, whether the event tables name it or not.
+    /// Returns the select of a counter, which need not be an event of the tables.
     pub const fn select(self, counter: Counter) -> SparcSelect {
         let (class, mask) = match counter {
             Counter::Pic0 => (self.class0(), self.mask0()),
@@ -130,7 +126,7 @@ impl SparcPcr {
         SparcSelect::from_code((class as u16) << 8 | mask as u16)
     }
 
-    /// Returns the register with this select for this counter, and every other bit as it was.
+    /// Returns the register with this select for this counter, and all other bits unchanged.
     #[must_use]
     pub const fn with_select(self, counter: Counter, select: SparcSelect) -> Self {
         match counter {
@@ -138,14 +134,10 @@ impl SparcPcr {
             Counter::Pic1 => self.with_class1(select.class()).with_mask1(select.mask()),
         }
     }
-}
 
-/// Overflows.
-impl SparcPcr {
     /// Returns the counters that have overflowed (OV).
     pub const fn overflows(self) -> CounterSet {
-        CounterSet::when(self.overflow0(), Counter::Pic0)
-            .union(CounterSet::when(self.overflow1(), Counter::Pic1))
+        CounterSet::new(self.overflow0(), self.overflow1())
     }
 
     /// Returns the register with these OV bits.
@@ -157,8 +149,7 @@ impl SparcPcr {
 
     /// Returns the counters that trap when they overflow (TOE).
     pub const fn traps(self) -> CounterSet {
-        CounterSet::when(self.trap_on_overflow0(), Counter::Pic0)
-            .union(CounterSet::when(self.trap_on_overflow1(), Counter::Pic1))
+        CounterSet::new(self.trap_on_overflow0(), self.trap_on_overflow1())
     }
 
     /// Returns the register with these TOE bits.
@@ -168,8 +159,7 @@ impl SparcPcr {
             .with_trap_on_overflow1(counters.contains(Counter::Pic1))
     }
 
-    /// Returns the register without a counter: it counts nothing and does not trap. Its OV bit stays, and so does the other
-    /// counter.
+    /// Returns the register with a counter off, so that the counter neither counts nor traps. All other bits stay, OV too.
     #[must_use]
     pub const fn without(self, counter: Counter) -> Self {
         self.with_select(counter, SparcSelect::OFF)
@@ -178,8 +168,7 @@ impl SparcPcr {
 
     /// Returns the counters whose OV bits a write of this value leaves as they are (HOLDOV).
     pub const fn holds(self) -> CounterSet {
-        CounterSet::when(self.hold_overflow0(), Counter::Pic0)
-            .union(CounterSet::when(self.hold_overflow1(), Counter::Pic1))
+        CounterSet::new(self.hold_overflow0(), self.hold_overflow1())
     }
 
     /// Returns the counters that have overflowed and trap when they do.
@@ -187,8 +176,8 @@ impl SparcPcr {
         self.overflows().intersection(self.traps())
     }
 
-    /// Returns what to write to stop counting. The OV bits stay as they are, even that of a counter that overflows meanwhile.
-    /// Up to 8 events of each counter just before the write are lost: see [`StrandCounters`](crate::guest::StrandCounters).
+    /// Returns the value to write to stop counting. The write does not change the OV bits, even if a counter overflows just
+    /// before. Up to 8 events of each counter just before the write are lost: see [`StrandCounters`](crate::guest::StrandCounters).
     #[must_use]
     pub const fn stopped(self) -> Self {
         self.acknowledging(CounterSet::NONE)
@@ -197,8 +186,8 @@ impl SparcPcr {
             .with_hypervisor(false)
     }
 
-    /// Returns what to write to clear the OV bits of these counters. That of another counter stays, even if it overflows
-    /// meanwhile.
+    /// Returns the value to write to clear the OV bits of these counters. The write does not change the OV bit of
+    /// the other counter, even if that counter overflows just before.
     #[must_use]
     pub const fn acknowledging(self, counters: CounterSet) -> Self {
         self.with_overflows(self.overflows().without(counters))
@@ -210,7 +199,7 @@ impl SparcPcr {
 impl EventSelect for SparcPcr {
     type Event = SparcEvent;
 
-    /// Bits 63:62 are HOLDOV, which a write can carry and which reads as 0.
+    /// Bits 63:62 are HOLDOV.
     const WRITABLE: u64 = 0xc000_0000_ffff_ffff;
 
     fn field(counter: Counter) -> u64 {
@@ -241,7 +230,7 @@ pub struct SparcPic {
 }
 
 impl SparcPic {
-    /// Returns the register with this value for this counter, and the other counter as it was.
+    /// Returns the register with this value for this counter, and the other counter unchanged.
     #[must_use]
     pub const fn with_counter(self, counter: Counter, value: u32) -> Self {
         match counter {

@@ -1,22 +1,7 @@
 //! The names of the registers, put together at compile time.
 
-use core::fmt;
-
-/// A text that is not the name of a performance register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownName;
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not the name of a performance register")
-    }
-}
-
-impl core::error::Error for UnknownName {}
-
 const LONGEST: usize = "ZAM0_LPU_A_PIC0".len();
 
-/// A name: parts with `_` between them.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     bytes: [u8; LONGEST],
@@ -24,13 +9,10 @@ pub(super) struct Name {
 }
 
 impl Name {
-    pub(super) const EMPTY: Self = Self {
-        bytes: [0; LONGEST],
-        length: 0,
-    };
+    pub(super) const EMPTY: Self = Self { bytes: [0; LONGEST], length: 0 };
 
-    /// Joins the parts that are not empty.
-    pub(super) const fn of(parts: [&str; 3]) -> Self {
+    /// Joins the parts that are not empty, with `_` between them.
+    pub(super) const fn join(parts: [&str; 3]) -> Self {
         let [first, second, third] = parts;
         Self::EMPTY.and(first).and(second).and(third)
     }

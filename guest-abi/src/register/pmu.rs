@@ -1,9 +1,10 @@
-//! Performance monitoring units (PMUs): a control register (PCR) and its two counters (PICs). A DRAM channel has one, and
-//! so has each part of a hub. A strand's own %pcr and %pic are not among them: they have no PerfReg for the counters.
+//! Performance monitoring units (PMUs): a control register (PCR) and its two counters (PICs). Each DRAM channel and each part
+//! of a hub has a PMU. A strand's own %pcr and %pic are not a PMU: no PerfReg stands for their counters.
 
 use core::fmt;
 
-use super::{Counter, Hub, HubRole, HubUnit, Mcu, McuRole, Node, PerfReg, Port};
+use super::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Port};
+use crate::counter::Counter;
 use crate::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
 
 /// A kind of PMU, with a PCR layout of its own.
@@ -12,111 +13,83 @@ pub trait PmuKind: Copy + Into<Pmu> {
     type Pcr: EventSelect;
 }
 
-/// The PMU of a DRAM channel (FWARC/2007/529 section 2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DramPmu {
-    /// The node that the channel is on.
-    pub node: Node,
-    /// The channel.
-    pub mcu: Mcu,
-}
-
-/// The PMU of a link port unit (FWARC/2007/529 section 2.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LpuPmu {
-    /// The hub that the port is on.
-    pub hub: Hub,
-    /// The port.
-    pub port: Port,
-}
-
-/// The PMU of the general purpose design block of a hub (FWARC/2007/529 section 2.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GpdPmu {
-    /// The hub.
-    pub hub: Hub,
-}
-
-/// The PMU of the address serialization unit of a hub (FWARC/2007/529 section 2.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AsuPmu {
-    /// The hub.
-    pub hub: Hub,
-}
-
-/// Any of the 32 PMUs. In order: DRAM channels, link port units, GPDs, ASUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Pmu {
-    /// A DRAM channel.
-    Dram(DramPmu),
-    /// A link port unit.
-    Lpu(LpuPmu),
-    /// A general purpose design block.
-    Gpd(GpdPmu),
-    /// An address serialization unit.
-    Asu(AsuPmu),
-}
-
 macro_rules! pmu_kinds {
-    ($($pmu:ident is $variant:ident with $pcr:ident;)*) => { $(
-        impl From<$pmu> for Pmu {
-            fn from(pmu: $pmu) -> Self {
-                Self::$variant(pmu)
+    ($($(#[$doc:meta])* $variant:ident($pmu:ident { $($(#[$field_doc:meta])* $field:ident: $place:ty),* }) with $pcr:ident;)*) => {
+        /// Any of the 32 PMUs. In order: DRAM channels, link port units, GPDs, ASUs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Pmu { $($(#[$doc])* $variant($pmu),)* }
+
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub struct $pmu { $($(#[$field_doc])* pub $field: $place,)* }
+
+            impl $pmu {
+                /// Returns the PMU at this place.
+                pub const fn new($($field: $place),*) -> Self {
+                    Self { $($field),* }
+                }
             }
-        }
 
-        impl PmuKind for $pmu {
-            type Pcr = $pcr;
-        }
-    )* };
-}
+            impl From<$pmu> for Pmu {
+                fn from(pmu: $pmu) -> Self {
+                    Self::$variant(pmu)
+                }
+            }
 
-impl DramPmu {
-    /// Returns the PMU of this channel of this node.
-    pub const fn new(node: Node, mcu: Mcu) -> Self {
-        Self { node, mcu }
-    }
-}
-
-impl LpuPmu {
-    /// Returns the PMU of this port of this hub.
-    pub const fn new(hub: Hub, port: Port) -> Self {
-        Self { hub, port }
-    }
+            impl PmuKind for $pmu {
+                type Pcr = $pcr;
+            }
+        )*
+    };
 }
 
 pmu_kinds! {
-    DramPmu is Dram with DramPcr;
-    LpuPmu is Lpu with LpuPcr;
-    GpdPmu is Gpd with GpdPcr;
-    AsuPmu is Asu with AsuPcr;
+    /// The PMU of a DRAM channel (FWARC/2007/529 section 2.2).
+    Dram(DramPmu {
+        /// The node that the channel is on.
+        node: Node,
+        /// The channel, by its memory controller.
+        mcu: Mcu
+    }) with DramPcr;
+    /// The PMU of a link port unit (FWARC/2007/529 section 2.4).
+    Lpu(LpuPmu {
+        /// The hub that the port is on.
+        hub: Hub,
+        /// The port, which leads to the node of the same number.
+        port: Port
+    }) with LpuPcr;
+    /// The PMU of the general purpose design block of a hub (FWARC/2007/529 section 2.5).
+    Gpd(GpdPmu {
+        /// The hub that the block is on.
+        hub: Hub
+    }) with GpdPcr;
+    /// The PMU of the address serialization unit of a hub (FWARC/2007/529 section 2.6).
+    Asu(AsuPmu {
+        /// The hub that the unit is on.
+        hub: Hub
+    }) with AsuPcr;
 }
 
 /// The registers of a PMU's two counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pics {
-    /// Both are in one register, so one read gives both.
+    /// One register holds both counters, so one read gives both.
     Together(PerfReg),
-    /// Each has a register: counter 0, counter 1.
+    /// Each counter has a register: counter 0, counter 1.
     Apart(PerfReg, PerfReg),
 }
 
-const FIRST_LPU: u8 = 8;
-const FIRST_GPD: u8 = 24;
-const FIRST_ASU: u8 = 28;
-
 impl Pmu {
-    /// How many there are, on the largest machine.
+    /// The number of PMUs of the largest machine.
     pub const COUNT: usize = 32;
 
-    /// All 32, in the order in which illumos probes them.
+    /// Every PMU, in the order in which illumos probes them.
     pub const ALL: [Self; Self::COUNT] = {
         let mut all = [Self::Dram(DramPmu::new(Node::Node0, Mcu::Mcu0)); Self::COUNT];
         let mut id = 0;
-        while id < PerfReg::COUNT {
-            if let Some(register) = PerfReg::new(id as u64)
-                && let Some(pmu) = register.pmu()
-            {
+        while let Some(register) = PerfReg::new(id) {
+            if let Some(pmu) = Self::from_register(register) {
                 all[pmu.index()] = pmu;
             }
             id += 1;
@@ -124,72 +97,66 @@ impl Pmu {
         all
     };
 
+    /// Returns the PMU that the register belongs to; `None` for registers 0 and 1.
+    pub const fn from_register(register: PerfReg) -> Option<Self> {
+        Some(match register.kind() {
+            Kind::Strand | Kind::L2 => return None,
+            Kind::Dram { node, mcu, .. } => Self::Dram(DramPmu { node, mcu }),
+            Kind::Hub { hub, unit, .. } => match unit {
+                HubUnit::LpuA => Self::Lpu(LpuPmu::new(hub, Port::A)),
+                HubUnit::LpuB => Self::Lpu(LpuPmu::new(hub, Port::B)),
+                HubUnit::LpuC => Self::Lpu(LpuPmu::new(hub, Port::C)),
+                HubUnit::LpuD => Self::Lpu(LpuPmu::new(hub, Port::D)),
+                HubUnit::Gpd => Self::Gpd(GpdPmu { hub }),
+                HubUnit::Asu => Self::Asu(AsuPmu { hub }),
+            },
+        })
+    }
+
     /// Returns the PMU's place in [`ALL`](Self::ALL).
     pub const fn index(self) -> usize {
         (match self {
             Self::Dram(DramPmu { node, mcu }) => 2 * node as u8 + mcu as u8,
-            Self::Lpu(LpuPmu { hub, port }) => FIRST_LPU + 4 * hub as u8 + port as u8,
-            Self::Gpd(GpdPmu { hub }) => FIRST_GPD + hub as u8,
-            Self::Asu(AsuPmu { hub }) => FIRST_ASU + hub as u8,
+            Self::Lpu(LpuPmu { hub, port }) => 8 + 4 * hub as u8 + port as u8,
+            Self::Gpd(GpdPmu { hub }) => 24 + hub as u8,
+            Self::Asu(AsuPmu { hub }) => 28 + hub as u8,
         }) as usize
     }
 
-    /// Returns the register that selects what the PMU counts.
+    /// Returns the register that selects the events of the PMU.
     pub const fn pcr(self) -> PerfReg {
-        match self.place() {
-            Place::Channel(node, mcu) => PerfReg::dram(node, mcu, McuRole::Pcr),
-            Place::Hub(hub, unit) => PerfReg::hub(hub, unit, HubRole::Pcr),
-        }
+        self.register(McuRole::Pcr, HubRole::Pcr)
     }
 
     /// Returns the registers of the counters.
     pub const fn pics(self) -> Pics {
-        match self.place() {
-            Place::Channel(node, mcu) => Pics::Together(PerfReg::dram(node, mcu, McuRole::Pic)),
-            Place::Hub(hub, unit) => Pics::Apart(
-                PerfReg::hub(hub, unit, HubRole::Pic0),
-                PerfReg::hub(hub, unit, HubRole::Pic1),
-            ),
+        let (pic0, pic1) = (self.pic(Counter::Pic0), self.pic(Counter::Pic1));
+        match self {
+            Self::Dram(_) => Pics::Together(pic0),
+            Self::Lpu(_) | Self::Gpd(_) | Self::Asu(_) => Pics::Apart(pic0, pic1),
         }
     }
 
     /// Returns the register that holds this counter.
     pub const fn pic(self, counter: Counter) -> PerfReg {
-        match (self.pics(), counter) {
-            (Pics::Together(pic), _)
-            | (Pics::Apart(pic, _), Counter::Pic0)
-            | (Pics::Apart(_, pic), Counter::Pic1) => pic,
+        match counter {
+            Counter::Pic0 => self.register(McuRole::Pic, HubRole::Pic0),
+            Counter::Pic1 => self.register(McuRole::Pic, HubRole::Pic1),
         }
     }
 
-    const fn place(self) -> Place {
+    const fn register(self, in_channel: McuRole, in_hub: HubRole) -> PerfReg {
         match self {
-            Self::Dram(DramPmu { node, mcu }) => Place::Channel(node, mcu),
-            Self::Lpu(LpuPmu { hub, port }) => Place::Hub(hub, port.unit()),
-            Self::Gpd(GpdPmu { hub }) => Place::Hub(hub, HubUnit::Gpd),
-            Self::Asu(AsuPmu { hub }) => Place::Hub(hub, HubUnit::Asu),
+            Self::Dram(DramPmu { node, mcu }) => PerfReg::dram(node, mcu, in_channel),
+            Self::Lpu(LpuPmu { hub, port }) => PerfReg::hub(hub, port.unit(), in_hub),
+            Self::Gpd(GpdPmu { hub }) => PerfReg::hub(hub, HubUnit::Gpd, in_hub),
+            Self::Asu(AsuPmu { hub }) => PerfReg::hub(hub, HubUnit::Asu, in_hub),
         }
     }
-
-    pub(super) const fn in_hub(hub: Hub, unit: HubUnit) -> Self {
-        match unit {
-            HubUnit::LpuA => Self::Lpu(LpuPmu::new(hub, Port::A)),
-            HubUnit::LpuB => Self::Lpu(LpuPmu::new(hub, Port::B)),
-            HubUnit::LpuC => Self::Lpu(LpuPmu::new(hub, Port::C)),
-            HubUnit::LpuD => Self::Lpu(LpuPmu::new(hub, Port::D)),
-            HubUnit::Gpd => Self::Gpd(GpdPmu { hub }),
-            HubUnit::Asu => Self::Asu(AsuPmu { hub }),
-        }
-    }
-}
-
-enum Place {
-    Channel(Node, Mcu),
-    Hub(Hub, HubUnit),
 }
 
 impl fmt::Display for Pmu {
-    /// Writes what the names of the PMU's registers have in common: `NODE0_MCU0`, `ZAM2_LPU_C`.
+    /// Writes the common part of the names of the PMU's registers, such as `NODE0_MCU0` or `ZAM2_LPU_C`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.pcr().name();
         f.pad(name.strip_suffix("_PCR").unwrap_or(name))

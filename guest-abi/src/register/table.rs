@@ -1,12 +1,13 @@
-//! The table of the registers (FWARC/2007/529 section 3.1). Ids, names, masks and versions stand here alone: to add a
-//! register, add it to [`Kind`] and give it a row.
+//! The table of the registers (FWARC/2007/529 section 3.1): the one home of their ids, names, masks and versions.
 
 use super::name::Name;
-use super::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, PerfReg};
+use super::place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 use crate::group::Version;
 use crate::layout::{AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfConfig, SparcPcr};
 
-/// What a performance register is.
+pub(super) const COUNT: usize = 90;
+
+/// The function of a performance register, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The SPARC performance control register of the calling strand.
@@ -17,27 +18,27 @@ pub enum Kind {
     Dram {
         /// The node that the channel is on.
         node: Node,
-        /// The channel.
+        /// The channel, by its memory controller.
         mcu: Mcu,
         /// Control or counters.
         role: McuRole,
     },
     /// A register of a Zambezi hub.
     Hub {
-        /// The hub.
+        /// The chip.
         hub: Hub,
-        /// The part of the hub.
+        /// The part of the chip.
         unit: HubUnit,
         /// Control, or which counter.
         role: HubRole,
     },
 }
 
-/// What the specification says of a register.
+/// The facts of the specification about a register.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RegisterInfo {
-    /// What the register is.
+    /// The function of the register, and its place.
     pub kind: Kind,
     /// The specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub name: &'static str,
@@ -47,127 +48,92 @@ pub struct RegisterInfo {
     pub since: Version,
 }
 
-/// A row of the table.
-struct Row {
-    id: u8,
-    write_mask: u64,
-    since: Version,
-}
-
-const fn row(id: u8, write_mask: u64, since: Version) -> Row {
-    Row {
-        id,
-        write_mask,
-        since,
-    }
-}
-
 impl Kind {
-    /// The row of a register: its id, the bits that a guest can write, and the first version that has it.
-    const fn row(self) -> Row {
+    pub(super) const fn id(self) -> u8 {
         match self {
-            Self::Strand => row(0, SparcPcr::WRITABLE, Version::V1_0),
-            Self::L2 => row(1, PerfConfig::WRITABLE, Version::V1_0),
-            Self::Dram { node, mcu, role } => row(
-                2 + 4 * node as u8 + 2 * mcu as u8 + role as u8,
-                match role {
-                    McuRole::Pcr => DramPcr::WRITABLE,
-                    McuRole::Pic => DramPic::WRITABLE,
-                },
-                Version::V1_0,
-            ),
-            Self::Hub { hub, unit, role } => row(
-                18 + 18 * hub as u8 + 3 * unit as u8 + role as u8,
-                match (role, unit) {
-                    (HubRole::Pic0 | HubRole::Pic1, _) => u64::MAX,
-                    (HubRole::Pcr, HubUnit::Gpd) => GpdPcr::WRITABLE,
-                    (HubRole::Pcr, HubUnit::Asu) => AsuPcr::WRITABLE,
-                    (HubRole::Pcr, _) => LpuPcr::WRITABLE,
-                },
-                Version::V1_1,
-            ),
+            Self::Strand => 0,
+            Self::L2 => 1,
+            Self::Dram { node, mcu, role } => 2 + 4 * node as u8 + 2 * mcu as u8 + role as u8,
+            Self::Hub { hub, unit, role } => 18 + 18 * hub as u8 + 3 * unit as u8 + role as u8,
         }
     }
 
-    /// Returns the register of this kind.
-    pub const fn register(self) -> PerfReg {
-        PerfReg(self.row().id)
+    const fn with_id(id: usize) -> Self {
+        match id {
+            0 => Self::Strand,
+            1 => Self::L2,
+            2..18 => Self::Dram {
+                node: Node::ALL[(id - 2) / 4],
+                mcu: Mcu::ALL[(id - 2) / 2 % 2],
+                role: McuRole::ALL[(id - 2) % 2],
+            },
+            _ => Self::Hub {
+                hub: Hub::ALL[(id - 18) / 18],
+                unit: HubUnit::ALL[(id - 18) / 3 % 6],
+                role: HubRole::ALL[(id - 18) % 3],
+            },
+        }
     }
 
-    /// Returns the parts of the name. The specification joins them with `_`.
-    const fn name(self) -> [&'static str; 3] {
+    const fn write_mask(self) -> u64 {
         match self {
+            Self::Strand => SparcPcr::WRITABLE,
+            Self::L2 => PerfConfig::WRITABLE,
+            Self::Dram { role, .. } => match role {
+                McuRole::Pcr => DramPcr::WRITABLE,
+                McuRole::Pic => DramPic::WRITABLE,
+            },
+            Self::Hub { unit, role, .. } => match (role, unit) {
+                (HubRole::Pic0 | HubRole::Pic1, _) => u64::MAX,
+                (HubRole::Pcr, HubUnit::Gpd) => GpdPcr::WRITABLE,
+                (HubRole::Pcr, HubUnit::Asu) => AsuPcr::WRITABLE,
+                (HubRole::Pcr, _) => LpuPcr::WRITABLE,
+            },
+        }
+    }
+
+    const fn since(self) -> Version {
+        match self {
+            Self::Strand | Self::L2 | Self::Dram { .. } => Version::V1_0,
+            Self::Hub { .. } => Version::V1_1,
+        }
+    }
+
+    const fn name(self) -> Name {
+        Name::join(match self {
             Self::Strand => ["SPARC", "PCR", ""],
             Self::L2 => ["L2", "PERF_CONFIG", ""],
             Self::Dram { node, mcu, role } => [node.text(), mcu.text(), role.text()],
             Self::Hub { hub, unit, role } => [hub.text(), unit.text(), role.text()],
-        }
+        })
     }
 }
 
-/// The kind of each register, in the order of the ids.
-const KINDS: [Kind; PerfReg::COUNT] = {
-    let mut kinds = [Kind::Strand; PerfReg::COUNT];
-    kinds[Kind::L2.row().id as usize] = Kind::L2;
-    let mut at = 0;
-    while at < Node::ALL.len() * Mcu::ALL.len() * McuRole::ALL.len() {
-        let role = McuRole::ALL[at % McuRole::ALL.len()];
-        let mcu = Mcu::ALL[at / McuRole::ALL.len() % Mcu::ALL.len()];
-        let node = Node::ALL[at / McuRole::ALL.len() / Mcu::ALL.len()];
-        let kind = Kind::Dram { node, mcu, role };
-        kinds[kind.row().id as usize] = kind;
-        at += 1;
-    }
-    let mut at = 0;
-    while at < Hub::ALL.len() * HubUnit::ALL.len() * HubRole::ALL.len() {
-        let role = HubRole::ALL[at % HubRole::ALL.len()];
-        let unit = HubUnit::ALL[at / HubRole::ALL.len() % HubUnit::ALL.len()];
-        let hub = Hub::ALL[at / HubRole::ALL.len() / HubUnit::ALL.len()];
-        let kind = Kind::Hub { hub, unit, role };
-        kinds[kind.row().id as usize] = kind;
-        at += 1;
-    }
+static NAMES: [Name; COUNT] = {
+    let mut names = [Name::EMPTY; COUNT];
     let mut id = 0;
-    while id < PerfReg::COUNT {
-        assert!(kinds[id].row().id as usize == id, "an id has no register");
-        id += 1;
-    }
-    kinds
-};
-
-static NAMES: [Name; PerfReg::COUNT] = {
-    let mut names = [Name::EMPTY; PerfReg::COUNT];
-    let mut id = 0;
-    while id < PerfReg::COUNT {
-        names[id] = Name::of(KINDS[id].name());
+    while id < COUNT {
+        names[id] = Kind::with_id(id).name();
         id += 1;
     }
     names
 };
 
-/// What the specification says of each register, in the order of the ids.
-pub(super) static TABLE: [RegisterInfo; PerfReg::COUNT] = {
-    let mut table = [RegisterInfo::of(Kind::Strand); PerfReg::COUNT];
+/// The registers in the order of their ids.
+pub(super) static TABLE: [RegisterInfo; COUNT] = {
+    let mut table = [RegisterInfo::with_id(0); COUNT];
     let mut id = 0;
-    while id < PerfReg::COUNT {
-        table[id] = RegisterInfo::of(KINDS[id]);
+    while id < COUNT {
+        table[id] = RegisterInfo::with_id(id);
         id += 1;
     }
     table
 };
 
 impl RegisterInfo {
-    const fn of(kind: Kind) -> Self {
-        let Row {
-            id,
-            write_mask,
-            since,
-        } = kind.row();
-        Self {
-            kind,
-            name: NAMES[id as usize].text(),
-            write_mask,
-            since,
-        }
+    const fn with_id(id: usize) -> Self {
+        let kind = Kind::with_id(id);
+        assert!(kind.id() as usize == id, "`id` and `with_id` differ");
+        Self { kind, name: NAMES[id].text(), write_mask: kind.write_mask(), since: kind.since() }
     }
 }

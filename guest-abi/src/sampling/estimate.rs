@@ -1,11 +1,11 @@
-//! Estimates of the counts of events that were counted only part of the time.
+//! Estimated counts of events that were counted only part of the time.
 
 use core::fmt;
 
-/// A count for the whole time, estimated from the part of it in which the event was counted.
+/// A count for the whole time, estimated from the part of the time in which the event was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// The events that were counted.
+    /// The number of counted events.
     pub counted: u64,
     /// The ticks in which the event was counted.
     pub running: u64,
@@ -13,11 +13,11 @@ pub struct Estimate {
     pub enabled: u64,
     /// The estimate for the whole time: `counted * enabled / running`, rounded.
     pub events: u64,
-    /// One standard error of `events`, rounded up. 0 if the event was counted all the time; `None` if it was counted in
-    /// fewer than two turns, which do not show how much turns differ.
+    /// One standard error of `events`, rounded up. 0 if the event was counted all the time; `None` if it was counted in fewer than
+    /// two turns, because one turn has no variance.
     ///
-    /// The error is right if the turns are a random sample of the time. It is wrong for a program that changes in step with
-    /// the rotation.
+    /// The error is right if the turns are a random sample of the time, and wrong for a program that changes in step with the
+    /// rotation.
     pub error: Option<u64>,
 }
 
@@ -31,8 +31,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// The turns in which an event was counted: their number, and the sum and the sum of squares of their rates, in events a
-/// tick with 32 fractional bits.
+/// Statistics of the turns in which an event was counted. Rates are in events per tick, with 32 fractional bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turns {
     number: u64,
@@ -43,7 +42,7 @@ pub(super) struct Turns {
 impl Turns {
     const FRACTION: u32 = 32;
 
-    /// Adds a turn of this many events and ticks. A turn of 0 ticks does not count.
+    /// Adds a turn. Ignores a turn of 0 ticks.
     pub(super) fn add(&mut self, events: u64, ticks: u64) {
         if let Some(rate) = (u128::from(events) << Self::FRACTION).checked_div(ticks.into()) {
             self.number += 1;
@@ -52,7 +51,7 @@ impl Turns {
         }
     }
 
-    /// Returns one standard deviation of the rates, in their units, rounded up; `None` for fewer than two turns.
+    /// Returns the standard deviation of the rates, rounded up; `None` for fewer than two turns.
     fn deviation(&self) -> Option<u128> {
         let number = u128::from(self.number);
         let mean = self.rates.checked_div(number)?;
@@ -65,7 +64,7 @@ impl Turns {
         Some(sqrt_up(variance))
     }
 
-    /// Returns the estimate for `enabled` ticks, in `running` of which the event was counted; `None` if that is 0.
+    /// Returns the estimate for `enabled` ticks from `counted` events in `running` ticks; `None` if `running` is 0.
     pub(super) fn estimate(&self, counted: u64, running: u64, enabled: u64) -> Option<Estimate> {
         let whole = enabled.max(running);
         let scaled = u128::from(counted) * u128::from(whole) + u128::from(running / 2);

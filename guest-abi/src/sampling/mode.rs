@@ -1,10 +1,10 @@
-//! The modes of a processor in which its counters count.
+//! The modes of a processor, and sets of modes.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::BitOr;
 
-/// A mode of a processor. Its counters can be programmed to count only events in some modes.
+/// A mode of a processor, whose counters can be restricted to some modes.
 pub trait UnitMode: Copy + Eq + fmt::Debug + 'static {
     /// All modes, at most 8, in the order of their [`index`](Self::index).
     const ALL: &'static [Self];
@@ -18,10 +18,10 @@ pub trait UnitMode: Copy + Eq + fmt::Debug + 'static {
 pub struct ModeSet<M>(u8, PhantomData<M>);
 
 impl<M: UnitMode> ModeSet<M> {
-    /// No mode.
+    /// The empty set.
     pub const NONE: Self = Self(0, PhantomData);
 
-    /// Every mode.
+    /// The set of all modes.
     pub const ALL: Self = Self(
         {
             assert!(M::ALL.len() <= 8, "a set has room for 8 modes");
@@ -40,15 +40,13 @@ impl<M: UnitMode> ModeSet<M> {
         self.0 == 0
     }
 
-    /// Returns the modes in the set, in order.
+    /// Returns the modes in the set, in the order of [`UnitMode::ALL`].
     pub fn iter(self) -> impl Iterator<Item = M> {
-        M::ALL
-            .iter()
-            .copied()
-            .filter(move |mode| self.contains(*mode))
+        let all = M::ALL.iter().copied();
+        all.filter(move |mode| self.contains(*mode))
     }
 
-    /// Returns all sets of modes.
+    /// Returns every possible set, the empty one first.
     pub fn every() -> impl Iterator<Item = Self> {
         (0..=Self::ALL.0).map(|bits| Self(bits, PhantomData))
     }
@@ -70,9 +68,8 @@ impl<M: UnitMode> BitOr for ModeSet<M> {
 
 impl<M: UnitMode> FromIterator<M> for ModeSet<M> {
     fn from_iter<I: IntoIterator<Item = M>>(modes: I) -> Self {
-        modes
-            .into_iter()
-            .fold(Self::NONE, |set, mode| set | mode.into())
+        let sets = modes.into_iter().map(Self::from);
+        sets.fold(Self::NONE, Self::bitor)
     }
 }
 

@@ -1,12 +1,12 @@
-//! The pace: how often a counter samples.
+//! The pace: the time or the number of events between samples.
 
 use core::num::NonZeroU32;
 
-use super::program::Period;
+use super::period::Period;
 use super::random::Random;
 use super::throttle::{Throttle, Throttled};
 
-/// How often to sample: after a number of events, or after a time. The periods can be randomised and the rate bounded.
+/// The distance between samples, in events or in time. Periods can be randomised, and the rate of interrupts bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     rhythm: Rhythm,
@@ -17,11 +17,11 @@ pub struct Pace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rhythm {
     Events(Period),
-    /// This many ticks; the period that is tried first.
+    /// Ticks between samples, and the first period.
     Ticks(NonZeroU32, Period),
 }
 
-/// By how much periods differ from the one that is due.
+/// The random deviation of periods from the due one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spread {
     shift: u32,
@@ -34,21 +34,17 @@ impl Pace {
         Self::new(Rhythm::Events(period))
     }
 
-    /// Returns a pace of one sample in this many ticks of running time, on average: the period follows the rate of the
-    /// events. `first` is the first period.
+    /// Returns a pace of one sample per `ticks` of running time, on average: the period follows the rate of the events. `first` is
+    /// the first period.
     pub const fn interval(ticks: NonZeroU32, first: Period) -> Self {
         Self::new(Rhythm::Ticks(ticks, first))
     }
 
-    /// Returns a pace of this many samples per second of running time, on a clock of `ticks` per second. Intervals are whole
+    /// Returns a pace of `samples` per second of running time, on a clock of `ticks` per second. The interval is rounded to whole
     /// ticks, 1 to 2^32 - 1. `first` is the first period.
     pub const fn frequency(samples: NonZeroU32, ticks: u64, first: Period) -> Self {
         let interval = ticks.saturating_add(samples.get() as u64 / 2) / samples.get() as u64;
-        let interval = if interval > u32::MAX as u64 {
-            u32::MAX
-        } else {
-            interval as u32
-        };
+        let interval = if interval > u32::MAX as u64 { u32::MAX } else { interval as u32 };
         match NonZeroU32::new(interval) {
             Some(interval) => Self::interval(interval, first),
             None => Self::interval(NonZeroU32::MIN, first),
@@ -56,16 +52,12 @@ impl Pace {
     }
 
     const fn new(rhythm: Rhythm) -> Self {
-        Self {
-            rhythm,
-            spread: None,
-            throttle: None,
-        }
+        Self { rhythm, spread: None, throttle: None }
     }
 
-    /// Makes periods differ at random from the one that is due: up or down, by up to a 2^`shift`th of it, or by one event if
-    /// that is more and possible. Their mean is the period that is due. Samples then do not always hit the same instruction of
-    /// a loop whose length divides the period. `shift` is 1 to 31; 3 is a good choice.
+    /// Makes periods differ at random from the due period: up or down, by up to a 2^`shift`th of it, but by at least one event where
+    /// possible. Their mean is the due period. This spreads samples over the instructions of a loop whose length divides the period.
+    /// `shift` is 1 to 31; 3 is a good choice.
     #[must_use]
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {
@@ -77,7 +69,7 @@ impl Pace {
         self
     }
 
-    /// Bounds how often the counter interrupts.
+    /// Bounds the rate of the counter's interrupts.
     #[must_use]
     pub const fn throttled(mut self, bound: Throttle) -> Self {
         self.throttle = Some(bound);
@@ -85,17 +77,15 @@ impl Pace {
     }
 }
 
-/// A pace in use: the periods, one after the other.
+/// Produces the periods of a pace, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
     pace: Pace,
     random: Random,
     throttled: Throttled,
-    /// The period that is due, before it is randomised and throttled.
+    /// The due period, before randomisation and throttling.
     due: Period,
-    /// The present period.
     current: Period,
-    /// The time of the last sample.
     sampled_at: u64,
 }
 
@@ -114,13 +104,12 @@ impl Pacer {
         pacer
     }
 
-    /// Returns the present period.
     pub(super) const fn current(&self) -> Period {
         self.current
     }
 
-    /// Ends the present period at this time, after this many events, and begins the next. Returns `true` if the bound on
-    /// interrupts has been exceeded, so that periods get longer.
+    /// Ends the current period at the time `now`, after this number of events, and begins the next one. Returns `true` if the
+    /// interrupt exceeded the bound, so that periods get longer.
     pub(super) fn next(&mut self, now: u64, events: u64) -> bool {
         if let Rhythm::Ticks(ticks, _) = self.pace.rhythm {
             let took = now.saturating_sub(self.sampled_at).max(1);
@@ -135,9 +124,9 @@ impl Pacer {
         throttled
     }
 
-    /// Adapts the period that is due after this many events took `took` ticks instead of `wanted`. It moves a quarter of the
-    /// way to the right period, so that one odd interval does not matter much; but if the right one is double or half of it or
-    /// beyond, it doubles or halves at once, so that it gets there fast.
+    /// Adapts the due period after `events` took `took` ticks instead of `wanted`. The period moves a quarter of the way to the
+    /// right one, so that one odd interval has little effect. If the right period is at least double or at most half, the period
+    /// doubles or halves at once, to converge fast.
     fn follow(&mut self, wanted: u64, took: u64, events: u64) {
         let due = u64::from(self.due.events());
         let right = events.saturating_mul(wanted) / took;

@@ -7,27 +7,27 @@ use static_assertions::assert_impl_all;
 
 use super::mode::ModeSet;
 use super::pace::Pace;
-use super::program::{Assignment, Program};
+use super::program::{Assignment, Program, UnitEvent};
 use super::sample::{Cause, Interrupted, Sample};
 use super::slot::{EventReport, Overflow, Slot};
 use super::strand::OwnCounters;
-use super::unit::{CounterUnit, UnitEvent};
+use super::unit::CounterUnit;
+use crate::counter::{Counter, CounterSet};
 use crate::guest::{Hypercall, StrandCounters};
-use crate::register::{Counter, CounterSet};
 
-/// An event to count, and perhaps to sample.
+/// An event to count, with or without samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<E> {
-    /// The event.
+    /// The event to count.
     pub event: E,
-    /// How often to sample; `None` to count only.
+    /// The pace of the samples; `None` to count only.
     pub pace: Option<Pace>,
 }
 
-/// There are more events than turns on the counters that can count them.
+/// The requested events do not fit into the turns of the counters that can count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom<E>(
-    /// The first event without a place.
+    /// The first event without a counter and turn.
     pub E,
 );
 
@@ -39,22 +39,21 @@ impl<E: fmt::Display> fmt::Display for NoRoom<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for NoRoom<E> {}
 
-/// The events that are counted at the same time, by counter.
+/// The events that count at the same time, by counter.
 type Turn<E> = [Option<Slot<E>>; 2];
 
-/// Counts and samples up to two times `TURNS` events on one unit, and keeps up to `SAMPLES` samples (at least 1) until they
-/// are taken.
+/// Counts and samples up to two times `TURNS` events on one unit, and keeps up to `SAMPLES` samples (at least 1) until
+/// [`pop`](Self::pop) takes them.
 ///
 /// The owner calls [`handle`](Self::handle) for each interrupt of the unit, and, if there is more than one turn,
-/// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. Nothing is
-/// counted during these calls.
+/// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. The counters stand
+/// still during these calls.
 ///
-/// Every event that happens outside these calls is counted, in its turn, if the unit's counters are up to date when a call
-/// stops them. Those of a strand are if its handlers run in a mode that is not counted; if that mode is counted too, up to 8
-/// events of each counter just before the call are lost, which are the handler's own: see
-/// [`StrandCounters`](crate::guest::StrandCounters).
+/// Outside these calls, no event is missed in its turn if the unit's counters are up to date when a call stops them. The counters of
+/// a strand are up to date if its handlers run in a mode that is not counted. Otherwise each call loses up to 8 events of each
+/// counter, which are the handler's own: see [`StrandCounters`].
 ///
-/// Samples do not drift: each overflow is due one period after the one before was due, however late or early the interrupts
+/// Samples do not drift: each overflow is due one period after the previous one was due, however late or early the interrupts
 /// come.
 #[derive(Clone, Debug)]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
@@ -62,21 +61,19 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     current: usize,
     modes: ModeSet<U::Mode>,
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
-    /// `true` from start to stop.
     counting: bool,
-    /// The time up to which ticks are accounted for.
+    /// The time up to which `enabled` is accounted for.
     seen: u64,
     enabled: u64,
     interrupts: u64,
     spurious: u64,
 }
 
-// A profiler can be made on one strand and used on another, whatever its unit is.
+// A profiler may move between strands, whatever its unit is.
 assert_impl_all!(Profiler<OwnCounters<&dyn StrandCounters, &dyn Hypercall>, 1, 1>: Send, Sync);
 
 impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS, SAMPLES> {
-    /// Returns a profiler that counts all these events in these modes. Each gets the first free turn on a counter that can
-    /// count it.
+    /// Returns a profiler for these events in these modes. Each event gets the first free turn on a counter that can count it.
     ///
     /// # Errors
     /// If no turn is left for an event.
@@ -106,10 +103,10 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts to count, at this time.
+    /// Starts to count, at the time `time`.
     ///
     /// # Errors
-    /// If the unit refuses.
+    /// If the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();
         unit.acknowledge(CounterSet::BOTH);
@@ -120,10 +117,10 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(())
     }
 
-    /// Handles an interrupt of the unit: takes samples for the counters that have overflowed, and continues to count.
+    /// Handles an interrupt of the unit: takes a sample for each counter that has overflowed, and continues to count.
     ///
     /// # Errors
-    /// If the unit refuses to continue. What was counted until now is kept.
+    /// If the unit refuses to continue. Counts and samples are kept.
     pub fn handle(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         self.interrupts += 1;
         let cause = self.collect(unit, at);
@@ -132,22 +129,23 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Begins the turn of the next events. An overflow whose interrupt has not come yet is handled; the interrupt may still
-    /// come, and is then spurious.
+    /// Begins the turn of the next events. Handles an overflow whose interrupt has not come yet; an interrupt that still comes is
+    /// spurious.
     ///
     /// # Errors
-    /// If the unit refuses to continue. What was counted until now is kept.
+    /// If the unit refuses to continue. Counts and samples are kept.
     pub fn rotate(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         let cause = self.collect(unit, at);
         self.end_turn();
-        let used = self.turns.iter().filter(|turn| occupied(turn)).count();
+        let occupied = |turn: &&Turn<_>| turn.iter().any(Option::is_some);
+        let used = self.turns.iter().filter(occupied).count();
         self.current = (self.current + 1) % used.max(1);
         self.load(unit);
         self.resume(unit)?;
         Ok(cause)
     }
 
-    /// Stops counting. An overflow whose interrupt has not come yet is handled. The profiler can be started again.
+    /// Stops counting, until the next [`start`](Self::start). Handles an overflow whose interrupt has not come yet.
     pub fn stop(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
         let cause = self.collect(unit, at);
         if self.counting {
@@ -157,55 +155,46 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         cause
     }
 
-    /// Takes the oldest sample; `None` if none is kept.
+    /// Takes the oldest kept sample.
     pub fn pop(&mut self) -> Option<Sample<U::Event, U::Mode>> {
         self.samples.pop_front()
     }
 
-    /// Returns the number of samples that are kept.
+    /// Returns the number of samples that [`pop`](Self::pop) can take.
     pub fn waiting(&self) -> usize {
         self.samples.len()
     }
 
-    /// Returns a report on each event, as of the last interrupt, rotation or stop.
+    /// Returns a report on each event, as of the last interrupt, rotation or stop. They come turn by turn, counter 0 first.
     pub fn events(&self) -> impl Iterator<Item = EventReport<U::Event>> {
-        self.turns
-            .iter()
-            .flatten()
-            .flatten()
-            .map(|slot| slot.report(self.enabled))
+        self.turns.iter().flatten().flatten().map(|slot| slot.report(self.enabled))
     }
 
-    /// Returns the number of interrupts.
+    /// Returns the number of handled interrupts, spurious ones included.
     pub const fn interrupts(&self) -> u64 {
         self.interrupts
     }
 
-    /// Returns the number of spurious interrupts: no counter had overflowed, and no timer asked for one.
+    /// Returns the number of spurious interrupts: no counter had overflowed, and no timer asked for the interrupt.
     pub const fn spurious(&self) -> u64 {
         self.spurious
     }
 
-    /// Returns the number of samples that were lost because there was no room for them.
+    /// Returns the number of samples that were lost for want of room.
     pub fn lost(&self) -> u64 {
         self.turns.iter().flatten().flatten().map(Slot::lost).sum()
     }
 
-    /// Returns the program for the events of this turn.
     fn program(&self) -> Program<U::Event, U::Mode> {
         let [pic0, pic1] = match self.turns.get(self.current) {
             Some(turn) => turn.each_ref().map(|slot| slot.as_ref().map(Slot::event)),
             None => [None, None],
         };
         let events = Assignment::new(pic0, pic1).unwrap_or(Assignment::NONE);
-        Program {
-            events,
-            modes: self.modes,
-            interrupts: events.counters(),
-        }
+        Program { events, modes: self.modes, interrupts: events.counters() }
     }
 
-    /// Loads the counters, so that the events of this turn continue where they were when their last turn ended.
+    /// Loads the counters, so that the events of this turn continue from the end of their last turn.
     fn load(&mut self, unit: &mut U) {
         slots(&mut self.turns, self.current).for_each(|slot| slot.load(unit));
     }
@@ -223,14 +212,11 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         slots(&mut self.turns, self.current).for_each(Slot::end_turn);
     }
 
-    /// Stops the unit, takes the values of its counters, and handles those that have overflowed.
+    /// Stops the unit, takes the values of its counters, and handles their overflows.
     fn collect(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
         unit.stop();
         let asking = unit.overflowed();
-        let mut cause = Cause {
-            counters: CounterSet::NONE,
-            timer: unit.timer_pending(),
-        };
+        let mut cause = Cause { counters: CounterSet::NONE, timer: unit.timer_pending() };
         if self.counting {
             let ticks = self.pass(at.time);
             for slot in slots(&mut self.turns, self.current) {
@@ -243,11 +229,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
                     Overflow::NotDue => continue,
                     Overflow::Counted => {}
                     Overflow::Sampled(period) => {
-                        let sample = Sample {
-                            at: *at,
-                            event: slot.event(),
-                            period,
-                        };
+                        let sample = Sample { at: *at, event: slot.event(), period };
                         if self.samples.push_back(sample).is_err() {
                             slot.lose();
                         }
@@ -263,7 +245,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         cause
     }
 
-    /// Accounts for the time up to `now`. Returns how many ticks that is.
+    /// Accounts for the time up to `now`. Returns the ticks since the last call.
     fn pass(&mut self, now: u64) -> u64 {
         let ticks = now.saturating_sub(self.seen);
         self.seen = self.seen.saturating_add(ticks);
@@ -272,11 +254,6 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     }
 }
 
-/// Returns the events whose turn it is.
 fn slots<E>(turns: &mut [Turn<E>], current: usize) -> impl Iterator<Item = &mut Slot<E>> {
     turns.get_mut(current).into_iter().flatten().flatten()
-}
-
-fn occupied<E>(turn: &Turn<E>) -> bool {
-    turn.iter().any(Option::is_some)
 }

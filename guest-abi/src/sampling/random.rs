@@ -1,6 +1,5 @@
-//! Pseudo-random numbers (SplitMix64), good enough to break the step between samples and a loop.
+//! Pseudo-random numbers (SplitMix64), good enough to keep samples out of step with a loop.
 
-/// A sequence of numbers that depends on the seed only.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Random(u64);
 
@@ -16,7 +15,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// Returns a number below `end`; 0 if that is 0.
+    /// Returns a number below `end`; 0 if `end` is 0.
     pub(super) const fn below(&mut self, end: u32) -> u32 {
         (((self.next() >> 32) * end as u64) >> 32) as u32
     }

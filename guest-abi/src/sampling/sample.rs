@@ -1,44 +1,44 @@
-//! Samples, and the interrupts that they come from.
+//! Samples, and the interrupts that cause them.
 
-use crate::register::CounterSet;
+use crate::counter::CounterSet;
 use crate::strand::StrandId;
 
-/// Where and when an interrupt came.
+/// The place and time of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted<M> {
-    /// The address of the instruction that would have been executed next.
+    /// The address of the next instruction of the interrupted code.
     pub address: u64,
-    /// The strand, or processor.
+    /// The strand (or other processor) that took the interrupt.
     pub strand: StrandId,
-    /// The time: ticks of a clock that does not go back.
+    /// The time, in ticks of a clock that never goes back.
     pub time: u64,
-    /// The mode that was interrupted.
+    /// The mode of the interrupted code.
     pub mode: M,
 }
 
 /// One overflow of a counter that samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<E, M> {
-    /// Where and when the interrupt came.
+    /// The place and time of the interrupt.
     pub at: Interrupted<M>,
-    /// The event that was counted.
+    /// The event whose counter overflowed.
     pub event: E,
-    /// The number of events that the sample stands for: those since the previous sample. All samples of an event together,
-    /// including those that were lost, stand for its count up to the last overflow.
+    /// The number of events that the sample stands for: the events since the previous sample. The periods of all samples of an event,
+    /// lost ones included, add up to its count at the last overflow.
     pub period: u64,
 }
 
 /// The causes of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// The counters that had overflowed. They have been handled.
+    /// The counters that had overflowed. The profiler has handled them.
     pub counters: CounterSet,
-    /// `true` if a timer that shares the interrupt asks for it. It has not been handled.
+    /// `true` if a timer that shares the interrupt asks for it. The caller has to handle the timer.
     pub timer: bool,
 }
 
 impl Cause {
-    /// Returns `true` if the interrupt had no cause.
+    /// Returns `true` if neither a counter nor the timer caused the interrupt.
     pub const fn is_spurious(self) -> bool {
         self.counters.is_empty() && !self.timer
     }

@@ -1,12 +1,11 @@
-//! The strand's own counters (FWARC/2007/529 section 2.1).
+//! Events, modes and programs of a strand's own counters (FWARC/2007/529 section 2.1).
 
 use super::mode::UnitMode;
-use super::program::Program;
-use super::unit::UnitEvent;
+use super::program::{Program, UnitEvent};
+use crate::counter::{Counter, CounterSet};
 use crate::layout::{SparcPcr, SparcSelect};
-use crate::register::{Counter, CounterSet};
 
-/// The privilege with which a strand executes.
+/// The privilege mode of a strand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SparcMode {
     /// User mode, counted if the PCR has UT.
@@ -30,15 +29,11 @@ impl UnitEvent for SparcSelect {
     fn counters(self) -> CounterSet {
         CounterSet::BOTH
     }
-
-    fn on(self, _: Counter) -> bool {
-        true
-    }
 }
 
 impl Program<SparcSelect, SparcMode> {
-    /// Returns what to write to a %pcr that holds `before`, to count as the program says. A counter without an event is off.
-    /// The OV bits stay as they are, even that of a counter that overflows meanwhile.
+    /// Returns the value to write to a %pcr that holds `before`, to count as the program says. A counter without an event is off. The
+    /// write does not change the OV bits, even if a counter overflows just before.
     pub fn applied_to(&self, before: SparcPcr) -> SparcPcr {
         let select = |counter| self.events.event(counter).unwrap_or(SparcSelect::OFF);
         before

@@ -1,15 +1,15 @@
-//! The counters of the strand that executes the code, as a unit that can sample.
+//! The counters of the strand that executes the code, as a [`CounterUnit`].
 
 use super::program::Program;
 use super::sparc::SparcMode;
 use super::unit::CounterUnit;
+use crate::counter::{Counter, CounterSet};
 use crate::event::SparcEvent;
 use crate::guest::{Hypercall, PerfCounters, StrandCounters};
 use crate::layout::{SparcPcr, SparcSelect};
-use crate::register::{Counter, CounterSet};
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that executes the code, used by direct writes, and through the service where HT changes.
+/// %pcr and %pic of the strand that executes the code. Writes are direct, or by the service where HT changes.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnCounters<S, H> {
     counters: S,
@@ -17,8 +17,8 @@ pub struct OwnCounters<S, H> {
 }
 
 impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
-    /// Returns the counters as a unit, whose methods have to run on their strand. Without a service, they cannot count
-    /// hyperprivileged events.
+    /// Returns the counters as a unit, whose methods have to run on the strand of the counters. Without a service, the unit cannot
+    /// count hyperprivileged events.
     pub const fn new(counters: S, service: Option<PerfCounters<H>>) -> Self {
         Self { counters, service }
     }
@@ -38,8 +38,8 @@ impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
 impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Event = SparcSelect;
     type Mode = SparcMode;
-    /// The service's status for setting HT in register 0: ENOACCESS without the right to that at this moment. It says nothing of
-    /// other registers.
+    /// The service's status for HT in register 0: ENOACCESS without the right to HT at this moment. It says nothing about other
+    /// registers.
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;
@@ -54,7 +54,7 @@ impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
         self.set_pcr(pcr).inspect_err(|_| self.stop())
     }
 
-    /// If HT is set and the service does not clear it, hyperprivileged events are still counted.
+    /// If HT is set and the service does not clear it, hyperprivileged events still count.
     fn stop(&mut self) {
         let pcr = self.counters.pcr().stopped();
         self.counters.set_pcr(pcr);

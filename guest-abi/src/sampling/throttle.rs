@@ -1,19 +1,19 @@
-//! A bound on how much time interrupts take.
+//! A bound on the rate of interrupts.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-/// The most interrupts of a counter in a number of ticks. If it interrupts more often, its period is doubled, until the counter
-/// keeps to the bound; the period is halved again when there are no more than a quarter of these interrupts. Each sample has
-/// the number of events that it stands for, so samples can be compared across such changes.
+/// A bound on the rate of a counter's interrupts. While the counter exceeds the bound, its period is doubled; at a quarter of the
+/// bound or less, a doubling is undone. Each sample has the number of events that it stands for, so samples are comparable across
+/// such changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
-    /// The most interrupts
+    /// The most interrupts in a window.
     pub interrupts: NonZeroU32,
-    /// while the clock advances by this many ticks.
+    /// The length of a window, in ticks of the profiler's clock.
     pub ticks: NonZeroU64,
 }
 
-/// How far a counter is throttled.
+/// The throttling of one counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Throttled {
     window_start: u64,
@@ -22,15 +22,14 @@ pub(super) struct Throttled {
 }
 
 impl Throttled {
-    /// 2^31 times any period is no less than the longest.
+    /// More doublings have no effect: 2^31 times any period is at least the longest period.
     const MOST: u32 = 31;
 
-    /// Returns how many times the period is doubled.
     pub(super) const fn doublings(&self) -> u32 {
         self.doublings
     }
 
-    /// Takes note of an interrupt at this time. Returns `true` if it was one too many, so that the period is doubled.
+    /// Counts an interrupt at the time `now`. Returns `true` if the interrupt exceeds the bound, so that the period doubles.
     pub(super) fn interrupt(&mut self, bound: &Throttle, now: u64) -> bool {
         if now.saturating_sub(self.window_start) >= bound.ticks.get() {
             if self.in_window <= bound.interrupts.get() / 4 {

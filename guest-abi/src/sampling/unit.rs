@@ -1,89 +1,77 @@
-//! What sampling needs of a unit of counters.
+//! A unit of counters, as sampling needs it.
 
 use core::fmt;
 
 use super::mode::UnitMode;
-use super::program::{Period, Program};
-use crate::register::{Counter, CounterSet};
+use super::period::Period;
+use super::program::{Program, UnitEvent};
+use crate::counter::{Counter, CounterSet};
 
-/// An event that a unit can count.
-pub trait UnitEvent: Copy + Eq + fmt::Debug + 'static {
-    /// Returns the counters that can count the event: at least one.
-    fn counters(self) -> CounterSet;
-
-    /// Returns `true` if this counter can count the event.
-    fn on(self, counter: Counter) -> bool {
-        self.counters().contains(counter)
-    }
-}
-
-/// Two counters of 32 bits that share an interrupt, for which each asks when it has overflowed.
+/// Two counters of 32 bits that share an overflow interrupt.
 ///
-/// A counter overflows when it reaches [`OVERFLOWS_AT`](Self::OVERFLOWS_AT). It continues to count, so it shows later how many
-/// events it is past that point; it wraps from 2^32 - 1 to 0.
+/// A counter overflows when it reaches [`OVERFLOWS_AT`](Self::OVERFLOWS_AT). It continues to count, so its value later shows the
+/// number of events since the overflow; it wraps from 2^32 - 1 to 0.
 ///
-/// The interrupt is level-triggered: it is asked for as long as [`overflowed`](Self::overflowed) has a counter.
+/// The interrupt is level-triggered: it is pending while [`overflowed`](Self::overflowed) returns a counter.
 pub trait CounterUnit {
-    /// The events that can be counted.
+    /// The events that the counters can count.
     type Event: UnitEvent;
 
     /// The modes that the counters distinguish.
     type Mode: UnitMode;
 
-    /// The reason why a program is refused.
+    /// The reason why the unit refuses a program.
     type Refusal: Copy + fmt::Debug;
 
-    /// The number of bits of a counter.
+    /// The number of bits of a counter. [`Profiler`](super::Profiler) relies on 32.
     const WIDTH: u32 = 32;
 
-    /// The value of a counter that has just overflowed: 0 if it overflows when it wraps, 2^31 if its highest bit is the sign
-    /// of overflow.
+    /// The value of a counter that has just overflowed: 0 if a wrap is the overflow, 2^31 if the highest bit marks the
+    /// overflow.
     const OVERFLOWS_AT: u32;
 
-    /// The interrupt may come up to this many events before the overflow. The handler then has to write the counter:
-    /// otherwise the counter asks again when those events come.
+    /// The most events by which the interrupt may come before the overflow. After an early interrupt, the handler has to write the
+    /// counter; otherwise the interrupt comes again at the overflow.
     const EARLY: u32;
 
     /// Returns every event that has a name.
     fn events() -> impl Iterator<Item = Self::Event>;
 
-    /// Starts to count as the program says. The values of the counters stay, and so does an overflow that is not
-    /// acknowledged.
+    /// Starts to count as the program says. Keeps the values of the counters, and overflows that are not acknowledged.
     ///
     /// # Errors
-    /// If the unit may not be used in one of these modes. It is then stopped.
+    /// If the unit may not count in one of the modes. It is then stopped.
     fn start(&mut self, program: &Program<Self::Event, Self::Mode>) -> Result<(), Self::Refusal>;
 
-    /// Stops counting until the unit is started again. Counters that have overflowed still ask for the interrupt.
+    /// Stops counting until the next [`start`](Self::start). The interrupt of a counter that has overflowed stays pending.
     fn stop(&mut self);
 
     /// Returns the value of a counter.
     fn read(&self, counter: Counter) -> u32;
 
-    /// Writes a counter. The unit is stopped: if both counters are in one register, an event of the other could be lost
-    /// otherwise.
+    /// Writes a counter of a stopped unit. (If both counters are in one register, a write while they count could lose an event of
+    /// the other.)
     fn write(&mut self, counter: Counter, value: u32);
 
-    /// Returns the counters that ask for the interrupt: overflowed, not acknowledged, and programmed to interrupt.
+    /// Returns the counters whose interrupt is pending: overflowed, not acknowledged, and programmed to interrupt.
     fn overflowed(&self) -> CounterSet;
 
-    /// Acknowledges the overflows of these counters, which ask no more until they overflow again. Their values stay, except
-    /// that the highest bit is cleared if it is the sign of overflow. An overflow of another counter is not lost, even if it
-    /// comes at this moment.
+    /// Acknowledges the overflows of these counters, which interrupt again only at their next overflow. Keeps their values, except
+    /// the highest bit if it marks the overflow. An overflow of the other counter is not lost, even if it comes at this moment.
     fn acknowledge(&mut self, counters: CounterSet);
 
-    /// Returns `true` if a timer that shares the interrupt asks for it.
+    /// Returns `true` if the interrupt is pending for a timer that shares it.
     fn timer_pending(&self) -> bool {
         false
     }
 
     /// Writes a counter so that it overflows after one period.
     fn preload(&mut self, counter: Counter, period: Period) {
-        self.write(counter, period.preload::<Self>());
+        self.write(counter, Self::OVERFLOWS_AT.wrapping_sub(period.events()));
     }
 
-    /// Returns the number of events that a counter is past its overflow; negative if the overflow is still to come. The number
-    /// is right within 2^31 events on either side.
+    /// Returns the number of events since the overflow of a counter; negative if the overflow is still to come. The number is right
+    /// within 2^31 events on either side.
     fn past_overflow(&self, counter: Counter) -> i32 {
         self.read(counter).wrapping_sub(Self::OVERFLOWS_AT) as i32
     }

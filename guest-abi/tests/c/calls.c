@@ -1,9 +1,9 @@
-/* The calls, through a transport that keeps its arguments and returns results from a list. */
+/* The calls, through a transport that records its arguments and returns results from a list. */
 #include "check.h"
 #include "sun4v_perf.h"
 
 struct script {
-    uint64_t status[8]; /* the last one is also for all calls that follow */
+    uint64_t status[8]; /* the last one is for all further calls too */
     uint64_t value[8];
     unsigned made;
     uint64_t trap_number;
@@ -57,7 +57,7 @@ static void core(void)
 
 static void negotiation(void)
 {
-    /* 1.1 is refused, 1.0 granted; then more is granted than was asked for; then another status. */
+    /* 1.1 is refused and 1.0 granted; then a higher minor number than the requested one is granted; then another status. */
     struct script script = {{13, 0, 0, 0, 0x1234567890}, {0, 0, 5}, 0, 0, {0}, 0};
     struct sun4v_transport transport = {play, NULL};
     struct sun4v_version version = {77, 77};

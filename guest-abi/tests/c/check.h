@@ -1,4 +1,4 @@
-/* Checks. They are counted, and a check that fails says where it is. */
+/* Checks. Each is counted, and a failed one prints its place. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -9,15 +9,9 @@ use std::process::{Command, Output, Stdio};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Options that are at least as strict as those of a kernel.
-const STRICT: [&str; 6] = [
-    "-std=c99",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    "-pedantic",
-    "-ffreestanding",
-];
+/// Compiler options, at least as strict as the options of a kernel.
+const STRICT: [&str; 6] =
+    ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffreestanding"];
 
 fn run(command: &mut Command, what: &str) -> Output {
     command
@@ -37,7 +31,7 @@ fn succeeds(command: &mut Command, what: &str) {
     );
 }
 
-/// Builds the static library, and returns where it is.
+/// Builds the static library, and returns its path.
 fn library() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
     let mut cargo = Command::new(env!("CARGO"));
@@ -53,7 +47,7 @@ fn library() -> PathBuf {
     target.join("release/libguest_abi.a")
 }
 
-/// Writes the README's example in C to a file, and returns where it is.
+/// Writes the README's example in C to a file, and returns its path.
 fn readme() -> PathBuf {
     let text = fs::read_to_string(format!("{CRATE}/README.md")).unwrap();
     let (_, from) = text.split_once("```c\n").unwrap();
@@ -109,7 +103,7 @@ fn the_header_is_a_program_of_its_own() {
     succeeds(&mut compile, "cc");
 }
 
-/// Returns the folder of the headers that come with the compiler, without those of a C library.
+/// Returns the folder of the compiler's own headers, which are no C library.
 fn compiler_headers() -> String {
     let output = run(cc().arg("-print-file-name=include"), "cc");
     String::from_utf8_lossy(&output.stdout).trim().into()

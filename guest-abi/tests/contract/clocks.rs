@@ -34,10 +34,8 @@ impl ClockSource for Counter {
 #[test]
 fn a_reference_reads_and_describes() {
     fn shows<S: ClockSource>(source: S, strand: usize) -> (Option<u64>, Description) {
-        (
-            source.read(StrandId::new(strand).unwrap()),
-            source.describe(),
-        )
+        let value = source.read(StrandId::new(strand).unwrap());
+        (value, source.describe())
     }
     assert_eq!(shows(&Counter, 4), (Some(104), DESCRIPTION));
     assert_eq!(shows(&Counter, 9), (None, DESCRIPTION));

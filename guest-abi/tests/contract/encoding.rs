@@ -10,41 +10,22 @@ use guest_abi::layout::{
 };
 use proptest::prelude::*;
 
-/// A field that selects the event of a counter: its lowest bit, and its width.
-type Field = (Counter, u32, u32);
-
-const fn fields(shift0: u32, shift1: u32, width: u32) -> [Field; 2] {
-    [
-        (Counter::Pic0, shift0, width),
-        (Counter::Pic1, shift1, width),
-    ]
-}
-
-const DRAM: [Field; 2] = fields(4, 0, 4);
-const LPU: [Field; 2] = fields(0, 8, 8);
-const GPD_AND_ASU: [Field; 2] = fields(0, 8, 4);
-const SPARC: [Field; 2] = fields(6, 19, 12);
-
-fn encodes<P>(fields: [Field; 2], events: &[(P::Event, u64)], before: u64)
+/// Checks a PCR whose select fields begin at the bits `shifts` (of counters 0 and 1) and have `width` bits.
+fn encodes<P>(shifts: [u32; 2], width: u32, events: &[(P::Event, u64)], before: u64)
 where
     P: EventSelect,
     P::Event: Debug + PartialEq,
 {
-    for (counter, shift, width) in fields {
+    for (counter, shift) in [Counter::Pic0, Counter::Pic1].into_iter().zip(shifts) {
         let ones = (1 << width) - 1;
         let clear = !(ones << shift);
-        assert_eq!(
-            (P::field(counter), P::clearing_mask(counter)),
-            (!clear, clear)
-        );
+        let masks = (P::field(counter), P::clearing_mask(counter));
+        assert_eq!(masks, (!clear, clear));
         for (event, code) in events {
             let after = P::from(before).with_event(counter, *event);
             let expected = (before & clear) | code << shift;
-            assert_eq!(
-                after.into(),
-                expected,
-                "{event:?} as {counter:?} over {before:#x}"
-            );
+            let case = format_args!("{event:?} as {counter:?} over {before:#x}");
+            assert_eq!(after.into(), expected, "{case}");
             assert_eq!(after.event(counter), Ok(*event));
         }
         let code = before >> shift & ones;
@@ -60,20 +41,16 @@ where
 }
 
 fn all(before: u64) {
-    /// Returns the events with their codes.
     macro_rules! coded {
         ($Event:ty) => {
-            &<$Event>::ALL
-                .iter()
-                .map(|event| (*event, event.code().into()))
-                .collect::<Vec<_>>()
+            &<$Event>::ALL.iter().map(|event| (*event, event.code().into())).collect::<Vec<_>>()
         };
     }
-    encodes::<DramPcr>(DRAM, coded!(DramEvent), before);
-    encodes::<LpuPcr>(LPU, coded!(LpuEvent), before);
-    encodes::<GpdPcr>(GPD_AND_ASU, coded!(GpdEvent), before);
-    encodes::<AsuPcr>(GPD_AND_ASU, coded!(AsuEvent), before);
-    encodes::<SparcPcr>(SPARC, coded!(SparcEvent), before);
+    encodes::<DramPcr>([4, 0], 4, coded!(DramEvent), before);
+    encodes::<LpuPcr>([0, 8], 8, coded!(LpuEvent), before);
+    encodes::<GpdPcr>([0, 8], 4, coded!(GpdEvent), before);
+    encodes::<AsuPcr>([0, 8], 4, coded!(AsuEvent), before);
+    encodes::<SparcPcr>([6, 19], 12, coded!(SparcEvent), before);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of the numbers and layouts, against the tables of the contract, which are written out here.
+//! Tests of the numbers and layouts, against copies of the contract's tables.
 
 mod clocks;
 mod encoding;

@@ -1,37 +1,84 @@
-//! The ids, names, masks and versions of the 90 registers.
+//! The ids, kinds, names, masks and versions of the 90 registers.
 
-use guest_abi::{PerfReg, Version};
+use guest_abi::register::UnknownName;
+use guest_abi::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Version};
 use proptest::prelude::*;
 
-/// The names in the order of the ids (FWARC/2007/529 section 3.1).
-fn table() -> Vec<String> {
-    let mut names = vec!["SPARC_PCR".to_owned(), "L2_PERF_CONFIG".to_owned()];
-    for node in 0..4 {
-        for mcu in 0..2 {
-            names.push(format!("NODE{node}_MCU{mcu}_PCR"));
-            names.push(format!("NODE{node}_MCU{mcu}_PIC"));
-        }
-    }
-    for hub in 0..4 {
-        for unit in ["LPU_A", "LPU_B", "LPU_C", "LPU_D", "GPD", "ASU"] {
-            for role in ["PCR", "PIC0", "PIC1"] {
-                names.push(format!("ZAM{hub}_{unit}_{role}"));
+/// The kinds and names in the order of the ids (FWARC/2007/529 section 3.1).
+fn registers() -> Vec<(Kind, String)> {
+    let mut registers =
+        vec![(Kind::Strand, "SPARC_PCR".to_owned()), (Kind::L2, "L2_PERF_CONFIG".to_owned())];
+    for &node in Node::ALL {
+        for &mcu in Mcu::ALL {
+            for &role in McuRole::ALL {
+                let name = ["PCR", "PIC"][role.index()];
+                let name = format!("NODE{}_MCU{}_{name}", node.index(), mcu.index());
+                registers.push((Kind::Dram { node, mcu, role }, name));
             }
         }
     }
-    names
+    for &hub in Hub::ALL {
+        for &unit in HubUnit::ALL {
+            for &role in HubRole::ALL {
+                let part = ["LPU_A", "LPU_B", "LPU_C", "LPU_D", "GPD", "ASU"][unit.index()];
+                let name = ["PCR", "PIC0", "PIC1"][role.index()];
+                let name = format!("ZAM{}_{part}_{name}", hub.index());
+                registers.push((Kind::Hub { hub, unit, role }, name));
+            }
+        }
+    }
+    registers
+}
+
+fn id_of(name: &str) -> Option<usize> {
+    let registers = registers();
+    let mut names = registers.iter().map(|(_, name)| name);
+    names.position(|known| known.eq_ignore_ascii_case(name))
 }
 
 #[test]
 fn all_90() {
-    let table = table();
-    assert_eq!(table.len(), 90);
-    for (id, name) in table.iter().enumerate() {
+    let registers = registers();
+    assert_eq!(registers.len(), 90);
+    assert!(PerfReg::all().map(PerfReg::id).eq(0..90));
+    for (id, (kind, name)) in registers.iter().enumerate() {
         let register = PerfReg::new(id as u64).unwrap();
         assert_eq!((register.name(), register.index()), (name.as_str(), id));
+        assert_eq!((register.kind(), PerfReg::from_kind(*kind)), (*kind, register));
         assert_eq!(register.to_string(), *name);
         assert_eq!(format!("{register:?}"), format!("{id} ({name})"));
-        assert_eq!(PerfReg::from_name(name), Some(register));
+        for name in [name.clone(), name.to_lowercase()] {
+            assert_eq!(name.parse(), Ok(register));
+        }
+    }
+}
+
+#[test]
+fn ids_of_some() {
+    for (id, register) in [
+        (0, PerfReg::SPARC_PCR),
+        (1, PerfReg::L2_PERF_CONFIG),
+        (2, PerfReg::dram(Node::Node0, Mcu::Mcu0, McuRole::Pcr)),
+        (5, PerfReg::dram(Node::Node0, Mcu::Mcu1, McuRole::Pic)),
+        (16, PerfReg::dram(Node::Node3, Mcu::Mcu1, McuRole::Pcr)),
+        (18, PerfReg::FIRST_OF_HUBS),
+        (18, PerfReg::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr)),
+        (62, PerfReg::hub(Hub::Zam2, HubUnit::LpuC, HubRole::Pic1)),
+        (84, PerfReg::hub(Hub::Zam3, HubUnit::Gpd, HubRole::Pcr)),
+        (88, PerfReg::hub(Hub::Zam3, HubUnit::Asu, HubRole::Pic0)),
+    ] {
+        assert_eq!(register.id(), id, "{register}");
+    }
+    assert_eq!(PerfReg::PER_HUB, 18);
+    for wrong in "NODE0_MCU0_PC NODE0_MCU0_PCRX NODE4_MCU0_PCR ZAM0_LPU_E_PCR ".split(' ') {
+        assert_eq!(wrong.parse::<PerfReg>(), Err(UnknownName), "{wrong}");
+    }
+}
+
+#[test]
+fn ids_are_checked_in_all_64_bits() {
+    for id in [90, 255, 256, 1 << 32, (1 << 32) + 2, u64::MAX] {
+        assert_eq!(PerfReg::new(id), None, "{id}");
     }
 }
 
@@ -52,11 +99,6 @@ fn masks() {
         };
         assert_eq!(register.info().write_mask, expected, "{name}");
     }
-}
-
-#[test]
-fn registers_of_hubs() {
-    assert_eq!((PerfReg::FIRST_OF_HUBS.id(), PerfReg::PER_HUB), (18, 18));
 }
 
 #[test]
@@ -82,7 +124,8 @@ proptest! {
 
     #[test]
     fn capitals_and_small_letters_are_alike(id in 0usize..90, capitals: u32) {
-        let name: String = table()[id]
+        let name: String = registers()[id]
+            .1
             .chars()
             .enumerate()
             .map(|(at, c)| if capitals >> at & 1 == 0 { c.to_ascii_lowercase() } else { c })
@@ -92,16 +135,14 @@ proptest! {
 
     #[test]
     fn nothing_else_is_a_name(id in 0usize..90, at in 0usize..15, with in "[ -~]{0,2}") {
-        let mut name = table()[id].clone();
+        let mut name = registers()[id].1.clone();
         let at = at.min(name.len() - 1);
         name.replace_range(at..=at, &with);
-        let expected = table().iter().position(|known| known.eq_ignore_ascii_case(&name));
-        prop_assert_eq!(PerfReg::from_name(&name).map(PerfReg::index), expected);
+        prop_assert_eq!(PerfReg::from_name(&name).map(PerfReg::index), id_of(&name));
     }
 
     #[test]
     fn no_text_is_too_strange(text in any::<String>()) {
-        let expected = table().iter().position(|known| known.eq_ignore_ascii_case(&text));
-        prop_assert_eq!(PerfReg::from_name(&text).map(PerfReg::index), expected);
+        prop_assert_eq!(PerfReg::from_name(&text).map(PerfReg::index), id_of(&text));
     }
 }

@@ -1,4 +1,4 @@
-//! Negotiation: what is asked for, what is granted, and what counters there are then.
+//! Negotiation: the requested version, the granted version, and the counters that result.
 
 use guest_abi::guest::NegotiateError;
 use guest_abi::{HvError, PerfCounters, Version};
@@ -24,11 +24,9 @@ fn keeps_what_was_granted() {
 
 #[test]
 fn refusals() {
-    for (status, error) in [
-        (6, HvError::Invalid),
-        (7, HvError::BadTrap),
-        (13, HvError::NotSupported),
-    ] {
+    for (status, error) in
+        [(6, HvError::Invalid), (7, HvError::BadTrap), (13, HvError::NotSupported)]
+    {
         let found = refused(&[not_granted(2, 0, status)], Version::new(2, 0));
         assert_eq!(found, Some(NegotiateError::Refused(error)));
     }
@@ -42,16 +40,9 @@ fn major_zero_is_not_a_version() {
 
 #[test]
 fn more_than_asked_is_given_back() {
-    for (release, error) in [
-        (
-            granted(0, 0, 0),
-            NegotiateError::MoreThanAsked(Version::V1_1),
-        ),
-        (
-            not_granted(0, 0, 17),
-            NegotiateError::Refused(HvError::Busy),
-        ),
-    ] {
+    let too_much = NegotiateError::MoreThanAsked(Version::V1_1);
+    let busy = NegotiateError::Refused(HvError::Busy);
+    for (release, error) in [(granted(0, 0, 0), too_much), (not_granted(0, 0, 17), busy)] {
         let found = refused(&[granted(1, 0, 1), release], Version::V1_0);
         assert_eq!(found, Some(error));
     }

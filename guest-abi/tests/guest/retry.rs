@@ -1,4 +1,4 @@
-//! How often a call is repeated on EWOULDBLOCK.
+//! Repeated calls on EWOULDBLOCK.
 
 use guest_abi::guest::{RetryError, Tries};
 use guest_abi::{HvError, PerfReg};
@@ -16,7 +16,7 @@ fn tries(number: u32) -> Tries {
 }
 
 #[test]
-fn zero_tries_cannot_be_said() {
+fn zero_tries_are_not_a_bound() {
     assert_eq!(Tries::new(0), None);
     assert_eq!(Tries::new(1), Some(Tries::ONCE));
     assert_eq!(tries(u32::MAX).number(), u32::MAX);
@@ -38,7 +38,7 @@ fn stops_at_the_first_answer() {
 }
 
 #[test]
-fn gives_up_after_exactly_so_many() {
+fn gives_up_after_the_bound() {
     for number in 1..5 {
         let blocked = RetryError::StillBlocked(tries(number));
         let counters = Script::counters((0..number).map(|_| get_fails(19, BLOCKED)));

@@ -1,4 +1,4 @@
-//! A hypervisor that expects certain calls, in order, and has a result for each.
+//! A hypervisor that expects a list of calls, and has a result for each.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use guest_abi::{Hypercall, PerfCounters, Registers, Trap, Version};
 /// A trap, and %o0 to %o5 before and after it.
 pub(crate) type Step = (Trap, [u64; 6], [u64; 6]);
 
-/// The values of registers after a call, where the contract gives them no meaning.
+/// The value of a register to which the contract gives no meaning after a call.
 pub(crate) const JUNK: u64 = 0xdead_beef_dead_beef;
 
 pub(crate) struct Script {
@@ -17,9 +17,7 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
-        Self {
-            steps: RefCell::new(steps.into_iter().collect()),
-        }
+        Self { steps: RefCell::new(steps.into_iter().collect()) }
     }
 
     /// Returns counters that have negotiated 1.1 and now expect these steps.
@@ -41,17 +39,10 @@ impl Hypercall for Script {
 impl Drop for Script {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert_eq!(
-                *self.steps.borrow(),
-                [],
-                "calls of the script were not made"
-            );
+            let left = self.steps.borrow().len();
+            assert_eq!(left, 0, "calls of the script were not made");
         }
     }
-}
-
-pub(crate) fn fast(before: [u64; 6], after: [u64; 6]) -> Step {
-    (Trap::Fast, before, after)
 }
 
 pub(crate) fn core(before: [u64; 6], after: [u64; 6]) -> Step {
@@ -75,12 +66,20 @@ pub(crate) fn not_granted(major: u64, minor: u64, status: u64) -> Step {
 
 /// Expects a get of this register, and returns `value`.
 pub(crate) fn get(register: u64, value: u64) -> Step {
-    fast([register, 0, 0, 0, 0, 0x106], answer(0, value))
+    let before = [register, 0, 0, 0, 0, 0x106];
+    (Trap::Fast, before, answer(0, value))
 }
 
 /// Expects a get of this register, and refuses it.
 pub(crate) fn get_fails(register: u64, status: u64) -> Step {
-    fast([register, 0, 0, 0, 0, 0x106], answer(status, JUNK))
+    let (trap, before, _) = get(register, 0);
+    (trap, before, answer(status, JUNK))
+}
+
+/// Expects a get of each of these registers, and returns the values.
+pub(crate) fn gets(values: &[(u64, u64)]) -> Vec<Step> {
+    let each = values.iter();
+    each.map(|(register, value)| get(*register, *value)).collect()
 }
 
 /// Expects a set of this register to `value`.
@@ -90,5 +89,6 @@ pub(crate) fn set(register: u64, value: u64) -> Step {
 
 /// Expects a set of this register, and refuses it.
 pub(crate) fn set_fails(register: u64, value: u64, status: u64) -> Step {
-    fast([register, value, 0, 0, 0, 0x107], answer(status, JUNK))
+    let before = [register, value, 0, 0, 0, 0x107];
+    (Trap::Fast, before, answer(status, JUNK))
 }

@@ -1,4 +1,4 @@
-//! Snapshots: the PCR is the same before and after, and the skew between the counters is known.
+//! Snapshots: the PCR is the same before and after, and the skew between the counters is measured.
 
 use std::cell::Cell;
 
@@ -6,17 +6,10 @@ use guest_abi::guest::{Bounds, RetryError, Skew, SnapshotError, Tries};
 use guest_abi::register::{DramPmu, LpuPmu};
 use guest_abi::{Clock, Counter, Hub, HvError, Mcu, Node, PerfReg, Port};
 
-use crate::script::{Script, get, get_fails};
+use crate::script::{Script, get, get_fails, gets};
 
-const CHANNEL: DramPmu = DramPmu {
-    node: Node::Node1,
-    mcu: Mcu::Mcu0,
-};
-
-const PORT: LpuPmu = LpuPmu {
-    hub: Hub::Zam1,
-    port: Port::B,
-};
+const CHANNEL: DramPmu = DramPmu::new(Node::Node1, Mcu::Mcu0);
+const PORT: LpuPmu = LpuPmu::new(Hub::Zam1, Port::B);
 
 /// A clock that advances by 10 ticks with each reading.
 struct Ticking(Cell<u64>);
@@ -29,10 +22,11 @@ impl Clock for Ticking {
 }
 
 fn bounds(attempts: u32, tries: u32) -> Bounds {
-    Bounds {
-        attempts: Tries::new(attempts).unwrap(),
-        tries: Tries::new(tries).unwrap(),
-    }
+    Bounds { attempts: Tries::new(attempts).unwrap(), tries: Tries::new(tries).unwrap() }
+}
+
+fn skew(hypercalls: u32, ticks: Option<u64>, pic0_events: u64) -> Skew {
+    Skew { hypercalls, ticks, pic0_events }
 }
 
 #[test]
@@ -43,12 +37,7 @@ fn a_channel_has_no_skew() {
     assert_eq!((snapshot.pcr, snapshot.attempts), (0x01, 1));
     assert_eq!(snapshot.counter(Counter::Pic0), 0x7fff_ffff);
     assert_eq!(snapshot.counter(Counter::Pic1), 2);
-    let none = Skew {
-        hypercalls: 0,
-        ticks: None,
-        pic0_events: 0,
-    };
-    assert_eq!(snapshot.skew, none);
+    assert_eq!(snapshot.skew, skew(0, None, 0));
 
     let counters = Script::counters([get(6, 0), get(7, 0), get(6, 0)]);
     let clock = Ticking(Cell::new(0));
@@ -57,83 +46,45 @@ fn a_channel_has_no_skew() {
 }
 
 #[test]
-fn a_port_has() {
-    let counters = Script::counters([
-        get(39, 0x102),
-        get(40, u64::MAX),
-        get(41, 500),
-        get(40, 4),
-        get(39, 0x102),
-    ]);
+fn a_port_has_skew() {
+    let values = [(39, 0x102), (40, u64::MAX), (41, 500), (40, 4), (39, 0x102)];
+    let counters = Script::counters(gets(&values));
     let snapshot = counters.snapshot(PORT, bounds(1, 1)).unwrap();
     assert_eq!((snapshot.pic0, snapshot.pic1), (u64::MAX, 500));
-    let skew = Skew {
-        hypercalls: 1,
-        ticks: None,
-        pic0_events: 5,
-    };
-    assert_eq!(snapshot.skew, skew);
+    assert_eq!(snapshot.skew, skew(1, None, 5));
 }
 
 #[test]
 fn refused_tries_widen_the_skew() {
-    let counters = Script::counters([
-        get_fails(39, 9),
-        get(39, 0x102),
-        get_fails(40, 9),
-        get(40, 70),
-        get_fails(41, 9),
-        get_fails(41, 9),
-        get(41, 500),
-        get(40, 73),
-        get(39, 0x102),
-    ]);
+    let pcr = [get_fails(39, 9), get(39, 0x102)];
+    let pic0 = [get_fails(40, 9), get(40, 70)];
+    let pic1 = [get_fails(41, 9), get_fails(41, 9), get(41, 500)];
+    let again = [get(40, 73), get(39, 0x102)];
+    let counters = Script::counters([&pcr[..], &pic0, &pic1, &again].concat());
     let clock = Ticking(Cell::new(1000));
     let mut pauses = Vec::new();
-    let snapshot = counters
-        .snapshot_with(PORT, bounds(1, 3), Some(&clock), |refused| {
-            pauses.push(refused);
-        })
-        .unwrap();
-    let skew = Skew {
-        hypercalls: 3,
-        // From the reading before the successful try of PIC0, the clock is read once after that try, once before each of the
-        // three tries of PIC1, and once after the last.
-        ticks: Some(50),
-        pic0_events: 3,
-    };
-    assert_eq!(snapshot.skew, skew);
+    let pause = |refused| pauses.push(refused);
+    let snapshot = counters.snapshot_with(PORT, bounds(1, 3), Some(&clock), pause);
+    let snapshot = snapshot.unwrap();
+    // After the reading before the successful try of PIC0, the clock is read once after that try, once before each of the three
+    // tries of PIC1, and once after the last try.
+    assert_eq!(snapshot.skew, skew(3, Some(50), 3));
     assert_eq!(pauses, [1, 1, 1, 2]);
 }
 
 #[test]
 fn a_changed_pcr_is_read_again() {
-    let counters = Script::counters([
-        get(6, 0x01),
-        get(7, 11),
-        get(6, 0x02),
-        get(7, 12),
-        get(6, 0x03),
-        get(7, 13),
-        get(6, 0x03),
-    ]);
+    let values = [(6, 1), (7, 11), (6, 2), (7, 12), (6, 3), (7, 13), (6, 3)];
+    let counters = Script::counters(gets(&values));
     let snapshot = counters.snapshot(CHANNEL, bounds(3, 1)).unwrap();
     assert_eq!((snapshot.pcr, snapshot.pic1, snapshot.attempts), (3, 13, 3));
 }
 
 #[test]
-fn but_not_for_ever() {
-    let counters = Script::counters([
-        get(6, 0x01),
-        get(7, 11),
-        get(6, 0x02),
-        get(7, 12),
-        get(6, 0x01),
-    ]);
-    assert_eq!(
-        counters.snapshot(CHANNEL, bounds(2, 1)).err(),
-        Some(SnapshotError::Changing(Tries::new(2).unwrap()))
-    );
+fn a_pcr_that_keeps_changing_is_an_error() {
+    let counters = Script::counters(gets(&[(6, 1), (7, 11), (6, 2), (7, 12), (6, 1)]));
+    let changing = SnapshotError::Changing(Tries::new(2).unwrap());
+    assert_eq!(counters.snapshot(CHANNEL, bounds(2, 1)), Err(changing));
 }
 
 #[test]

@@ -6,13 +6,13 @@ use guest_abi::HvError;
 use guest_abi::guest::{HtSet, StrandCounters, StrandDriver};
 use guest_abi::layout::{SparcPcr, SparcPic};
 
-use crate::script::{Script, Step, set, set_fails};
+use crate::script::{Script, set, set_fails};
 
 const HT: u64 = 1 << 3;
 const UT: u64 = 1 << 2;
 const ST: u64 = 1 << 1;
 const PRIV: u64 = 1;
-/// HOLDOV1 and HOLDOV0: an overflow between the read and the write of the PCR is not lost.
+/// HOLDOV1 and HOLDOV0, which keep an overflow between the read and the write of the PCR.
 const HOLD: u64 = 3 << 62;
 
 #[derive(Debug, PartialEq)]
@@ -64,31 +64,30 @@ impl StrandCounters for Fake {
     }
 }
 
-fn service(steps: impl IntoIterator<Item = Step>) -> guest_abi::PerfCounters<Script> {
-    Script::counters(steps)
+/// Lets a driver of a strand with this PCR act. Returns the result and the writes.
+fn act<R>(pcr: u64, act: impl FnOnce(StrandDriver<&Fake>) -> R) -> (R, Vec<Write>) {
+    let fake = Fake::new(pcr);
+    let result = act(StrandDriver::new(&fake));
+    (result, fake.writes())
 }
 
 #[test]
 fn read_and_clear() {
-    let fake = Fake::new(0);
-    let driver = StrandDriver::new(&fake);
-    assert_eq!((driver.read().pic0(), driver.read().pic1()), (7, 5));
-    driver.clear();
-    assert_eq!(fake.writes(), [Pic(0)]);
+    let (read, writes) = act(0, |driver| {
+        let read = driver.read();
+        driver.clear();
+        (read.pic0(), read.pic1())
+    });
+    assert_eq!((read, writes), ((7, 5), vec![Pic(0)]));
 }
 
 #[test]
 fn stop_clears_ut_and_st_only() {
-    let fake = Fake::new(0x7fff_fff7);
-    assert_eq!(StrandDriver::new(&fake).stop(), Ok(()));
-    assert_eq!(fake.writes(), [Pcr(HOLD | 0x7fff_fff1)]);
-}
-
-#[test]
-fn stop_says_that_ht_is_still_set() {
-    let fake = Fake::new(HT | UT | PRIV);
-    assert_eq!(StrandDriver::new(&fake).stop(), Err(HtSet));
-    assert_eq!(fake.writes(), [Pcr(HOLD | HT | PRIV)]);
+    for (pcr, result, write) in
+        [(0x7fff_fff7, Ok(()), HOLD | 0x7fff_fff1), (HT | UT | PRIV, Err(HtSet), HOLD | HT | PRIV)]
+    {
+        assert_eq!(act(pcr, |driver| driver.stop()), (result, vec![Pcr(write)]));
+    }
 }
 
 #[test]
@@ -96,69 +95,48 @@ fn start_without_ht_makes_no_call() {
     let wanted = SparcPcr::from(0x2fd << 6 | UT | ST);
     let from = SparcPic::from(u64::MAX);
     let expected = [Pcr(HOLD | PRIV), Pic(u64::MAX), Pcr(0x2fd << 6 | UT | ST)];
-
-    let fake = Fake::new(UT | PRIV);
-    assert_eq!(StrandDriver::new(&fake).start(wanted, from), Ok(()));
-    assert_eq!(fake.writes(), expected);
-
-    let fake = Fake::new(UT | PRIV);
-    let driver = StrandDriver::new(&fake);
-    assert_eq!(driver.start_by(&service([]), wanted, from), Ok(()));
-    assert_eq!(fake.writes(), expected);
+    let (result, writes) = act(UT | PRIV, |driver| driver.start(wanted, from));
+    assert_eq!((result, &*writes), (Ok(()), &expected[..]));
+    let service = Script::counters([]);
+    let (result, writes) = act(UT | PRIV, |driver| driver.start_by(&service, wanted, from));
+    assert_eq!((result, &*writes), (Ok(()), &expected[..]));
 }
 
 #[test]
 fn start_without_the_service_refuses_ht() {
-    let fake = Fake::new(UT);
-    let driver = StrandDriver::new(&fake);
-    assert_eq!(driver.start(HT.into(), SparcPic::new()), Err(HtSet));
-    assert_eq!(fake.writes(), []);
-
-    let fake = Fake::new(HT | UT);
-    let driver = StrandDriver::new(&fake);
-    assert_eq!(driver.start(UT.into(), SparcPic::new()), Err(HtSet));
-    assert_eq!(fake.writes(), [Pcr(HOLD | HT)]);
+    let start = |before, pcr: u64| act(before, |driver| driver.start(pcr.into(), 0.into()));
+    assert_eq!(start(UT, HT), (Err(HtSet), vec![]));
+    assert_eq!(start(HT | UT, UT), (Err(HtSet), vec![Pcr(HOLD | HT)]));
 }
 
 #[test]
 fn ht_goes_through_register_0() {
-    let fake = Fake::new(0);
-    let driver = StrandDriver::new(&fake);
-    let counters = service([set(0, HT | UT)]);
-    let wanted = SparcPcr::from(HT | UT);
-    assert_eq!(driver.start_by(&counters, wanted, 3.into()), Ok(()));
-    assert_eq!(fake.writes(), [Pcr(HOLD), Pic(3)]);
+    let service = Script::counters([set(0, HT | UT)]);
+    let started = act(0, |driver| driver.start_by(&service, (HT | UT).into(), 3.into()));
+    assert_eq!(started, (Ok(()), vec![Pcr(HOLD), Pic(3)]));
 }
 
 #[test]
 fn ht_that_is_set_is_cleared_first() {
-    let fake = Fake::new(HT | UT | PRIV);
-    let driver = StrandDriver::new(&fake);
-    let counters = service([set(0, HOLD | PRIV)]);
-    assert_eq!(driver.stop_by(&counters), Ok(()));
-    assert_eq!(fake.writes(), [Pcr(HOLD | HT | PRIV)]);
+    let service = Script::counters([set(0, HOLD | PRIV)]);
+    let stopped = act(HT | UT | PRIV, |driver| driver.stop_by(&service));
+    assert_eq!(stopped, (Ok(()), vec![Pcr(HOLD | HT | PRIV)]));
 
-    let counters = service([set(0, HOLD | PRIV), set(0, HT | ST)]);
-    let wanted = SparcPcr::from(HT | ST);
-    assert_eq!(driver.start_by(&counters, wanted, 0.into()), Ok(()));
-    assert_eq!(fake.writes(), [Pcr(HOLD | HT | PRIV), Pic(0)]);
+    let service = Script::counters([set(0, HOLD | PRIV), set(0, HT | ST)]);
+    let started = act(HT | PRIV, |driver| driver.start_by(&service, (HT | ST).into(), 0.into()));
+    assert_eq!(started, (Ok(()), vec![Pcr(HOLD | HT | PRIV), Pic(0)]));
 }
 
 #[test]
 fn refusal_leaves_the_counters_stopped() {
+    let service = Script::counters([set_fails(0, HT | UT, 10)]);
     let fake = Fake::new(UT);
-    let driver = StrandDriver::new(&fake);
-    let counters = service([set_fails(0, HT | UT, 10)]);
-    let started = driver.start_by(&counters, (HT | UT).into(), 0.into());
-    assert_eq!(started, Err(HvError::NoAccess));
-    assert_eq!(fake.pcr.get(), 0);
+    let started = StrandDriver::new(&fake).start_by(&service, (HT | UT).into(), 0.into());
+    assert_eq!((started, fake.pcr.get()), (Err(HvError::NoAccess), 0));
 
-    let fake = Fake::new(HT | UT);
-    let driver = StrandDriver::new(&fake);
-    let counters = service([set_fails(0, HOLD, 10)]);
-    let started = driver.start_by(&counters, UT.into(), 0.into());
-    assert_eq!(started, Err(HvError::NoAccess));
-    assert_eq!(fake.writes(), [Pcr(HOLD | HT)]);
+    let service = Script::counters([set_fails(0, HOLD, 10)]);
+    let started = act(HT | UT, |driver| driver.start_by(&service, UT.into(), 0.into()));
+    assert_eq!(started, (Err(HvError::NoAccess), vec![Pcr(HOLD | HT)]));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The calls whose values have a type of `layout`.
+//! The calls whose values have types of `layout`.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent};
 use guest_abi::layout::{DramPcr, PerfConfig, SparcPcr};
@@ -7,35 +7,22 @@ use guest_abi::{Counter, Hub, HvError, Mcu, Node, Port};
 
 use crate::script::{Script, get, get_fails, set, set_fails};
 
-const CHANNEL: DramPmu = DramPmu {
-    node: Node::Node3,
-    mcu: Mcu::Mcu1,
-};
-
-const PORT: LpuPmu = LpuPmu {
-    hub: Hub::Zam2,
-    port: Port::C,
-};
+const CHANNEL: DramPmu = DramPmu::new(Node::Node3, Mcu::Mcu1);
+const PORT: LpuPmu = LpuPmu::new(Hub::Zam2, Port::C);
 
 #[test]
 fn strand_and_l2() {
-    let counters = Script::counters([
-        get(0, 0b1110),
-        set(0, 0b1001),
-        get(1, 2),
-        set(1, 3),
-        set_fails(1, 0, 10),
-    ]);
+    let strand = [get(0, 0b1110), set(0, 0b1001)];
+    let l2 = [get(1, 2), set(1, 3), set_fails(1, 0, 10)];
+    let counters = Script::counters(strand.into_iter().chain(l2));
     let pcr = counters.strand_pcr().unwrap();
     assert!(pcr.hypervisor() && pcr.user() && pcr.system() && !pcr.privileged());
     let ht = SparcPcr::new().with_hypervisor(true).with_privileged(true);
     assert_eq!(counters.set_strand_pcr(ht), Ok(()));
     assert_eq!(counters.perf_config(), Ok(PerfConfig::Remote));
     assert_eq!(counters.set_perf_config(PerfConfig::CacheToCache), Ok(()));
-    assert_eq!(
-        counters.set_perf_config(PerfConfig::All),
-        Err(HvError::NoAccess)
-    );
+    let refused = counters.set_perf_config(PerfConfig::All);
+    assert_eq!(refused, Err(HvError::NoAccess));
 }
 
 #[test]
@@ -50,27 +37,17 @@ fn pcr_of_a_pmu() {
 
 #[test]
 fn select_keeps_the_other_counter() {
-    let counters = Script::counters([
-        get(16, 0x17),
-        set(16, 0x57),
-        get(60, 0x2901),
-        set(60, 0x0201),
-        get(30, 0x101),
-        set(30, 0x100),
-        get(87, 0x503),
-        set(87, 0x504),
-    ]);
+    let channel_and_port = [get(16, 0x17), set(16, 0x57), get(60, 0x2901), set(60, 0x0201)];
+    let gpd_and_asu = [get(30, 0x101), set(30, 0x100), get(87, 0x503), set(87, 0x504)];
+    let counters = Script::counters(channel_and_port.into_iter().chain(gpd_and_asu));
     let queue = DramEvent::WriteQueueLatency;
     assert_eq!(counters.select(CHANNEL, Counter::Pic0, queue), Ok(()));
     let transfers = LpuEvent::CacheToCacheX;
     assert_eq!(counters.select(PORT, Counter::Pic1, transfers), Ok(()));
     let gpd = GpdPmu { hub: Hub::Zam0 };
     assert_eq!(counters.select(gpd, Counter::Pic0, GpdEvent::None), Ok(()));
-    let asu = AsuPmu { hub: Hub::Zam3 };
-    assert_eq!(
-        counters.select(asu, Counter::Pic0, AsuEvent::CamHit),
-        Ok(())
-    );
+    let (asu, hits) = (AsuPmu { hub: Hub::Zam3 }, AsuEvent::CamHit);
+    assert_eq!(counters.select(asu, Counter::Pic0, hits), Ok(()));
 }
 
 #[test]

@@ -40,22 +40,19 @@ fn bits_beyond_the_counter_are_ignored() {
     assert_eq!(count.update(0xaaaa_aaaa_0000_0006u64), 1);
 }
 
-/// Bit 31 is the flag of a DRAM counter. Reads without a wrap, with one that the counter shows, with one that only the flag
-/// shows, and with one after the flag was set.
+/// Bit 31 is the flag of a DRAM counter. There are reads without a wrap, with a wrap that the counter shows, with a wrap that only
+/// the flag shows, and with a wrap after the flag was set.
 #[test]
 fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(100u32);
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(130u32), 30);
-    assert_eq!(
-        count.right_up_to(),
-        u64::MAX,
-        "no wrap, however long it took"
-    );
-    // 2^31 + 20 events. 2^32 - 130 would have wrapped it twice.
+    // No wrap, however long it took.
+    assert_eq!(count.right_up_to(), u64::MAX);
+    // 2^31 + 20 events. 2^32 - 130 events would have been two wraps.
     assert_eq!(count.update(0x8000_0096u32), 0x8000_0032);
     assert_eq!(count.right_up_to(), 0xffff_ff7d);
-    // The flag is set already: it does not tell any more.
+    // The flag is set already, and shows nothing new.
     assert_eq!(count.update(0x8000_0097u32), 0x8000_0033);
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(0x8000_0096u32), 0x1_0000_0032);
@@ -83,39 +80,29 @@ fn longest_intervals() {
     assert_eq!(StrandCount::longest_interval(Rate::ONE_A_TICK), 0xffff_ffff);
     let eight = Rate::per_tick(8).unwrap();
     assert_eq!(DramCount::longest_interval(eight), 0x0fff_ffff);
-    // 715,827,882 times two ticks. One period more has 3 events more, which makes 2^31 + 1: too many.
+    // 715,827,882 periods of two ticks. One more period adds 3 events, which makes 2^31 + 1: too many.
     assert_eq!(DramCount::longest_interval(rate(3, 2)), 1_431_655_764);
     assert_eq!(DramCount::longest_interval(rate(u32::MAX, 1)), 0);
-    assert_eq!(
-        StrandCount::longest_interval(rate(1, u32::MAX)),
-        0xffff_fffe_0000_0001
-    );
+    let slowest = StrandCount::longest_interval(rate(1, u32::MAX));
+    assert_eq!(slowest, 0xffff_fffe_0000_0001);
     assert_eq!(HubCount::longest_interval(Rate::ONE_A_TICK), u64::MAX);
     assert_eq!(HubCount::longest_interval(rate(1, 2)), u64::MAX);
     assert_eq!(Widened::<1>::longest_interval(Rate::ONE_A_TICK), 1);
-    assert_eq!(
-        (Rate::new(0, 1), Rate::new(1, 0), Rate::per_tick(0)),
-        (None, None, None)
-    );
+    let zeros = [Rate::new(0, 1), Rate::new(1, 0), Rate::per_tick(0)];
+    assert_eq!(zeros, [None; 3]);
 }
 
 #[test]
-fn too_late_says_by_how_much_and_goes_on() {
+fn too_late_has_the_excess_and_the_count_goes_on() {
     let mut count = Widened::<31>::new(10u32).timed(1000, Rate::ONE_A_TICK);
     assert_eq!(count.longest_interval(), 0x7fff_ffff);
     assert_eq!(count.update_at(9u32, 1000 + 0x7fff_ffff), Ok(0x7fff_ffff));
-    let late = TooLate {
-        interval: 0x8000_0000,
-        longest: 0x7fff_ffff,
-        at_least: 0x7fff_ffff + 3,
-    };
+    let late = TooLate { interval: 0x8000_0000, longest: 0x7fff_ffff, at_least: 0x7fff_ffff + 3 };
     let now = 1000 + 0xffff_ffff;
     assert_eq!(count.update_at(12u32, now), Err(late));
     assert_eq!(late.by(), 1);
-    assert_eq!(
-        late.to_string(),
-        "counter read 1 ticks too late (2147483648 since the last read, at most 2147483647 are safe)"
-    );
+    let text = "counter read 1 ticks too late (2147483648 since the last read, at most 2147483647 are safe)";
+    assert_eq!(late.to_string(), text);
     assert_eq!(count.update_at(13u32, now + 5), Ok(0x7fff_ffff + 4));
     assert_eq!(count.events(), 0x7fff_ffff + 4);
 }
@@ -139,31 +126,19 @@ fn a_write_starts_a_new_interval() {
 #[test]
 fn the_flag_makes_longer_intervals_safe() {
     let start = || DramCount::new(0x7fff_0000u32).timed(0, Rate::ONE_A_TICK);
-    assert_eq!(
-        start().update_at(0x7fff_0005u32, u64::MAX / 2),
-        Ok(5),
-        "no wrap"
-    );
-    assert_eq!(start().update_at(0x8000_0000u32, 0x8000_ffff), Ok(0x1_0000));
-    let late = TooLate {
-        interval: 0x8001_0000,
-        longest: 0x8000_ffff,
-        at_least: 0x1_0000,
-    };
-    assert_eq!(start().update_at(0x8000_0000u32, 0x8001_0000), Err(late));
-    assert_eq!(
-        start().update_at(0xffff_0000u32, 0x8000_0000),
-        Ok(0x8000_0000)
-    );
+    let update = |raw: u32, now| start().update_at(raw, now);
+    assert_eq!(update(0x7fff_0005, u64::MAX / 2), Ok(5), "no wrap");
+    assert_eq!(update(0x8000_0000, 0x8000_ffff), Ok(0x1_0000));
+    let late = TooLate { interval: 0x8001_0000, longest: 0x8000_ffff, at_least: 0x1_0000 };
+    assert_eq!(update(0x8000_0000, 0x8001_0000), Err(late));
+    assert_eq!(update(0xffff_0000, 0x8000_0000), Ok(0x8000_0000));
     let mut flagged = DramCount::new(0x8000_0000u32).timed(0, Rate::ONE_A_TICK);
-    assert_eq!(
-        flagged.update_at(0xffff_ffffu32, 0x7fff_ffff),
-        Ok(0x7fff_ffff)
-    );
+    let full = flagged.update_at(0xffff_ffffu32, 0x7fff_ffff);
+    assert_eq!(full, Ok(0x7fff_ffff));
     assert!(flagged.update_at(0x8000_0000u32, 0xffff_ffff).is_err());
 }
 
-/// Reads a counter of `WIDTH` bits after each of these numbers of events.
+/// Reads a counter of `WIDTH` bits after each number of events in `more`.
 fn safe_increments<const WIDTH: u32>(start: u128, more: &[u128]) {
     let mut truth = start;
     let mut count = Widened::<WIDTH>::new((truth % (1 << WIDTH)) as u32);
@@ -185,8 +160,8 @@ proptest! {
         safe_increments::<32>(start, &more);
     }
 
-    /// A DRAM counter with its flag, which the guest clears now and then. What is no more than the count says it is right for
-    /// is right, and what is more may be wrong by whole wraps.
+    /// The guest sometimes clears the flag of a DRAM counter. The count is right for numbers of events up to `right_up_to`, and wrong
+    /// by whole wraps for larger ones.
     #[test]
     fn a_count_knows_how_far_it_is_right(
         start in 0u64..1 << 31,
@@ -215,8 +190,8 @@ proptest! {
         }
     }
 
-    /// Events come as fast as the rate allows, all at the start of each of its periods. A count that is accepted is right;
-    /// one that is refused could have been wrong.
+    /// Events come as fast as the rate allows, all at the start of each of its periods. An accepted count is right; a refused one could
+    /// have been wrong.
     #[test]
     fn no_accepted_interval_is_wrong(
         (events, shift) in (1u32..=u32::MAX, 0u32..31),

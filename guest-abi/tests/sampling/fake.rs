@@ -1,17 +1,17 @@
-//! A unit whose events come when a test says so, on one counter at a time.
+//! A unit whose events a test makes, on one counter at a time.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
 use guest_abi::sampling::{
     CounterSet, CounterUnit, Interrupted, ModeSet, Pace, Period, Profiler, Program, Request,
-    UnitEvent, UnitMode,
+    Sample, UnitEvent, UnitMode,
 };
 
-/// An event. Both counters can count those below 10, counter 0 those from 10 to 19, counter 1 the others.
+/// An event. Both counters can count events below 10, counter 0 also 10 to 19, counter 1 also all from 20.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Event(pub(crate) u8);
+pub(crate) struct FakeEvent(pub(crate) u8);
 
-impl UnitEvent for Event {
+impl UnitEvent for FakeEvent {
     fn counters(self) -> CounterSet {
         match self.0 {
             0..10 => CounterSet::BOTH,
@@ -35,19 +35,19 @@ impl UnitMode for Mode {
     }
 }
 
-/// The unit refuses a program.
+/// The unit's refusal of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct No;
 
 /// A unit whose counters overflow at `AT`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fake<const AT: u32> {
-    pub(crate) program: Option<Program<Event, Mode>>,
+    pub(crate) program: Option<Program<FakeEvent, Mode>>,
     pub(crate) counters: [u32; 2],
     pub(crate) asking: CounterSet,
     pub(crate) timer: bool,
     pub(crate) refuses: bool,
-    /// The values that were written to the counters.
+    /// The writes of counters, in order.
     pub(crate) written: Vec<(Counter, u32)>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) type Wrapping = Fake<0>;
 pub(crate) type Topmost = Fake<0x8000_0000>;
 
 impl<const AT: u32> Fake<AT> {
-    /// Counts this many events, if the unit is started. Returns `true` if the counter overflows.
+    /// Counts this number of events, if the unit is started. Returns `true` if the counter overflows.
     pub(crate) fn count(&mut self, counter: Counter, events: u32) -> bool {
         if self.program.is_none() {
             return false;
@@ -75,34 +75,30 @@ impl<const AT: u32> Fake<AT> {
         self.asking = self.asking | counter.into();
     }
 
-    /// Takes the values that were written since the last call, relative to the overflow.
-    pub(crate) fn taken(&mut self) -> Vec<(Counter, i32)> {
-        let written = std::mem::take(&mut self.written);
-        let past = |value: u32| value.wrapping_sub(AT) as i32;
-        written
-            .into_iter()
-            .map(|(counter, value)| (counter, past(value)))
-            .collect()
+    /// Takes the writes since the last call, with values relative to the overflow.
+    pub(crate) fn take_writes(&mut self) -> Vec<(Counter, i32)> {
+        let past = |(counter, value): (Counter, u32)| (counter, value.wrapping_sub(AT) as i32);
+        self.written.drain(..).map(past).collect()
     }
 
-    pub(crate) fn event(&self, counter: Counter) -> Option<Event> {
+    pub(crate) fn event(&self, counter: Counter) -> Option<FakeEvent> {
         self.program?.events.event(counter)
     }
 }
 
 impl<const AT: u32> CounterUnit for Fake<AT> {
-    type Event = Event;
+    type Event = FakeEvent;
     type Mode = Mode;
     type Refusal = No;
 
     const OVERFLOWS_AT: u32 = AT;
     const EARLY: u32 = 16;
 
-    fn events() -> impl Iterator<Item = Event> {
-        (0..30).map(Event)
+    fn events() -> impl Iterator<Item = FakeEvent> {
+        (0..30).map(FakeEvent)
     }
 
-    fn start(&mut self, program: &Program<Event, Mode>) -> Result<(), No> {
+    fn start(&mut self, program: &Program<FakeEvent, Mode>) -> Result<(), No> {
         self.program = (!self.refuses).then_some(*program);
         if self.refuses { Err(No) } else { Ok(()) }
     }
@@ -134,7 +130,7 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
     }
 }
 
-/// Returns an interrupt at this time. Its address tells the time too.
+/// Returns an interrupt at this time, with the time in its address too.
 pub(crate) fn at(time: u64) -> Interrupted<Mode> {
     Interrupted {
         address: time.wrapping_add(0x1_0000),
@@ -148,31 +144,31 @@ pub(crate) fn period(events: u32) -> Period {
     Period::new(events).unwrap()
 }
 
-pub(crate) fn sampled(event: u8, pace: Pace) -> Request<Event> {
-    Request {
-        event: Event(event),
-        pace: Some(pace),
-    }
+fn request(event: u8, pace: Option<Pace>) -> Request<FakeEvent> {
+    let event = FakeEvent(event);
+    Request { event, pace }
 }
 
-pub(crate) fn every(event: u8, events: u32) -> Request<Event> {
+pub(crate) fn sampled(event: u8, pace: Pace) -> Request<FakeEvent> {
+    request(event, Some(pace))
+}
+
+pub(crate) fn every(event: u8, events: u32) -> Request<FakeEvent> {
     sampled(event, Pace::every(period(events)))
 }
 
-pub(crate) fn counted(event: u8) -> Request<Event> {
-    Request {
-        event: Event(event),
-        pace: None,
-    }
+pub(crate) fn counted(event: u8) -> Request<FakeEvent> {
+    request(event, None)
 }
 
-/// Returns a profiler that has been started at time 0, and its unit.
+/// Starts a profiler at time 0. Returns the profiler and its unit, with an empty log of writes.
 pub(crate) fn started<const AT: u32, const TURNS: usize>(
-    requests: &[Request<Event>],
+    requests: &[Request<FakeEvent>],
 ) -> (Profiler<Fake<AT>, TURNS, 1000>, Fake<AT>) {
     let mut profiler = Profiler::new(ModeSet::ALL, requests).unwrap();
     let mut unit = Fake::default();
     profiler.start(&mut unit, 0).unwrap();
+    unit.written.clear();
     (profiler, unit)
 }
 
@@ -180,9 +176,14 @@ pub(crate) fn started<const AT: u32, const TURNS: usize>(
 pub(crate) fn periods<const AT: u32, const TURNS: usize>(
     profiler: &mut Profiler<Fake<AT>, TURNS, 1000>,
 ) -> Vec<u64> {
+    samples(profiler).map(|sample| sample.period).collect()
+}
+
+/// Takes the kept samples.
+pub(crate) fn samples<const AT: u32, const TURNS: usize, const ROOM: usize>(
+    profiler: &mut Profiler<Fake<AT>, TURNS, ROOM>,
+) -> impl Iterator<Item = Sample<FakeEvent, Mode>> {
     std::iter::from_fn(|| profiler.pop())
-        .map(|sample| sample.period)
-        .collect()
 }
 
 pub(crate) const BOTH: [Counter; 2] = [Pic0, Pic1];

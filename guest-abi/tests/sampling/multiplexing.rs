@@ -1,17 +1,19 @@
-//! Events take turns if there are more of them than counters.
+//! Events take turns if there are more events than counters.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{CounterSet, CounterUnit, Estimate};
 
-use crate::fake::{Event, Wrapping, at, counted, every, periods, started};
+use crate::fake::{FakeEvent, Wrapping, at, counted, every, periods, started};
 
 type Three = guest_abi::sampling::Profiler<Wrapping, 3, 1000>;
 
 fn estimates(profiler: &Three) -> Vec<(u8, Option<Estimate>)> {
-    profiler
-        .events()
-        .map(|report| (report.event.0, report.estimate))
-        .collect()
+    let reports = profiler.events();
+    reports.map(|report| (report.event.0, report.estimate)).collect()
+}
+
+fn estimate(counted: u64, running: u64, enabled: u64, events: u64, error: Option<u64>) -> Estimate {
+    Estimate { counted, running, enabled, events, error }
 }
 
 #[test]
@@ -27,12 +29,7 @@ fn events_take_turns() {
         assert_eq!(interrupts, counting);
         profiler.rotate(&mut unit, &at(time)).unwrap();
     }
-    let expected = [
-        [Some(10), Some(20)],
-        [Some(11), None],
-        [Some(12), None],
-        [Some(10), Some(20)],
-    ];
+    let expected = [[Some(10), Some(20)], [Some(11), None], [Some(12), None], [Some(10), Some(20)]];
     assert_eq!(seen, expected);
 }
 
@@ -43,13 +40,7 @@ fn one_turn_is_always_on() {
         unit.count(Pic0, 10);
         profiler.rotate(&mut unit, &at(time)).unwrap();
     }
-    let expected = Estimate {
-        counted: 50,
-        running: 5,
-        enabled: 5,
-        events: 50,
-        error: Some(0),
-    };
+    let expected = estimate(50, 5, 5, 50, Some(0));
     assert_eq!(estimates(&profiler)[0], (10, Some(expected)));
 }
 
@@ -58,26 +49,14 @@ fn one_turn_is_always_on() {
 /// Event 10 is counted 80 times in 200 of 400 ticks, which makes 160. With 30 and 50 in a turn, s = sqrt(200) = 14.142. It has
 /// n = 2 of N = 4 turns, so the error is s * sqrt(N * (N - n) / n) = 14.142 * 2 = 28.28, rounded up to 29.
 #[test]
-fn counts_are_scaled_and_say_their_error() {
+fn counts_are_scaled_and_have_an_error() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);
     for (turn, events) in [(1, 30), (2, 7), (3, 50), (4, 7)] {
         unit.count(Pic0, events);
         profiler.rotate(&mut unit, &at(100 * turn)).unwrap();
     }
-    let event10 = Estimate {
-        counted: 80,
-        running: 200,
-        enabled: 400,
-        events: 160,
-        error: Some(29),
-    };
-    let event11 = Estimate {
-        counted: 14,
-        running: 200,
-        enabled: 400,
-        events: 28,
-        error: Some(1),
-    };
+    let event10 = estimate(80, 200, 400, 160, Some(29));
+    let event11 = estimate(14, 200, 400, 28, Some(1));
     let both = [(10, Some(event10)), (11, Some(event11))];
     // Both turns of event 11 are alike, but 7 / 100 is not a binary fraction: its rate is rounded to 32 bits.
     let mut seen = estimates(&profiler);
@@ -94,14 +73,8 @@ fn counts_are_scaled_and_say_their_error() {
 fn turns_may_be_of_different_length() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);
     let mut time = 0;
-    for (ticks, events) in [
-        (100, 10),
-        (100, 0),
-        (200, 20),
-        (100, 0),
-        (300, 30),
-        (700, 0),
-    ] {
+    let turns = [100, 100, 200, 100, 300, 700].into_iter();
+    for (ticks, events) in turns.zip([10, 0, 20, 0, 30, 0]) {
         time += ticks;
         unit.count(Pic0, events);
         profiler.rotate(&mut unit, &at(time)).unwrap();
@@ -114,72 +87,57 @@ fn turns_may_be_of_different_length() {
 
 /// 11 events in 20 of 30 ticks make 16.5, rounded to 17.
 #[test]
-fn what_was_never_counted_or_only_once_says_so() {
+fn no_estimate_without_a_turn_and_no_error_with_one() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11), counted(12)]);
     unit.count(Pic0, 5);
     profiler.rotate(&mut unit, &at(10)).unwrap();
     unit.count(Pic0, 11);
     profiler.rotate(&mut unit, &at(30)).unwrap();
     let seen = estimates(&profiler);
-    let once = |counted, running, events| {
-        Some(Estimate {
-            counted,
-            running,
-            enabled: 30,
-            events,
-            error: None,
-        })
-    };
-    assert_eq!(
-        seen,
-        [(10, once(5, 10, 15)), (11, once(11, 20, 17)), (12, None)]
-    );
+    let once = |counted, running, events| Some(estimate(counted, running, 30, events, None));
+    let expected = [(10, once(5, 10, 15)), (11, once(11, 20, 17)), (12, None)];
+    assert_eq!(seen, expected);
     assert_eq!(seen[0].1.unwrap().to_string(), "15 +- ?");
 }
 
-/// A period continues where it was when its turn ended.
+/// In its next turn, a period continues with the events that were left.
 #[test]
 fn samples_go_on_in_the_next_turn() {
     let (mut profiler, mut unit) = started::<0, 3>(&[every(10, 100), every(11, 50)]);
-    unit.taken();
     unit.count(Pic0, 70);
     profiler.rotate(&mut unit, &at(1)).unwrap();
-    assert_eq!(unit.taken(), [(Pic0, -50)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -50)]);
     unit.count(Pic0, 10);
     profiler.rotate(&mut unit, &at(2)).unwrap();
-    assert_eq!(unit.taken(), [(Pic0, -30)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -30)]);
     assert!(unit.count(Pic0, 30));
     profiler.handle(&mut unit, &at(3)).unwrap();
-    assert_eq!(unit.taken(), [(Pic0, -100)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -100)]);
     profiler.rotate(&mut unit, &at(4)).unwrap();
-    assert_eq!(unit.taken(), [(Pic0, -40)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -40)]);
     let sample = profiler.pop().unwrap();
-    assert_eq!((sample.event, sample.period), (Event(10), 100));
+    assert_eq!((sample.event, sample.period), (FakeEvent(10), 100));
     assert_eq!(profiler.pop(), None);
 }
 
-/// The timer comes first, and finds that a counter has overflowed. The sample is not lost, and is not taken for one of the
-/// next event. The interrupt, which comes later, is spurious.
+/// The timer comes first, and finds that a counter has overflowed. The sample is kept, and belongs to the event whose turn ends.
+/// The interrupt, which comes later, is spurious.
 #[test]
 fn an_overflow_at_the_moment_of_rotation_is_not_lost() {
     let (mut profiler, mut unit) = started::<0, 3>(&[every(10, 100), every(11, 50)]);
-    unit.taken();
     unit.count(Pic0, 103);
     let cause = profiler.rotate(&mut unit, &at(9)).unwrap();
     assert_eq!(cause.counters, Pic0.into());
-    assert_eq!(unit.taken(), [(Pic0, -97), (Pic0, -50)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -97), (Pic0, -50)]);
     assert!(profiler.handle(&mut unit, &at(9)).unwrap().is_spurious());
     let sample = profiler.pop().unwrap();
-    assert_eq!(
-        (sample.event, sample.period, sample.at.time),
-        (Event(10), 100, 9)
-    );
+    assert_eq!((sample.event, sample.period), (FakeEvent(10), 100));
+    assert_eq!(sample.at.time, 9);
     profiler.rotate(&mut unit, &at(10)).unwrap();
-    assert_eq!(unit.taken(), [(Pic0, -97)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -97)]);
     assert_eq!(periods(&mut profiler), []);
 }
 
-/// Time between a stop and a start does not count.
 #[test]
 fn stopped_time_does_not_count() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);
@@ -187,23 +145,20 @@ fn stopped_time_does_not_count() {
     profiler.rotate(&mut unit, &at(10)).unwrap();
     profiler.stop(&mut unit, &at(20));
     profiler.start(&mut unit, 1000).unwrap();
-    assert_eq!(unit.event(Pic0), Some(Event(11)));
+    assert_eq!(unit.event(Pic0), Some(FakeEvent(11)));
     profiler.rotate(&mut unit, &at(1020)).unwrap();
     let estimate = estimates(&profiler)[0].1.unwrap();
-    assert_eq!(
-        (estimate.running, estimate.enabled, estimate.events),
-        (10, 40, 32)
-    );
+    let found = (estimate.running, estimate.enabled, estimate.events);
+    assert_eq!(found, (10, 40, 32));
 }
 
-/// With random counts in the turns, the truth lies within one error about two times out of three, within three nearly always.
+/// With random counts in the turns, the truth lies within one error in about two thirds of the cases, within three in nearly all.
 #[test]
 fn the_error_is_a_standard_error() {
     let mut random = 1_u64;
     let mut number = move |below: u64| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        random = random.wrapping_mul(6_364_136_223_846_793_005);
+        random = random.wrapping_add(1);
         (random >> 33) % below
     };
     let mut within = [0; 3];
@@ -213,7 +168,7 @@ fn the_error_is_a_standard_error() {
         for turn in 1..=90 {
             let events = number(1000);
             truth += events;
-            if unit.event(Pic0) == Some(Event(10)) {
+            if unit.event(Pic0) == Some(FakeEvent(10)) {
                 unit.count(Pic0, events as u32);
             }
             profiler.rotate(&mut unit, &at(100 * turn)).unwrap();

@@ -1,13 +1,14 @@
-//! Interrupts: their causes, the samples, and where the counters continue.
+//! Interrupts: causes, samples, and the values from which the counters continue.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{
-    Cause, CounterSet, CounterUnit, ModeSet, NoRoom, Pace, Profiler, Sample,
+    Cause, CounterSet, CounterUnit, Interrupted, ModeSet, NoRoom, Pace, Profiler, Sample,
 };
 use proptest::prelude::*;
 
 use crate::fake::{
-    Event, Mode, No, Topmost, Wrapping, at, counted, every, period, periods, sampled, started,
+    FakeEvent, Mode, No, Topmost, Wrapping, at, counted, every, period, periods, sampled, samples,
+    started,
 };
 
 const NOTHING: Cause = cause(CounterSet::NONE, false);
@@ -22,18 +23,17 @@ fn by(counters: CounterSet) -> Cause {
 
 #[test]
 fn starts_one_period_before_the_overflow() {
-    let (_, mut unit) = started::<0, 1>(&[every(3, 100), every(4, 0x8000_0000)]);
+    let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100), every(4, 0x8000_0000)]);
+    profiler.start(&mut unit, 0).unwrap();
     assert_eq!(unit.written, [(Pic0, 0xffff_ff9c), (Pic1, 0x8000_0000)]);
-    assert_eq!(
-        (unit.event(Pic0), unit.event(Pic1)),
-        (Some(Event(3)), Some(Event(4)))
-    );
+    let events = [Pic0, Pic1].map(|counter| unit.event(counter));
+    assert_eq!(events, [Some(FakeEvent(3)), Some(FakeEvent(4))]);
     let program = unit.program.unwrap();
     assert_eq!(program.interrupts, CounterSet::BOTH);
     assert_eq!(program.modes, ModeSet::ALL);
-    unit.taken();
-
-    let (_, unit) = started::<0x8000_0000, 1>(&[every(3, 100), every(20, 0x8000_0000)]);
+    let (mut profiler, mut unit) =
+        started::<0x8000_0000, 1>(&[every(3, 100), every(20, 0x8000_0000)]);
+    profiler.start(&mut unit, 0).unwrap();
     assert_eq!(unit.written, [(Pic0, 0x7fff_ff9c), (Pic1, 0)]);
 }
 
@@ -42,30 +42,25 @@ fn a_sample_says_where_when_and_what() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
     assert!(unit.count(Pic0, 100));
     assert_eq!(profiler.handle(&mut unit, &at(77)), Ok(by(Pic0.into())));
-    let expected = Sample {
-        at: at(77),
-        event: Event(3),
-        period: 100,
-    };
+    let expected = Sample { at: at(77), event: FakeEvent(3), period: 100 };
     assert_eq!(profiler.waiting(), 1);
     assert_eq!(profiler.pop(), Some(expected));
-    assert_eq!(
-        (expected.at.address, expected.at.mode),
-        (0x1_004d, Mode::Kernel)
-    );
+    let Interrupted { address, mode, .. } = expected.at;
+    assert_eq!((address, mode), (0x1_004d, Mode::Kernel));
     assert_eq!(profiler.pop(), None);
     assert!(unit.program.is_some(), "it counts again");
     assert_eq!(unit.asking, CounterSet::NONE);
 }
 
-/// If the interrupt comes 0, 7, 3 or 99 events late, the next period is shorter by as much.
+/// An interrupt that is 0, 7, 3 or 99 events late makes the next period shorter by this number.
 fn overshoot<const AT: u32>() {
     let (mut profiler, mut unit) = started::<AT, 1>(&[every(3, 100)]);
-    assert_eq!(unit.taken(), [(Pic0, -100)]);
+    profiler.start(&mut unit, 0).unwrap();
+    assert_eq!(unit.take_writes(), [(Pic0, -100)]);
     for (counts, left) in [(100, -100), (107, -93), (96, -97), (196, -1), (1, -100)] {
         assert!(unit.count(Pic0, counts));
         profiler.handle(&mut unit, &at(0)).unwrap();
-        assert_eq!(unit.taken(), [(Pic0, left)], "after {counts}");
+        assert_eq!(unit.take_writes(), [(Pic0, left)], "after {counts}");
     }
     assert_eq!(periods(&mut profiler), [100; 5]);
 }
@@ -76,16 +71,15 @@ fn the_overshoot_carries_over() {
     overshoot::<0x8000_0000>();
 }
 
-/// If the trap comes with the counter at -16, -1 or -5, the next overflow is further away by as much.
+/// An interrupt that is 16, 1 or 5 events early makes the next period longer by this number.
 #[test]
 fn an_early_interrupt_carries_over() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
-    unit.taken();
     for (counts, left) in [(84, -116), (115, -101), (96, -105)] {
         assert!(!unit.count(Pic0, counts));
         unit.ask(Pic0);
         assert_eq!(profiler.handle(&mut unit, &at(0)), Ok(by(Pic0.into())));
-        assert_eq!(unit.taken(), [(Pic0, left)]);
+        assert_eq!(unit.take_writes(), [(Pic0, left)]);
     }
     assert_eq!(periods(&mut profiler), [100; 3]);
 }
@@ -94,14 +88,13 @@ fn an_early_interrupt_carries_over() {
 #[test]
 fn periods_that_are_over_already_are_in_the_sample() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
-    unit.taken();
     unit.count(Pic0, 350);
     profiler.handle(&mut unit, &at(0)).unwrap();
-    assert_eq!(unit.taken(), [(Pic0, -50)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -50)]);
     unit.count(Pic0, 150);
     profiler.handle(&mut unit, &at(0)).unwrap();
     // Exactly at the end of a period.
-    assert_eq!(unit.taken(), [(Pic0, -100)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -100)]);
     assert_eq!(periods(&mut profiler), [300, 200]);
     let report = profiler.events().next().unwrap();
     assert_eq!((report.samples, report.missed), (2, 3));
@@ -110,27 +103,23 @@ fn periods_that_are_over_already_are_in_the_sample() {
 #[test]
 fn both_at_once() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100), every(4, 10)]);
-    unit.taken();
     unit.count(Pic1, 12);
     unit.count(Pic0, 101);
     let cause = profiler.handle(&mut unit, &at(5)).unwrap();
     assert_eq!(cause, by(CounterSet::BOTH));
-    assert_eq!(unit.taken(), [(Pic0, -99), (Pic1, -8)]);
-    let events: Vec<_> = std::iter::from_fn(|| profiler.pop())
-        .map(|sample| (sample.event, sample.period))
-        .collect();
-    assert_eq!(events, [(Event(3), 100), (Event(4), 10)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -99), (Pic1, -8)]);
+    let events = samples(&mut profiler).map(|sample| (sample.event, sample.period));
+    assert!(events.eq([(FakeEvent(3), 100), (FakeEvent(4), 10)]));
     assert_eq!((profiler.interrupts(), profiler.spurious()), (1, 0));
 }
 
 #[test]
 fn a_counter_that_does_not_ask_is_left_alone() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100), every(4, 10)]);
-    unit.taken();
     unit.count(Pic0, 40);
     unit.count(Pic1, 10);
     profiler.handle(&mut unit, &at(5)).unwrap();
-    assert_eq!(unit.taken(), [(Pic1, -10)]);
+    assert_eq!(unit.take_writes(), [(Pic1, -10)]);
     assert_eq!(unit.past_overflow(Pic0), -60);
 }
 
@@ -152,9 +141,9 @@ fn the_timer_is_told_apart() {
 fn spurious_interrupts_are_counted_and_change_nothing() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
     unit.count(Pic0, 99);
-    unit.taken();
+    unit.take_writes();
     assert_eq!(profiler.handle(&mut unit, &at(1)), Ok(NOTHING));
-    assert!(unit.taken().is_empty());
+    assert!(unit.take_writes().is_empty());
     assert!(unit.count(Pic0, 1), "goes on where it was");
     profiler.handle(&mut unit, &at(2)).unwrap();
     assert_eq!(profiler.handle(&mut unit, &at(2)), Ok(NOTHING), "not twice");
@@ -162,7 +151,7 @@ fn spurious_interrupts_are_counted_and_change_nothing() {
     assert_eq!(periods(&mut profiler), [100]);
 }
 
-/// The unit asks when the counter is 17 events before its overflow. No hardware is that early.
+/// The unit asks 17 events before the overflow, which is earlier than hardware can be.
 #[test]
 fn an_overflow_that_is_not_due_is_spurious() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
@@ -177,7 +166,7 @@ fn an_overflow_that_is_not_due_is_spurious() {
 }
 
 #[test]
-fn overflows_from_before_the_start_are_nobodys() {
+fn overflows_from_before_the_start_are_dropped() {
     let mut unit = Wrapping::default();
     unit.ask(Pic0);
     let mut profiler = Profiler::<_, 1, 8>::new(ModeSet::ALL, &[every(3, 100)]).unwrap();
@@ -195,11 +184,8 @@ fn before_the_start_and_after_the_stop_nothing_is_sampled() {
 
     profiler.start(&mut unit, 2).unwrap();
     unit.count(Pic0, 100);
-    assert_eq!(
-        profiler.stop(&mut unit, &at(3)),
-        by(Pic0.into()),
-        "not lost"
-    );
+    let cause = profiler.stop(&mut unit, &at(3));
+    assert_eq!(cause, by(Pic0.into()), "not lost");
     assert_eq!((unit.program, profiler.waiting()), (None, 1));
     unit.ask(Pic0);
     assert_eq!(profiler.stop(&mut unit, &at(4)), NOTHING);
@@ -212,9 +198,9 @@ fn goes_on_after_a_stop_in_the_middle_of_a_period() {
     unit.count(Pic0, 30);
     profiler.stop(&mut unit, &at(1));
     unit.counters = [5, 5];
-    unit.taken();
+    unit.take_writes();
     profiler.start(&mut unit, 2).unwrap();
-    assert_eq!(unit.taken(), [(Pic0, -70)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -70)]);
     let report = profiler.events().next().unwrap();
     assert_eq!(report.estimate.unwrap().counted, 30);
 }
@@ -228,12 +214,12 @@ fn a_refusal_is_told_and_keeps_what_was_counted() {
     assert_eq!(unit.program, None);
     assert_eq!(profiler.waiting(), 1);
     assert_eq!(profiler.handle(&mut unit, &at(10)), Ok(NOTHING));
-    // It is not started behind the owner's back.
+    // Only the owner starts it again.
     assert_eq!(unit.program, None);
     unit.refuses = false;
-    unit.taken();
+    unit.take_writes();
     profiler.start(&mut unit, 20).unwrap();
-    assert_eq!(unit.taken(), [(Pic0, -95)]);
+    assert_eq!(unit.take_writes(), [(Pic0, -95)]);
     let mut refused = Profiler::<Wrapping, 1, 8>::new(ModeSet::ALL, &[]).unwrap();
     unit.refuses = true;
     assert_eq!(refused.start(&mut unit, 0), Err(No));
@@ -250,26 +236,19 @@ fn samples_without_room_are_lost_and_counted() {
         unit.count(Pic1, 10);
         profiler.handle(&mut unit, &at(time)).unwrap();
     }
-    let kept: Vec<_> = std::iter::from_fn(|| profiler.pop())
-        .map(|sample| (sample.at.time, sample.event))
-        .collect();
-    assert_eq!(kept, [(1, Event(3)), (2, Event(3)), (2, Event(4))]);
+    let kept = samples(&mut profiler).map(|sample| (sample.at.time, sample.event.0));
+    assert!(kept.eq([(1, 3), (2, 3), (2, 4)]));
     assert_eq!(profiler.lost(), 3);
-    let reports: Vec<_> = profiler
-        .events()
-        .map(|report| (report.samples, report.lost))
-        .collect();
-    assert_eq!(reports, [(4, 2), (2, 1)]);
+    let lost = profiler.events().map(|report| (report.samples, report.lost));
+    assert!(lost.eq([(4, 2), (2, 1)]));
 }
 
 #[test]
 fn events_take_the_counters_that_can_count_them() {
     let places = |requests: &[_]| {
         let profiler = Profiler::<Wrapping, 2, 1>::new(ModeSet::ALL, requests)?;
-        Ok(profiler
-            .events()
-            .map(|report| (report.event.0, report.counter))
-            .collect::<Vec<_>>())
+        let places = profiler.events().map(|report| (report.event.0, report.counter));
+        Ok(places.collect::<Vec<_>>())
     };
     let two = [counted(20), counted(10)];
     assert_eq!(places(&two), Ok(vec![(10, Pic0), (20, Pic1)]));
@@ -277,11 +256,11 @@ fn events_take_the_counters_that_can_count_them() {
     let expected = vec![(10, Pic0), (0, Pic1), (11, Pic0), (1, Pic1)];
     assert_eq!(places(&four), Ok(expected));
     let three = [counted(10), counted(11), counted(12)];
-    assert_eq!(places(&three), Err(NoRoom(Event(12))));
+    assert_eq!(places(&three), Err(NoRoom(FakeEvent(12))));
 }
 
-/// However late or early interrupts come, and whatever the periods, all samples together stand for exactly the periods that
-/// are over, and the count is right.
+/// However late or early interrupts come, and for all periods, the samples together stand for exactly the periods that are over,
+/// and the count is right.
 fn no_drift<const AT: u32>(pace: Pace, steps: &[u32]) {
     let (mut profiler, mut unit) = started::<AT, 1>(&[sampled(3, pace), counted(4)]);
     let (mut happened, mut stood_for) = (0_u64, 0_u64);

@@ -1,9 +1,9 @@
-//! Periods: randomised ones, those that follow a clock, and those that are too short.
+//! Periods that are random, follow a clock, or are too short.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
 use guest_abi::Counter::Pic0;
-use guest_abi::sampling::{CounterUnit, Pace, Period, Throttle};
+use guest_abi::sampling::{CounterUnit, Pace, Period, Profiler, Throttle};
 
 use crate::fake::{Wrapping, at, period, periods, sampled, started};
 
@@ -11,8 +11,8 @@ fn ticks(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-/// Makes events one by one, for each of which the time advances by what `tick` returns. Returns the times of the samples and
-/// their periods.
+/// Makes events one by one; before each event, the time advances by the result of `tick`. Returns the time and period of each
+/// sample.
 fn run(pace: Pace, events: u32, mut tick: impl FnMut(u32) -> u64) -> Vec<(u64, u64)> {
     let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
     let (mut time, mut samples) = (0, Vec::new());
@@ -20,19 +20,22 @@ fn run(pace: Pace, events: u32, mut tick: impl FnMut(u32) -> u64) -> Vec<(u64, u
         time += tick(event);
         if unit.count(Pic0, 1) {
             profiler.handle(&mut unit, &at(time)).unwrap();
-            samples.extend(
-                periods(&mut profiler)
-                    .into_iter()
-                    .map(|period| (time, period)),
-            );
+            let periods = periods(&mut profiler).into_iter();
+            samples.extend(periods.map(|period| (time, period)));
         }
     }
     samples
 }
 
-/// Returns the periods of samples.
-fn of(samples: &[(u64, u64)]) -> Vec<u64> {
+fn periods_of(samples: &[(u64, u64)]) -> Vec<u64> {
     samples.iter().map(|(_, period)| *period).collect()
+}
+
+/// Counts up to the overflow of counter 0, and handles it at this time.
+fn overflow(profiler: &mut Profiler<Wrapping, 1, 1000>, unit: &mut Wrapping, time: u64) {
+    let left = unit.past_overflow(Pic0).unsigned_abs();
+    assert!(unit.count(Pic0, left));
+    profiler.handle(unit, &at(time)).unwrap();
 }
 
 #[test]
@@ -42,11 +45,11 @@ fn a_fixed_period_is_fixed() {
     assert_eq!(samples, expected);
 }
 
-/// 1000, give or take an eighth: all periods from 875 to 1125, and 1000 on average.
+/// The period 1000, randomised by an eighth: all periods are 875 to 1125, and 1000 on average.
 #[test]
 fn random_periods_lie_around_the_period() {
     let pace = Pace::every(period(1000)).randomised(3, 1);
-    let periods = of(&run(pace, 4_000_000, |_| 1));
+    let periods = periods_of(&run(pace, 4_000_000, |_| 1));
     assert!(periods.len() > 3900);
     assert!(periods.iter().all(|period| (875..=1125).contains(period)));
     assert!(periods.iter().any(|period| *period < 880));
@@ -55,14 +58,14 @@ fn random_periods_lie_around_the_period() {
     let mean = periods.iter().sum::<u64>() as f64 / periods.len() as f64;
     assert!((mean - 1000.0).abs() < 4.0, "{mean}");
     let other = run(Pace::every(period(1000)).randomised(3, 2), 100_000, |_| 1);
-    assert_ne!(other[..50], run(pace, 100_000, |_| 1)[..50], "by the seed");
+    assert_ne!(other[..50], run(pace, 100_000, |_| 1)[..50], "the seed decides");
 }
 
 #[test]
 fn short_periods_are_random_where_they_can_be() {
     let drawn = |events, shift| {
         let pace = Pace::every(period(events)).randomised(shift, 5);
-        let mut periods = of(&run(pace, 1000, |_| 1));
+        let mut periods = periods_of(&run(pace, 1000, |_| 1));
         periods.sort_unstable();
         periods.dedup();
         periods
@@ -79,10 +82,8 @@ fn the_longest_period_is_never_exceeded() {
     let pace = Pace::every(Period::LONGEST).randomised(1, 9);
     let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
     for time in 0..100 {
-        let left = unit.past_overflow(Pic0).unsigned_abs();
-        assert!(left <= 1 << 31);
-        assert!(unit.count(Pic0, left));
-        profiler.handle(&mut unit, &at(time)).unwrap();
+        assert!(unit.past_overflow(Pic0).unsigned_abs() <= 1 << 31);
+        overflow(&mut profiler, &mut unit, time);
     }
 }
 
@@ -91,16 +92,12 @@ fn the_longest_period_is_never_exceeded() {
 fn the_period_follows_the_clock() {
     for first in [20, 1_000_000] {
         let mut rest = 0;
-        let samples = run(
-            Pace::interval(ticks(1000), period(first)),
-            3_000_000,
-            |_| {
-                rest += 10;
-                let whole = rest / 3;
-                rest %= 3;
-                whole
-            },
-        );
+        let pace = Pace::interval(ticks(1000), period(first));
+        let samples = run(pace, 3_000_000, |_| {
+            let sum = rest + 10;
+            rest = sum % 3;
+            sum / 3
+        });
         let settled = &samples[40..];
         assert!(settled.len() > 500, "{}", settled.len());
         for (_, period) in settled {
@@ -119,10 +116,8 @@ fn the_period_follows_the_rate() {
         _ => 10,
     });
     let in_time = |from: u64, to: u64| {
-        samples
-            .iter()
-            .filter(|(time, _)| (from..to).contains(time))
-            .count()
+        let times = samples.iter().map(|(time, _)| *time);
+        times.filter(|time| (from..to).contains(time)).count()
     };
     // 10, 1 and 10 million ticks. The period settles within some 20 samples.
     assert!((980..=1020).contains(&in_time(0, 10_000_000)));
@@ -139,18 +134,15 @@ fn one_odd_interval_does_not_matter_much() {
         350 => 0,
         _ => 10,
     });
-    let periods = of(&samples);
+    let periods = periods_of(&samples);
     assert_eq!(periods[..5], [100, 100, 100, 50, 100]);
-    assert!(
-        periods[5..]
-            .iter()
-            .all(|period| (100..=101).contains(period))
-    );
+    let mut later = periods[5..].iter();
+    assert!(later.all(|period| (100..=101).contains(period)));
 }
 
 /// One event per tick; the interrupt of a period of 400 is taken after 1000. The rate is still one per tick.
 #[test]
-fn late_interrupts_do_not_mislead_it() {
+fn late_interrupts_do_not_change_the_rate() {
     let pace = Pace::interval(ticks(1000), period(400));
     let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
     unit.count(Pic0, 1000);
@@ -161,7 +153,7 @@ fn late_interrupts_do_not_mislead_it() {
 }
 
 #[test]
-fn without_any_time_it_still_works() {
+fn the_period_grows_while_the_clock_stands_still() {
     let samples = run(Pace::interval(ticks(10), period(1)), 100_000, |_| 0);
     assert!(samples.len() > 10);
     let last = samples.last().unwrap().1;
@@ -184,27 +176,22 @@ fn frequencies_are_intervals() {
 }
 
 fn bound(interrupts: u32, window: u64) -> Throttle {
-    Throttle {
-        interrupts: ticks(interrupts),
-        ticks: NonZeroU64::new(window).unwrap(),
-    }
+    Throttle { interrupts: ticks(interrupts), ticks: NonZeroU64::new(window).unwrap() }
 }
 
-/// Periods of 10 events, at one per tick, and at most 5 samples in 1000 ticks: periods of 320 keep to that.
+/// Periods of 10 events, at one event per tick, exceed 5 samples in 1000 ticks; periods of 320 events do not.
 #[test]
 fn a_period_that_is_too_short_is_doubled() {
     let pace = Pace::every(period(10)).throttled(bound(5, 1000));
     let samples = run(pace, 100_000, |_| 1);
-    let periods = of(&samples);
+    let periods = periods_of(&samples);
     // The sixth interrupt of a window is one too many.
     let mut expected = [10_u64, 20, 40, 80].map(|period| [period; 6]).concat();
     // At 160, a window of 1000 ticks has six or seven interrupts, which is too many again.
     expected.extend([160; 6]);
     assert_eq!(periods[..30], expected);
-    assert!(
-        periods[30..].iter().all(|period| *period == 320),
-        "{periods:?}"
-    );
+    let mut later = periods[30..].iter();
+    assert!(later.all(|period| *period == 320), "{periods:?}");
     assert!(samples.len() < 400);
 }
 
@@ -212,29 +199,22 @@ fn a_period_that_is_too_short_is_doubled() {
 fn a_throttled_period_recovers() {
     let pace = Pace::every(period(10)).throttled(bound(8, 1000));
     let samples = run(pace, 200_000, |event| if event < 50_000 { 1 } else { 100 });
-    let slow: Vec<u64> = samples
-        .iter()
-        .filter(|(time, _)| *time < 50_000)
-        .map(|(_, period)| *period)
-        .collect();
-    assert_eq!(*slow.last().unwrap(), 160);
+    let slow = samples.iter().rfind(|(time, _)| *time < 50_000);
+    assert_eq!(slow.unwrap().1, 160);
     assert_eq!(samples.last().unwrap().1, 10);
-    let mut profiler_periods = of(&samples);
-    profiler_periods.dedup();
-    assert_eq!(profiler_periods, [10, 20, 40, 80, 160, 80, 40, 20, 10]);
+    let mut periods = periods_of(&samples);
+    periods.dedup();
+    assert_eq!(periods, [10, 20, 40, 80, 160, 80, 40, 20, 10]);
 }
 
-/// At most 8 interrupts are allowed in a window. 3 are more than a quarter of that, and the period stays; 2 are not, and it is
-/// halved.
+/// The bound is 8 interrupts in a window. With 3, more than a quarter, the period stays; with 2 it is halved.
 #[test]
-fn it_recovers_at_a_quarter_of_the_bound() {
+fn a_period_recovers_at_a_quarter_of_the_bound() {
     for (in_window, expected) in [(3, 20), (2, 10)] {
         let pace = Pace::every(period(10)).throttled(bound(8, 1000));
         let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
         let mut interrupt = |time| {
-            let left = unit.past_overflow(Pic0).unsigned_abs();
-            assert!(unit.count(Pic0, left));
-            profiler.handle(&mut unit, &at(time)).unwrap();
+            overflow(&mut profiler, &mut unit, time);
             profiler.events().next().unwrap().period
         };
         (0..8).for_each(|_| assert_eq!(interrupt(0), Some(period(10))));
@@ -261,16 +241,14 @@ fn throttling_is_counted() {
     assert_eq!((report.throttled, report.period), (2, Some(period(40))));
 }
 
-/// Under a flood of events at the same time, the period stops growing at the longest.
+/// If all interrupts come at the same time, the period grows up to the longest.
 #[test]
 fn throttling_ends_at_the_longest_period() {
     let pace = Pace::every(period(3)).throttled(bound(1, 1000));
     let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
     let mut stood_for = 0;
     for _ in 0..200 {
-        let left = unit.past_overflow(Pic0).unsigned_abs();
-        assert!(unit.count(Pic0, left));
-        profiler.handle(&mut unit, &at(0)).unwrap();
+        overflow(&mut profiler, &mut unit, 0);
         stood_for += periods(&mut profiler)[0];
     }
     assert_eq!(Wrapping::OVERFLOWS_AT, 0);

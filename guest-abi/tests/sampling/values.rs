@@ -4,10 +4,10 @@ use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcPcr;
 use guest_abi::sampling::{
-    Assignment, CounterSet, ModeSet, Period, Program, SparcMode, UnitEvent, UnitMode,
+    Assignment, CounterSet, CounterUnit, ModeSet, Period, Program, SparcMode, UnitEvent, UnitMode,
 };
 
-use crate::fake::{Event, Mode, Topmost, Wrapping};
+use crate::fake::{FakeEvent, Mode, Topmost, Wrapping, period};
 
 #[test]
 fn sets_of_counters() {
@@ -15,13 +15,13 @@ fn sets_of_counters() {
     assert_eq!(zero | one, CounterSet::BOTH);
     assert_eq!(CounterSet::BOTH.without(zero), one);
     assert_eq!(zero.intersection(one), CounterSet::NONE);
-    assert_eq!(CounterSet::when(false, Pic0), CounterSet::NONE);
+    let sets = [(false, false), (true, false), (false, true), (true, true)];
+    let sets = sets.map(|(pic0, pic1)| CounterSet::new(pic0, pic1));
+    assert_eq!(sets, [CounterSet::NONE, zero, one, CounterSet::BOTH]);
     assert_eq!(CounterSet::BOTH.iter().collect::<Vec<_>>(), [Pic0, Pic1]);
     assert_eq!(one.iter().collect::<CounterSet>(), one);
-    assert_eq!(
-        [CounterSet::NONE.len(), one.len(), CounterSet::BOTH.len()],
-        [0, 1, 2]
-    );
+    let lengths = [CounterSet::NONE, one, CounterSet::BOTH].map(CounterSet::len);
+    assert_eq!(lengths, [0, 1, 2]);
     assert!(one.contains(Pic1) && !one.contains(Pic0) && !one.is_empty());
     assert!(CounterSet::NONE.is_empty());
     assert_eq!(format!("{:?}", CounterSet::BOTH), "{Pic0, Pic1}");
@@ -37,16 +37,10 @@ fn sets_of_modes() {
     let empty: Vec<_> = ModeSet::<Mode>::every().map(ModeSet::is_empty).collect();
     assert_eq!(empty, [true, false, false, false]);
     assert!(user.contains(Mode::User) && !user.contains(Mode::Kernel));
-    assert_eq!(
-        format!("{:?}", ModeSet::<SparcMode>::ALL),
-        "{User, Privileged, Hyperprivileged}"
-    );
-    assert!(
-        SparcMode::ALL
-            .iter()
-            .enumerate()
-            .all(|(place, mode)| mode.index() == place)
-    );
+    let all = format!("{:?}", ModeSet::<SparcMode>::ALL);
+    assert_eq!(all, "{User, Privileged, Hyperprivileged}");
+    let numbers = SparcMode::ALL.iter().map(|mode| mode.index());
+    assert!(numbers.eq(0..3));
 }
 
 #[test]
@@ -57,29 +51,29 @@ fn periods_are_1_to_2_to_the_31() {
     let nearest = [0, 1, 77, 0x8000_0000, 0x8000_0001, u64::MAX].map(Period::nearest);
     let events = nearest.map(Period::events);
     assert_eq!(events, [1, 1, 77, 0x8000_0000, 0x8000_0000, 0x8000_0000]);
-    let thousand = Period::new(1000).unwrap();
-    assert_eq!(thousand.preload::<Wrapping>(), 0xffff_fc18);
-    assert_eq!(thousand.preload::<Topmost>(), 0x7fff_fc18);
-    assert_eq!(Period::LONGEST.preload::<Topmost>(), 0);
+    let (mut wrapping, mut topmost) = (Wrapping::default(), Topmost::default());
+    wrapping.preload(Pic0, period(1000));
+    topmost.preload(Pic0, period(1000));
+    topmost.preload(Pic1, Period::LONGEST);
+    assert_eq!(wrapping.written, [(Pic0, 0xffff_fc18)]);
+    assert_eq!(topmost.written, [(Pic0, 0x7fff_fc18), (Pic1, 0)]);
 }
 
 #[test]
 fn assignments_fit_the_counters() {
-    let (any, zero, one) = (Event(0), Event(10), Event(20));
+    let (any, zero, one) = (FakeEvent(0), FakeEvent(10), FakeEvent(20));
     assert_eq!(Assignment::new(Some(one), None), None);
     assert_eq!(Assignment::new(None, Some(zero)), None);
-    assert_eq!(Assignment::two(zero, Event(11)), None);
-    let events = |assignment: Assignment<Event>| [Pic0, Pic1].map(|pic| assignment.event(pic));
+    assert_eq!(Assignment::two(zero, FakeEvent(11)), None);
+    let events = |assignment: Assignment<FakeEvent>| [Pic0, Pic1].map(|pic| assignment.event(pic));
     for (first, second, on_zero) in [(one, zero, zero), (any, one, any), (one, any, any)] {
         let assigned = Assignment::two(first, second).map(events);
         assert_eq!(assigned, Some([Some(on_zero), Some(one)]));
     }
     assert_eq!(Assignment::one(one).map(events), Some([None, Some(one)]));
-    assert_eq!(
-        Assignment::one(one).unwrap().counters(),
-        CounterSet::only(Pic1)
-    );
-    assert_eq!(Assignment::<Event>::NONE.counters(), CounterSet::NONE);
+    let assigned = Assignment::one(one).unwrap();
+    assert_eq!(assigned.counters(), CounterSet::only(Pic1));
+    assert_eq!(Assignment::<FakeEvent>::NONE.counters(), CounterSet::NONE);
     assert!(any.on(Pic0) && any.on(Pic1) && !zero.on(Pic1));
 }
 
@@ -107,8 +101,8 @@ fn overflow_bits_of_the_pcr() {
     }
 }
 
-/// SL0 and MASK0 from bit 6, SL1 and MASK1 from bit 19; UT is bit 2, ST bit 1, HT bit 3. PRIV and the OV bits stay. A counter
-/// without an event selects SL 2 and MASK 0: SL 0 would count idle clocks.
+/// SL0 and MASK0 begin at bit 6, SL1 and MASK1 at bit 19; UT is bit 2, ST bit 1, HT bit 3. PRIV and the OV bits stay. A counter
+/// without an event selects SL 2 and MASK 0, because SL 0 counts idle clocks.
 #[test]
 fn programs_of_the_pcr() {
     let expected = [0, 4, 2, 6, 8, 12, 10, 14];
@@ -127,7 +121,7 @@ fn programs_of_the_pcr() {
     }
 }
 
-/// SL 0 counts idle clocks, so what is not wanted selects SL 2 with MASK 0, and does not trap.
+/// A counter that is off selects SL 2 with MASK 0, because SL 0 counts idle clocks, and does not trap.
 #[test]
 fn counters_that_are_off() {
     assert_eq!(SparcPcr::OFF, SparcPcr::from_bits(0x200 << 6 | 0x200 << 19));

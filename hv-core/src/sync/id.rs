@@ -1,4 +1,4 @@
-//! One atomic that holds a strand, or a guest, or nobody.
+//! An atomic that holds the number of a strand or a guest, or none.
 
 use core::marker::PhantomData;
 
@@ -7,37 +7,33 @@ use guest_abi::StrandId;
 use super::{AtomicU32, Ordering};
 use crate::GuestId;
 
-/// What [`AtomicId`] can hold: a number from 0.
+/// An identifier that [`AtomicId`] can hold: a number below `u32::MAX`.
 pub trait Id: Copy {
-    /// Its number.
+    #[allow(missing_docs)]
     fn index(self) -> usize;
 
-    /// The one with this number, if there is one.
+    /// Returns the identifier with this number; `None` if the number is too large.
     fn from_index(index: usize) -> Option<Self>;
 }
 
-impl Id for StrandId {
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.index()
-    }
+macro_rules! ids {
+    ($($name:ty)*) => {$(
+        impl Id for $name {
+            #[inline(always)]
+            fn index(self) -> usize {
+                self.index()
+            }
 
-    fn from_index(index: usize) -> Option<Self> {
-        Self::new(index)
-    }
+            fn from_index(index: usize) -> Option<Self> {
+                Self::new(index)
+            }
+        }
+    )*};
 }
 
-impl Id for GuestId {
-    fn index(self) -> usize {
-        self.index()
-    }
+ids!(StrandId GuestId);
 
-    fn from_index(index: usize) -> Option<Self> {
-        Self::new(index)
-    }
-}
-
-/// A [`StrandId`] or [`GuestId`], or nobody at first. Accesses are sequentially consistent unless they say otherwise.
+/// Holds a [`StrandId`] or [`GuestId`], or none, as at first. Accesses are sequentially consistent unless they say otherwise.
 #[derive(Debug)]
 pub struct AtomicId<T>(AtomicU32, PhantomData<T>);
 
@@ -47,25 +43,25 @@ impl<T> Default for AtomicId<T> {
     }
 }
 
-/// The number plus one; 0 for nobody.
+/// Returns the number plus one; 0 for none.
 #[inline(always)]
 fn number<T: Id>(id: Option<T>) -> u32 {
     id.map_or(0, |id| id.index() as u32 + 1)
 }
 
 impl<T: Id> AtomicId<T> {
-    /// Holds this one, or nobody.
+    /// Holds `id`.
     pub fn new(id: Option<T>) -> Self {
         Self(AtomicU32::new(number(id)), PhantomData)
     }
 
-    /// Returns who is held.
+    /// Returns the held identifier.
     pub fn load(&self) -> Option<T> {
         let number = self.0.load(Ordering::SeqCst);
         T::from_index(number.checked_sub(1)? as usize)
     }
 
-    /// Holds this one, or nobody, from now on.
+    /// Replaces the held identifier.
     pub fn store(&self, id: Option<T>) {
         self.store_ordered(id, Ordering::SeqCst);
     }
@@ -74,20 +70,20 @@ impl<T: Id> AtomicId<T> {
         self.0.store(number(id), ordering);
     }
 
-    /// Holds `new` from now on if it holds `old`. Returns `true` if it did.
+    /// Replaces the held identifier by `new` if it is `old`. Returns `true` if it was.
     pub fn replace(&self, old: Option<T>, new: Option<T>) -> bool {
         self.0
             .compare_exchange(
                 number(old),
                 number(new),
                 Ordering::SeqCst,
-                // On failure nothing is taken over from whoever is held.
+                // After a failure the caller reads no memory that the holder has written.
                 Ordering::Relaxed,
             )
             .is_ok()
     }
 
-    /// Holds nobody from now on. Returns `true` if it held somebody.
+    /// Removes the held identifier. Returns `true` if there was one.
     pub fn clear(&self) -> bool {
         self.0.swap(0, Ordering::SeqCst) != 0
     }

@@ -1,6 +1,7 @@
-//! All atomics of the hypervisor's crates come from here, so that those of a model checker can take their place: of loom, under
-//! `cfg(loom)`, or of shuttle, under `cfg(shuttle)`. Loom's constructors are no `const fn`, so what is modelled has none either.
-//! What no model looks into, and a static has to hold, is in `plain`.
+//! The atomics of the hypervisor's crates, and what is built of them.
+//!
+//! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. Their constructors are not `const fn`, because
+//! loom's are not. Statics, which need such constructors, and data of which there is no model use core's atomics, from `plain`.
 
 mod id;
 mod owned_lock;
@@ -30,25 +31,20 @@ pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 /// The ordering of a load that decides whether the strand accesses a device: [`Ordering::Acquire`], free on SPARC V9.
 ///
-/// Every UltraSPARC T2 has total store order: no access of a strand overtakes an earlier load of it. The access is volatile, and
-/// the value decides whether it is made, so no compiler moves it to before the load. LLVM 22 would add a `membar`.
-pub const BEFORE_DEVICE: Ordering = if cfg!(target_arch = "sparc64") {
-    Ordering::Relaxed
-} else {
-    Ordering::Acquire
-};
+/// Every UltraSPARC T2 has total store order: no access of a strand overtakes one of its earlier loads. The compiler cannot move
+/// the access to the device before the load either, because the access is volatile and depends on the loaded value. For
+/// `Acquire`, LLVM 22 would add a `membar`.
+pub const BEFORE_DEVICE: Ordering =
+    if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of two accesses of a strand, of which the first exchanges a word and decides, with the second, whether the strand
+/// The ordering of two accesses of a strand, an exchange of one word and then a load of another, which decide whether the strand
 /// accesses a device: [`Ordering::SeqCst`], free on SPARC V9 as in [`BEFORE_DEVICE`]. Between the two, call [`exchanged`].
-pub const EXCHANGE_AND_LOOK: Ordering = if cfg!(target_arch = "sparc64") {
-    Ordering::Relaxed
-} else {
-    Ordering::SeqCst
-};
+pub const EXCHANGE_AND_LOOK: Ordering =
+    if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 
-/// Keeps a strand's sequentially consistent exchange of a word before its later load of another. This is no instruction: the
-/// accesses are ordered by themselves, or, if [they are not](EXCHANGE_AND_LOOK), by the processor, and then this binds the
-/// compiler. Loom, which takes sequentially consistent accesses for acquire and release, is given a fence.
+/// Keeps a strand's exchange of a word before its later load of another, both with the ordering [`EXCHANGE_AND_LOOK`]. Takes no
+/// instruction: either the ordering suffices, or the processor keeps the order and this function keeps the compiler from
+/// changing it. Loom takes sequentially consistent accesses for acquire and release, and therefore gets a fence.
 #[inline(always)]
 pub fn exchanged() {
     if cfg!(loom) {
@@ -61,7 +57,7 @@ pub fn exchanged() {
 pub use id::{AtomicId, Id};
 pub use owned_lock::{OwnedGuard, OwnedLock};
 
-/// Core's atomics in every build.
+/// Core's atomics, also under loom and shuttle.
 pub(crate) mod plain {
     pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 }

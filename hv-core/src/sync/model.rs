@@ -1,13 +1,13 @@
-//! Runs models of what strands do at the same time, in every order that loom finds. Under `cfg(loom)` only.
+//! Runs models of concurrent strands in every order that loom finds. Under `cfg(loom)` only.
 //!
-//! A model states its preemption bound: how often in a run a strand is interrupted where it could have gone on. Within
-//! that, every order of the strands' accesses is tried, with every value that the memory model lets a load see. Loom orders
-//! the stores of two strands only where one of them knows of the other's: a word that several strands change is exchanged
-//! instead.
+//! A model states its preemption bound: how often in a run a strand may be interrupted where it could continue. Within this bound
+//! loom tries every order of the strands' accesses, and every value that the memory model allows for a load. Loom does not order
+//! the stores of two strands to a word unless one strand has seen the other's store: so strands use exchanges on words that
+//! several of them change.
 //!
-//! The environment variable `PREEMPTIONS` takes the place of the stated numbers: 255 is no limit for strands that make fewer steps.
-//! (Given no number at all, loom tries fewer orders than with a large one. It leaves out orders that it takes for equal, and
-//! remembers only the last access to a word for that; with a number, it looks further back.)
+//! The environment variable `PREEMPTIONS` replaces the stated bounds. 255 is no limit for strands with fewer steps. (Without any
+//! bound, loom tries fewer orders than with a large one: it leaves out orders that it takes for equal, and compares only the
+//! last accesses to a word; with a bound, it compares earlier ones, too.)
 
 extern crate std;
 
@@ -16,14 +16,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Runs a model in all its orders with at most so many preemptions, or as `PREEMPTIONS` says, and prints how many there were.
+/// Runs a model in all orders with at most `preemptions` preemptions, and prints the number of orders.
 ///
 /// # Panics
-/// If there are fewer than `least` orders, which is a mistake in the model, or the model panics.
+/// If the model panics, or has fewer than `least` orders, which is a mistake in the model.
 pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 'static) {
-    let preemptions = std::env::var("PREEMPTIONS").map_or(preemptions, |number| {
-        number.parse().expect("a number of preemptions")
-    });
+    let preemptions = std::env::var("PREEMPTIONS")
+        .map_or(preemptions, |number| number.parse().expect("a number of preemptions"));
     let orders = Arc::new(AtomicU64::new(0));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -39,18 +38,18 @@ pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 
     let test = std::thread::current();
     let name = test.name().unwrap_or_default();
     let said = std::format!("{name}: {orders} orders, at most {preemptions} preemptions\n");
-    // Unlike `println!`, this prints also when the test passes. Nothing is lost if nobody reads it.
+    // Unlike `println!`, this prints also when the test passes. A failed write does not matter.
     let _ = std::io::stdout().write_all(said.as_bytes());
     assert!(orders >= least, "{orders} orders");
 }
 
-/// What one strand of a model does to what they share.
+/// The code of one strand of a model, which gets the shared data.
 pub type Part<T> = fn(&T);
 
-/// Runs what each strand does, at the same time, and waits for all. (Loom itself runs them in turn, on one thread.)
+/// Runs the strands concurrently, and waits for all. (Loom itself runs them in turn, on one thread.)
 ///
 /// # Panics
-/// If one of them does.
+/// If a strand panics.
 pub fn meet<T: 'static, const N: usize>(shared: &Rc<T>, parts: [Part<T>; N]) {
     let threads = parts.map(|part| {
         let shared = Rc::clone(shared);

@@ -1,16 +1,16 @@
-//! The lock that a strand owns, and that another strand frees when the owner has died.
+//! A lock that another strand can free when its owner has died.
 //!
-//! `spin` has no such lock: a guard of a dead strand is never dropped, and its lock stays taken for ever.
+//! The locks of `spin` cannot do this: the guard of a dead strand is never dropped, and the lock stays taken for ever.
 
 use guest_abi::StrandId;
 use static_assertions::assert_impl_all;
 
 use super::{AtomicId, Ordering, spin_loop};
 
-/// A lock that a strand owns. It is never waited for without a bound.
+/// A lock that a strand owns. No strand waits for it without a bound.
 ///
-/// The owner alone frees it, by dropping the guard, or another strand by [`abandon`](Self::abandon) when the owner has died.
-/// Whatever an owner has done before happens before whatever the next owner does.
+/// The owner frees the lock by dropping the guard. When the owner has died, another strand frees the lock by
+/// [`abandon`](Self::abandon). What an owner has done happens before what the next owner does.
 #[derive(Debug, Default)]
 pub struct OwnedLock {
     owner: AtomicId<StrandId>,
@@ -18,7 +18,7 @@ pub struct OwnedLock {
 
 assert_impl_all!(OwnedLock: Send, Sync);
 
-/// The lock is owned. Dropping this frees it.
+/// Frees the lock when it is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct OwnedGuard<'a> {
@@ -26,8 +26,7 @@ pub struct OwnedGuard<'a> {
 }
 
 impl OwnedLock {
-    /// Takes the lock for a strand, which does not own it, in at most so many tries; `None` if another strand owned it at
-    /// each of them.
+    /// Takes the lock for a strand that does not own it; `None` if another strand owned it at each of `tries` tries.
     #[inline(always)]
     pub fn lock(&self, strand: StrandId, tries: usize) -> Option<OwnedGuard<'_>> {
         for _ in 0..tries {
@@ -44,7 +43,7 @@ impl OwnedLock {
         self.owner.load()
     }
 
-    /// Frees the lock if this strand, which has died, owned it. Returns `true` if it did.
+    /// Frees the lock if this strand, which has died, owned it. Returns `true` if the lock was freed.
     pub fn abandon(&self, dead: StrandId) -> bool {
         self.owner.replace(Some(dead), None)
     }

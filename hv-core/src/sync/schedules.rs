@@ -1,16 +1,16 @@
-//! Runs what many strands do at the same time in many random orders, chosen by shuttle. Under `cfg(shuttle)` only.
+//! Runs models of many concurrent strands in random orders, which shuttle chooses. Under `cfg(shuttle)` only.
 //!
-//! Loom ([`model`](super)) tries every order of two or three strands, with weak memory. Shuttle tries some orders of dozens of
+//! Loom (the module `model`) tries every order of two or three strands, with weak memory. Shuttle tries some orders of dozens of
 //! strands, with sequentially consistent memory.
 //!
-//! An order is a *schedule*: which strand makes each step. Half of the schedules are random: at each step, any strand is as likely
-//! as any other. The other half are those of probabilistic concurrency testing (PCT): the strand of the highest priority goes
-//! on, and priorities are random and change at few random steps, so that some strands stop for long in awkward places.
+//! A *schedule* is an order: it says which strand makes each step. In half of the schedules each step is made by a random strand.
+//! The other half are those of probabilistic concurrency testing (PCT): the strand of the highest priority makes the step.
+//! Priorities are random and change at few random steps, so that some strands stop for long at rare points.
 //!
 //! | environment variable | meaning |
 //! |---|---|
-//! | `SCHEDULES` | so many times the schedules that a test states |
-//! | `SCHEDULE` | this schedule only, as a failing test prints it |
+//! | `SCHEDULES` | the factor by which the number of schedules that a test states is multiplied |
+//! | `SCHEDULE` | the only schedule to run, as a failing test prints it |
 //! | `SHUTTLE_RANDOM_SEED` | the seed, a number; the same seed makes the same schedules |
 
 extern crate std;
@@ -28,19 +28,19 @@ pub use shuttle::thread;
 /// The seed of both kinds of schedules.
 const SEED: u64 = 1;
 
-/// How many times a strand's priority changes in a PCT schedule, plus one.
+/// The number of changes of priorities in a PCT schedule, plus one.
 const DEPTH: usize = 5;
 
-/// A schedule with more steps than this fails: somebody starves.
+/// A schedule with more steps than this fails, because a strand starves.
 const STEPS: usize = 2_000_000;
 
-/// Bytes of the stack of a strand: it holds the service while it is made.
+/// The size of the stack of a strand in bytes. A model builds the service on it.
 const STACK: usize = 4 << 20;
 
-/// Runs a model in so many random schedules and in as many PCT schedules, and prints how many there were.
+/// Runs a model in this number of random schedules and the same number of PCT schedules, and prints the numbers.
 ///
 /// # Panics
-/// If the model panics, after printing the schedule, which `SCHEDULE` takes.
+/// If the model panics. It first prints the schedule, for the variable `SCHEDULE`.
 pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'static) {
     let setting = |name: &str| std::env::var(name).ok();
     let test = std::thread::current();
@@ -51,12 +51,9 @@ pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'stati
     }
     let times = setting("SCHEDULES").map_or(1, |times| times.parse().expect("a number"));
     let schedules = times * schedules;
-    let random = run(
-        RandomScheduler::new_from_seed(SEED, schedules),
-        model.clone(),
-    );
+    let random = run(RandomScheduler::new_from_seed(SEED, schedules), model.clone());
     let pct = run(PctScheduler::new_from_seed(SEED, DEPTH, schedules), model);
-    // Unlike `println!`, this prints also when the test passes. Nothing is lost if nobody reads it.
+    // Unlike `println!`, this prints also when the test passes. A failed write does not matter.
     let said = format!("{name}: {random} random schedules, {pct} of PCT\n");
     let _ = std::io::stdout().write_all(said.as_bytes());
 }
@@ -65,21 +62,20 @@ fn run(scheduler: impl Scheduler + 'static, model: impl Fn() + Send + Sync + 'st
     let mut config = Config::new();
     config.stack_size = STACK;
     config.max_steps = MaxSteps::FailAfter(STEPS);
-    // Loom looks for what weaker orderings allow.
+    // They say that shuttle does not model weak orderings. Loom does.
     config.silence_warnings = true;
     Runner::new(scheduler, config).run(model)
 }
 
-/// Runs what each strand does, at the same time, and waits for all.
+/// Calls `part` on strands 0 to `strands - 1` concurrently, and waits for all.
 ///
 /// # Panics
-/// If one of them does.
+/// If a strand panics.
 pub fn meet(strands: usize, part: impl Fn(usize) + Sync) {
     thread::scope(|scope| {
         let part = &part;
-        let strands: Vec<_> = (0..strands)
-            .map(|strand| scope.spawn(move || part(strand)))
-            .collect();
+        let strands: Vec<_> =
+            (0..strands).map(|strand| scope.spawn(move || part(strand))).collect();
         for strand in strands {
             strand.join().unwrap();
         }
@@ -92,7 +88,7 @@ pub fn any_below(end: usize) -> usize {
     shuttle::rand::thread_rng().gen_range(0..end)
 }
 
-/// A step that changes nothing: other strands may go on here.
+/// Makes a step that changes nothing, at which other strands may continue.
 pub fn pause() {
     thread::sleep(core::time::Duration::ZERO);
 }

@@ -1,8 +1,8 @@
-//! Steps of a strand, for tests of what happens between two of them. Under the feature `steps` only, which needs `std`.
+//! Tests of what can happen between two steps of a strand. Under the feature `steps` only, which needs `std`.
 //!
-//! Each operation on an atomic of this module is a step, and so is a call of [`step`], which a test's device makes at its
-//! accesses. Before a step that a test names by its number, the strand dies, or another strand acts. A test tries all numbers
-//! until the call ends before that step:
+//! Each operation on an atomic of this module is a step, and so is each call of [`step`], which the devices of tests make at their
+//! accesses. A test names a step by its number; before that step, the strand dies or another strand acts. A test tries one
+//! number after the other, until the call ends before that step:
 //!
 //! ```
 //! use guest_abi::StrandId;
@@ -19,8 +19,8 @@
 //! assert_eq!(deaths.count(), 2);
 //! ```
 //!
-//! A strand dies by unwinding, in which its operations have no effect: what it held stays as it was. Under `cfg(loom)` and
-//! `cfg(shuttle)` the same works in each strand of a model.
+//! A strand dies by unwinding. Its operations have no effect meanwhile, so that what it held stays as it was. Under `cfg(loom)` and
+//! `cfg(shuttle)` this works in each strand of a model.
 
 extern crate std;
 
@@ -39,7 +39,7 @@ use std::thread_local;
 
 use super::{Ordering, atomic};
 
-/// What happens before which step, counted from the next one.
+/// The number of a step, counted from the next one, and what happens before it.
 type Plan = (usize, Box<dyn FnOnce()>);
 
 thread_local! {
@@ -47,13 +47,13 @@ thread_local! {
     static DEAD: Cell<bool> = Cell::default();
 }
 
-/// What a dead strand unwinds with.
+/// The payload of the panic by which a strand dies.
 struct Dead;
 
-/// Makes a call. Before its step of this number, counted from 0, `other` is called: another strand acts on the same thread, and
-/// its steps do not count. Returns what the call returns, and `true` if it came to that step.
+/// Makes a call, and calls `other` before the step of the call with this number, counted from 0. `other` stands for another strand:
+/// its steps do not count. Returns the result of the call, and `true` if the call reached the step.
 ///
-/// The call may be one [`before`] another step, and this may be the call of a strand that dies.
+/// Calls of [`before`] and [`die_at`] can be nested.
 pub fn before<R>(
     step: usize,
     other: impl FnOnce() + 'static,
@@ -81,11 +81,11 @@ fn change_plans(change: impl FnOnce(&mut Vec<Plan>)) {
     PLANS.with(|cell| cell.set(plans));
 }
 
-/// Makes a call as a strand that dies before its step of this number, counted from 0. Returns what the call returns; `None` if
-/// the strand has died in it.
+/// Makes a call on a strand that dies before the step of the call with this number, counted from 0. Returns the result of the
+/// call; `None` if the strand has died.
 ///
 /// # Panics
-/// If the call does.
+/// If the call panics.
 pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
     let die = || {
         DEAD.with(|dead| dead.set(true));
@@ -102,7 +102,7 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
         .ok()
 }
 
-/// A step that is no operation on an atomic.
+/// Makes a step that is no operation on an atomic.
 pub fn step() {
     let plans = PLANS.with(Cell::take);
     if plans.is_empty() {
@@ -116,8 +116,8 @@ pub fn step() {
     PLANS.with(|cell| cell.set(later));
 }
 
-/// Makes an operation on an atomic, unless the strand is dead.
-fn made<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
+/// Makes a step and an operation on an atomic. If the strand is dead, only returns `otherwise`.
+fn unless_dead<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
     if DEAD.with(Cell::get) {
         return otherwise;
     }
@@ -125,7 +125,7 @@ fn made<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
     operation()
 }
 
-/// Defines an atomic whose operations are steps. They do what those of core do.
+/// Defines atomics whose operations are steps, and have the effects of the operations of core.
 macro_rules! stepped {
     ($($name:ident of $value:ty: $($operation:ident)*;)*) => {$(
         #[doc = concat!("core's `", stringify!($name), "`, whose operations are steps.")]
@@ -139,11 +139,11 @@ macro_rules! stepped {
             }
 
             pub fn load(&self, ordering: Ordering) -> $value {
-                made(|| self.0.load(ordering), Default::default())
+                unless_dead(|| self.0.load(ordering), Default::default())
             }
 
             pub fn store(&self, value: $value, ordering: Ordering) {
-                made(|| self.0.store(value, ordering), ());
+                unless_dead(|| self.0.store(value, ordering), ());
             }
 
             pub fn compare_exchange(
@@ -153,14 +153,14 @@ macro_rules! stepped {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                made(
+                unless_dead(
                     || self.0.compare_exchange(old, new, success, failure),
                     Err(Default::default()),
                 )
             }
 
             $(pub fn $operation(&self, value: $value, ordering: Ordering) -> $value {
-                made(|| self.0.$operation(value, ordering), Default::default())
+                unless_dead(|| self.0.$operation(value, ordering), Default::default())
             })*
         }
     )*};

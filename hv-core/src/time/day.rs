@@ -6,7 +6,7 @@
 pub struct DayReading {
     /// The time by the clock before the reading.
     pub before: u64,
-    /// What the reference showed: the time since its epoch.
+    /// The time of day by the reference, since its epoch.
     pub day: u64,
     /// The time by the clock after the reading.
     pub after: u64,
@@ -18,27 +18,26 @@ pub struct DayReading {
 /// What a [`TimeOfDay`] does after a reading of its reference. Amounts are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// The time of day is as right as the reference can tell: it goes on at the rate of the clock.
+    /// The time of day is within the bounds of the reading. It continues at the rate of the clock.
     Agrees,
-    /// It is behind by this amount: until that is made up, it goes faster, by [`TimeOfDay::SLEW`].
+    /// The time of day is behind by this amount. It goes faster, by [`TimeOfDay::SLEW`], until it has made up the amount.
     Faster(u64),
-    /// It is ahead by this amount: until that is made up, it goes slower, by [`TimeOfDay::SLEW`].
+    /// The time of day is ahead by this amount. It goes slower, by [`TimeOfDay::SLEW`], until it has lost the amount.
     Slower(u64),
-    /// It was behind by more than [`TimeOfDay::STEP`], and has gone forward by this amount at once.
+    /// The time of day was behind by more than [`TimeOfDay::STEP`]. It has gone forward by this amount at once.
     Stepped(u64),
-    /// It is ahead by more than [`TimeOfDay::STEP`]: it stands still for this time.
+    /// The time of day is ahead by more than [`TimeOfDay::STEP`]. It stands still for this time.
     Stands(u64),
-    /// The reading is of no use: a later one has been followed, or `after` is before `before`.
+    /// The reading has no effect: it is older than an earlier one, or its `after` is before its `before`.
     Ignored,
 }
 
 /// A time of day that follows a reference, and never goes back.
 ///
-/// It adds a correction of its own to the readings of a clock, such as a [`StrandClock`](super::StrandClock). The clock does
-/// not change: the durations that it measures never include a correction. The reference may be coarse and late, so that a
-/// reading of it only gives bounds for the true time of day. As long as the time of day is within them, there is no
-/// correction; otherwise it is corrected to the nearer bound, and no further. So the noise of the reference has no effect,
-/// and the correction does not swing.
+/// It adds a correction to the time of a clock, such as a [`StrandClock`](super::StrandClock). The clock itself does not change:
+/// the durations that it measures never include a correction. The reference may be coarse and late, so that a reading gives only
+/// bounds of the true time of day. As long as the time of day is within the bounds, there is no correction; otherwise it is
+/// corrected to the nearer bound, and no further. So the noise of the reference has no effect, and the correction does not swing.
 ///
 /// One value serves all strands: keep it behind a lock.
 ///
@@ -60,23 +59,24 @@ pub enum Followed {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TimeOfDay {
-    /// The time by the clock when the correction began, and the time of day then.
+    /// The time by the clock at the last reading.
     clock: u64,
+    /// The time of day at the last reading, after a step.
     day: u64,
-    /// What the last reading made of it.
+    /// The correction since the last reading.
     followed: Followed,
-    /// The latest time of day that was returned.
+    /// The latest time of day that [`at`](Self::at) has returned.
     last: u64,
 }
 
 impl TimeOfDay {
-    /// A correction is this fraction of the time that passes: 500 parts per million.
+    /// A correction is one part in this number of the time that passes: 500 parts per million.
     pub const SLEW: u64 = 2000;
 
-    /// The largest amount that is made up gradually: 128 ms.
+    /// The largest amount that is corrected gradually, in nanoseconds: 128 ms.
     pub const STEP: u64 = 128_000_000;
 
-    /// Returns the time of day that the reference shows.
+    /// Returns a time of day that begins with a reading of the reference.
     pub const fn new(reading: DayReading) -> Self {
         Self {
             clock: reading.after,
@@ -86,19 +86,17 @@ impl TimeOfDay {
         }
     }
 
-    /// Returns the time of day at a time by the clock, in nanoseconds since the epoch of the reference. It is never less
-    /// than what an earlier call returned.
+    /// Returns the time of day at a time by the clock, in nanoseconds since the epoch of the reference. It is never earlier than
+    /// the result of an earlier call.
     pub fn at(&mut self, clock: u64) -> u64 {
         self.last = self.last.max(self.corrected(clock));
         self.last
     }
 
-    /// Follows the reference. Call it now and then, but at most once per millisecond: between two calls, the time of day
-    /// deviates from the reference by as much as the clock does.
+    /// Follows the reference. Call it regularly, at most once per millisecond: between two calls, the time of day drifts as the
+    /// clock does.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
-        let DayReading {
-            before, day, after, ..
-        } = reading;
+        let DayReading { before, day, after, .. } = reading;
         let Some(taken) = after.checked_sub(before).filter(|_| after >= self.clock) else {
             return Followed::Ignored;
         };

@@ -1,4 +1,4 @@
-//! Measures the frequency of a clock by another clock, again and again.
+//! Measures the frequency of a clock by another clock.
 
 use core::fmt;
 
@@ -7,11 +7,11 @@ use guest_abi::clock::Description;
 /// The count of a clock, read between two reads of a reference. Counts have 64 bits: see [`Wrap`](super::Wrap).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The count of the reference before.
+    /// The count of the reference before the count of the clock.
     pub before: u64,
     /// The count of the clock.
     pub count: u64,
-    /// The count of the reference after.
+    /// The count of the reference after the count of the clock.
     pub after: u64,
 }
 
@@ -41,18 +41,14 @@ impl fmt::Display for Frequency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [middle, error] =
             [self.millihertz(), self.uncertainty()].map(|of| (of / 1000, of % 1000));
-        write!(
-            f,
-            "{}.{:03} ±{}.{:03} Hz",
-            middle.0, middle.1, error.0, error.1
-        )
+        write!(f, "{}.{:03} ±{}.{:03} Hz", middle.0, middle.1, error.0, error.1)
     }
 }
 
 /// Measures the frequency of a clock with every reading.
 ///
-/// The result covers the time from an early reading to the last one: all readings at first, later those of the last one to
-/// two [`WINDOW`](Self::WINDOW)s, so that it becomes more certain at first, and follows a change later.
+/// The result covers all readings at first, and becomes more certain with each. Later it covers the readings of the last one to
+/// two [`WINDOW`](Self::WINDOW)s, so that it follows a change.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyMeter {
     /// The steps of the clock and of the reference.
@@ -64,22 +60,18 @@ pub struct FrequencyMeter {
 #[derive(Clone, Copy, Debug)]
 struct Readings {
     from: Reading,
-    /// The next `from`, at least a window after it.
+    /// The next `from`: the first reading that is at least a window after it.
     next: Option<Reading>,
     last: Reading,
 }
 
 impl FrequencyMeter {
-    /// The shortest time, in seconds, that a result covers as soon as there are readings of that time.
+    /// The time, in seconds, that a result covers at least, as soon as there are readings of so long a time.
     pub const WINDOW: u64 = 60;
 
-    /// Returns a meter for a clock by a reference.
+    /// Returns a meter of `clock` that compares it with `reference`.
     pub const fn new(clock: &Description, reference: &Description) -> Self {
-        Self {
-            steps: [clock.step, reference.step],
-            reference_hz: reference.hz,
-            readings: None,
-        }
+        Self { steps: [clock.step, reference.step], reference_hz: reference.hz, readings: None }
     }
 
     /// Adds a reading. Starts over if the clock or the reference has gone back.
@@ -88,11 +80,7 @@ impl FrequencyMeter {
         let is_full = |from: Reading| reading.before.checked_sub(from.after) >= Some(window.max(1));
         let mut readings = match self.readings {
             Some(old) if reading.count >= old.last.count && reading.before >= old.last.after => old,
-            _ => Readings {
-                from: reading,
-                next: None,
-                last: reading,
-            },
+            _ => Readings { from: reading, next: None, last: reading },
         };
         readings.last = reading;
         if is_full(readings.next.unwrap_or(readings.from)) {
@@ -102,19 +90,13 @@ impl FrequencyMeter {
         self.readings = Some(readings);
     }
 
-    /// Returns the frequency; `None` if the readings are too close together to tell.
+    /// Returns the frequency; `None` if the readings are too close together.
     pub fn frequency(&self) -> Option<Frequency> {
         let Readings { from, last, .. } = self.readings?;
         let [step, reference_step] = self.steps;
         let counted = last.count.saturating_sub(from.count);
-        let shortest = last
-            .before
-            .checked_sub(from.after)?
-            .checked_sub(reference_step)?;
-        let longest = last
-            .after
-            .checked_sub(from.before)?
-            .saturating_add(reference_step);
+        let shortest = last.before.checked_sub(from.after)?.checked_sub(reference_step)?;
+        let longest = last.after.checked_sub(from.before)?.saturating_add(reference_step);
         let per = u128::from(self.reference_hz) * 1000;
         let least = (u128::from(counted.saturating_sub(step)) * per).checked_div(longest.into())?;
         // Rounded up.

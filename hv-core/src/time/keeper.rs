@@ -3,32 +3,14 @@
 use core::fmt;
 
 use guest_abi::StrandId;
-use guest_abi::clock::{ClockSource, Description};
+use guest_abi::clock::{Clock, ClockSource, Description};
 use static_assertions::assert_impl_all;
 
-use super::{Environment, Operator, Scale, StrandClock, Verdict, Wrap, choose, longest_poll};
+use super::safety::{Environment, Reason, Verdict, choose, longest_poll};
+use super::source::{Candidate, Tracked};
 use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// A source that a [`Timekeeper`] may choose.
-#[derive(Clone, Copy, Debug)]
-pub struct Candidate<S> {
-    /// The source; `None` if the machine does not have it.
-    pub source: Option<S>,
-    /// The operator's setting for the source.
-    pub operator: Operator,
-}
-
-impl<S> Candidate<S> {
-    /// Returns a candidate with the default setting.
-    pub const fn new(source: S) -> Self {
-        Self {
-            source: Some(source),
-            operator: Operator::Default,
-        }
-    }
-}
-
-/// No source, or no other source, is usable; or another strand is changing the source.
+/// The error if no source, or no other source, is usable, or if another strand is changing the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoUsableClock;
 
@@ -40,14 +22,14 @@ impl fmt::Display for NoUsableClock {
 
 impl core::error::Error for NoUsableClock {}
 
-/// The time in nanoseconds since its creation, by the best of up to `N` sources.
+/// Measures the time in nanoseconds since its creation by the best of up to `N` sources.
 ///
 /// The index of a source is its position in the list of candidates. A source that was retired stays so.
 ///
 /// # Change of source
-/// An epoch is the period between two changes of source. It consists of its source, and of the source's count and the time
-/// at its beginning. A change first writes the next epoch, and then publishes its number: the epoch that a reader uses
-/// never changes, and no strand waits. Each change retires a source, so that there are at most `N` epochs.
+/// An epoch is the period between two changes of source. It consists of its source, of the source's count at its beginning, and
+/// of the time then. A change first writes the next epoch and then publishes its number: the epoch that a reader uses never
+/// changes, and no strand waits. Each change retires a source, so that there are at most `N` epochs.
 #[derive(Debug)]
 pub struct Timekeeper<S, const N: usize> {
     sources: [Option<Tracked<S>>; N],
@@ -58,17 +40,6 @@ pub struct Timekeeper<S, const N: usize> {
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
 
-/// A source that was usable when the timekeeper was created.
-#[derive(Debug)]
-struct Tracked<S> {
-    source: S,
-    description: Description,
-    verdict: Verdict,
-    scale: Scale,
-    wrap: Wrap,
-    retired: AtomicBool,
-}
-
 #[derive(Debug)]
 struct Epoch {
     source: AtomicU32,
@@ -76,52 +47,13 @@ struct Epoch {
     time: AtomicU64,
 }
 
-impl<S: ClockSource> Tracked<S> {
-    fn new(candidate: Candidate<S>, environment: &Environment, strand: StrandId) -> Option<Self> {
-        let source = candidate.source?;
-        let description = source.describe();
-        let verdict = Verdict::of(Some(&description), environment, candidate.operator);
-        if !verdict.is_usable() {
-            return None;
-        }
-        Some(Self {
-            scale: Scale::new(description.hz)?,
-            wrap: Wrap::new(description.width, source.read(strand)?),
-            retired: AtomicBool::new(false),
-            source,
-            description,
-            verdict,
-        })
-    }
-
-    #[inline]
-    fn ticks(&self, strand: StrandId) -> Option<u64> {
-        Some(self.wrap.extend(self.source.read(strand)?))
-    }
-
-    /// Returns the nanoseconds from one count of ticks to another; 0 if `to` is not later.
-    #[inline]
-    fn between(&self, from: u64, to: u64) -> u64 {
-        let ticks = to.wrapping_sub(from).cast_signed();
-        self.scale.nanoseconds(ticks.max(0).cast_unsigned())
-    }
-
-    fn is_retired(&self) -> bool {
-        // Relaxed, as all its uses: a source that is retired is only no longer chosen, and `changing` orders the choices.
-        self.retired.load(Ordering::Relaxed)
-    }
-}
-
 impl Epoch {
     const fn new() -> Self {
-        Self {
-            source: AtomicU32::new(0),
-            ticks: AtomicU64::new(0),
-            time: AtomicU64::new(0),
-        }
+        Self { source: AtomicU32::new(0), ticks: AtomicU64::new(0), time: AtomicU64::new(0) }
     }
 
-    /// The epoch is not in use yet. Relaxed, as all loads of it: the number of the epoch publishes it, and then it never changes.
+    /// Writes an epoch that is not in use yet. Relaxed, as all loads of it: the number of the epoch publishes it, and then it
+    /// never changes.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
         self.source.store(source as u32, Ordering::Relaxed);
         self.ticks.store(ticks, Ordering::Relaxed);
@@ -152,24 +84,20 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             changing: AtomicBool::new(false),
         };
         let (source, ticks) = keeper.best_readable(strand).ok_or(NoUsableClock)?;
-        keeper
-            .epochs
-            .first()
-            .ok_or(NoUsableClock)?
-            .begin(source, ticks, 0);
+        let first = keeper.epochs.first().ok_or(NoUsableClock)?;
+        first.begin(source, ticks, 0);
         Ok(keeper)
     }
 
     /// Returns a clock for a strand. Create one per strand: the time of each clock never goes back, but two clocks of a
     /// strand may differ.
     pub fn clock(&self, strand: StrandId) -> StrandClock<'_, S, N> {
-        StrandClock::new(self, strand)
+        StrandClock { keeper: self, strand, last: AtomicU64::new(0) }
     }
 
     /// Returns the time in nanoseconds on the strand that executes the call; `None` if the source cannot be read.
     ///
-    /// This time may go back at a change of source, or if the source goes back. The time of a [`clock`](Self::clock) does
-    /// not.
+    /// This time may go back at a change of source, or if the source goes back. A [`clock`](Self::clock) never goes back.
     #[inline]
     pub fn time(&self, strand: StrandId) -> Option<u64> {
         let epoch = self.current()?;
@@ -209,7 +137,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     /// Returns the index of the source that is then chosen.
     ///
     /// # Errors
-    /// The source was never usable; it is the last one, and stays in use; or another strand is changing the source.
+    /// The source was never usable; the source is the last one, and stays in use; or another strand is changing the source.
     pub fn demote(
         &self,
         source: usize,
@@ -220,10 +148,10 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         if self.changing.swap(true, Ordering::Acquire) {
             return Err(NoUsableClock);
         }
-        tracked.retired.store(true, Ordering::Relaxed);
+        tracked.set_retired(true);
         let changed = source != self.chosen() || self.begin_epoch(strand, at_least);
         if !changed {
-            tracked.retired.store(false, Ordering::Relaxed);
+            tracked.set_retired(false);
         }
         self.changing.store(false, Ordering::Release);
         match changed {
@@ -232,16 +160,14 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         }
     }
 
-    /// Begins an epoch with the best source that is left. Returns `false` if there is none. Only the strand that has set
-    /// `changing` may call it.
+    /// Begins an epoch with the best source that is left. Returns `false` if no source is left. Only the strand that has set
+    /// `changing` may call this function.
     fn begin_epoch(&self, strand: StrandId, at_least: u64) -> bool {
-        // Read the new source before the old one, so that the new epoch includes the time that passes in between.
+        // Reads the new source before the old one, so that the new epoch includes the time that passes in between.
         let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
-        let begun = self
-            .current()
-            .map_or(0, |epoch| epoch.time.load(Ordering::Relaxed));
+        let begun = self.current().map_or(0, |epoch| epoch.time.load(Ordering::Relaxed));
         let time = self.time(strand).unwrap_or(begun).max(at_least);
         // Relaxed: only the strand that has set `changing` writes it.
         let number = self.epoch.load(Ordering::Relaxed) + 1;
@@ -253,20 +179,20 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         true
     }
 
-    /// Returns the best source that can be read, and its count. Retires those that cannot.
+    /// Returns the best source that can be read, and its count. Retires the sources that cannot be read.
     fn best_readable(&self, strand: StrandId) -> Option<(usize, u64)> {
         for _ in 0..N {
             let index = self.best_except([None; 2])?;
             let source = self.tracked(index)?;
             match source.ticks(strand) {
                 Some(ticks) => return Some((index, ticks)),
-                None => source.retired.store(true, Ordering::Relaxed),
+                None => source.set_retired(true),
             }
         }
         None
     }
 
-    /// Returns the best source that is in use, except for `others`; `None` if there is none.
+    /// Returns the best source that is in use, except for `others`.
     pub(super) fn best_except(&self, others: [Option<usize>; 2]) -> Option<usize> {
         choose(self.sources.iter().enumerate().map(|(index, source)| {
             let source = source
@@ -274,7 +200,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
                 .filter(|source| !source.is_retired() && !others.contains(&Some(index)));
             match source {
                 Some(source) => (source.verdict, source.description.rating),
-                None => (Verdict::Unsafe(super::Reason::Absent), 0),
+                None => (Verdict::Unsafe(Reason::Absent), 0),
             }
         }))
     }
@@ -286,21 +212,16 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
     /// Returns the nanoseconds from one count of a source to another; 0 if `to` is not later.
     pub(super) fn between(&self, source: usize, from: u64, to: u64) -> u64 {
-        self.tracked(source)
-            .map_or(0, |source| source.between(from, to))
+        self.tracked(source).map_or(0, |source| source.between(from, to))
     }
 
-    /// Returns the description of a source.
     pub(super) fn description(&self, source: usize) -> Option<&Description> {
         self.tracked(source).map(|source| &source.description)
     }
 
-    /// Returns the largest amount, in nanoseconds, by which a source advances at once.
+    /// Returns [`Tracked::step`] of a source.
     pub(super) fn step(&self, source: usize) -> u64 {
-        self.tracked(source).map_or(0, |source| {
-            let step = source.scale.nanoseconds(source.description.step);
-            step.saturating_add(1)
-        })
+        self.tracked(source).map_or(0, Tracked::step)
     }
 
     /// Returns the time at which the chosen source had this count.
@@ -327,5 +248,28 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     #[inline]
     fn tracked(&self, source: usize) -> Option<&Tracked<S>> {
         self.sources.get(source)?.as_ref()
+    }
+}
+
+/// The clock of a strand: nanoseconds since the creation of the [`Timekeeper`]. It never goes back.
+///
+/// If the time of the timekeeper goes back, the clock stands still until that time has caught up with it. The clock also
+/// stands still while the source cannot be read.
+#[derive(Debug)]
+pub struct StrandClock<'a, S, const N: usize> {
+    keeper: &'a Timekeeper<S, N>,
+    strand: StrandId,
+    last: AtomicU64,
+}
+
+impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
+    /// Returns the time in nanoseconds. Only the clock's own strand may call it.
+    #[inline]
+    fn ticks(&self) -> u64 {
+        match self.keeper.time(self.strand) {
+            // Atomic because a trap handler may read the clock in the middle of this call. Relaxed: no other strand uses it.
+            Some(time) => self.last.fetch_max(time, Ordering::Relaxed).max(time),
+            None => self.last.load(Ordering::Relaxed),
+        }
     }
 }

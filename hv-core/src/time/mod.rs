@@ -1,16 +1,15 @@
 //! A reliable clock from several counters, some of which may be unreliable.
 //!
-//! - [`Verdict`]: whether a [source](guest_abi::clock::ClockSource) is safe on a machine, and if not, why; [`choose`]
-//!   returns the best of several sources.
+//! - [`Verdict`]: whether a [source](guest_abi::clock::ClockSource) is safe on a machine, and if not, why; [`choose`] returns the
+//!   best of several sources.
 //! - [`Wrap`] and [`Scale`]: convert the values of a counter to nanoseconds.
 //! - [`Timekeeper`] and [`StrandClock`]: the time by the chosen source, which never goes back on a strand.
 //! - [`Watchdog`]: compares the chosen source with another one, measures its frequency, and retires a bad source.
-//! - [`FrequencyMeter`]: measures the frequency of a clock by another one, and says how certain the result is.
+//! - [`FrequencyMeter`]: measures the frequency of a clock by another one, with bounds of the error.
 //! - [`TimeOfDay`]: follows a reference for the time of day, apart from the clocks above.
 //!
-//! Nothing here steers the clocks that measure durations: a correction passes on the noise of the source that it follows,
-//! which is mostly worse than the clock's own. A bad source is replaced instead. The time of day is a clock of its own, which
-//! no other depends on.
+//! Nothing here steers the clocks that measure durations: a correction passes on the noise of the source that it follows, which
+//! is mostly worse than the noise of the clock. A bad source is replaced instead. No other clock depends on the time of day.
 //!
 //! ```
 //! use guest_abi::StrandId;
@@ -60,21 +59,23 @@
 //! ```
 
 mod day;
+mod finding;
 mod frequency;
 mod keeper;
 pub mod pc;
 mod safety;
 mod sample;
 mod scale;
-mod strand;
+mod source;
 mod watchdog;
 mod wrap;
 
 pub use day::{DayReading, Followed, TimeOfDay};
+pub use finding::{Fault, Finding, Limits, Measured, Skipped};
 pub use frequency::{Frequency, FrequencyMeter, Reading};
-pub use keeper::{Candidate, NoUsableClock, Timekeeper};
+pub use keeper::{NoUsableClock, StrandClock, Timekeeper};
 pub use safety::{Environment, Operator, Reason, Verdict, choose, longest_poll};
 pub use scale::Scale;
-pub use strand::StrandClock;
-pub use watchdog::{Fault, Finding, Limits, Measured, Skipped, Watchdog};
+pub use source::Candidate;
+pub use watchdog::Watchdog;
 pub use wrap::Wrap;

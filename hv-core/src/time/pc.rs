@@ -1,9 +1,9 @@
-//! The clocks of a PC, as its hypervisor or operating system can give them to a [`Timekeeper`](super::Timekeeper).
+//! The clocks of a PC, for a [`Timekeeper`](super::Timekeeper).
 //!
 //! In the order of their ratings: the [cycle counter](tsc) of the CPU; the [performance counter](performance_counter), which
 //! may be one of several timers, or the cycle counter in disguise; the [tick counter](tick_counter), which an interrupt
 //! increments; and the [real-time clock](rtc). A tick counter at 1000 Hz is the last resort: nothing makes it unsafe, but
-//! it loses time if an interrupt is lost. Only the operator can disable it, and so leave the machine without a clock.
+//! it loses time if an interrupt is lost. Only the operator can disable it, which may leave the machine without a clock.
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};
 
@@ -23,7 +23,7 @@ const fn width(bits: u8) -> Width {
     }
 }
 
-/// A clock without a hazard.
+/// A clock without hazards.
 const SOUND: Description = Description {
     name: "",
     width: Width::WORD,
@@ -41,19 +41,16 @@ const SOUND: Description = Description {
 
 /// Returns the description of the cycle counter of the CPU (TSC), which counts the CPU's clock.
 ///
-/// `hz` is the rate of that clock, or 0 if it is unknown. Unless the caller knows better, the counters of two CPUs differ,
-/// and the rate follows power management. That the counter stands still in deep sleep does not matter: the CPU does no work
-/// then either.
+/// `hz` is the rate of that clock, or 0 if it is unknown. The description assumes that the counters of two CPUs differ, and that
+/// the rate follows power management. It does not matter that the counter stands still in deep sleep, in which the CPU does no
+/// work.
 pub const fn tsc(hz: u64) -> Description {
     Description {
         name: "TSC",
         hz,
         rating: 300,
         scope: Scope::StrandUnsynchronised,
-        hazards: Hazards {
-            rate_varies: true,
-            ..SOUND.hazards
-        },
+        hazards: Hazards { rate_varies: true, ..SOUND.hazards },
         ..SOUND
     }
 }
@@ -70,10 +67,7 @@ pub const fn performance_counter(hz: u64) -> Description {
         width: width(if hz == PMT_HZ { 24 } else { 64 }),
         hz,
         rating: 200,
-        hazards: Hazards {
-            may_be_cpu_clock: true,
-            ..SOUND.hazards
-        },
+        hazards: Hazards { may_be_cpu_clock: true, ..SOUND.hazards },
         ..SOUND
     }
 }

@@ -4,7 +4,9 @@ use core::fmt;
 
 use guest_abi::clock::{Description, Scope};
 
-use super::{Scale, Wrap, pc};
+use super::pc;
+use super::scale::Scale;
+use super::wrap::Wrap;
 
 /// The properties of a machine and its hypervisor that can make a clock wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +23,10 @@ pub struct Environment {
     pub poll: u64,
 }
 
-/// The operator's setting for a source, which can override the verdict.
+/// The operator's setting for a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operator {
-    /// The verdict stands.
+    /// The source is used if it is safe.
     #[default]
     Default,
     /// The source is not used.
@@ -34,7 +36,7 @@ pub enum Operator {
     Force,
 }
 
-/// Why a source is not safe.
+/// The reason why a source is not safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -44,9 +46,9 @@ pub enum Reason {
     Frequency(u64),
     /// The operator has disabled the source.
     Disabled,
-    /// A reader takes the value in parts that may not belong together.
+    /// The value is read in parts, between which the counter may advance.
     Tears,
-    /// Each strand has a counter of its own, the counters differ, and this many strands read them.
+    /// Each strand has a counter of its own, and the counters differ. Holds the number of strands that read them.
     Unsynchronised(usize),
     /// The counter stands still while a strand idles.
     StopsWhenIdle,
@@ -54,9 +56,9 @@ pub enum Reason {
     RateVaries,
     /// The counter may be the clock of the CPU, whose rate is unknown.
     CpuClockUnknown,
-    /// The counter may be the clock of the CPU: their rates, this and the CPU's in Hz, differ by less than 5%.
+    /// The counter may be the clock of the CPU: their rates differ by less than 5%. Holds the two rates in Hz.
     CpuClock(u64, u64),
-    /// The counter may wrap between two polls: it needs one at least every so many nanoseconds.
+    /// The counter may wrap between two polls. Holds the longest safe time between polls in nanoseconds.
     WrapsUnseen(u64),
 }
 
@@ -73,10 +75,7 @@ impl fmt::Display for Reason {
             Self::RateVaries => f.write_str("rate varies with power management"),
             Self::CpuClockUnknown => f.write_str("may be the CPU's clock, whose rate is unknown"),
             Self::CpuClock(hz, cpu) => {
-                write!(
-                    f,
-                    "may be the CPU's clock: {hz} Hz is within 5% of its {cpu} Hz"
-                )
+                write!(f, "may be the CPU's clock: {hz} Hz is within 5% of its {cpu} Hz")
             }
             Self::WrapsUnseen(poll) => write!(f, "wraps unseen, unless polled every {poll} ns"),
         }
@@ -95,8 +94,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the verdict on a source; `None` stands for one that the machine does not have.
-    pub fn of(source: Option<&Description>, environment: &Environment, operator: Operator) -> Self {
+    /// Returns the verdict on a source. `None` stands for a source that the machine does not have.
+    pub fn assess(
+        source: Option<&Description>,
+        environment: &Environment,
+        operator: Operator,
+    ) -> Self {
         let Some(source) = source else {
             return Self::Unsafe(Reason::Absent);
         };
@@ -144,8 +147,8 @@ fn check_hazards(source: &Description, environment: &Environment) -> Result<(), 
 
 /// Checks that a counter of this rate, of unknown hardware, is not the clock of the CPU.
 ///
-/// A counter with the rate of a well-known timer is that timer. Another one is safe if the rate of the CPU's clock is
-/// known and at least 5% off.
+/// A counter with the rate of a well-known timer is that timer. Any other counter is safe if the rate of the CPU's clock is known
+/// and differs by at least 5%.
 fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
     if let pc::PIT_HZ | pc::PMT_HZ = hz {
         return Ok(());
@@ -163,15 +166,12 @@ fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
 pub fn longest_poll(source: &Description) -> u64 {
     match Scale::new(source.hz) {
         // The scale rounds up by at most 1.
-        Some(scale) => scale
-            .nanoseconds(Wrap::longest_interval(source.width))
-            .saturating_sub(1),
+        Some(scale) => scale.nanoseconds(Wrap::longest_interval(source.width)).saturating_sub(1),
         None => 0,
     }
 }
 
-/// Returns the index of the usable source with the highest rating, and of the first among equals; `None` if no source is
-/// usable.
+/// Returns the index of the usable source with the highest rating, the first one among equals; `None` if no source is usable.
 pub fn choose(sources: impl IntoIterator<Item = (Verdict, u16)>) -> Option<usize> {
     let mut best: Option<(usize, u16)> = None;
     for (index, (verdict, rating)) in sources.into_iter().enumerate() {

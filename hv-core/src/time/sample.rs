@@ -3,8 +3,9 @@
 use guest_abi::StrandId;
 use guest_abi::clock::ClockSource;
 
+use super::finding::{Fault, Limits, Skipped};
 use super::frequency::{FrequencyMeter, Reading};
-use super::{Fault, Limits, Skipped, Timekeeper};
+use super::keeper::Timekeeper;
 
 /// The sources that a check compares, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,16 +16,14 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    /// Takes the chosen source, and the best and the second best of the others. Returns `None` if there is no other.
-    pub(super) fn of<S: ClockSource, const N: usize>(keeper: &Timekeeper<S, N>) -> Option<Self> {
+    /// Returns the chosen source, and the best and the second best of the others; `None` if there is no other.
+    pub(super) fn assign<S: ClockSource, const N: usize>(
+        keeper: &Timekeeper<S, N>,
+    ) -> Option<Self> {
         let chosen = keeper.chosen();
         let reference = keeper.best_except([Some(chosen), None])?;
         let tiebreaker = keeper.best_except([Some(chosen), Some(reference)]);
-        Some(Self {
-            chosen,
-            reference,
-            tiebreaker,
-        })
+        Some(Self { chosen, reference, tiebreaker })
     }
 }
 
@@ -41,15 +40,11 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Returns the first count of the chosen source, and those of the reference around it.
+    /// Returns the first count of the chosen source, and the counts of the reference around it.
     pub(super) fn reading(&self) -> Reading {
         let [before, after, ..] = self.reference;
         let [count, _] = self.chosen;
-        Reading {
-            before,
-            count,
-            after,
-        }
+        Reading { before, count, after }
     }
 
     /// Returns the last count of the reference.
@@ -64,7 +59,7 @@ impl Sample {
     }
 }
 
-/// Why a sample failed, or two samples do not agree.
+/// The reason why a sample failed, or why two samples do not agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
     /// The check is inconclusive.
@@ -82,10 +77,7 @@ struct Span {
 
 impl Span {
     fn widened(self, by: u64) -> Self {
-        Self {
-            least: self.least.saturating_sub(by),
-            most: self.most.saturating_add(by),
-        }
+        Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
     /// Returns the fault of a clock that measured this duration; `None` if the duration is within the bounds.
@@ -100,36 +92,22 @@ impl Span {
     }
 }
 
-/// Returns this many millionths of a number, rounded up.
+/// Returns `millionths` millionths of a number, rounded up.
 fn millionths_of(number: u64, millionths: u32) -> u64 {
     (number / 1_000_000 + 1).saturating_mul(millionths.into())
 }
 
 /// Reads the sources on a strand, and compares samples.
 pub(super) struct Observer<'a, S, const N: usize> {
-    keeper: &'a Timekeeper<S, N>,
-    strand: StrandId,
-    roles: Roles,
-    limits: Limits,
+    pub(super) keeper: &'a Timekeeper<S, N>,
+    pub(super) strand: StrandId,
+    pub(super) roles: Roles,
+    pub(super) limits: Limits,
 }
 
-impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
-    pub(super) fn new(
-        keeper: &'a Timekeeper<S, N>,
-        strand: StrandId,
-        roles: Roles,
-        limits: Limits,
-    ) -> Self {
-        Self {
-            keeper,
-            strand,
-            roles,
-            limits,
-        }
-    }
-
-    /// Takes a sample in which the first two reads of the reference, with that of the chosen source between them, are no
-    /// further apart than the limit.
+impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
+    /// Takes a sample. The first two reads of the reference, around the read of the chosen source, are at most
+    /// [`Limits::bracket`] apart.
     pub(super) fn sample(&self) -> Result<Sample, Problem> {
         let mut skipped = Skipped::SlowReference;
         for _ in 0..self.limits.tries.max(1) {
@@ -146,24 +124,14 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
     }
 
     fn read(&self) -> Result<Sample, Problem> {
-        let Self {
-            keeper,
-            strand,
-            roles,
-            ..
-        } = *self;
-        let read = |source| {
-            keeper
-                .ticks(source, strand)
-                .ok_or(Problem::Bad(source, Fault::Unreadable))
-        };
+        let Self { keeper, strand, roles, .. } = *self;
+        let read =
+            |source| keeper.ticks(source, strand).ok_or(Problem::Bad(source, Fault::Unreadable));
         let before = read(roles.reference)?;
         let chosen = read(roles.chosen)?;
         let after = read(roles.reference)?;
         let again = read(roles.reference)?;
-        let tiebreaker = roles
-            .tiebreaker
-            .and_then(|tiebreaker| keeper.ticks(tiebreaker, strand));
+        let tiebreaker = roles.tiebreaker.and_then(|tiebreaker| keeper.ticks(tiebreaker, strand));
         let end = read(roles.reference)?;
         Ok(Sample {
             roles,
@@ -177,27 +145,20 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
     /// Returns a meter for the frequency of the chosen source.
     pub(super) fn meter(&self) -> Option<FrequencyMeter> {
         let describe = |source| self.keeper.description(source);
-        let Roles {
-            chosen, reference, ..
-        } = self.roles;
+        let Roles { chosen, reference, .. } = self.roles;
         Some(FrequencyMeter::new(describe(chosen)?, describe(reference)?))
     }
 
     /// Compares the durations between two samples according to the sources.
     pub(super) fn compare(&self, old: &Sample, new: &Sample) -> Result<(), Problem> {
-        let Roles {
-            chosen,
-            reference,
-            tiebreaker,
-        } = self.roles;
+        let Roles { chosen, reference, tiebreaker } = self.roles;
         let measured = self.keeper.between(chosen, old.chosen[0], new.chosen[0]);
         let bounds = self.by_reference(old, new, [0, 1]);
         let Some(fault) = self.tolerant(bounds, [chosen, reference]).fault(measured) else {
             return Ok(());
         };
-        let reference_is_bad = tiebreaker
-            .zip(old.tiebreaker.zip(new.tiebreaker))
-            .is_some_and(|(source, counts)| {
+        let reference_is_bad =
+            tiebreaker.zip(old.tiebreaker.zip(new.tiebreaker)).is_some_and(|(source, counts)| {
                 self.tiebreaker_confirms(old, new, source, counts, measured)
             });
         if reference_is_bad {
@@ -235,21 +196,15 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
     ) -> bool {
         let by_tiebreaker = self.keeper.between(tiebreaker, from, to);
         let uncertainty = self.length(old).saturating_add(self.length(new));
-        let bounds = Span {
-            least: by_tiebreaker,
-            most: by_tiebreaker,
-        }
-        .widened(uncertainty);
+        let bounds = Span { least: by_tiebreaker, most: by_tiebreaker }.widened(uncertainty);
         let for_chosen = self.tolerant(bounds, [self.roles.chosen, tiebreaker]);
-        let for_tiebreaker = self.tolerant(
-            self.by_reference(old, new, [2, 3]),
-            [self.roles.reference, tiebreaker],
-        );
+        let for_tiebreaker =
+            self.tolerant(self.by_reference(old, new, [2, 3]), [self.roles.reference, tiebreaker]);
         for_chosen.fault(measured).is_none() && for_tiebreaker.fault(by_tiebreaker).is_some()
     }
 
-    /// Returns the bounds of a duration according to the reference. The duration is from a moment between two reads of the
-    /// reference in the old sample to a moment between the same two reads in the new one.
+    /// Returns the bounds of a duration according to the reference. The duration begins between two reads of the reference in the
+    /// old sample, and ends between the same two reads in the new sample.
     fn by_reference(&self, old: &Sample, new: &Sample, [before, after]: [usize; 2]) -> Span {
         Span {
             least: self.reference(old.reference[after], new.reference[before]),
@@ -264,8 +219,8 @@ impl<'a, S: ClockSource, const N: usize> Observer<'a, S, N> {
             .widened(first.saturating_add(second))
     }
 
-    /// Returns how long a sample took: the longer of the durations according to the reference and the chosen source, since
-    /// either may be bad.
+    /// Returns the duration of a sample: the longer of the durations according to the reference and the chosen source, because
+    /// either source may be bad.
     fn length(&self, sample: &Sample) -> u64 {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;
@@ -301,12 +256,11 @@ mod tests {
 
     #[test]
     fn a_duration_at_a_bound_is_no_fault() {
-        let span = Span { least: 3, most: 7 };
-        let faults = [2, 3, 7, 8].map(|measured| span.fault(measured));
+        let faults = [2, 3, 7, 8].map(|measured| Span { least: 3, most: 7 }.fault(measured));
         assert_eq!(faults, [Some(Fault::Slow), None, None, Some(Fault::Fast)]);
     }
 
-    /// Not less than the exact number, and not a millionth of a million more.
+    /// The result is not below the exact number, and above it by at most `millionths`.
     #[test]
     fn millionths_are_rounded_up() {
         for (number, millionths, exact) in [
@@ -316,10 +270,7 @@ mod tests {
             (7_000_000_000, 500, 3_500_000),
         ] {
             let found = millionths_of(number, millionths);
-            assert!(
-                (exact..=exact + u64::from(millionths)).contains(&found),
-                "{number}"
-            );
+            assert!((exact..=exact + u64::from(millionths)).contains(&found), "{number}");
         }
     }
 }

@@ -7,7 +7,7 @@
 /// nanoseconds is exact, and any other result is the exact one rounded down, or 1 ns more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Rounded up, and at least 2^63, so that all 64 bits are significant.
+    /// Rounded up. At least 2^63, so that all 64 bits are significant.
     multiplier: u64,
     shift: u32,
 }
@@ -26,22 +26,19 @@ impl Scale {
         if hz < Self::SLOWEST || hz > Self::FASTEST {
             return None;
         }
-        // 10^9 * 2^34 (the slowest) and 0.1 * 2^67 (the fastest) are between 2^63 and 2^64: each frequency has a shift.
+        // 10^9 * 2^34 (the slowest) and 0.1 * 2^67 (the fastest) are between 2^63 and 2^64, so that each frequency has a shift.
         let mut shift = 67;
         while shift >= 34 {
             let multiplier = (SECOND << shift).div_ceil(hz as u128);
             if multiplier <= u64::MAX as u128 {
-                return Some(Self {
-                    multiplier: multiplier as u64,
-                    shift,
-                });
+                return Some(Self { multiplier: multiplier as u64, shift });
             }
             shift -= 1;
         }
         None
     }
 
-    /// Returns the duration of this many ticks in nanoseconds.
+    /// Converts a number of ticks to nanoseconds.
     #[inline]
     pub const fn nanoseconds(self, ticks: u64) -> u64 {
         let nanoseconds = (ticks as u128 * self.multiplier as u128) >> self.shift;

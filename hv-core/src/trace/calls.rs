@@ -10,39 +10,27 @@ crate::events! {
     pub enum HypervisorEvent {
         /// A guest negotiated a version, or gave one up: a call of `api_set_version`.
         1 SetVersion "set_version" {
-            /// The status of the call.
             status: u16 = STATUSES,
-            /// The number of the calling guest.
             guest: u8 = Number,
-            /// The number of the calling strand.
             strand: u8 = Number,
-            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
-            /// The number of the API group.
             group: u64 = Hex,
             /// The requested major number; 0 gives the group up.
             major: u64 = Number,
             /// The requested minor number.
             minor: u64 = Number,
-            /// The granted minor number.
             granted: u64 = Number,
         }
         /// A FAST call that no service claims.
         2 FastCall "fast_call" {
-            /// The status of the call.
             status: u16 = STATUSES,
-            /// The number of the calling guest.
             guest: u8 = Number,
-            /// The number of the calling strand.
             strand: u8 = Number,
-            /// The duration of the call in ticks; `u32::MAX` stands for longer ones too.
             duration: u32 = Number,
-            /// The number of the function.
             function: u64 = Hex,
         }
         /// A guest was reset, and so lost the versions that it had negotiated.
         3 GuestReset "guest_reset" {
-            /// The number of the guest.
             guest: u16 = Number,
             /// The number of the strand that executed the reset.
             strand: u16 = Number,

@@ -1,6 +1,6 @@
 //! How many bits of the clock a header can omit.
 
-/// What the number of bits depends on that a header needs of the clock.
+/// The properties of a machine and its hypervisor that determine how many bits of the clock a header needs.
 ///
 /// ```
 /// use hv_core::trace::{Clock19, Conditions, Layout};
@@ -33,16 +33,16 @@ const fn first_bit(value: u128) -> u32 {
 }
 
 impl Conditions {
-    /// Returns the number of the lowest bits of the clock that no two events of a strand need to be told apart:
-    /// `first_bit(probe in ticks) - 1`.
+    /// Returns how many of the lowest bits of the clock can be omitted, because the times of any two events of a strand differ in
+    /// the others: `first_bit(probe in ticks) - 1`.
     pub const fn lowest_cut(&self) -> u32 {
         let probe = self.hz as u128 * self.probe_ns as u128 / 1_000_000_000;
         first_bit(probe).saturating_sub(1)
     }
 
-    /// Returns the number of the highest of 32 bits of the clock that a reader can supply, because the timer interrupt
-    /// records a heartbeat within each wrap of the others: `32 - first_bit(2 * (longest off + timer interval) in ticks)`.
-    /// Returns 0 if the clock needs all 32 bits or more, or if there is no timer.
+    /// Returns how many of the highest of 32 bits of the clock a reader can supply, because the timer interrupt records a heartbeat
+    /// within each wrap of the other bits: `32 - first_bit(2 * (longest off + timer interval) in ticks)`. Returns 0 if the clock
+    /// needs all 32 bits or more, or if there is no timer.
     pub const fn highest_cut(&self) -> u32 {
         match self.latency() {
             Some(latency) => 32u32.saturating_sub(first_bit(2 * latency)),
@@ -50,9 +50,9 @@ impl Conditions {
         }
     }
 
-    /// Returns the longest distance of heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (up to
-    /// 64 bits). Even if one heartbeat is missing and the next one is late, a wrap passes no sooner than they come. Returns
-    /// `None` if the timer cannot record heartbeats so often.
+    /// Returns the longest distance of heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (up to 64 bits).
+    /// At this distance, each wrap has a heartbeat even if one is missing and the next one is late. Returns `None` if the timer
+    /// interrupt is too rare.
     pub const fn heartbeat(&self, bits: u32) -> Option<u64> {
         let (Some(latency), Some(interval)) = (self.latency(), self.interval()) else {
             return None;
@@ -62,11 +62,7 @@ impl Conditions {
             _ => 1 << 64,
         };
         let distance = wrap.saturating_sub(latency) / 2;
-        if distance >= interval {
-            Some(distance as u64)
-        } else {
-            None
-        }
+        if distance >= interval { Some(distance as u64) } else { None }
     }
 
     /// Returns how late a heartbeat can be, in ticks; `None` if there is no timer.

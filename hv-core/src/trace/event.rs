@@ -5,7 +5,7 @@ use super::layout::join;
 /// A kind of event.
 ///
 /// [`events!`](crate::events) implements it. Numbers below 8 are reserved for `hv-core`.
-pub trait Event {
+pub trait TraceEvent {
     /// The number of the kind, 1 to 32767. Numbers from 31 on take a full header in [`Clock27`](super::Clock27).
     const ID: u16;
     /// The name of the kind in a viewer.
@@ -15,10 +15,10 @@ pub trait Event {
     const FIELDS: &'static [Field];
     /// The number of 32-bit words of the payload.
     const WORDS: usize;
-    /// An array of that many words.
+    /// An array of [`WORDS`](Self::WORDS) words.
     type Payload: AsRef<[u32]>;
 
-    /// Returns the fields packed in words.
+    /// Packs the fields.
     fn payload(&self) -> Self::Payload;
 }
 
@@ -65,23 +65,17 @@ pub const STATUSES: Shown = {
 
 /// The description of a kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // As in `TraceEvent`.
 pub struct Class {
-    /// [`Event::ID`]
     pub id: u16,
-    /// [`Event::NAME`]
     pub name: &'static str,
-    /// [`Event::FIELDS`]
     pub fields: &'static [Field],
 }
 
 impl Class {
     /// Returns the description of `E`.
-    pub const fn of<E: Event>() -> Self {
-        Self {
-            id: E::ID,
-            name: E::NAME,
-            fields: E::FIELDS,
-        }
+    pub const fn for_event<E: TraceEvent>() -> Self {
+        Self { id: E::ID, name: E::NAME, fields: E::FIELDS }
     }
 
     /// Returns the number of 32-bit words of the payload.
@@ -115,7 +109,7 @@ pub const fn fits(fields: &[Field]) -> bool {
     bit % 32 == 0
 }
 
-/// Stores a field of `bits` bits after the first `at` bits of the words, which are still 0 there.
+/// Stores a field of `bits` bits behind the first `at` bits of the words. The words must be 0 there.
 #[doc(hidden)]
 #[inline(always)]
 pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
@@ -128,7 +122,7 @@ pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
     }
 }
 
-/// Returns the field of `bits` bits after the first `at` bits of the words. Missing words count as 0.
+/// Returns the field of `bits` bits behind the first `at` bits of the words. Missing words count as 0.
 #[doc(hidden)]
 pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
     let word = |index: usize| words.get(index).copied().unwrap_or(0);
@@ -141,22 +135,23 @@ pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
 
 /// Declares kinds of events, and an enum of all of them.
 ///
+/// A field whose name says what it holds needs no documentation. In each event of a call, `status` is the result, `guest` and
+/// `strand` are the caller, and `duration` is the [duration](crate::trace::duration) of the call.
+///
 /// ```
 /// hv_core::events! {
 ///     /// The events of a lamp.
 ///     pub enum LampEvent {
 ///         /// The lamp was switched.
 ///         9 Switched "lamp_switched" {
-///             /// 1 if the lamp is now on.
 ///             on: u8 = Names(&[(0, "off"), (1, "on")]),
 ///             /// The number of the switch.
 ///             by: u8 = Number,
-///             /// The code of the command.
 ///             code: u16 = Hex,
 ///         }
 ///     }
 /// }
-/// use hv_core::trace::Event;
+/// use hv_core::trace::TraceEvent;
 /// assert_eq!(Switched { on: 1, by: 7, code: 0xabcd }.payload(), [0xabcd_0701]);
 /// assert_eq!(LampEvent::CLASSES[0].name, "lamp_switched");
 /// ```
@@ -169,12 +164,13 @@ macro_rules! events {
     }) => {
         $(
             $(#[$doc])*
+            #[allow(missing_docs)]
             #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
             pub struct $Name {
                 $($(#[$field_doc])* pub $field: $type,)*
             }
 
-            impl $crate::trace::Event for $Name {
+            impl $crate::trace::TraceEvent for $Name {
                 const ID: u16 = $id;
                 const NAME: &'static str = $text;
                 const FIELDS: &'static [$crate::trace::Field] = {
@@ -203,7 +199,7 @@ macro_rules! events {
             }
 
             const _: () = assert!(
-                $crate::trace::fits(<$Name as $crate::trace::Event>::FIELDS) && $id >= 1 && $id < 1 << 15,
+                $crate::trace::fits(<$Name as $crate::trace::TraceEvent>::FIELDS) && $id >= 1 && $id < 1 << 15,
                 "fields do not fill words, or the number is out of range"
             );
         )*
@@ -216,15 +212,14 @@ macro_rules! events {
 
         impl $All {
             /// The descriptions of all kinds.
-            pub const CLASSES: &'static [$crate::trace::Class] = &[$($crate::trace::Class::of::<$Name>()),*];
+            pub const CLASSES: &'static [$crate::trace::Class] = &[$($crate::trace::Class::for_event::<$Name>()),*];
 
-            /// Returns the number of 32-bit words of the payload of a kind; `None` if the kind is none of these.
+            /// Returns the number of 32-bit words of the payload of a kind; `None` if this enum does not have the kind.
             pub fn words(id: u16) -> Option<usize> {
                 Self::CLASSES.iter().find(|class| class.id == id).map(|class| class.words())
             }
 
-            /// Returns the event with this number and payload; `None` if the kind is none of these, or the length of the
-            /// payload is wrong.
+            /// Decodes an event; `None` if this enum does not have the kind, or the length of the payload is wrong.
             pub fn decode(id: u16, payload: &[u32]) -> Option<Self> {
                 if Self::words(id)? != payload.len() {
                     return None;

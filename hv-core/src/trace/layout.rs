@@ -1,10 +1,10 @@
 //! Layouts of the header of an event, which holds the number of its kind and bits of the clock.
 //!
-//! A *full* header holds the whole time, which becomes the *base* of the events behind it. A *short* header holds the lower
-//! bits only. It serves for an event that is so near to its base that only one time has these lower bits.
+//! A *full* header holds the whole time, which becomes the *base* of the events behind it. A *short* header holds the lower bits
+//! only. It serves for an event that is so near to its base that only one time has these lower bits.
 //!
-//! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers,
-//! so that the times of a ring never go back.
+//! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers, so
+//! that the times of a ring never go back.
 
 use bitfield_struct::bitfield;
 
@@ -24,32 +24,38 @@ pub enum Stamp {
 pub struct Header {
     /// The number of the kind of event.
     pub id: u16,
-    /// The number of words of the header.
+    /// The length of the header in words.
     pub words: usize,
-    /// The number of words of the payload; `None` if the layout does not record it.
+    /// The length of the payload in words; `None` if the header does not hold it.
     pub payload: Option<usize>,
     /// The time.
     pub stamp: Stamp,
 }
 
+impl Header {
+    fn new(id: u32, words: usize, stamp: Stamp) -> Self {
+        Self { id: id as u16, words, payload: None, stamp }
+    }
+}
+
 /// A layout of headers.
 pub trait Layout {
     /// The number of the lowest bits of the clock that headers omit.
-    const DROPPED: u32;
+    const DROPPED: u32 = 0;
     /// The number of bits in a short header that distinguish it from the full one.
     const TYPE_BITS: u32 = 1;
     /// The number of bits of the number of the kind in a short header, at most 15.
-    const ID_BITS: u32;
+    const ID_BITS: u32 = 15;
     /// The number of bits of the size of the payload in a short header.
-    const SIZE_BITS: u32 = 0;
+    const SIZE_BITS: u32 = 16;
     /// The number of bits of the clock in a short header.
     const CLOCK_BITS: u32;
     /// Kinds with this number or a higher one always take the full header.
     const SHORT_IDS: u16 = 1 << Self::ID_BITS;
-    /// The number of words of the short header.
+    /// The length of the short header in words.
     const SHORT_WORDS: usize;
-    /// The number of words of the full header.
-    const FULL_WORDS: usize;
+    /// The length of the full header in words.
+    const FULL_WORDS: usize = 3;
     /// An event begins at a multiple of this number of words.
     const ALIGNMENT: usize = 1;
 
@@ -59,16 +65,16 @@ pub trait Layout {
     /// Writes a short header of [`SHORT_WORDS`](Self::SHORT_WORDS) words, for a payload of `payload` words.
     fn short(into: &[AtomicU32], id: u16, payload: usize, units: u64);
 
-    /// Writes a full header of [`FULL_WORDS`](Self::FULL_WORDS) words: by default a large header and the whole time.
+    /// Writes a full header of [`FULL_WORDS`](Self::FULL_WORDS) words: by default that of [`Clock64`].
     fn full(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
         store_large(into, id, payload, units);
     }
 
-    /// Decodes the header at the beginning of these words. Returns `None` if no event begins here, nor behind.
+    /// Decodes the header at the beginning of these words. Returns `None` if neither an event nor anything behind it is here.
     fn read(words: &[u32]) -> Option<Header>;
 }
 
-/// Returns the number of words that an event takes, given the words of its header and its payload.
+/// Returns the length of an event in words, given those of its header and its payload.
 #[inline(always)]
 pub(super) const fn size<L: Layout>(header: usize, payload: usize) -> usize {
     (header + payload).next_multiple_of(L::ALIGNMENT)
@@ -77,7 +83,7 @@ pub(super) const fn size<L: Layout>(header: usize, payload: usize) -> usize {
 #[inline(always)]
 fn store<const N: usize>(into: &[AtomicU32], words: [u32; N]) {
     for (cell, word) in into.iter().zip(words) {
-        // Relaxed: the ring publishes it with the event.
+        // Relaxed: the ring publishes the words with the event.
         cell.store(word, Ordering::Relaxed);
     }
 }
@@ -86,7 +92,6 @@ const fn upper(value: u64) -> u32 {
     (value >> 32) as u32
 }
 
-/// Returns the number with these halves.
 pub(super) const fn join(upper: u32, lower: u32) -> u64 {
     (upper as u64) << 32 | lower as u64
 }
@@ -96,10 +101,8 @@ pub(super) const fn join(upper: u32, lower: u32) -> u64 {
 struct Large {
     /// The size of the payload in bytes.
     size: u16,
-    /// The number of the kind.
     #[bits(15)]
     id: u16,
-    /// The header does not hold the whole time.
     short: bool,
 }
 
@@ -110,44 +113,40 @@ const fn large(short: bool, id: u16, payload: usize) -> u32 {
 }
 
 impl Large {
-    /// Returns the number of words of the payload.
-    const fn payload(self) -> usize {
-        self.size() as usize / 4
+    fn header(self, words: usize, stamp: Stamp) -> Header {
+        Header {
+            payload: Some(self.size() as usize / 4),
+            ..Header::new(self.id().into(), words, stamp)
+        }
     }
 }
 
-/// Returns the number of a kind, and below it as many bits of the clock as the layout has.
+/// Returns the number of a kind, with the bits of the clock below it.
 #[inline(always)]
 fn short<L: Layout>(id: u16, units: u64) -> u32 {
     u32::from(id) << L::CLOCK_BITS | (units & L::REACH) as u32
 }
 
-/// Writes the large header that holds the whole time.
+/// Writes the header of [`Clock64`].
 #[inline(always)]
 fn store_large(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
     let first = large(false, id, payload);
     store(into, [first, upper(units), units as u32]);
 }
 
-/// Decodes the large header that holds the whole time.
+/// Decodes the header of [`Clock64`].
 fn read_large(words: &[u32]) -> Option<Header> {
     let [first, high, low, ..] = *words else {
         return None;
     };
     let first = Large::from_bits(first);
-    (first.id() != 0).then(|| Header {
-        id: first.id(),
-        words: 3,
-        payload: Some(first.payload()),
-        stamp: Stamp::Full(join(high, low)),
-    })
+    (first.id() != 0).then(|| first.header(3, Stamp::Full(join(high, low))))
 }
 
 const TYPE: u32 = 1 << 31;
 
-/// A short header of one word: a type bit, `ID_BITS` bits of the number, and bits of the clock without its lowest
-/// `DROPPED`, as many as there is room for. The full header is that of [`Clock64`]. Times are rounded down to multiples of
-/// `1 << DROPPED` ticks.
+/// A short header of one word: a type bit, `ID_BITS` bits of the number, and in the other bits the clock without its lowest
+/// `DROPPED` bits. The full header is that of [`Clock64`]. Times are rounded down to multiples of `1 << DROPPED` ticks.
 #[derive(Clone, Copy, Debug)]
 pub enum Compact<const ID_BITS: u32, const DROPPED: u32> {}
 
@@ -173,8 +172,8 @@ impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED
         assert!(ID_BITS > 0 && ID_BITS <= 15);
         31 - ID_BITS
     };
+    const SIZE_BITS: u32 = 0;
     const SHORT_WORDS: usize = 1;
-    const FULL_WORDS: usize = 3;
 
     #[inline(always)]
     fn short(into: &[AtomicU32], id: u16, _: usize, units: u64) {
@@ -186,12 +185,8 @@ impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED
         if first & TYPE == 0 {
             return read_large(words);
         }
-        Some(Header {
-            id: ((first & !TYPE) >> Self::CLOCK_BITS) as u16,
-            words: 1,
-            payload: None,
-            stamp: Stamp::Low(first & Self::REACH as u32),
-        })
+        let stamp = Stamp::Low(first & Self::REACH as u32);
+        Some(Header::new((first & !TYPE) >> Self::CLOCK_BITS, 1, stamp))
     }
 }
 
@@ -204,9 +199,9 @@ pub enum Clock27 {}
 const EXTENDED: u32 = 31;
 
 impl Layout for Clock27 {
-    const DROPPED: u32 = 0;
     const TYPE_BITS: u32 = 0;
     const ID_BITS: u32 = 5;
+    const SIZE_BITS: u32 = 0;
     const CLOCK_BITS: u32 = 27;
     const SHORT_IDS: u16 = EXTENDED as u16;
     const SHORT_WORDS: usize = 1;
@@ -218,43 +213,30 @@ impl Layout for Clock27 {
     }
 
     fn full(into: &[AtomicU32], id: u16, _: usize, units: u64) {
-        store(
-            into,
-            [EXTENDED << 27, id.into(), upper(units), units as u32],
-        );
+        let first = EXTENDED << 27;
+        store(into, [first, id.into(), upper(units), units as u32]);
     }
 
     fn read(words: &[u32]) -> Option<Header> {
-        match *words {
-            [first, id, high, low, ..] if first >> 27 == EXTENDED => Some(Header {
-                id: id as u16,
-                words: 4,
-                payload: None,
-                stamp: Stamp::Full(join(high, low)),
-            }),
-            [first, ..] if !matches!(first >> 27, 0 | EXTENDED) => Some(Header {
-                id: (first >> 27) as u16,
-                words: 1,
-                payload: None,
-                stamp: Stamp::Low(first & 0x7ff_ffff),
-            }),
-            _ => None,
+        let first = *words.first()?;
+        match (first >> 27, words) {
+            (EXTENDED, [_, id, high, low, ..]) => {
+                Some(Header::new(*id, 4, Stamp::Full(join(*high, *low))))
+            }
+            (0 | EXTENDED, _) => None,
+            (id, _) => Some(Header::new(id, 1, Stamp::Low(first & 0x7ff_ffff))),
         }
     }
 }
 
 /// A short header of two words: a type bit, 15 bits of the number, and 16 bits of the payload's size; 32 bits of the clock.
-/// The full header of three words holds all 64 bits of the clock; its type bit is 0.
+/// The full header is that of [`Clock64`].
 #[derive(Clone, Copy, Debug)]
 pub enum Clock32 {}
 
 impl Layout for Clock32 {
-    const DROPPED: u32 = 0;
-    const ID_BITS: u32 = 15;
-    const SIZE_BITS: u32 = 16;
     const CLOCK_BITS: u32 = 32;
     const SHORT_WORDS: usize = 2;
-    const FULL_WORDS: usize = 3;
 
     #[inline(always)]
     fn short(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
@@ -264,57 +246,38 @@ impl Layout for Clock32 {
     fn read(words: &[u32]) -> Option<Header> {
         match *words {
             [first, low, ..] if first & TYPE != 0 => {
-                let first = Large::from_bits(first);
-                Some(Header {
-                    id: first.id(),
-                    words: 2,
-                    payload: Some(first.payload()),
-                    stamp: Stamp::Low(low),
-                })
+                Some(Large::from_bits(first).header(2, Stamp::Low(low)))
             }
             _ => read_large(words),
         }
     }
 }
 
-/// One header of three words: a type bit (0), 15 bits of the number, and 16 bits of the payload's size; the clock.
+/// A header with all 64 bits of the clock, at a multiple of `ALIGNMENT` words, 1 or 2.
 #[derive(Clone, Copy, Debug)]
-pub enum Clock64 {}
+pub enum Whole<const ALIGNMENT: usize> {}
 
-impl Layout for Clock64 {
-    const DROPPED: u32 = 0;
-    const ID_BITS: u32 = 15;
-    const SIZE_BITS: u32 = 16;
-    const CLOCK_BITS: u32 = 64;
-    const SHORT_WORDS: usize = 3;
-    const FULL_WORDS: usize = 3;
-
-    #[inline(always)]
-    fn short(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
-        store_large(into, id, payload, units);
-    }
-
-    fn read(words: &[u32]) -> Option<Header> {
-        read_large(words)
-    }
-}
+/// One header of three words: a type bit (0), 15 bits of the number, and 16 bits of the payload's size; the clock.
+pub type Clock64 = Whole<1>;
 
 /// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. A free word precedes the clock, so
 /// that the header has four words, and another one follows a payload of an odd number of words.
-#[derive(Clone, Copy, Debug)]
-pub enum Clock64Aligned {}
+pub type Clock64Aligned = Whole<2>;
 
-impl Layout for Clock64Aligned {
-    const DROPPED: u32 = 0;
-    const ID_BITS: u32 = 15;
-    const SIZE_BITS: u32 = 16;
+impl<const ALIGNMENT: usize> Layout for Whole<ALIGNMENT> {
     const CLOCK_BITS: u32 = 64;
-    const SHORT_WORDS: usize = 4;
-    const FULL_WORDS: usize = 4;
-    const ALIGNMENT: usize = 2;
+    const SHORT_WORDS: usize = {
+        assert!(ALIGNMENT == 1 || ALIGNMENT == 2);
+        2 + ALIGNMENT
+    };
+    const FULL_WORDS: usize = Self::SHORT_WORDS;
+    const ALIGNMENT: usize = ALIGNMENT;
 
     #[inline(always)]
     fn short(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
+        if ALIGNMENT == 1 {
+            return store_large(into, id, payload, units);
+        }
         let first = large(false, id, payload);
         store(into, [first, 0, upper(units), units as u32]);
     }
@@ -325,10 +288,10 @@ impl Layout for Clock64Aligned {
 
     fn read(words: &[u32]) -> Option<Header> {
         match *words {
-            [first, _, high, low, ..] => Some(Header {
-                words: 4,
-                ..read_large(&[first, high, low])?
-            }),
+            _ if ALIGNMENT == 1 => read_large(words),
+            [first, _, high, low, ..] => {
+                Some(Header { words: 4, ..read_large(&[first, high, low])? })
+            }
             _ => None,
         }
     }

@@ -1,18 +1,17 @@
 //! Compact events with times, which a strand writes and a reader on any strand reads.
 //!
 //! Each strand writes events to a [`Ring`] of its own, without a lock, an allocation or a loop. An event consists of a
-//! header of one to four words of 32 bits, and of a payload that its kind determines ([`Event`]). The [`Layout`] determines
+//! header of one to four words of 32 bits, and of a payload that its kind determines ([`TraceEvent`]). The [`Layout`] determines
 //! how many bits of the clock a header holds; a [`Reader`] always returns the time in 64 bits.
 //!
 //! ```
-//! use hv_core::trace::{Clock19, Mode, Next, Ring, events};
+//! use hv_core::trace::{Clock19, Mode, Next, Reader, Ring, events};
 //!
 //! events! {
 //!     /// The events of this example.
 //!     pub enum Seen {
 //!         /// A flash of light.
 //!         9 Flash "flash" {
-//!             /// The number of its colour.
 //!             colour: u32 = Number,
 //!         }
 //!     }
@@ -21,7 +20,7 @@
 //! static RING: Ring<Clock19, 4, 1000> = Ring::new(Mode::Overwrite);
 //! RING.record(1_000_000, Flash { colour: 7 });
 //!
-//! let mut reader = RING.reader();
+//! let mut reader = Reader::new(&RING);
 //! // This layout rounds times down to multiples of 512 ticks.
 //! let Some(Next::Event(event)) = reader.next(Seen::words) else { panic!() };
 //! assert_eq!((event.time, Seen::decode(event.id, event.payload)), (999_936, Some(Seen::Flash(Flash { colour: 7 }))));
@@ -39,12 +38,12 @@ mod tracer;
 
 pub use calls::{FastCall, GuestReset, HypervisorEvent, SetVersion};
 pub use conditions::Conditions;
-pub use event::{Class, Event, Field, STATUSES, Shown, fits, put, take};
+pub use event::{Class, Field, STATUSES, Shown, TraceEvent, fits, put, take};
 pub use layout::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
-    Clock64Aligned, Compact, Header, Layout, Stamp,
+    Clock64Aligned, Compact, Header, Layout, Stamp, Whole,
 };
-pub use reader::{Next, Reader, Recorded};
+pub use reader::{Next, Reader, RingEvent};
 pub use ring::{Mode, Ring};
 pub use tracer::{Clocks, Off, PerStrand, Trace, Tracer, duration};
 

@@ -33,14 +33,14 @@ impl Fill {
         (self.0 >> 16) as u64
     }
 
-    /// Adds an event of this many words.
+    /// Adds an event of `words` words.
     #[inline(always)]
     const fn with_event(self, words: usize) -> Self {
         Self(self.0.wrapping_add(1 << 16).wrapping_add(words as u32))
     }
 }
 
-/// The words of a packet, with a sequence lock: a reader detects by `number` that the writer overwrote them meanwhile.
+/// The words of a packet, with a sequence lock: a reader whose packet the writer overwrites finds that `number` has changed.
 #[derive(Debug)]
 pub(super) struct Packet<const WORDS: usize> {
     /// The number of the packet that is stored here.
@@ -71,7 +71,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
-        // Relaxed: after the fence, so a reader that sees one of these sees at its end that the number has changed.
+        // Relaxed: behind the fence, so that a reader that loads one of these values also finds that the number has changed.
         self.base.store(start.base, Ordering::Relaxed);
         self.first.store(start.first, Ordering::Relaxed);
         self.discarded.store(start.discarded, Ordering::Relaxed);
@@ -79,14 +79,14 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.number.store(number, Ordering::Release);
     }
 
-    /// For the writer: returns how far the packet is written.
+    /// For the writer.
     #[inline(always)]
     pub(super) fn fill(&self) -> Fill {
-        // Relaxed, as in the two functions below: the writer reads what it alone writes.
+        // Relaxed, as in the two functions below: no other strand writes these words.
         Fill(self.fill.load(Ordering::Relaxed))
     }
 
-    /// For the writer: returns the number of events that were offered to the ring up to the last one here.
+    /// For the writer: returns the number of events that were offered to the ring before the end of this packet.
     pub(super) fn offered(&self) -> u64 {
         self.first.load(Ordering::Relaxed) + self.fill().events()
     }
@@ -96,7 +96,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.discarded.load(Ordering::Relaxed)
     }
 
-    /// For the writer: returns the `size` words behind those that are written; `None` if there is no room.
+    /// For the writer: returns the next `size` free words; `None` if there is no room.
     #[inline(always)]
     pub(super) fn room(&self, fill: Fill, size: usize) -> Option<&[AtomicU32]> {
         let at = fill.words();
@@ -109,19 +109,19 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.fill.store(fill.with_event(size).0, Ordering::Release);
     }
 
-    /// For the writer: leaves the free words unused, so that no smaller event follows an event for which there was no room.
+    /// For the writer, after an event for which there was no room: leaves the free words unused, so that no smaller event follows.
     pub(super) fn close(&self) {
         let fill = self.fill();
         if let Some(end) = self.words.get(fill.words()) {
-            // In no layout is 0 the first word of an event. Relaxed: the fill publishes it.
+            // 0 is the first word of an event in no layout. Relaxed: the fill publishes it.
             end.store(0, Ordering::Relaxed);
             let events = fill.0 & 0xffff << 16;
             self.fill.store(events | WORDS as u32, Ordering::Release);
         }
     }
 
-    /// For a reader: copies the words that were written behind the first `from`. Returns `None` if the packet with this
-    /// number is not here, or was overwritten meanwhile; the contents of `copy` are then invalid.
+    /// For a reader: copies the written words behind the first `from`. Returns `None` if the packet with this number is not here, or
+    /// was overwritten meanwhile; the contents of `copy` are then invalid.
     pub(super) fn read(
         &self,
         number: u64,
@@ -132,15 +132,15 @@ impl<const WORDS: usize> Packet<WORDS> {
             return None;
         }
         let fill = Fill(self.fill.load(Ordering::Acquire));
-        // Relaxed, here and for the words: after the number and the fill, and before the fence, behind which the number shows whether
-        // the packet was overwritten meanwhile.
+        // Relaxed, here and for the words: behind the loads of the number and the fill, and before the fence. The load of the number
+        // behind the fence shows whether the packet was overwritten meanwhile.
         let start = Start {
             base: self.base.load(Ordering::Relaxed),
             first: self.first.load(Ordering::Relaxed),
             discarded: self.discarded.load(Ordering::Relaxed),
         };
-        let new = copy.iter_mut().zip(&self.words);
-        for (copy, word) in new.take(fill.words()).skip(from) {
+        let words = copy.iter_mut().zip(&self.words);
+        for (copy, word) in words.take(fill.words()).skip(from) {
             *copy = word.load(Ordering::Relaxed);
         }
         fence(Ordering::Acquire);

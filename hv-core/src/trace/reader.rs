@@ -1,16 +1,16 @@
-//! Reads a ring on any strand, while its writer writes.
+//! The reader of a ring, on any strand, while the writer writes.
 
 use core::ops::Range;
 
 use super::layout::{Header, Layout, Stamp, size};
 use super::ring::Ring;
 
-/// The largest number of packets that one call looks at, if the writer overtakes the reader again and again.
+/// The largest number of looks at packets in one call, if the writer overtakes the reader again and again.
 const TRIES: usize = 16;
 
 /// An event in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recorded<'a> {
+pub struct RingEvent<'a> {
     /// The time in ticks, rounded down to a multiple of `1 << DROPPED` of the [`Layout`].
     pub time: u64,
     /// The number of the kind of event.
@@ -23,8 +23,8 @@ pub struct Recorded<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// An event.
-    Event(Recorded<'a>),
-    /// This many events, at least one, were discarded, or overwritten before the reader got to them.
+    Event(RingEvent<'a>),
+    /// The number of events, at least 1, that were discarded, or overwritten before the reader reached them.
     Lost(u64),
 }
 
@@ -32,12 +32,12 @@ pub enum Next<'a> {
 #[derive(Debug)]
 pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     ring: &'a Ring<L, PACKETS, WORDS>,
-    /// The number of the packet that the reader reads.
+    /// The number of the packet in the copy.
     number: u64,
     copy: [u32; WORDS],
-    /// The number of words of the packet that are in the copy.
+    /// The number of words in the copy.
     copied: usize,
-    /// The number of words of the copy that are read.
+    /// The number of words that are decoded.
     at: usize,
     /// The last full time, in units.
     base: u64,
@@ -49,7 +49,7 @@ pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     discarded: u64,
 }
 
-/// The result of a look at the packet.
+/// The result of [`Reader::look`].
 enum Look {
     /// There are more words. `first` events were offered to the ring before this packet.
     More { first: u64 },
@@ -60,7 +60,8 @@ enum Look {
 }
 
 impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACKETS, WORDS> {
-    pub(super) fn new(ring: &'a Ring<L, PACKETS, WORDS>) -> Self {
+    /// Returns a reader that begins with the oldest event in the ring.
+    pub fn new(ring: &'a Ring<L, PACKETS, WORDS>) -> Self {
         Self {
             ring,
             number: 1,
@@ -74,8 +75,8 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         }
     }
 
-    /// Returns the next event, or the number of events that were lost before it; `None` if there is nothing to read now.
-    /// Each event that is ever offered to the ring is either returned once or counted once as [lost](Next::Lost).
+    /// Returns the next event, or the number of events that were lost before it; `None` if there is nothing to read now. Each
+    /// event that the writer offers to the ring is either returned once or counted once as [lost](Next::Lost).
     ///
     /// `words` returns the number of words of the payload of a kind of event, or `None` if the kind is unknown. An event of
     /// an unknown kind, and the rest of its packet, count as lost.
@@ -83,7 +84,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         for _ in 0..TRIES {
             if let Some((time, id, payload)) = self.event(&words) {
                 let payload = self.copy.get(payload).unwrap_or(&[]);
-                return Some(Next::Event(Recorded { time, id, payload }));
+                return Some(Next::Event(RingEvent { time, id, payload }));
             }
             if self.passed < self.offered {
                 return self.lost(self.offered);
@@ -100,15 +101,15 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         None
     }
 
-    /// Counts the events up to this number that the reader has not returned as lost.
+    /// Counts as lost the events up to this number that the reader has not returned.
     fn lost(&mut self, number: u64) -> Option<Next<'_>> {
         let lost = number.saturating_sub(self.passed);
         self.passed += lost;
         (lost > 0).then_some(Next::Lost(lost))
     }
 
-    /// Takes the next event out of the copy. Returns its time, its kind, and the range of its payload. If there is none, or
-    /// it cannot be decoded, returns `None` and skips the rest of the copy.
+    /// Decodes the next event of the copy. Returns its time, its kind, and the range of its payload. If there is none, or it
+    /// cannot be decoded, returns `None` and skips the rest of the copy.
     fn event(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<(u64, u16, Range<usize>)> {
         let rest = self.copy.get(self.at..self.copied)?;
         let known = L::read(rest)
@@ -140,7 +141,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
 
     /// Copies the words that are new in the packet, or moves to another packet.
     fn look(&mut self) -> Look {
-        // Read before the packet: if a newer packet exists by now, the copy of this one is complete.
+        // Loaded before the packet: if there is already a newer one, the copy of this one is complete.
         let newest = self.ring.newest();
         let packet = self.ring.packet(self.number);
         match packet.read(self.number, self.copied, &mut self.copy) {
@@ -174,12 +175,12 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         self.ring.release(number);
     }
 
-    /// Returns the number of events that were offered to the ring, when there is nothing more to read. It includes the
-    /// events that were discarded behind the last one.
+    /// Returns the number of events that were offered to the ring, including those that were discarded behind the last packet. For
+    /// use when there is nothing more to read.
     fn offered_at_last(&mut self) -> u64 {
         let discarded = self.ring.discarded();
         let newest = self.ring.newest();
-        // Only if this packet is still the last. Otherwise the reader must first read the events of a newer packet.
+        // If this packet is no longer the last, the reader must return the events of the newer packet first.
         if newest == self.number && self.copied > 0 || newest == 0 {
             self.offered += discarded.saturating_sub(self.discarded);
             self.discarded = discarded;

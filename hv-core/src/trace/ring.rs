@@ -2,10 +2,9 @@
 
 use core::marker::PhantomData;
 
-use super::event::Event;
+use super::event::TraceEvent;
 use super::layout::{Layout, size};
 use super::packet::{Packet, Start};
-use super::reader::Reader;
 use crate::sync::plain::{AtomicU64, Ordering};
 
 /// What happens to events when the ring is full.
@@ -19,19 +18,19 @@ pub enum Mode {
 
 /// A ring of `PACKETS` packets (a power of two, at least 2) of `WORDS` words of 32 bits each.
 ///
-/// One strand writes, and does not interrupt itself to write; any number of strands read. (If two strands write
-/// concurrently, events may be garbled, but nothing else happens.)
+/// One strand writes, and its trap handlers do not write in the middle of a write. Any number of strands read. (If two strands
+/// write concurrently, events may be garbled, but nothing else happens.)
 ///
 /// A packet begins with a 64-bit time, so that a reader needs no earlier packet to decode it, and with the number of events
 /// before it, so that the number of lost events is exact.
 ///
-/// Recording is fastest if the size of a packet in memory is a power of two: if `WORDS` is nine less than one.
+/// A write is fastest if the size of a packet in memory is a power of two: `WORDS` is then a power of two less nine.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     // The first field, so that the address of a packet needs no addition.
     packets: [Packet<WORDS>; PACKETS],
-    /// The number of the packet that the writer fills. At first 0, whose place holds an empty packet without room.
+    /// The number of the packet that the writer fills. At first 0: an empty packet without room.
     number: AtomicU64,
     /// The last time, in units, that a short header can express with the present base.
     reach: AtomicU64,
@@ -58,7 +57,7 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
         }
     }
 
-    /// Returns the place of the packet with this number, which may hold another packet.
+    /// Returns the memory of the packet with this number, which may by now hold a later packet.
     #[inline(always)]
     pub(super) fn packet(&self, number: u64) -> &Packet<WORDS> {
         &self.packets[number as usize % PACKETS]
@@ -84,24 +83,19 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     /// Records an event at a time in ticks, which must not be earlier than that of the previous event. The times of a
     /// [`Clock`](guest_abi::Clock) never go back.
     #[inline(always)]
-    pub fn record<E: Event>(&self, time: u64, event: E) {
-        self.record_or(
-            time,
-            || event,
-            || (),
-            |units, event| self.record_slow(units, event()),
-        );
+    pub fn record<E: TraceEvent>(&self, time: u64, event: E) {
+        self.record_or(time, || event, || (), |units, event| self.record_slow(units, event()));
     }
 
-    /// Records an event with a short header in the present packet. Returns `false` if it has none, or there is no room.
+    /// Records an event with a short header in the present packet. Returns `false` if the event needs a full header or more room.
     #[inline(always)]
-    pub(super) fn try_record<E: Event>(&self, time: u64, event: impl FnOnce() -> E) -> bool {
+    pub(super) fn try_record<E: TraceEvent>(&self, time: u64, event: impl FnOnce() -> E) -> bool {
         self.record_or(time, event, || true, |_, _| false)
     }
 
     /// Records an event with a short header in the present packet, or leaves it to `otherwise`.
     #[inline(always)]
-    fn record_or<E: Event, F: FnOnce() -> E, R>(
+    fn record_or<E: TraceEvent, F: FnOnce() -> E, R>(
         &self,
         time: u64,
         event: F,
@@ -111,7 +105,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         const { assert!(E::ID > 0 && E::ID < 1 << 15) };
         let size = size::<L>(L::SHORT_WORDS, E::WORDS);
         let units = time >> L::DROPPED;
-        // Relaxed, here and below: the writer reads what it alone writes, and the commit publishes the words.
+        // Relaxed, here and below: no other strand writes these words, and the commit publishes them.
         let packet = self.packet(self.number.load(Ordering::Relaxed));
         let fill = packet.fill();
         if E::ID < L::SHORT_IDS
@@ -130,11 +124,11 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         }
     }
 
-    /// The slow path of [`record`](Self::record). It takes the event and not its payload, so that the fast path need not
-    /// store the payload in memory. It is only one call deep, because a call costs a register window.
+    /// The slow path of [`record`](Self::record). It takes the event and not its payload, so that the fast path need not store the
+    /// payload in memory. It makes no further call, because each call takes a register window.
     #[cold]
     #[inline(never)]
-    fn record_slow<E: Event>(&self, units: u64, event: E) {
+    fn record_slow<E: TraceEvent>(&self, units: u64, event: E) {
         self.record_with_full_header(units, E::ID, event.payload().as_ref());
     }
 
@@ -171,14 +165,14 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
 
     fn begin(&self, number: u64, units: u64) -> &Packet<WORDS> {
         let before = self.packet(number - 1);
-        // Relaxed: the writer alone writes it.
+        // Relaxed: no other strand writes it.
         let discarded = self.discarded.load(Ordering::Relaxed);
         let start = Start {
             base: units,
             first: before.offered() + (discarded - before.discarded_before()),
             discarded,
         };
-        // Readers now take the packet before as complete.
+        // From here on, readers take the packet before as complete.
         self.number.store(number, Ordering::Release);
         let packet = self.packet(number);
         packet.begin(number, start);
@@ -189,16 +183,11 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     /// Makes a full time the base of the events behind it.
     fn set_base(&self, units: u64) {
         let reach = units.saturating_add(L::REACH);
-        // Relaxed: the writer alone uses it.
+        // Relaxed: no other strand uses it.
         self.reach.store(reach, Ordering::Relaxed);
     }
 
     fn unread(&self) -> u64 {
         self.unread.load(Ordering::Acquire)
-    }
-
-    /// Returns a reader that begins with the oldest event in the ring.
-    pub fn reader(&self) -> Reader<'_, L, PACKETS, WORDS> {
-        Reader::new(self)
     }
 }

@@ -3,30 +3,29 @@
 use guest_abi::{Clock, StrandId};
 use static_assertions::assert_impl_all;
 
-use super::event::Event;
+use super::event::TraceEvent;
 use super::layout::{Clock27, Layout};
 use super::ring::Ring;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
-/// Returns a duration in ticks as a field of an event; `u32::MAX` stands for longer ones too. (The time of a strand
-/// [never goes back](Clocks::ticks).)
+/// Returns a duration in ticks as a field of an event: at most `u32::MAX`. (The time of a strand [never goes back](Clocks::ticks).)
 pub fn duration(started: u64, ended: u64) -> u32 {
     u32::try_from(ended.wrapping_sub(started)).unwrap_or(u32::MAX)
 }
 
-/// Records events while it is on. `strand` is always the strand that executes the call.
+/// Records events while it is on. In all functions `strand` is the strand that executes the call.
 pub trait Trace {
-    /// `false` if it is never on.
+    /// `false` if the tracer is never on.
     const RECORDS: bool = true;
 
-    /// Holds the events of a strand; `()` where nothing needs to know it.
+    /// Holds the events of a strand; `()` for a tracer without [`ring`](Self::ring)s.
     type Ring;
 
     /// Returns `true` if tracing is on.
     fn is_on(&self) -> bool;
 
-    /// Returns a flag that is `true` while tracing may be on, for trap entries that do not call Rust for every hypercall.
-    /// This implementation returns one that always is.
+    /// Returns a flag that is `true` while tracing may be on, for trap entries that do not call Rust for every hypercall. The flag
+    /// of this implementation is always `true`.
     #[inline(always)]
     fn switch(&self) -> &AtomicBool {
         static ALWAYS: AtomicBool = AtomicBool::new(true);
@@ -36,8 +35,8 @@ pub trait Trace {
     /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
-    /// Makes a call. Returns the time in ticks on this strand before it, the result, and the time behind it, for an event that is
-    /// recorded also if tracing is switched on or off meanwhile. In this implementation such a call takes no time.
+    /// Makes a call. Returns the time in ticks before the call, the result, and the time after it, for an event that is recorded even
+    /// if tracing is switched during the call. In this implementation, the two times of such a call are equal.
     #[inline(always)]
     fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
         let started = self.time(strand);
@@ -47,7 +46,7 @@ pub trait Trace {
     }
 
     /// Records an event at a time that [`time`](Self::time) returned on this strand.
-    fn record<E: Event>(&self, strand: StrandId, time: u64, event: E);
+    fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E);
 
     /// Returns the ring of a strand, which never changes. This implementation returns `None`.
     #[inline(always)]
@@ -56,11 +55,11 @@ pub trait Trace {
         None
     }
 
-    /// Records an event in the [`ring`](Self::ring) of the strand as [`record`](Self::record) does, where this takes few
-    /// instructions, and returns `true` if it did. This implementation never does.
+    /// [Records](Self::record) an event in the [`ring`](Self::ring) of the strand if this takes few instructions. Returns `false` if
+    /// it did not, as this implementation always does.
     #[inline(always)]
     #[allow(unused_variables)]
-    fn try_record<E: Event>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
+    fn try_record<E: TraceEvent>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
         false
     }
 }
@@ -91,7 +90,7 @@ impl<T: Trace + ?Sized> Trace for &T {
     }
 
     #[inline(always)]
-    fn record<E: Event>(&self, strand: StrandId, time: u64, event: E) {
+    fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E) {
         (**self).record(strand, time, event);
     }
 
@@ -101,7 +100,7 @@ impl<T: Trace + ?Sized> Trace for &T {
     }
 
     #[inline(always)]
-    fn try_record<E: Event>(ring: &T::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
+    fn try_record<E: TraceEvent>(ring: &T::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
         T::try_record(ring, time, event)
     }
 }
@@ -132,7 +131,7 @@ impl Trace for Off {
     }
 
     #[inline(always)]
-    fn record<E: Event>(&self, _: StrandId, _: u64, _: E) {}
+    fn record<E: TraceEvent>(&self, _: StrandId, _: u64, _: E) {}
 }
 
 /// The clocks of all strands: one [`Clock`] for all of them, or a clock [`PerStrand`].
@@ -174,17 +173,12 @@ assert_impl_all!(Tracer<'_, (), Clock27, 2, 4>: Send, Sync);
 impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
     /// Returns a tracer that is off. `rings` are indexed by the number of the strand.
     pub const fn new(clocks: C, rings: &'a [Ring<L, PACKETS, WORDS>]) -> Self {
-        Self {
-            on: AtomicBool::new(false),
-            clocks,
-            rings,
-            missed: AtomicU64::new(0),
-        }
+        Self { on: AtomicBool::new(false), clocks, rings, missed: AtomicU64::new(0) }
     }
 
     /// Switches tracing on or off. A call in flight may still follow the old setting.
     ///
-    /// A service may need to know of the switch: see its documentation.
+    /// The operator may have to tell a service of the switch: see the documentation of the service.
     pub fn set_on(&self, on: bool) {
         self.on.store(on, Ordering::SeqCst);
     }
@@ -196,7 +190,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
 
     /// Returns the number of events on strands without a ring.
     pub fn missed(&self) -> u64 {
-        // Relaxed, as in `miss`: a count that says nothing about other memory.
+        // Relaxed, as in `miss`: the count publishes no other memory.
         self.missed.load(Ordering::Relaxed)
     }
 
@@ -223,12 +217,8 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
 
     #[inline(always)]
     fn time(&self, strand: StrandId) -> Option<u64> {
-        // Relaxed: a call that crosses the change may be recorded or not.
-        if self.on.load(Ordering::Relaxed) {
-            Some(self.clocks.ticks(strand))
-        } else {
-            None
-        }
+        // Relaxed: a call during which tracing is switched may be recorded or not.
+        if self.on.load(Ordering::Relaxed) { Some(self.clocks.ticks(strand)) } else { None }
     }
 
     #[inline(always)]
@@ -239,7 +229,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     }
 
     #[inline(always)]
-    fn record<E: Event>(&self, strand: StrandId, time: u64, event: E) {
+    fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E) {
         match self.ring(strand) {
             Some(ring) => ring.record(time, event),
             None => self.miss(),
@@ -252,7 +242,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     }
 
     #[inline(always)]
-    fn try_record<E: Event>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
+    fn try_record<E: TraceEvent>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
         ring.try_record(time, event)
     }
 }

@@ -1,4 +1,4 @@
-//! Changes of source, and sources with any faults.
+//! Changes of source, and sources with arbitrary faults.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use guest_abi::StrandId;
-use guest_abi::clock::{Clock, ClockSource, Description, Hazards, Scope, Width};
+use guest_abi::clock::{Clock, ClockSource, Description};
 use hv_core::time::{Candidate, Limits, NoUsableClock, Timekeeper, Watchdog};
 use proptest::prelude::*;
 
-use crate::world::{Counter, ENVIRONMENT, SECOND, World, keeper, strand};
+use crate::world::{Counter, ENVIRONMENT, SECOND, World, description, keeper, strand};
 
 #[test]
 fn the_time_is_continuous_across_changes_of_source() {
@@ -36,7 +36,7 @@ fn the_time_is_continuous_across_changes_of_source() {
     near(clock.ticks());
     world.pass(SECOND);
     near(clock.ticks());
-    // The last one, and one that does not exist.
+    // The last source, and a source that does not exist.
     for source in [1, 7] {
         assert_eq!(keeper.demote(source, strand(0), 0), Err(NoUsableClock));
     }
@@ -62,11 +62,9 @@ fn no_strand_sees_a_step_back() {
     // Strand 2 stands still until the time catches up.
     assert_eq!(after[2], before[2]);
     world.pass(2 * SECOND);
-    let later = clocks.each_ref().map(Clock::ticks);
-    assert!(
-        later.iter().all(|time| time.abs_diff(5 * SECOND) < 1000),
-        "{later:?}"
-    );
+    for later in clocks.each_ref().map(Clock::ticks) {
+        assert!(later.abs_diff(5 * SECOND) < 1000, "{later}");
+    }
 }
 
 #[test]
@@ -81,7 +79,7 @@ fn the_time_continues_from_at_least_the_given_time() {
     assert!((SECOND..SECOND + 1000).contains(&time));
 }
 
-/// What another strand does during the next read of a counter.
+/// An action of another strand during the next read of a counter.
 type Other = Rc<Cell<Option<Box<dyn FnOnce()>>>>;
 
 /// A counter during whose next read another strand acts.
@@ -101,7 +99,7 @@ impl ClockSource for Interrupted {
     }
 }
 
-/// A strand that reads the time while another changes the source ends with the source that it began with.
+/// A strand that reads the time while another changes the source uses one source for the whole call.
 #[test]
 fn a_change_does_not_disturb_a_reader() {
     let world: &World = Box::leak(Box::default());
@@ -166,12 +164,8 @@ proptest! {
     #[test]
     fn no_fault_makes_a_clock_go_back(acts in prop::collection::vec(act(), 1..150)) {
         let world = World::default();
-        let counters = [(63, 1_165_379_275), (24, 3_579_545), (56, 31_250_000), (64, 10_000_000_000)];
-        let mut rating = 0;
-        let counters = counters.map(|(width, hz)| {
-            rating += 1;
-            Counter::new(&world, width, hz, rating)
-        });
+        let counters = [(63, 1_165_379_275, 1), (24, 3_579_545, 2), (56, 31_250_000, 3), (64, 10_000_000_000, 4)]
+            .map(|(width, hz, rating)| Counter::new(&world, width, hz, rating));
         let keeper = keeper(counters.each_ref());
         let clocks = [0, 1, 2].map(|number| keeper.clock(strand(number)));
         let mut watchdog = Watchdog::new(Limits::default());
@@ -203,21 +197,13 @@ proptest! {
 struct Shared {
     count: AtomicU64,
     rating: u16,
-    /// The amount by which it is ahead from each strand to the next.
+    /// The amount by which each strand is ahead of the previous one.
     apart: u64,
 }
 
 impl ClockSource for Shared {
     fn describe(&self) -> Description {
-        Description {
-            name: "shared",
-            width: Width::new(32).unwrap(),
-            hz: 1_000_000_000,
-            step: 1,
-            rating: self.rating,
-            scope: Scope::Machine,
-            hazards: Hazards::default(),
-        }
+        description(32, 1_000_000_000, self.rating)
     }
 
     fn read(&self, strand: StrandId) -> Option<u64> {

@@ -11,21 +11,16 @@ use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, str
 /// A moment of the year 2010, in nanoseconds since 1970.
 const EPOCH: u64 = 1_290_000_000 * SECOND;
 
-/// A reading of an exact reference that takes no time.
+/// Returns an exact reading of a reference, taken in no time.
 fn exactly(clock: u64, day: u64) -> DayReading {
-    DayReading {
-        before: clock,
-        day,
-        after: clock,
-        late: 0,
-    }
+    DayReading { before: clock, day, after: clock, late: 0 }
 }
 
-fn times(day: &mut TimeOfDay, clocks: &[u64]) -> Vec<i64> {
-    let all = clocks
-        .iter()
-        .map(|clock| day.at(*clock).wrapping_sub(EPOCH) as i64);
-    all.collect()
+/// Asserts the times of day, in nanoseconds since `EPOCH`, at times by the clock.
+fn check_times<const N: usize>(day: &mut TimeOfDay, times: [(u64, u64); N]) {
+    for (clock, expected) in times {
+        assert_eq!(day.at(clock) - EPOCH, expected, "at {clock}");
+    }
 }
 
 #[test]
@@ -35,38 +30,26 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
     // 1 ms behind: 2 s.
     let behind = exactly(100 + SECOND, EPOCH + SECOND + MILLISECOND);
     assert_eq!(day.follow(behind), Followed::Faster(1_000_000));
-    assert_eq!(
-        times(
-            &mut day,
-            &[
-                100 + SECOND,
-                100 + SECOND + 2000,
-                100 + 2 * SECOND,
-                100 + 3 * SECOND,
-                100 + 4 * SECOND
-            ]
-        ),
-        [
-            1_000_000_000,
-            1_000_002_001,
-            2_000_500_000,
-            3_001_000_000,
-            4_001_000_000
-        ]
-    );
+    let times = [
+        (100 + SECOND, 1_000_000_000),
+        (100 + SECOND + 2000, 1_000_002_001),
+        (100 + 2 * SECOND, 2_000_500_000),
+        (100 + 3 * SECOND, 3_001_000_000),
+        (100 + 4 * SECOND, 4_001_000_000),
+    ];
+    check_times(&mut day, times);
     // 2 ms ahead: 4 s.
     let ahead = exactly(100 + 4 * SECOND, EPOCH + 3_999_000_000);
     assert_eq!(day.follow(ahead), Followed::Slower(2_000_000));
-    assert_eq!(
-        times(
-            &mut day,
-            &[100 + 5 * SECOND, 100 + 8 * SECOND, 100 + 9 * SECOND]
-        ),
-        [5_000_500_000, 7_999_000_000, 8_999_000_000]
-    );
+    let times = [
+        (100 + 5 * SECOND, 5_000_500_000),
+        (100 + 8 * SECOND, 7_999_000_000),
+        (100 + 9 * SECOND, 8_999_000_000),
+    ];
+    check_times(&mut day, times);
     let right = exactly(100 + 9 * SECOND, EPOCH + 8_999_000_000);
     assert_eq!(day.follow(right), Followed::Agrees);
-    // The last amounts that are made up gradually.
+    // The largest differences that are corrected gradually.
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
     for (shown, followed) in [
         (EPOCH + 128_000_000, Followed::Faster(128_000_000)),
@@ -82,66 +65,48 @@ fn after_a_jump_of_the_reference_it_steps_forward_or_stands_still() {
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
     let forward = exactly(SECOND, EPOCH + SECOND + 128_000_001);
     assert_eq!(day.follow(forward), Followed::Stepped(128_000_001));
-    assert_eq!(
-        times(&mut day, &[SECOND, 2 * SECOND]),
-        [1_128_000_001, 2_128_000_001]
-    );
+    let times = [(SECOND, 1_128_000_001), (2 * SECOND, 2_128_000_001)];
+    check_times(&mut day, times);
     // The reference is set back by an hour.
     let back = exactly(2 * SECOND, EPOCH + 2_128_000_001 - 3600 * SECOND);
     assert_eq!(day.follow(back), Followed::Stands(3600 * SECOND));
-    assert_eq!(
-        times(
-            &mut day,
-            &[3 * SECOND, 3602 * SECOND, 3602 * SECOND + 1, 3603 * SECOND]
-        ),
-        [2_128_000_001, 2_128_000_001, 2_128_000_002, 3_128_000_001]
-    );
+    let times = [
+        (3 * SECOND, 2_128_000_001),
+        (3602 * SECOND, 2_128_000_001),
+        (3602 * SECOND + 1, 2_128_000_002),
+        (3603 * SECOND, 3_128_000_001),
+    ];
+    check_times(&mut day, times);
 }
 
 #[test]
 fn a_reading_within_the_bounds_corrects_nothing() {
-    let reading = |day, taken, late| DayReading {
-        before: SECOND - taken,
-        day,
-        after: SECOND,
-        late,
-    };
-    for (shown, taken, late, expected) in [
-        (EPOCH + SECOND, 0, 0, Followed::Agrees),
-        (EPOCH + SECOND - 1, 0, 0, Followed::Slower(1)),
-        (EPOCH + SECOND - 1, 0, 1, Followed::Agrees),
-        (EPOCH + SECOND - 1, 1, 0, Followed::Agrees),
-        (
-            EPOCH + SECOND - 10_000_000,
-            300,
-            9_999_700,
-            Followed::Agrees,
-        ),
-        (
-            EPOCH + SECOND - 10_000_001,
-            300,
-            9_999_700,
-            Followed::Slower(1),
-        ),
+    for (ahead, taken, late, expected) in [
+        (0, 0, 0, Followed::Agrees),
+        (-1, 0, 0, Followed::Slower(1)),
+        (-1, 0, 1, Followed::Agrees),
+        (-1, 1, 0, Followed::Agrees),
+        (-10_000_000, 300, 9_999_700, Followed::Agrees),
+        (-10_000_001, 300, 9_999_700, Followed::Slower(1)),
         // A reference may be late, but not early.
-        (EPOCH + SECOND + 1, 300, 10_000_000, Followed::Faster(1)),
+        (1, 300, 10_000_000, Followed::Faster(1)),
     ] {
         let mut day = TimeOfDay::new(exactly(0, EPOCH));
-        assert_eq!(day.follow(reading(shown, taken, late)), expected);
+        let reading = DayReading {
+            before: SECOND - taken,
+            late,
+            ..exactly(SECOND, (EPOCH + SECOND).saturating_add_signed(ahead))
+        };
+        assert_eq!(day.follow(reading), expected);
     }
 }
 
 #[test]
 fn a_stale_or_impossible_reading_is_ignored() {
     let mut day = TimeOfDay::new(exactly(SECOND, EPOCH));
-    assert_eq!(
-        day.follow(exactly(SECOND - 1, EPOCH + 7)),
-        Followed::Ignored
-    );
-    let impossible = DayReading {
-        before: 3 * SECOND,
-        ..exactly(2 * SECOND, EPOCH)
-    };
+    let stale = exactly(SECOND - 1, EPOCH + 7);
+    assert_eq!(day.follow(stale), Followed::Ignored);
+    let impossible = DayReading { before: 3 * SECOND, ..exactly(2 * SECOND, EPOCH) };
     assert_eq!(day.follow(impossible), Followed::Ignored);
     assert_eq!(day.at(2 * SECOND), EPOCH + SECOND);
     // A strand whose clock is behind.
@@ -152,32 +117,25 @@ fn a_stale_or_impossible_reading_is_ignored() {
 }
 
 /// The system time of the document: updated every 10 ms, "every 57th or so update comes later, every 32nd comes earlier", and
-/// read by a thread that wakes up "up to 5 ms late". The clock is 80 parts per million fast. The time of day stays within
-/// what such a reference can tell, and never goes back; the clock is not disciplined at all.
+/// read by a thread that wakes up "up to 5 ms late". The clock is 80 parts per million fast. The time of day stays within the
+/// accuracy of such a reference, and never goes back; the clock itself is not disciplined.
 #[test]
 fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
     let run = |follows: bool| {
         let world = World::default();
-        let counter = Counter::new(&world, 63, 1_165_379_275, 1);
+        let counter = Counter::costless(&world, 63, 1_165_379_275);
         counter.set_drift(80_000);
-        counter.cost.set(0);
         let keeper = keeper([&counter]);
         let clock = keeper.clock(strand(0));
         let system_time = |now: u64| {
-            let update = now / (10 * MILLISECOND);
-            let at = match update {
-                n if n.is_multiple_of(57) => n * 10 * MILLISECOND + 3 * MILLISECOND,
-                n => n * 10 * MILLISECOND,
-            };
-            // An update that comes late shows the one before until then; one in 32 comes at 8 ms.
-            let shown = match now {
-                now if now < at => update - 1,
-                now if (update + 1).is_multiple_of(32)
-                    && now % (10 * MILLISECOND) >= 8 * MILLISECOND =>
-                {
-                    update + 1
-                }
-                _ => update,
+            let (update, within) = (now / (10 * MILLISECOND), now % (10 * MILLISECOND));
+            // Each 57th update comes at 3 ms. The next update comes at 8 ms if it is a 32nd one.
+            let shown = if update.is_multiple_of(57) && within < 3 * MILLISECOND {
+                update - 1
+            } else if (update + 1).is_multiple_of(32) && within >= 8 * MILLISECOND {
+                update + 1
+            } else {
+                update
             };
             EPOCH + shown * 10 * MILLISECOND - 2 * MILLISECOND
         };
@@ -191,12 +149,8 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
                 let shown = system_time(world.now());
                 world.pass(MICROSECOND);
                 // A step of 10 ms, and up to 3 ms late; 2 ms are subtracted so that it is never early.
-                let reading = DayReading {
-                    before,
-                    day: shown,
-                    after: clock.ticks(),
-                    late: 15 * MILLISECOND,
-                };
+                let reading =
+                    DayReading { before, day: shown, after: clock.ticks(), late: 15 * MILLISECOND };
                 match day.follow(reading) {
                     Followed::Agrees => {}
                     Followed::Slower(_) => corrections += 1,
@@ -216,7 +170,7 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
     let (corrections, followed) = run(true);
     let (_, alone) = run(false);
     assert_eq!(followed, alone);
-    // 80 parts per million of 2000 s are 160 ms, so that it did need corrections.
+    // 80 parts per million of 2000 s are 160 ms, which need corrections.
     assert!((10..1900).contains(&corrections), "{corrections}");
 }
 
@@ -236,7 +190,7 @@ proptest! {
                     let reading = DayReading { late: first, ..exactly(clock, shown) };
                     day.follow(reading);
                 }
-                // Of another strand, at an earlier time.
+                // A reading of another strand, at an earlier time.
                 2 => { day.follow(exactly(clock.saturating_sub(first), second)); }
                 _ => {
                     let now = day.at(clock.saturating_sub(first));
@@ -247,7 +201,7 @@ proptest! {
         }
     }
 
-    /// As long as nothing is stepped, its rate is that of the clock within 500 parts per million.
+    /// Unless the time of day is stepped, its rate is that of the clock within 500 parts per million.
     #[test]
     fn its_rate_is_near_that_of_the_clock(
         errors in prop::collection::vec((-128_000_000_i64..=128_000_000, 0..10 * SECOND), 1..50),

@@ -28,10 +28,7 @@ fn the_best_safe_and_readable_source_is_chosen() {
     let forced = Verdict::Forced(Reason::Unsynchronised(3));
     assert_eq!(keeper.verdict(3), Some((forced, true)));
 
-    let absent = Candidate::<&Counter> {
-        source: None,
-        operator: Operator::Force,
-    };
+    let absent = Candidate::<&Counter> { source: None, operator: Operator::Force };
     let none = Timekeeper::new([absent, Candidate::new(&dead)], &ENVIRONMENT, strand(0));
     assert_eq!(none.err(), Some(NoUsableClock));
     let none = Timekeeper::<&Counter, 0>::new([], &ENVIRONMENT, strand(0));
@@ -41,8 +38,7 @@ fn the_best_safe_and_readable_source_is_chosen() {
 #[test]
 fn a_source_that_cannot_be_read_makes_the_time_stand_still() {
     let world = World::default();
-    let counter = Counter::new(&world, 63, SECOND, 1);
-    counter.cost.set(0);
+    let counter = Counter::costless(&world, 63, SECOND);
     let keeper = keeper([&counter]);
     let clock = keeper.clock(strand(0));
     world.pass(7);
@@ -58,8 +54,7 @@ fn a_source_that_cannot_be_read_makes_the_time_stand_still() {
 #[test]
 fn a_strand_that_is_behind_starts_at_zero() {
     let world = World::default();
-    let counter = Counter::new(&world, 63, SECOND, 1);
-    counter.cost.set(0);
+    let counter = Counter::costless(&world, 63, SECOND);
     counter.apart.set([0, -5, 0]);
     world.pass(9);
     let keeper = keeper([&counter]);
@@ -74,13 +69,11 @@ fn a_strand_that_is_behind_starts_at_zero() {
 #[test]
 fn a_counter_that_wraps_in_73_years_keeps_time_for_100() {
     let world = World::default();
-    let counter = Counter::new(&world, 56, 31_250_000, 1);
-    counter.cost.set(0);
+    let counter = Counter::costless(&world, 56, 31_250_000);
     counter.set((1 << 56) - 5);
     let keeper = keeper([&counter]);
     let clock = keeper.clock(strand(0));
     assert!(keeper.longest_poll() >= 18 * 365 * 86_400 * SECOND);
-    // 56 bits at 31.25 MHz are 73 years.
     for year in 1..=100 {
         world.pass(365 * 86_400 * SECOND);
         assert_eq!(clock.ticks(), year * 365 * 86_400 * SECOND);
@@ -114,8 +107,7 @@ proptest! {
     ) {
         let hz = (hz >> bits).max(1);
         let world = World::default();
-        let counter = Counter::new(&world, width, hz, 1);
-        counter.cost.set(0);
+        let counter = Counter::costless(&world, width, hz);
         counter.set(start);
         let environment = hv_core::time::Environment { poll: 0, ..ENVIRONMENT };
         let keeper = Timekeeper::new([Candidate::new(&counter)], &environment, strand(0)).unwrap();
@@ -127,7 +119,7 @@ proptest! {
             if u128::from(world.now()) > end {
                 break;
             }
-            // NPT, and other bits that are not part of the counter.
+            // NPT, and other bits outside the counter.
             counter.beyond.set(beyond);
             let time = clock.ticks();
             // A partial tick at the beginning, and another one now.

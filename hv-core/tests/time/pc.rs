@@ -1,128 +1,74 @@
 //! The clocks of a PC, against windows_high_resolution_timer.txt.
 
-use guest_abi::clock::{Description, Width};
 use hv_core::time::{
     Candidate, Environment, Fault, Finding, Limits,
     Operator::{self, Default, Disable, Force},
     Reason, Skipped, Timekeeper, Verdict, Watchdog, longest_poll, pc,
 };
 
+use crate::watchdog::demoted;
 use crate::world::{Counter, MILLISECOND, SECOND, World, strand};
 
 const GHZ: u64 = 1_000_000_000;
 
 /// A PC on which a thread reads the clocks every second.
 fn environment(cpu_hz: u64, cpus: usize, speed_step: bool) -> Environment {
-    Environment {
-        strands: cpus,
-        idles: true,
-        rate_changes: speed_step,
-        cpu_hz,
-        poll: SECOND,
-    }
+    Environment { strands: cpus, idles: true, rate_changes: speed_step, cpu_hz, poll: SECOND }
 }
 
 /// The performance counter, in the order of the columns: absent; the interval timer; the power management timer; another
 /// timer; the cycle counter in disguise.
-const PERFORMANCE_COUNTERS: [Option<u64>; 5] = [
-    None,
-    Some(1_193_182),
-    Some(3_579_545),
-    Some(14_318_180),
-    Some(GHZ),
-];
+const PERFORMANCE_COUNTERS: [Option<u64>; 5] =
+    [None, Some(1_193_182), Some(3_579_545), Some(14_318_180), Some(GHZ)];
 
-/// What `choose_impl` of windows_high_resolution_timer.txt returns for every combination of its conditions: `T`, the cycle
-/// counter; `Q`, the performance counter; `G`, the tick counter. The outcomes are those of the document's own code, compiled
-/// and executed.
-///
-/// A row: whether the CPU has a cycle counter, the known rate of the CPU's clock, the number of CPUs, whether the CPU's
-/// rate varies, and the operator's setting for the cycle counter. A column: the performance counter; in it, the operator's
-/// settings for it, in the order of default, disable and force.
-#[rustfmt::skip]
-const OUTCOMES: [(bool, u64, usize, bool, Operator, &str); 48] = [
-    (false, 0, 1, false, Default, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 1, false, Disable, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 1, false, Force, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 1, true, Default, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 1, true, Disable, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 1, true, Force, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 2, false, Default, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 2, false, Disable, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 2, false, Force, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 2, true, Default, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 2, true, Disable, "GGG QGQ QGQ GGQ GGQ"),
-    (false, 0, 2, true, Force, "GGG QGQ QGQ GGQ GGQ"),
-    (false, GHZ, 1, false, Default, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 1, false, Disable, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 1, false, Force, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 1, true, Default, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 1, true, Disable, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 1, true, Force, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 2, false, Default, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 2, false, Disable, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 2, false, Force, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 2, true, Default, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 2, true, Disable, "GGG QGQ QGQ QGQ GGQ"),
-    (false, GHZ, 2, true, Force, "GGG QGQ QGQ QGQ GGQ"),
-    (true, 0, 1, false, Default, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 1, false, Disable, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 1, false, Force, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 1, true, Default, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 1, true, Disable, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 1, true, Force, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 2, false, Default, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 2, false, Disable, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 2, false, Force, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 2, true, Default, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 2, true, Disable, "GGG QGQ QGQ GGQ GGQ"),
-    (true, 0, 2, true, Force, "GGG QGQ QGQ GGQ GGQ"),
-    (true, GHZ, 1, false, Default, "TTT TTT TTT TTT TTT"),
-    (true, GHZ, 1, false, Disable, "GGG QGQ QGQ QGQ GGQ"),
-    (true, GHZ, 1, false, Force, "TTT TTT TTT TTT TTT"),
-    (true, GHZ, 1, true, Default, "GGG QGQ QGQ QGQ GGQ"),
-    (true, GHZ, 1, true, Disable, "GGG QGQ QGQ QGQ GGQ"),
-    (true, GHZ, 1, true, Force, "TTT TTT TTT TTT TTT"),
-    (true, GHZ, 2, false, Default, "GGG QGQ QGQ QGQ GGQ"),
-    (true, GHZ, 2, false, Disable, "GGG QGQ QGQ QGQ GGQ"),
-    (true, GHZ, 2, false, Force, "TTT TTT TTT TTT TTT"),
-    (true, GHZ, 2, true, Default, "GGG QGQ QGQ QGQ GGQ"),
-    (true, GHZ, 2, true, Disable, "GGG QGQ QGQ QGQ GGQ"),
-    (true, GHZ, 2, true, Force, "TTT TTT TTT TTT TTT"),
-];
-
-#[test]
-fn every_combination_of_conditions_has_the_outcome_of_the_document() {
-    for (has_tsc, cpu_hz, cpus, speed_step, tsc_setting, outcomes) in OUTCOMES {
-        let columns = PERFORMANCE_COUNTERS.iter().zip(outcomes.split(' '));
-        for (&counter_hz, outcomes) in columns {
-            for (setting, outcome) in [Default, Disable, Force].into_iter().zip(outcomes.chars()) {
-                let world = World::default();
-                let counter = |description| Counter::described(&world, description);
-                let sources = [
-                    has_tsc.then(|| counter(pc::tsc(cpu_hz))),
-                    counter_hz.map(|hz| counter(pc::performance_counter(hz))),
-                    Some(counter(pc::tick_counter(1))),
-                ];
-                let mut candidates = sources.each_ref().map(|source| Candidate {
-                    source: source.as_ref(),
-                    operator: Default,
-                });
-                candidates[0].operator = tsc_setting;
-                candidates[1].operator = setting;
-                let environment = environment(cpu_hz, cpus, speed_step);
-                let keeper = Timekeeper::new(candidates, &environment, strand(0)).unwrap();
-                let chosen = ['T', 'Q', 'G'][keeper.chosen()];
-                assert_eq!(
-                    chosen, outcome,
-                    "TSC {has_tsc} {tsc_setting:?}, {environment:?}, QPC {counter_hz:?} {setting:?}"
-                );
-            }
-        }
+/// Returns the results of `choose_impl` of windows_high_resolution_timer.txt for a combination of its conditions: `T`, the cycle
+/// counter; `Q`, the performance counter; `G`, the tick counter. They come from the document's own code, compiled and executed. A
+/// column is a performance counter with the operator's settings for it, in the order of default, disable and force.
+fn outcomes(has_tsc: bool, environment: &Environment, tsc_setting: Operator) -> &'static str {
+    let Environment { strands: cpus, rate_changes: speed_step, cpu_hz, .. } = *environment;
+    match (has_tsc && cpu_hz > 0, cpus, speed_step, tsc_setting) {
+        (true, _, _, Force) | (true, 1, false, Default) => "TTT TTT TTT TTT TTT",
+        _ if cpu_hz > 0 => "GGG QGQ QGQ QGQ GGQ",
+        _ => "GGG QGQ QGQ GGQ GGQ",
     }
 }
 
-/// "safe if freqs not within 5% (i.e. it doesn't use TSC)": the document's own code finds exactly 5% safe.
+#[test]
+fn every_combination_of_conditions_has_the_outcome_of_the_document() {
+    const SETTINGS: [Operator; 3] = [Default, Disable, Force];
+    let mut combinations = 0;
+    for number in 0..16 {
+        let is_set = |bit: u32| number & 1 << bit != 0;
+        let (cpu_hz, cpus) = (if is_set(1) { GHZ } else { 0 }, if is_set(2) { 2 } else { 1 });
+        let environment = environment(cpu_hz, cpus, is_set(3));
+        for tsc_setting in SETTINGS {
+            let outcomes = outcomes(is_set(0), &environment, tsc_setting).split(' ');
+            for (counter_hz, outcomes) in PERFORMANCE_COUNTERS.into_iter().zip(outcomes) {
+                for (setting, outcome) in SETTINGS.into_iter().zip(outcomes.chars()) {
+                    let world = World::default();
+                    let counter = |description| Counter::described(&world, description);
+                    let tsc = is_set(0).then(|| counter(pc::tsc(cpu_hz)));
+                    let qpc = counter_hz.map(|hz| counter(pc::performance_counter(hz)));
+                    let ticks = counter(pc::tick_counter(1));
+                    let candidate = |source, operator| Candidate { source, operator };
+                    let candidates = [
+                        candidate(tsc.as_ref(), tsc_setting),
+                        candidate(qpc.as_ref(), setting),
+                        Candidate::new(&ticks),
+                    ];
+                    let keeper = Timekeeper::new(candidates, &environment, strand(0)).unwrap();
+                    let chosen = ['T', 'Q', 'G'][keeper.chosen()];
+                    let case = (is_set(0), tsc_setting, counter_hz, setting);
+                    assert_eq!(chosen, outcome, "{case:?}, {environment:?}");
+                    combinations += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(combinations, 48 * 15);
+}
+
+/// "safe if freqs not within 5% (i.e. it doesn't use TSC)": the document's own code treats exactly 5% as safe.
 #[test]
 fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
     for (hz, cpu_hz, safe) in [
@@ -150,11 +96,8 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
         (3_579_544, 0, false),
         (14_318_180, 0, false),
     ] {
-        let verdict = Verdict::of(
-            Some(&pc::performance_counter(hz)),
-            &environment(cpu_hz, 1, false),
-            Default,
-        );
+        let counter = pc::performance_counter(hz);
+        let verdict = Verdict::assess(Some(&counter), &environment(cpu_hz, 1, false), Default);
         let expected = match (safe, cpu_hz) {
             (true, _) => Verdict::Safe,
             (false, 0) => Verdict::Unsafe(Reason::CpuClockUnknown),
@@ -169,37 +112,29 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
 fn the_power_management_timer_is_polled_in_time() {
     let timer = pc::performance_counter(3_579_545);
     assert!((1_171_742_216..=1_171_742_218).contains(&longest_poll(&timer)));
-    let late = Environment {
-        poll: 4_500_000_000,
-        ..environment(GHZ, 1, false)
-    };
-    let verdict = Verdict::of(Some(&timer), &late, Default);
-    assert_eq!(
-        verdict,
-        Verdict::Unsafe(Reason::WrapsUnseen(longest_poll(&timer)))
-    );
+    let late = Environment { poll: 4_500_000_000, ..environment(GHZ, 1, false) };
+    let verdict = Verdict::assess(Some(&timer), &late, Default);
+    let unseen = Reason::WrapsUnseen(longest_poll(&timer));
+    assert_eq!(verdict, Verdict::Unsafe(unseen));
 }
 
 /// "These are hardware counters", "a variable incremented every clock interrupt", "32 KHz oscillator; ... programmable 2^n
 /// divisor": all of the document's sources, by rate, step and width.
 #[test]
 fn the_sources_of_a_pc() {
-    let facts = |of: Description| (of.hz, of.step, of.width);
-    let [short, tick, word] = [24, 32, 64].map(|bits| Width::new(bits).unwrap());
-    assert_eq!(facts(pc::tsc(GHZ)), (GHZ, 1, word));
-    assert_eq!(
-        facts(pc::performance_counter(1_193_182)),
-        (1_193_182, 1, word)
-    );
-    assert_eq!(
-        facts(pc::performance_counter(3_579_545)),
-        (3_579_545, 1, short)
-    );
-    assert_eq!(facts(pc::tick_counter(1)), (1000, 1, tick));
-    assert_eq!(facts(pc::tick_counter(15)), (1000, 15, tick));
-    assert_eq!(facts(pc::rtc(0)), (32_768, 1, word));
-    assert_eq!(facts(pc::rtc(5)), (1024, 1, word));
-    assert_eq!(facts(pc::rtc(15)), (1, 1, word));
+    for (source, hz, step, width) in [
+        (pc::tsc(GHZ), GHZ, 1, 64),
+        (pc::performance_counter(1_193_182), 1_193_182, 1, 64),
+        (pc::performance_counter(3_579_545), 3_579_545, 1, 24),
+        (pc::tick_counter(1), 1000, 1, 32),
+        (pc::tick_counter(15), 1000, 15, 32),
+        (pc::rtc(0), 32_768, 1, 64),
+        (pc::rtc(5), 1024, 1, 64),
+        (pc::rtc(15), 1, 1, 64),
+    ] {
+        let facts = (source.hz, source.step, source.width.bits());
+        assert_eq!(facts, (hz, step, width), "{}", source.name);
+    }
     assert_eq!(pc::rtc(16).hz, 0);
     // "order of preference (due to resolution and speed)", and the rest below them.
     let ranking = [
@@ -210,36 +145,21 @@ fn the_sources_of_a_pc() {
         pc::rtc(0),
     ]
     .map(|of| (of.name, of.rating));
-    let expected = [
-        ("TSC", 300),
-        ("QPC", 200),
-        ("tick counter", 50),
-        ("tick counter", 25),
-        ("RTC", 10),
-    ];
+    let expected =
+        [("TSC", 300), ("QPC", 200), ("tick counter", 50), ("tick counter", 25), ("RTC", 10)];
     assert_eq!(ranking, expected);
 }
 
 /// A tick counter and the real-time clock, of 1 Hz to 32,768 Hz, keep time as any other source does.
 #[test]
 fn slow_sources_keep_the_time() {
-    for description in [
-        pc::tick_counter(1),
-        pc::tick_counter(10),
-        pc::tick_counter(15),
-        pc::rtc(0),
-        pc::rtc(5),
-        pc::rtc(15),
-    ] {
+    let tick_counters = [1, 10, 15].map(pc::tick_counter);
+    for description in tick_counters.into_iter().chain([0, 5, 15].map(pc::rtc)) {
         let world = World::default();
         let counter = Counter::described(&world, description);
         counter.cost.set(0);
-        let keeper = Timekeeper::new(
-            [Candidate::new(&counter)],
-            &environment(0, 64, true),
-            strand(0),
-        )
-        .unwrap();
+        let candidates = [Candidate::new(&counter)];
+        let keeper = Timekeeper::new(candidates, &environment(0, 64, true), strand(0)).unwrap();
         let step = description.step * SECOND / description.hz;
         for _ in 0..1000 {
             world.pass(86_399_700 * MILLISECOND);
@@ -255,12 +175,8 @@ fn a_tick_counter_that_loses_interrupts_is_replaced() {
     let world = World::default();
     let counters = [pc::tick_counter(1), pc::rtc(0), pc::rtc(5)]
         .map(|description| Counter::described(&world, description));
-    let keeper = Timekeeper::new(
-        counters.each_ref().map(Candidate::new),
-        &environment(0, 1, false),
-        strand(0),
-    )
-    .unwrap();
+    let candidates = counters.each_ref().map(Candidate::new);
+    let keeper = Timekeeper::new(candidates, &environment(0, 1, false), strand(0)).unwrap();
     let mut watchdog = Watchdog::new(Limits::default());
     assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
     for _ in 0..100 {
@@ -274,14 +190,6 @@ fn a_tick_counter_that_loses_interrupts_is_replaced() {
     let still = Finding::Skipped(Skipped::ReferenceStill);
     assert_eq!(watchdog.check(&keeper, strand(0)), still);
     world.pass(SECOND);
-    let (source, fault, chosen) = (0, Fault::Slow, 1);
     let found = watchdog.check(&keeper, strand(0));
-    assert_eq!(
-        found,
-        Finding::Demoted {
-            source,
-            fault,
-            chosen
-        }
-    );
+    assert_eq!(found, demoted(Fault::Slow));
 }

@@ -19,13 +19,8 @@ const SAFE: Description = Description {
 };
 
 /// A machine with every property that makes a source unsafe.
-const BAD: Environment = Environment {
-    strands: 256,
-    idles: true,
-    rate_changes: true,
-    cpu_hz: 0,
-    poll: 1_000_000_000,
-};
+const BAD: Environment =
+    Environment { strands: 256, idles: true, rate_changes: true, cpu_hz: 0, poll: 1_000_000_000 };
 
 const GOOD: Environment = Environment {
     strands: 1,
@@ -36,7 +31,7 @@ const GOOD: Environment = Environment {
 };
 
 fn judge(source: Description, environment: Environment) -> Verdict {
-    Verdict::of(Some(&source), &environment, Operator::Default)
+    Verdict::assess(Some(&source), &environment, Operator::Default)
 }
 
 #[test]
@@ -78,68 +73,52 @@ fn a_hazard_needs_the_property_of_the_machine() {
         ..SAFE
     };
     assert_eq!(judge(all, GOOD), Verdict::Safe);
-    let with = |change: fn(&mut Environment)| {
+    let reason_of = |change: fn(&mut Environment)| {
         let mut environment = GOOD;
         change(&mut environment);
-        environment
+        match judge(all, environment) {
+            Verdict::Unsafe(reason) => reason,
+            verdict => panic!("{verdict:?}"),
+        }
     };
-    for (environment, reason) in [
-        (with(|of| of.strands = 2), Reason::Unsynchronised(2)),
-        (with(|of| of.idles = true), Reason::StopsWhenIdle),
-        (with(|of| of.rate_changes = true), Reason::RateVaries),
-        (with(|of| of.cpu_hz = 0), Reason::CpuClockUnknown),
-        (
-            with(|of| of.cpu_hz = 999_000_000),
-            Reason::CpuClock(1_000_000_000, 999_000_000),
-        ),
-    ] {
-        assert_eq!(judge(all, environment), Verdict::Unsafe(reason));
-    }
+    assert_eq!(reason_of(|on| on.strands = 2), Reason::Unsynchronised(2));
+    assert_eq!(reason_of(|on| on.idles = true), Reason::StopsWhenIdle);
+    assert_eq!(reason_of(|on| on.rate_changes = true), Reason::RateVaries);
+    assert_eq!(reason_of(|on| on.cpu_hz = 0), Reason::CpuClockUnknown);
+    let near = Reason::CpuClock(1_000_000_000, 999_000_000);
+    assert_eq!(reason_of(|on| on.cpu_hz = 999_000_000), near);
 }
 
 #[test]
 fn a_narrow_counter_must_be_polled_often_enough() {
     // The 24 bits of the ACPI timer wrap after 4.687 s; a quarter is 1.1717 s.
-    let timer = Description {
-        width: Width::new(24).unwrap(),
-        hz: 3_579_545,
-        ..SAFE
-    };
+    let timer = Description { width: Width::new(24).unwrap(), hz: 3_579_545, ..SAFE };
     let poll = longest_poll(&timer);
     assert!((1_171_742_217..=1_171_742_218).contains(&poll), "{poll}");
     assert_eq!(judge(timer, Environment { poll, ..GOOD }), Verdict::Safe);
-    let late = Environment {
-        poll: poll + 1,
-        ..GOOD
-    };
     let unseen = Verdict::Unsafe(Reason::WrapsUnseen(poll));
-    assert_eq!(judge(timer, late), unseen);
+    let poll = poll + 1;
+    assert_eq!(judge(timer, Environment { poll, ..GOOD }), unseen);
     assert_eq!(longest_poll(&Description { hz: 0, ..SAFE }), 0);
 }
 
 #[test]
 fn the_operator_overrides_the_verdict() {
-    let bad = Description {
-        scope: Scope::StrandUnsynchronised,
-        ..SAFE
-    };
-    let of = |source: Option<&Description>, operator| Verdict::of(source, &BAD, operator);
+    let bad = Description { scope: Scope::StrandUnsynchronised, ..SAFE };
+    let assess = |source: Option<&Description>, operator| Verdict::assess(source, &BAD, operator);
     let reason = Reason::Unsynchronised(256);
-    assert_eq!(of(Some(&bad), Operator::Force), Verdict::Forced(reason));
-    assert_eq!(of(Some(&SAFE), Operator::Force), Verdict::Safe);
+    assert_eq!(assess(Some(&bad), Operator::Force), Verdict::Forced(reason));
+    assert_eq!(assess(Some(&SAFE), Operator::Force), Verdict::Safe);
     for source in [&bad, &SAFE] {
-        let disabled = of(Some(source), Operator::Disable);
+        let disabled = assess(Some(source), Operator::Disable);
         assert_eq!(disabled, Verdict::Unsafe(Reason::Disabled));
     }
     for operator in [Operator::Default, Operator::Disable, Operator::Force] {
         let unknown = Description { hz: 0, ..SAFE };
-        for (source, reason) in [
-            (None, Reason::Absent),
-            (Some(&unknown), Reason::Frequency(0)),
-        ] {
-            let verdict = of(source, operator);
-            assert_eq!(verdict, Verdict::Unsafe(reason), "{operator:?}");
-        }
+        let absent = Verdict::Unsafe(Reason::Absent);
+        assert_eq!(assess(None, operator), absent, "{operator:?}");
+        let frequency = Verdict::Unsafe(Reason::Frequency(0));
+        assert_eq!(assess(Some(&unknown), operator), frequency, "{operator:?}");
     }
 }
 
@@ -163,24 +142,17 @@ fn the_best_is_chosen() {
 
 #[test]
 fn reasons_are_readable() {
-    for (reason, text) in [
-        (Reason::Absent, "not there"),
-        (Reason::Frequency(0), "frequency unknown"),
-        (
-            Reason::Frequency(u64::MAX),
-            "18446744073709551615 Hz, not 1 Hz to 10 GHz",
-        ),
-        (
-            Reason::CpuClock(1_000_000_000, 1_010_000_000),
-            "may be the CPU's clock: 1000000000 Hz is within 5% of its 1010000000 Hz",
-        ),
-        (Reason::Disabled, "disabled by the operator"),
-        (Reason::Unsynchronised(8), "not the same on all 8 strands"),
-        (
-            Reason::WrapsUnseen(7),
-            "wraps unseen, unless polled every 7 ns",
-        ),
-    ] {
-        assert_eq!(reason.to_string(), text);
-    }
+    let text = |reason: Reason| reason.to_string();
+    assert_eq!(text(Reason::Absent), "not there");
+    assert_eq!(text(Reason::Frequency(0)), "frequency unknown");
+    let beyond = text(Reason::Frequency(u64::MAX));
+    assert_eq!(beyond, "18446744073709551615 Hz, not 1 Hz to 10 GHz");
+    let near = text(Reason::CpuClock(1_000_000_000, 1_010_000_000));
+    let expected = "may be the CPU's clock: 1000000000 Hz is within 5% of its 1010000000 Hz";
+    assert_eq!(near, expected);
+    assert_eq!(text(Reason::Disabled), "disabled by the operator");
+    let differing = text(Reason::Unsynchronised(8));
+    assert_eq!(differing, "not the same on all 8 strands");
+    let unseen = text(Reason::WrapsUnseen(7));
+    assert_eq!(unseen, "wraps unseen, unless polled every 7 ns");
 }

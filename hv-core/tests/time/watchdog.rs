@@ -11,34 +11,38 @@ use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, str
 const HALF: u64 = SECOND / 2;
 
 fn counters<const N: usize>(world: &World) -> [Counter<'_>; N] {
-    let sources = [
-        (63, 1_165_379_275, 300),
-        (56, 31_250_000, 200),
-        (63, SECOND, 100),
-    ];
+    let sources = [(63, 1_165_379_275, 300), (56, 31_250_000, 200), (63, SECOND, 100)];
     std::array::from_fn(|number| {
         let (width, hz, rating) = sources[number];
         Counter::new(world, width, hz, rating)
     })
 }
 
-/// A timekeeper of counters, and the watchdog that checks it.
-struct Watched<'a, const N: usize> {
-    keeper: Timekeeper<&'a Counter<'a>, N>,
+/// A timekeeper of leaked counters, and its watchdog.
+struct Watched<const N: usize> {
+    world: &'static World,
+    counters: &'static [Counter<'static>; N],
+    keeper: Timekeeper<&'static Counter<'static>, N>,
     watchdog: RefCell<Watchdog>,
 }
 
-impl<'a, const N: usize> Watched<'a, N> {
-    fn new(counters: &'a [Counter<'a>; N]) -> Self {
+impl<const N: usize> Watched<N> {
+    /// Returns a timekeeper before its first check, whose counters `change` has modified.
+    fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
+        let world: &World = Box::leak(Box::default());
+        let counters: &[_; N] = Box::leak(Box::new(counters(world)));
+        change(world, counters);
         Self {
+            world,
+            counters,
             keeper: keeper(counters.each_ref()),
             watchdog: Watchdog::new(Limits::default()).into(),
         }
     }
 
-    /// Returns a timekeeper after the first check, which only begins the comparison.
-    fn begun(counters: &'a [Counter<'a>; N]) -> Self {
-        let watched = Self::new(counters);
+    /// Returns a timekeeper after its first check.
+    fn begun(change: impl FnOnce(&[Counter<'_>; N])) -> Self {
+        let watched = Self::new(|_, counters| change(counters));
         assert_eq!(watched.check(0), Finding::Begun);
         watched
     }
@@ -47,33 +51,35 @@ impl<'a, const N: usize> Watched<'a, N> {
     fn check(&self, on: usize) -> Finding {
         self.watchdog.borrow_mut().check(&self.keeper, strand(on))
     }
+
+    /// Checks the timekeeper after a time.
+    fn check_after(&self, nanoseconds: u64) -> Finding {
+        self.world.pass(nanoseconds);
+        self.check(0)
+    }
 }
 
 const fn skipped(why: Skipped) -> Finding {
     Finding::Skipped(why)
 }
 
-/// Source 1, the reference, is not used any more.
+/// The watchdog has retired source 1, the reference.
 const fn bad_reference(fault: Fault) -> Finding {
     Finding::BadReference { source: 1, fault }
 }
 
-/// The watchdog has replaced source 0, the chosen one, by source 1.
-const fn demoted(fault: Fault) -> Finding {
-    Finding::Demoted {
-        source: 0,
-        fault,
-        chosen: 1,
-    }
+/// The watchdog has replaced source 0, the chosen source, by source 1.
+pub(crate) const fn demoted(fault: Fault) -> Finding {
+    Finding::Demoted { source: 0, fault, chosen: 1 }
 }
 
 #[test]
 fn good_clocks_agree() {
-    let world = World::default();
-    let counters = counters::<3>(&world);
-    counters[0].set_drift(100_000);
-    counters[1].set_drift(-100_000);
-    let watched = Watched::begun(&counters);
+    let watched = Watched::<3>::begun(|counters| {
+        counters[0].set_drift(100_000);
+        counters[1].set_drift(-100_000);
+    });
+    let world = watched.world;
     for check in 0..1000 {
         world.pass(HALF);
         assert_eq!(watched.check(check % 3), Finding::Agrees);
@@ -87,15 +93,12 @@ fn good_clocks_agree() {
 /// the source without a step back of the time; with two sources, and with three.
 fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
     fn case<const N: usize>(inject: &dyn Fn(&Counter<'_>), fault: Fault) {
-        let world = World::default();
-        let counters = counters::<N>(&world);
-        world.pass(SECOND);
-        let watched = Watched::new(&counters);
+        let watched = Watched::<N>::new(|world, _| world.pass(SECOND));
+        let world = watched.world;
         let begun = world.now();
         let clock = watched.keeper.clock(strand(0));
-        world.pass(10 * SECOND);
-        assert_eq!(watched.check(0), Finding::Begun);
-        inject(&counters[0]);
+        assert_eq!(watched.check_after(10 * SECOND), Finding::Begun);
+        inject(&watched.counters[0]);
         world.pass(HALF);
         let before = clock.ticks();
         assert_eq!(watched.check(0), demoted(fault));
@@ -105,13 +108,12 @@ fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
         assert!(after >= before, "a step back");
         // The clock includes the time that the chosen source did not count.
         assert!(after + 2 * MICROSECOND >= passed, "{after} after {passed}");
-        // From now on the clock is right.
+        // The clock is right after the replacement.
         world.pass(SECOND);
         assert!((clock.ticks() - after).abs_diff(SECOND) < MICROSECOND);
         if N == 3 {
             assert_eq!(watched.check(0), Finding::Begun);
-            world.pass(HALF);
-            assert_eq!(watched.check(0), Finding::Agrees);
+            assert_eq!(watched.check_after(HALF), Finding::Agrees);
         } else {
             assert_eq!(watched.check(0), Finding::NoReference);
         }
@@ -134,179 +136,139 @@ fn a_bad_clock_is_replaced_without_a_step_back() {
 
 #[test]
 fn a_clock_that_stands_still_from_the_first_check_on_is_replaced() {
-    let world = World::default();
-    let counters = counters::<2>(&world);
-    world.pass(SECOND);
-    let watched = Watched::new(&counters);
-    counters[0].set_stopped(true);
+    let watched = Watched::<2>::new(|world, _| world.pass(SECOND));
+    watched.counters[0].set_stopped(true);
     assert_eq!(watched.check(0), Finding::Begun);
-    world.pass(HALF);
-    assert_eq!(watched.check(0), demoted(Fault::Stopped));
+    assert_eq!(watched.check_after(HALF), demoted(Fault::Stopped));
 }
 
 #[test]
 fn a_reference_that_is_slow_to_read_condemns_no_source() {
-    let world = World::default();
-    let counters = counters::<2>(&world);
-    let watched = Watched::begun(&counters);
+    let watched = Watched::<2>::begun(|_| {});
     // A congested bus: a read of the reference takes 1 to 10 ms.
     for slow in 1..=10 {
-        counters[1].cost.set(slow * MILLISECOND);
-        world.pass(HALF);
-        assert_eq!(watched.check(0), skipped(Skipped::SlowReference));
+        watched.counters[1].cost.set(slow * MILLISECOND);
+        assert_eq!(watched.check_after(HALF), skipped(Skipped::SlowReference));
     }
     assert_eq!(watched.keeper.chosen(), 0);
-    counters[1].cost.set(500);
-    assert_eq!(
-        watched.check(0),
-        Finding::Agrees,
-        "compared with the last conclusive check"
-    );
-    // A fault that occurs meanwhile is found later.
-    counters[1].cost.set(MILLISECOND);
-    counters[0].jump(100_000_000);
+    watched.counters[1].cost.set(500);
+    // Compared with the last conclusive check.
+    assert_eq!(watched.check(0), Finding::Agrees);
+    // A fault during this time is found later.
+    watched.counters[1].cost.set(MILLISECOND);
+    watched.counters[0].jump(100_000_000);
     assert_eq!(watched.check(0), skipped(Skipped::SlowReference));
-    counters[1].cost.set(500);
+    watched.counters[1].cost.set(500);
     assert_eq!(watched.check(0), demoted(Fault::Fast));
 }
 
 #[test]
 fn an_interruption_condemns_no_source() {
-    let world = World::default();
-    let counters = counters::<2>(&world);
-    let watched = Watched::begun(&counters);
-    world.pass(HALF);
-    counters[0].cost.set(MILLISECOND);
+    let watched = Watched::<2>::begun(|_| {});
+    watched.world.pass(HALF);
+    watched.counters[0].cost.set(MILLISECOND);
     assert_eq!(watched.check(0), skipped(Skipped::Disturbed));
-    counters[0].cost.set(20);
+    watched.counters[0].cost.set(20);
     assert_eq!(watched.check(0), Finding::Agrees);
 }
 
 #[test]
 fn the_tiebreaker_detects_a_bad_reference() {
-    for (inject, fault) in [
-        (
-            (|bad| bad.set_drift(2_000_000)) as fn(&Counter<'_>),
-            Fault::Fast,
-        ),
-        (|bad| bad.set_drift(-2_000_000), Fault::Slow),
-        (|bad| bad.jump(31_250_000), Fault::Fast),
-        (|bad| bad.set_stopped(true), Fault::Stopped),
-        (|bad| bad.dead.set(true), Fault::Unreadable),
+    for (fault, inject) in [
+        (Fault::Fast, (|bad| bad.set_drift(2_000_000)) as fn(&Counter<'_>)),
+        (Fault::Slow, |bad| bad.set_drift(-2_000_000)),
+        (Fault::Fast, |bad| bad.jump(31_250_000)),
+        (Fault::Stopped, |bad| bad.set_stopped(true)),
+        (Fault::Unreadable, |bad| bad.dead.set(true)),
     ] {
-        let world = World::default();
-        let counters = counters::<3>(&world);
-        let watched = Watched::begun(&counters);
-        inject(&counters[1]);
-        world.pass(HALF);
-        assert_eq!(watched.check(0), bad_reference(fault));
+        let watched = Watched::<3>::begun(|_| {});
+        inject(&watched.counters[1]);
+        assert_eq!(watched.check_after(HALF), bad_reference(fault));
         assert_eq!(watched.keeper.chosen(), 0);
         // The tiebreaker is the reference now.
         assert_eq!(watched.check(0), Finding::Begun);
-        world.pass(HALF);
-        assert_eq!(watched.check(0), Finding::Agrees);
+        assert_eq!(watched.check_after(HALF), Finding::Agrees);
     }
 }
 
 /// The tiebreaker is read 10 ms after the chosen source: that delay must not count against either source.
 #[test]
 fn a_tiebreaker_that_is_slow_to_read_can_decide() {
-    let world = World::default();
-    let counters = counters::<3>(&world);
-    let watched = Watched::begun(&counters);
-    counters[1].set_drift(500_000_000);
-    counters[2].cost.set(20 * MILLISECOND);
-    world.pass(HALF);
-    assert_eq!(watched.check(0), bad_reference(Fault::Fast));
+    let watched = Watched::<3>::begun(|_| {});
+    watched.counters[1].set_drift(500_000_000);
+    watched.counters[2].cost.set(20 * MILLISECOND);
+    assert_eq!(watched.check_after(HALF), bad_reference(Fault::Fast));
 }
 
 #[test]
 fn if_the_tiebreaker_cannot_decide_the_chosen_source_is_replaced() {
-    let world = World::default();
-    let counters = counters::<3>(&world);
     // The tiebreaker advances in steps of 10 ms: a difference of 1 ms in half a second is within a step.
-    counters[2].describe_as(|description| description.step = 10_000_000);
-    let watched = Watched::begun(&counters);
-    counters[0].set_drift(2_000_000);
-    world.pass(HALF);
-    assert_eq!(watched.check(0), demoted(Fault::Fast));
+    let watched = Watched::<3>::begun(|counters| {
+        counters[2].describe_as(|description| description.step = 10_000_000);
+    });
+    watched.counters[0].set_drift(2_000_000);
+    assert_eq!(watched.check_after(HALF), demoted(Fault::Fast));
 }
 
 #[test]
 fn if_all_sources_differ_the_chosen_one_is_replaced() {
-    let world = World::default();
-    let counters = counters::<3>(&world);
-    let watched = Watched::begun(&counters);
-    counters[0].set_drift(5_000_000);
-    counters[1].set_drift(-5_000_000);
-    world.pass(HALF);
-    assert_eq!(watched.check(0), demoted(Fault::Fast));
+    let watched = Watched::<3>::begun(|_| {});
+    watched.counters[0].set_drift(5_000_000);
+    watched.counters[1].set_drift(-5_000_000);
+    assert_eq!(watched.check_after(HALF), demoted(Fault::Fast));
 }
 
 #[test]
 fn a_reference_that_stands_still_is_retired_after_16_checks() {
-    let world = World::default();
-    let counters = counters::<2>(&world);
-    let watched = Watched::begun(&counters);
-    // It stops between two checks, and so has advanced since the first.
-    world.pass(HALF / 2);
-    counters[1].set_stopped(true);
+    let watched = Watched::<2>::begun(|_| {});
+    // The counter stops between two checks, so that it has advanced since the first.
+    watched.world.pass(HALF / 2);
+    watched.counters[1].set_stopped(true);
     for _ in 0..15 {
-        world.pass(HALF);
-        assert_eq!(watched.check(0), skipped(Skipped::ReferenceStill));
+        assert_eq!(watched.check_after(HALF), skipped(Skipped::ReferenceStill));
     }
-    world.pass(HALF);
-    assert_eq!(watched.check(0), bad_reference(Fault::Stopped));
+    assert_eq!(watched.check_after(HALF), bad_reference(Fault::Stopped));
     assert_eq!(watched.check(0), Finding::NoReference);
     assert_eq!(watched.keeper.chosen(), 0);
 }
 
 #[test]
 fn a_reference_between_two_steps_is_not_a_stopped_one() {
-    let world = World::default();
-    let counters = counters::<2>(&world);
-    counters[1].describe_as(|description| description.step = 31_250_000);
-    let watched = Watched::begun(&counters);
-    // A jump of ten seconds, which the first checks see before the reference advances.
-    counters[0].jump(11_653_792_750);
+    let watched = Watched::<2>::begun(|counters| {
+        counters[1].describe_as(|description| description.step = 31_250_000);
+    });
+    // A jump of ten seconds, which the first checks find before the reference advances.
+    watched.counters[0].jump(11_653_792_750);
     for _ in 0..5 {
         assert_eq!(watched.check(0), skipped(Skipped::ReferenceStill));
-        world.pass(100 * MILLISECOND);
+        watched.world.pass(100 * MILLISECOND);
     }
-    world.pass(SECOND);
-    assert_eq!(watched.check(0), demoted(Fault::Fast));
+    assert_eq!(watched.check_after(SECOND), demoted(Fault::Fast));
 }
 
 #[test]
 fn a_source_with_large_steps_is_not_bad() {
     for coarse in 0..2 {
-        let world = World::default();
-        let counters = counters::<2>(&world);
         // Steps of about 10 ms.
-        counters[coarse].describe_as(|description| description.step = description.hz / 100);
-        let watched = Watched::begun(&counters);
+        let watched = Watched::<2>::begun(|counters| {
+            counters[coarse].describe_as(|description| description.step = description.hz / 100);
+        });
         for check in 1..200 {
-            world.pass(check * MILLISECOND / 3);
-            assert_eq!(watched.check(0), Finding::Agrees, "{check}");
+            assert_eq!(watched.check_after(check * MILLISECOND / 3), Finding::Agrees, "{check}");
         }
     }
 }
 
 #[test]
 fn counters_that_differ_between_strands_are_detected() {
-    let world = World::default();
-    let counters = counters::<2>(&world);
-    counters[0].apart.set([0, 5_000_000, 0]);
-    let watched = Watched::begun(&counters);
-    world.pass(HALF);
+    let watched = Watched::<2>::begun(|counters| counters[0].apart.set([0, 5_000_000, 0]));
+    watched.world.pass(HALF);
     assert_eq!(watched.check(1), demoted(Fault::Fast));
 }
 
 #[test]
 fn a_single_source_is_not_checked() {
-    let world = World::default();
-    let counters = counters::<1>(&world);
-    let watched = Watched::new(&counters);
+    let watched = Watched::<1>::new(|_, _| {});
     assert_eq!(watched.check(0), Finding::NoReference);
 }
 
@@ -321,15 +283,13 @@ proptest! {
     ) {
         let sign = if sign { 1 } else { -1 };
         for (parts, bad) in [(drift, false), (1100 + more, true)] {
-            let world = World::default();
-            let counters = counters::<2>(&world);
-            counters[0].cost.set(costs.0);
-            counters[1].cost.set(costs.1);
-            let watched = Watched::begun(&counters);
-            counters[0].set_drift(sign * parts * 1000);
+            let watched = Watched::<2>::begun(|counters| {
+                counters[0].cost.set(costs.0);
+                counters[1].cost.set(costs.1);
+            });
+            watched.counters[0].set_drift(sign * parts * 1000);
             for pause in &pauses {
-                world.pass(*pause);
-                let found = watched.check(0);
+                let found = watched.check_after(*pause);
                 if bad {
                     let fault = if sign > 0 { Fault::Fast } else { Fault::Slow };
                     prop_assert_eq!(found, demoted(fault));
@@ -344,14 +304,11 @@ proptest! {
     fn a_good_clock_stays_however_slow_the_reference_is(
         costs in prop::collection::vec((0..100 * MICROSECOND, 0..5 * MILLISECOND, 0..2 * SECOND), 1..60),
     ) {
-        let world = World::default();
-        let counters = counters::<3>(&world);
-        let watched = Watched::new(&counters);
+        let watched = Watched::<3>::new(|_, _| {});
         for (chosen, reference, pause) in costs {
-            counters[0].cost.set(chosen);
-            counters[1].cost.set(reference);
-            world.pass(pause);
-            let found = watched.check(0);
+            watched.counters[0].cost.set(chosen);
+            watched.counters[1].cost.set(reference);
+            let found = watched.check_after(pause);
             prop_assert!(
                 matches!(found, Finding::Begun | Finding::Agrees | Finding::Skipped(_)),
                 "{:?}", found

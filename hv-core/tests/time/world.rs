@@ -36,38 +36,47 @@ impl World {
     }
 }
 
+/// Returns the description of a counter without hazards.
+pub(crate) fn description(width: u8, hz: u64, rating: u16) -> Description {
+    Description {
+        name: "a counter",
+        width: Width::new(width).unwrap(),
+        hz,
+        step: 1,
+        rating,
+        scope: Scope::Machine,
+        hazards: Hazards::default(),
+    }
+}
+
 /// A counter, with faults that tests inject.
 pub(crate) struct Counter<'a> {
     world: &'a World,
     pub(crate) description: Cell<Description>,
-    /// The duration of a read in nanoseconds. A read returns the count in the middle of that time.
+    /// The duration of a read in nanoseconds. A read returns the count in the middle of its duration.
     pub(crate) cost: Cell<u64>,
     /// A count, and the time when the counter showed it.
     base: Cell<(u64, u64)>,
-    /// The deviation from its nominal rate, in parts per billion.
+    /// The deviation from the nominal rate, in parts per billion.
     drift: Cell<i64>,
     stopped: Cell<bool>,
     pub(crate) dead: Cell<bool>,
     /// The amounts by which it is ahead on strands 0, 1 and 2.
     pub(crate) apart: Cell<[i64; 3]>,
-    /// The bits beyond its width in the values that it returns.
+    /// The bits beyond the counter's width in the values that it returns.
     pub(crate) beyond: Cell<u64>,
 }
 
 impl<'a> Counter<'a> {
     pub(crate) fn new(world: &'a World, width: u8, hz: u64, rating: u16) -> Self {
-        Self::described(
-            world,
-            Description {
-                name: "a counter",
-                width: Width::new(width).unwrap(),
-                hz,
-                step: 1,
-                rating,
-                scope: Scope::Machine,
-                hazards: Hazards::default(),
-            },
-        )
+        Self::described(world, description(width, hz, rating))
+    }
+
+    /// Returns a counter whose reads take no time.
+    pub(crate) fn costless(world: &'a World, width: u8, hz: u64) -> Self {
+        let counter = Self::new(world, width, hz, 1);
+        counter.cost.set(0);
+        counter
     }
 
     pub(crate) fn described(world: &'a World, description: Description) -> Self {
@@ -84,29 +93,25 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Returns the present count.
     pub(crate) fn count(&self) -> u64 {
         let (count, at) = self.base.get();
         if self.stopped.get() {
             return count;
         }
+        let Description { hz, step, .. } = self.description.get();
         let passed = u128::from(self.world.now() - at);
         let speed = (1_000_000_000 + self.drift.get()) as u128;
-        let hz = u128::from(self.description.get().hz);
         // Whole seconds and the rest apart, so that nothing overflows.
-        let per_second = hz * speed;
+        let per_second = u128::from(hz) * speed;
         let rest = passed % 1_000_000_000 * per_second / 1_000_000_000;
         let ticks = (passed / 1_000_000_000 * per_second + rest) / 1_000_000_000;
-        let step = self.description.get().step;
         count.wrapping_add(ticks as u64 / step * step)
     }
 
-    /// Sets the count.
     pub(crate) fn set(&self, count: u64) {
         self.base.set((count, self.world.now()));
     }
 
-    /// Moves the count forward or back.
     pub(crate) fn jump(&self, ticks: i64) {
         self.set(self.count().wrapping_add_signed(ticks));
     }

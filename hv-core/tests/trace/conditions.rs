@@ -4,26 +4,14 @@ use hv_core::trace::Conditions;
 
 /// A clock of 4 GHz, "~200ns, time for logging an event" (line 106), "100HZ clock : tick each 0.01s" (line 18), and
 /// interrupts that are off for 20 ms, so that heartbeats are "each 3 timer ticks : 0.03s" (line 124) at worst.
-const SEED: Conditions = Conditions {
-    hz: 4_000_000_000,
-    probe_ns: 200,
-    timer_hz: 100,
-    longest_off_ns: 20_000_000,
-};
+const SEED: Conditions =
+    Conditions { hz: 4_000_000_000, probe_ns: 200, timer_hz: 100, longest_off_ns: 20_000_000 };
 
 /// Line 122: "Number of LSB skipped : first_bit(probe_duration_in_cycles)-1". Line 121: "2^9 = 512 (remove 9 LSB)".
 #[test]
 fn lowest_bits_by_the_duration_of_a_probe() {
-    let cut = |hz, probe_ns| {
-        let conditions = Conditions {
-            hz,
-            probe_ns,
-            ..SEED
-        };
-        conditions.lowest_cut()
-    };
     for (hz, probe_ns, expected) in [
-        // 800 cycles, of which line 121 has exchanged the numbers with the 200 ns.
+        // 800 cycles. (Line 121 has exchanged this number and the 200 ns.)
         (4_000_000_000, 200, 9),
         // 511, 512, 1023 and 1024 cycles.
         (1_000_000_000, 511, 8),
@@ -41,7 +29,8 @@ fn lowest_bits_by_the_duration_of_a_probe() {
         (0, 200, 0),
         (u64::MAX, u64::MAX, 98),
     ] {
-        assert_eq!(cut(hz, probe_ns), expected, "{hz} Hz, {probe_ns} ns");
+        let conditions = Conditions { hz, probe_ns, ..SEED };
+        assert_eq!(conditions.lowest_cut(), expected, "{conditions:?}");
     }
 }
 
@@ -49,15 +38,6 @@ fn lowest_bits_by_the_duration_of_a_probe() {
 /// timer interval) * cpu_khz) - 1. Line 131: "9LSB + 4MSB = 13 bits total. 12 bits for event IDs".
 #[test]
 fn highest_bits_by_the_longest_time_without_interrupts() {
-    let cut = |hz, timer_hz, longest_off_ns| {
-        let conditions = Conditions {
-            hz,
-            timer_hz,
-            longest_off_ns,
-            ..SEED
-        };
-        conditions.highest_cut()
-    };
     for (hz, timer_hz, longest_off_ns, expected) in [
         // 120,000,000 cycles, a number of 27 bits.
         (4_000_000_000, 100, 20_000_000, 4),
@@ -80,8 +60,8 @@ fn highest_bits_by_the_longest_time_without_interrupts() {
         // Without a timer there are no heartbeats.
         (1_000_000_000, 0, 0, 0),
     ] {
-        let found = cut(hz, timer_hz, longest_off_ns);
-        assert_eq!(found, expected, "{hz} {timer_hz} {longest_off_ns}");
+        let conditions = Conditions { hz, timer_hz, longest_off_ns, ..SEED };
+        assert_eq!(conditions.highest_cut(), expected, "{conditions:?}");
     }
 }
 
@@ -101,20 +81,10 @@ fn heartbeats_within_a_wrap() {
     ] {
         assert_eq!(SEED.heartbeat(bits), expected, "{bits} bits");
     }
-    let without_timer = Conditions {
-        timer_hz: 0,
-        ..SEED
-    };
+    let without_timer = Conditions { timer_hz: 0, ..SEED };
     assert_eq!(without_timer.heartbeat(64), None);
     // (2^10 - 100) / 2 is more than 100 ticks; (2^8 - 100) / 2 is less.
-    let slow = Conditions {
-        hz: 1000,
-        timer_hz: 10,
-        longest_off_ns: 0,
-        probe_ns: 0,
-    };
-    assert_eq!(
-        [8, 9, 10].map(|bits| slow.heartbeat(bits)),
-        [None, Some(206), Some(462)]
-    );
+    let slow = Conditions { hz: 1000, timer_hz: 10, longest_off_ns: 0, probe_ns: 0 };
+    let heartbeats = [8, 9, 10].map(|bits| slow.heartbeat(bits));
+    assert_eq!(heartbeats, [None, Some(206), Some(462)]);
 }

@@ -1,7 +1,8 @@
 //! Payloads and descriptions of events.
 
 use hv_core::trace::{
-    Class, Event, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, Shown, events, fits,
+    Class, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, Shown, TraceEvent, events,
+    fits,
 };
 
 events! {
@@ -9,24 +10,15 @@ events! {
     pub enum WidthEvent {
         /// Four fields that fill three words.
         100 Widths "widths" {
-            /// 8 bits.
             a: u8 = Number,
-            /// 16 bits.
             b: u16 = Hex,
-            /// 8 bits with a name.
             c: u8 = Names(&[(3, "three")]),
-            /// 64 bits.
             d: u64 = Hex,
         }
     }
 }
 
-const WIDTHS: Widths = Widths {
-    a: 0x12,
-    b: 0x3456,
-    c: 0x78,
-    d: 0x9abc_def0_0123_4567,
-};
+const WIDTHS: Widths = Widths { a: 0x12, b: 0x3456, c: 0x78, d: 0x9abc_def0_0123_4567 };
 
 #[test]
 fn fields_fill_words_from_the_lowest_bit() {
@@ -48,34 +40,15 @@ fn unknown_kinds_and_wrong_lengths_are_not_decoded() {
 #[test]
 fn fields_fill_whole_words() {
     let fits = |widths: &[u32]| {
-        let field = |&bits| Field {
-            name: "",
-            bits,
-            shown: Shown::Hex,
-        };
+        let field = |&bits| Field { name: "", bits, shown: Shown::Hex };
         fits(&widths.iter().map(field).collect::<Vec<_>>())
     };
-    for widths in [
-        &[][..],
-        &[32],
-        &[64],
-        &[16, 8, 8, 64, 32],
-        &[8, 8, 16, 16, 16],
-    ] {
-        assert!(fits(widths), "{widths:?}");
-    }
-    // Fields that leave a word partly empty, and fields that cross the end of a word.
-    for widths in [
-        &[8][..],
-        &[16, 8],
-        &[32, 16],
-        &[64, 8],
-        &[16, 32, 16],
-        &[16, 64, 16],
-        &[8, 16, 16, 8, 16],
-    ] {
-        assert!(!fits(widths), "{widths:?}");
-    }
+    let whole: [&[u32]; 5] = [&[], &[32], &[64], &[16, 8, 8, 64, 32], &[8, 8, 16, 16, 16]];
+    let partial: [&[u32]; 4] = [&[8], &[16, 8], &[32, 16], &[64, 8]];
+    let crossing: [&[u32]; 3] = [&[16, 32, 16], &[16, 64, 16], &[8, 16, 16, 8, 16]];
+    assert_eq!(whole.map(fits), [true; 5]);
+    assert_eq!(partial.map(fits), [false; 4]);
+    assert_eq!(crossing.map(fits), [false; 3]);
 }
 
 #[test]
@@ -100,14 +73,9 @@ fn descriptions_for_viewers() {
 
 #[test]
 fn events_of_the_hypervisor() {
-    let classes = HypervisorEvent::CLASSES
-        .iter()
-        .map(|class| (class.id, class.name, class.words()));
-    let expected = [
-        (1, "set_version", 10),
-        (2, "fast_call", 4),
-        (3, "guest_reset", 1),
-    ];
+    let classes =
+        HypervisorEvent::CLASSES.iter().map(|class| (class.id, class.name, class.words()));
+    let expected = [(1, "set_version", 10), (2, "fast_call", 4), (3, "guest_reset", 1)];
     assert!(classes.eq(expected));
     let event = SetVersion {
         status: 13,

@@ -5,14 +5,16 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{
-    Clock27, Event, FastCall, GuestReset, HypervisorEvent, Mode, Next, Off, Ring, SetVersion,
-    Trace, Tracer,
+    Clock27, FastCall, GuestReset, HypervisorEvent, Mode, Next, Off, Reader, Ring, SetVersion,
+    Trace, TraceEvent, Tracer,
 };
 use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply};
 
 use crate::threads::CountedReads;
 
-/// An image with FAST functions 0x400, and 0x401, which is refused with a value.
+const RESET: GuestReset = GuestReset { guest: 5, strand: 1 };
+
+/// An image with FAST function 0x400, and with 0x401, which fails with EINVAL and a value.
 struct Image;
 
 impl Embedder for Image {
@@ -31,16 +33,15 @@ impl Embedder for Image {
 }
 
 fn events(ring: &Ring<Clock27, 2, 500>) -> Vec<(u64, HypervisorEvent)> {
-    let mut reader = ring.reader();
-    let mut events = Vec::new();
-    while let Some(next) = reader.next(HypervisorEvent::words) {
-        let Next::Event(event) = next else {
-            panic!("{next:?}")
-        };
-        let decoded = HypervisorEvent::decode(event.id, event.payload).expect("a hypervisor event");
-        events.push((event.time, decoded));
-    }
-    events
+    let mut reader = Reader::new(ring);
+    let next = || match reader.next(HypervisorEvent::words)? {
+        Next::Event(event) => {
+            let decoded = HypervisorEvent::decode(event.id, event.payload);
+            Some((event.time, decoded.expect("a hypervisor event")))
+        }
+        lost => panic!("{lost:?}"),
+    };
+    std::iter::from_fn(next).collect()
 }
 
 #[test]
@@ -49,10 +50,7 @@ fn events_are_recorded_while_tracing_is_on() {
     // The clock advances by 1 with each read.
     let tracer = Tracer::new(CountedReads::default(), &strands);
     let hypervisor = Hypervisor::with_trace((), Image, &tracer);
-    let caller = Caller {
-        guest: GuestId::new(5).unwrap(),
-        strand: StrandId::new(3).unwrap(),
-    };
+    let caller = Caller { guest: GuestId::new(5).unwrap(), strand: StrandId::new(3).unwrap() };
     let strand = hypervisor.strand(caller);
     let operator = StrandId::new(1).unwrap();
     let negotiate = |group, major, minor| {
@@ -93,13 +91,7 @@ fn events_are_recorded_while_tracing_is_on() {
         })
     };
     let fast_call = |status, function| {
-        HypervisorEvent::FastCall(FastCall {
-            status,
-            guest: 5,
-            strand: 3,
-            duration: 1,
-            function,
-        })
+        HypervisorEvent::FastCall(FastCall { status, guest: 5, strand: 3, duration: 1, function })
     };
     assert_eq!(
         events(tracer.ring(caller.strand).unwrap()),
@@ -112,24 +104,24 @@ fn events_are_recorded_while_tracing_is_on() {
             (11, fast_call(6, 0x401)),
         ]
     );
-    let reset = GuestReset {
-        guest: 5,
-        strand: 1,
-    };
-    assert_eq!(
-        events(tracer.ring(operator).unwrap()),
-        [(12, HypervisorEvent::GuestReset(reset))]
-    );
+    let of_operator = events(tracer.ring(operator).unwrap());
+    assert_eq!(of_operator, [(12, HypervisorEvent::GuestReset(RESET))]);
     for other in [0, 2] {
         let other = StrandId::new(other).unwrap();
         assert_eq!(events(tracer.ring(other).unwrap()), []);
     }
 }
 
-/// A tracer with what each tracer must have, and no more. Its time is 1,000, 1,001 and so on.
+/// A tracer without the optional functions. Its time is 1,000, 1,001 and so on.
 struct Switched {
     on: Cell<bool>,
     looks: Cell<u64>,
+}
+
+impl Switched {
+    fn new(on: bool) -> Self {
+        Self { on: on.into(), looks: 0.into() }
+    }
 }
 
 impl Trace for Switched {
@@ -144,21 +136,15 @@ impl Trace for Switched {
         self.on.get().then(|| 999 + self.looks.get())
     }
 
-    fn record<E: Event>(&self, _: StrandId, _: u64, _: E) {}
+    fn record<E: TraceEvent>(&self, _: StrandId, _: u64, _: E) {}
 }
 
-/// A tracer has no rings unless it says so. One that has records what takes few instructions in the ring of the strand.
+/// A tracer has no rings unless it implements `ring`. `try_record` writes to the ring of the strand if this takes few instructions.
 #[test]
 fn what_takes_few_instructions_is_recorded_at_once() {
     let strand = StrandId::new(3).unwrap();
-    let reset = || GuestReset {
-        guest: 5,
-        strand: 1,
-    };
-    let bare = Switched {
-        on: Cell::new(true),
-        looks: Cell::new(0),
-    };
+    let reset = || RESET;
+    let bare = Switched::new(true);
     assert_eq!((bare.ring(strand), Off.ring(strand)), (None, None));
     assert_eq!(Off.time(strand), None);
     assert!(!Switched::try_record(&(), 1000, reset));
@@ -167,10 +153,8 @@ fn what_takes_few_instructions_is_recorded_at_once() {
     let strands = [const { Ring::new(Mode::Discard) }; 4];
     let tracer: Rings = Tracer::new(CountedReads::default(), &strands);
     let ring = Trace::ring(&tracer, strand).unwrap();
-    assert!(
-        !Rings::try_record(ring, 7, reset),
-        "the first event has a full header"
-    );
+    let recorded = Rings::try_record(ring, 7, reset);
+    assert!(!recorded, "the first event has a full header");
     tracer.record(strand, 7, reset());
     assert!(Rings::try_record(ring, 8, reset));
     let shared = &tracer;
@@ -180,7 +164,7 @@ fn what_takes_few_instructions_is_recorded_at_once() {
     assert_eq!(events(ring), [(7, event), (8, event), (9, event)]);
 }
 
-/// A call in which the tracer is turned on or off takes no time.
+/// A call during which the tracer is switched takes no time.
 #[test]
 fn the_times_of_a_call_in_which_the_tracer_is_switched() {
     let strand = StrandId::new(3).unwrap();
@@ -190,10 +174,7 @@ fn the_times_of_a_call_in_which_the_tracer_is_switched() {
         (false, true, (1001, "made", 1001)),
         (false, false, (0, "made", 0)),
     ] {
-        let trace = Switched {
-            on: Cell::new(before),
-            looks: Cell::new(0),
-        };
+        let trace = Switched::new(before);
         let call = || {
             trace.on.set(behind);
             "made"

@@ -1,16 +1,26 @@
 //! Full rings: which events remain, and how many are lost.
 
 use std::any::type_name;
+use std::ops::Range;
 
-use hv_core::trace::{
-    Clock19, Clock27, Clock32, Clock64, Clock64Aligned, Layout, Mode, Next, Ring,
-};
+use hv_core::trace::{Clock27, Layout, Mode, Next, Reader, Ring};
 use proptest::prelude::*;
 
-use crate::{Empty, Got, Large, Rare, Small, TestEvent, drain};
+use crate::{Empty, Got, Large, Small, TestEvent, drain, record};
 
 fn small(number: u32) -> Got {
     Got::Event(number.into(), TestEvent::Small(Small { number }))
+}
+
+/// Returns a loss of `lost` events, and then the events of these numbers.
+fn lost_before(lost: u64, numbers: Range<u32>) -> Vec<Got> {
+    let events = numbers.map(small);
+    [Got::Lost(lost)].into_iter().chain(events).collect()
+}
+
+/// Returns the events of these numbers, and then a loss of `lost` events.
+fn lost_behind(numbers: Range<u32>, lost: u64) -> Vec<Got> {
+    numbers.map(small).chain([Got::Lost(lost)]).collect()
 }
 
 /// Returns a ring of two packets of ten words. An event of these tests takes two words; the first of a packet, with its
@@ -19,7 +29,7 @@ fn ring(mode: Mode) -> Ring<Clock27, 2, 10> {
     Ring::new(mode)
 }
 
-fn record(ring: &Ring<Clock27, 2, 10>, numbers: std::ops::Range<u32>) {
+fn record_small(ring: &Ring<Clock27, 2, 10>, numbers: Range<u32>) {
     for number in numbers {
         ring.record(number.into(), Small { number });
     }
@@ -28,35 +38,29 @@ fn record(ring: &Ring<Clock27, 2, 10>, numbers: std::ops::Range<u32>) {
 #[test]
 fn an_empty_ring() {
     for mode in [Mode::Overwrite, Mode::Discard] {
-        assert_eq!(drain(&mut ring(mode).reader()), []);
+        assert_eq!(drain(&mut Reader::new(&ring(mode))), []);
     }
 }
 
 #[test]
 fn overwriting_keeps_the_last_events() {
     let ring = ring(Mode::Overwrite);
-    record(&ring, 0..7);
-    let left: Vec<_> = [Got::Lost(3)]
-        .into_iter()
-        .chain((3..7).map(small))
-        .collect();
-    assert_eq!(drain(&mut ring.reader()), left);
+    record_small(&ring, 0..7);
+    assert_eq!(drain(&mut Reader::new(&ring)), lost_before(3, 3..7));
     assert_eq!(ring.discarded(), 0);
 }
 
 #[test]
 fn discarding_keeps_the_first_events() {
     let ring = ring(Mode::Discard);
-    record(&ring, 0..9);
-    let mut reader = ring.reader();
-    let left: Vec<_> = (0..6).map(small).chain([Got::Lost(3)]).collect();
-    assert_eq!(drain(&mut reader), left);
+    record_small(&ring, 0..9);
+    let mut reader = Reader::new(&ring);
+    assert_eq!(drain(&mut reader), lost_behind(0..6, 3));
     assert_eq!(ring.discarded(), 3);
-    // The reader has finished the first packet, which is free now. The second is still the newest.
-    record(&ring, 9..14);
-    let left: Vec<_> = (9..12).map(small).chain([Got::Lost(2)]).collect();
-    assert_eq!(drain(&mut reader), left);
-    record(&ring, 14..15);
+    // The reader has finished the first packet, which is now free. The second is still the newest.
+    record_small(&ring, 9..14);
+    assert_eq!(drain(&mut reader), lost_behind(9..12, 2));
+    record_small(&ring, 14..15);
     assert_eq!(drain(&mut reader), [small(14)]);
 }
 
@@ -64,9 +68,9 @@ fn discarding_keeps_the_first_events() {
 fn a_reader_that_keeps_up_loses_nothing() {
     for mode in [Mode::Overwrite, Mode::Discard] {
         let ring = ring(mode);
-        let mut reader = ring.reader();
+        let mut reader = Reader::new(&ring);
         for number in 0..100 {
-            record(&ring, number..number + 1);
+            record_small(&ring, number..number + 1);
             assert_eq!(drain(&mut reader), [small(number)], "{mode:?}");
         }
     }
@@ -75,36 +79,30 @@ fn a_reader_that_keeps_up_loses_nothing() {
 #[test]
 fn a_reader_is_overtaken_in_the_middle_of_a_packet() {
     let ring = ring(Mode::Overwrite);
-    let mut reader = ring.reader();
-    record(&ring, 0..2);
+    let mut reader = Reader::new(&ring);
+    record_small(&ring, 0..2);
     assert_eq!(drain(&mut reader), [small(0), small(1)]);
     // The packets of events 0-2 and 3-5 are overwritten by those of 6-8 and 9.
-    record(&ring, 2..10);
-    let left: Vec<_> = [Got::Lost(4)]
-        .into_iter()
-        .chain((6..10).map(small))
-        .collect();
-    assert_eq!(drain(&mut reader), left);
+    record_small(&ring, 2..10);
+    assert_eq!(drain(&mut reader), lost_before(4, 6..10));
 }
 
 #[test]
 fn a_reader_returns_its_copy_of_an_overwritten_packet() {
     let ring = ring(Mode::Overwrite);
-    let mut reader = ring.reader();
-    record(&ring, 0..3);
+    let mut reader = Reader::new(&ring);
+    record_small(&ring, 0..3);
     assert!(matches!(reader.next(TestEvent::words), Some(Next::Event(event)) if event.time == 0));
-    record(&ring, 3..12);
-    let left: Vec<_> = [small(1), small(2), Got::Lost(3)]
-        .into_iter()
-        .chain((6..12).map(small))
-        .collect();
+    record_small(&ring, 3..12);
+    let copied = vec![small(1), small(2)];
+    let left = [copied, lost_before(3, 6..12)].concat();
     assert_eq!(drain(&mut reader), left);
 }
 
 #[test]
 fn an_event_larger_than_a_packet_is_discarded() {
     let ring = Ring::<Clock27, 2, 6>::new(Mode::Overwrite);
-    let mut reader = ring.reader();
+    let mut reader = Reader::new(&ring);
     ring.record(1, Large::default());
     assert_eq!(drain(&mut reader), [Got::Lost(1)]);
     ring.record(2, Small { number: 2 });
@@ -123,7 +121,7 @@ fn no_smaller_event_comes_after_one_that_was_discarded() {
         ring.record(time, Empty {});
     }
     assert_eq!(
-        drain(&mut ring.reader()),
+        drain(&mut Reader::new(&ring)),
         [
             Got::Event(0, TestEvent::Empty(Empty {})),
             Got::Event(0, TestEvent::Large(Large::default())),
@@ -135,21 +133,21 @@ fn no_smaller_event_comes_after_one_that_was_discarded() {
 #[test]
 fn unknown_events_count_as_lost() {
     let ring = ring(Mode::Overwrite);
-    record(&ring, 0..5);
-    let mut reader = ring.reader();
+    record_small(&ring, 0..5);
+    let mut reader = Reader::new(&ring);
     let nothing_known = |_| None;
     assert_eq!(reader.next(nothing_known), Some(Next::Lost(3)));
     assert_eq!(reader.next(nothing_known), Some(Next::Lost(2)));
     assert_eq!(reader.next(nothing_known), None);
 }
 
-/// What is lost is said before the events behind it, also if these come to the same packet later.
+/// A reader reports a loss before later events, even if these are recorded in the same packet.
 #[test]
 fn a_loss_comes_before_the_events_behind_it() {
     let ring = ring(Mode::Overwrite);
     ring.record(0, Small { number: 0 });
     ring.record(1, Empty {});
-    let mut reader = ring.reader();
+    let mut reader = Reader::new(&ring);
     let no_empty = |id| TestEvent::words(id).filter(|words| *words > 0);
     let mut next = || match reader.next(no_empty) {
         Some(Next::Event(event)) => Ok(event.time),
@@ -171,19 +169,16 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let record = (
-        prop_oneof![0..1000u64, Just(1 << 27), Just(1 << 28)],
-        0..4u8,
-    )
-        .prop_map(|(gap, kind)| Step::Record(gap, kind));
+    let gap = prop_oneof![0..1000u64, Just(1 << 27), Just(1 << 28)];
+    let record = (gap, 0..4u8).prop_map(|(gap, kind)| Step::Record(gap, kind));
     let read = (1..40u8).prop_map(Step::Read);
     proptest::collection::vec(prop_oneof![9 => record, 1 => read], 0..400)
 }
 
 /// Asserts that each event is returned once, in order and with its time, or counted once as lost.
-fn check<L: Layout>(mode: Mode, steps: &[Step], resolution: u64) {
+fn check<L: Layout>(resolution: u64, mode: Mode, steps: &[Step]) {
     let ring = Ring::<L, 4, 20>::new(mode);
-    let mut reader = ring.reader();
+    let mut reader = Reader::new(&ring);
     let mut recorded = Vec::new();
     let mut next = 0;
     let mut take = |got: Got, recorded: &[Got]| {
@@ -205,25 +200,7 @@ fn check<L: Layout>(mode: Mode, steps: &[Step], resolution: u64) {
         match *step {
             Step::Record(gap, kind) => {
                 time += gap;
-                let event = match kind {
-                    0 => {
-                        ring.record(time, Empty {});
-                        TestEvent::Empty(Empty {})
-                    }
-                    1 => {
-                        ring.record(time, Small { number });
-                        TestEvent::Small(Small { number })
-                    }
-                    2 => {
-                        ring.record(time, Rare { number });
-                        TestEvent::Rare(Rare { number })
-                    }
-                    _ => {
-                        let event = Large { number, value: 7 };
-                        ring.record(time, event);
-                        TestEvent::Large(event)
-                    }
-                };
+                let event = record(&ring, time, kind, number);
                 recorded.push(Got::Event(time / resolution * resolution, event));
             }
             Step::Read(entries) => {
@@ -231,14 +208,7 @@ fn check<L: Layout>(mode: Mode, steps: &[Step], resolution: u64) {
                     let Some(entry) = reader.next(TestEvent::words) else {
                         break;
                     };
-                    let got = match entry {
-                        Next::Lost(lost) => Got::Lost(lost),
-                        Next::Event(event) => Got::Event(
-                            event.time,
-                            TestEvent::decode(event.id, event.payload).unwrap(),
-                        ),
-                    };
-                    take(got, &recorded);
+                    take(entry.into(), &recorded);
                 }
             }
         }
@@ -253,11 +223,7 @@ proptest! {
     #[test]
     fn every_event_is_returned_or_counted_as_lost(steps in steps()) {
         for mode in [Mode::Overwrite, Mode::Discard] {
-            check::<Clock19>(mode, &steps, 512);
-            check::<Clock27>(mode, &steps, 1);
-            check::<Clock32>(mode, &steps, 1);
-            check::<Clock64>(mode, &steps, 1);
-            check::<Clock64Aligned>(mode, &steps, 1);
+            for_each_layout!(check(mode, &steps));
         }
     }
 }

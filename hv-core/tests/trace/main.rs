@@ -1,5 +1,20 @@
 //! Compact events: headers, times, losses, and readers concurrent with the writer.
 
+/// Calls a function for each layout, with the resolution of its times in ticks before the arguments.
+macro_rules! for_each_layout {
+    ($function:ident($($argument:expr),*)) => {
+        $function::<hv_core::trace::Clock19>(512 $(, $argument)*);
+        $function::<hv_core::trace::Clock25Cut7>(128 $(, $argument)*);
+        $function::<hv_core::trace::Clock26Cut6>(64 $(, $argument)*);
+        $function::<hv_core::trace::Clock27Cut5>(32 $(, $argument)*);
+        $function::<hv_core::trace::Clock27Typed>(1 $(, $argument)*);
+        $function::<hv_core::trace::Clock27>(1 $(, $argument)*);
+        $function::<hv_core::trace::Clock32>(1 $(, $argument)*);
+        $function::<hv_core::trace::Clock64>(1 $(, $argument)*);
+        $function::<hv_core::trace::Clock64Aligned>(1 $(, $argument)*);
+    };
+}
+
 mod conditions;
 mod events;
 mod headers;
@@ -8,7 +23,7 @@ mod losses;
 mod threads;
 mod times;
 
-use hv_core::trace::{Layout, Next, Reader, events};
+use hv_core::trace::{Layout, Next, Reader, Ring, events};
 
 events! {
     /// Events of the tests.
@@ -17,43 +32,70 @@ events! {
         8 Empty "empty" {}
         /// An event with one word of payload.
         9 Small "small" {
-            /// A serial number.
             number: u32 = Number,
         }
         /// An event with three words of payload.
         30 Large "large" {
-            /// A serial number.
             number: u32 = Number,
-            /// Any value.
             value: u64 = Hex,
         }
         /// An event for whose number [`Clock27`](hv_core::trace::Clock27) has no short header.
         31 Rare "rare" {
-            /// A serial number.
             number: u32 = Number,
         }
     }
 }
 
-/// An entry that a reader returned, with the payload decoded.
+/// What a reader has returned, with the payload decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Got {
     Event(u64, TestEvent),
     Lost(u64),
 }
 
+impl From<Next<'_>> for Got {
+    fn from(next: Next<'_>) -> Self {
+        match next {
+            Next::Event(event) => Self::Event(
+                event.time,
+                TestEvent::decode(event.id, event.payload).expect("an event of the tests"),
+            ),
+            Next::Lost(lost) => Self::Lost(lost),
+        }
+    }
+}
+
 /// Reads until nothing is left.
 pub(crate) fn drain<L: Layout, const P: usize, const W: usize>(
     reader: &mut Reader<'_, L, P, W>,
 ) -> Vec<Got> {
-    std::iter::from_fn(|| {
-        reader.next(TestEvent::words).map(|next| match next {
-            Next::Event(event) => Got::Event(
-                event.time,
-                TestEvent::decode(event.id, event.payload).expect("an event of the tests"),
-            ),
-            Next::Lost(lost) => Got::Lost(lost),
-        })
-    })
-    .collect()
+    std::iter::from_fn(|| reader.next(TestEvent::words).map(Got::from)).collect()
+}
+
+/// Records an event of one of the four kinds, and returns it.
+pub(crate) fn record<L: Layout, const P: usize, const W: usize>(
+    ring: &Ring<L, P, W>,
+    time: u64,
+    kind: u8,
+    number: u32,
+) -> TestEvent {
+    match kind {
+        0 => {
+            ring.record(time, Empty {});
+            TestEvent::Empty(Empty {})
+        }
+        1 => {
+            ring.record(time, Small { number });
+            TestEvent::Small(Small { number })
+        }
+        2 => {
+            ring.record(time, Rare { number });
+            TestEvent::Rare(Rare { number })
+        }
+        _ => {
+            let value = u64::MAX - u64::from(number);
+            ring.record(time, Large { number, value });
+            TestEvent::Large(Large { number, value })
+        }
+    }
 }

@@ -5,17 +5,17 @@ use std::thread;
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{
-    Clock19, Clock27, Clock64Aligned, Layout, Mode, Next, PerStrand, Ring, Trace, Tracer,
+    Clock19, Clock27, Clock64Aligned, Layout, Mode, Next, PerStrand, Reader, Ring, Trace, Tracer,
 };
 
-use crate::{Large, Small, TestEvent};
+use crate::{Got, Large, Small, TestEvent};
 
-/// Returns the value that belongs to a number, so that an event with words of two others shows.
+/// Returns the value for the event with this number. An event mixed from the words of two others has a different value.
 fn value(number: u32) -> u64 {
     u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Tells the reader when the writer ends, even by a panic.
+/// Sets the flag for the reader when the writer ends, even by a panic.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -36,36 +36,27 @@ fn read_while_writing<L: Layout>(mode: Mode, resolution: u64) {
         scope.spawn(|| {
             let _end = End(&done);
             for number in 0..EVENTS {
-                ring.record(
-                    time(number),
-                    Large {
-                        number,
-                        value: value(number),
-                    },
-                );
-                // So that the reader also runs on a machine with one processor.
+                let value = value(number);
+                ring.record(time(number), Large { number, value });
+                // Lets the reader run on a machine with one processor.
                 if number % 5000 == 0 {
                     thread::yield_now();
                 }
             }
         });
-        let mut reader = ring.reader();
+        let mut reader = Reader::new(&ring);
         loop {
             let last = done.load(Ordering::Acquire);
             while let Some(next) = reader.next(TestEvent::words) {
-                match next {
-                    Next::Event(event) => {
-                        let Some(TestEvent::Large(large)) =
-                            TestEvent::decode(event.id, event.payload)
-                        else {
-                            panic!("not an event that was written: {event:?}")
-                        };
+                match Got::from(next) {
+                    Got::Event(at, TestEvent::Large(large)) => {
                         assert_eq!(u64::from(large.number), read + lost);
                         assert_eq!(large.value, value(large.number));
-                        assert_eq!(event.time, time(large.number) / resolution * resolution);
+                        assert_eq!(at, time(large.number) / resolution * resolution);
                         read += 1;
                     }
-                    Next::Lost(more) => {
+                    Got::Event(..) => panic!("not an event that was written: {next:?}"),
+                    Got::Lost(more) => {
                         lost += more;
                         gaps += 1;
                     }
@@ -76,16 +67,10 @@ fn read_while_writing<L: Layout>(mode: Mode, resolution: u64) {
             }
         }
     });
-    assert_eq!(
-        read + lost,
-        u64::from(EVENTS),
-        "{read} read, {lost} lost in {gaps} gaps"
-    );
+    assert_eq!(read + lost, u64::from(EVENTS), "{read} read, {lost} lost in {gaps} gaps");
     assert!(read > 0);
-    assert_eq!(
-        ring.discarded(),
-        if mode == Mode::Discard { lost } else { 0 }
-    );
+    let discarded = if mode == Mode::Discard { lost } else { 0 };
+    assert_eq!(ring.discarded(), discarded);
 }
 
 #[test]
@@ -125,7 +110,7 @@ fn no_event_is_recorded_while_off_or_without_a_ring() {
     tracer.record(second, 6, Small { number: 2 });
     assert_eq!(tracer.missed(), 1);
     assert!(tracer.ring(second).is_none());
-    let mut reader = tracer.ring(first).unwrap().reader();
+    let mut reader = Reader::new(tracer.ring(first).unwrap());
     assert!(matches!(reader.next(TestEvent::words), Some(Next::Event(event)) if event.time == 5));
     tracer.set_on(false);
     assert_eq!(tracer.time(first), None);

@@ -1,4 +1,4 @@
-//! What is wrong with the guests of a description, and where.
+//! Errors in what a description says of guests, and their places.
 
 use core::fmt;
 
@@ -6,60 +6,52 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::md::{Node, NodeError, Problem};
 
-/// A node that says of guests what cannot be.
+/// An error in a node of a description that describes guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestError<'a> {
     /// The name of the node.
     pub node: &'a str,
-    /// Where the node is, or the property that is wrong, from the first byte of the description.
+    /// The offset in bytes of the node, or of the wrong property, in the description.
     pub offset: usize,
     /// What is wrong there.
     pub problem: GuestProblem<'a>,
 }
 
-/// What is wrong with a node about guests.
+/// What is wrong with a node that describes guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GuestProblem<'a> {
-    /// Whatever can be wrong with any node.
+    /// A problem that any node can have.
     Node(Problem<'a>),
-    /// A strand that the machine does not have; and how many it has.
+    /// The machine does not have this strand; the second field is its number of strands.
     NoSuchStrand(u64, usize),
     /// Two `cpu` nodes are the same strand.
     StrandTwice(StrandId),
     /// An earlier guest has the strand, too.
     SharedStrand(StrandId),
-    /// More guests than strands.
+    /// There are more guests than strands.
     TooManyGuests,
     /// An earlier guest has the same `resource_id`.
     ResourceIdTwice(u64),
     /// An earlier guest, whose node is at this offset, has `global`, too.
     SecondGlobal(usize),
-    /// A word that is no right.
+    /// The word names no right.
     UnknownWord(&'a str),
-    /// A right is named twice.
+    /// The word comes twice.
     WordTwice(&'a str),
-    /// `strand` and `htstrand`, which exclude each other.
+    /// `strand` and `htstrand` exclude each other.
     StrandAndHtStrand,
 }
 
 impl<'a> GuestError<'a> {
     pub(super) fn new(node: Node<'a>, problem: GuestProblem<'a>) -> Self {
-        Self {
-            node: node.name(),
-            offset: node.offset(),
-            problem,
-        }
+        Self { node: node.name(), offset: node.offset(), problem }
     }
 }
 
 impl<'a> From<NodeError<'a>> for GuestError<'a> {
     fn from(error: NodeError<'a>) -> Self {
-        Self {
-            node: error.node,
-            offset: error.offset,
-            problem: GuestProblem::Node(error.problem),
-        }
+        Self { node: error.node, offset: error.offset, problem: GuestProblem::Node(error.problem) }
     }
 }
 
@@ -67,21 +59,18 @@ impl fmt::Display for GuestProblem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(problem) => problem.fmt(f),
-            Self::NoSuchStrand(pid, count) => write!(
-                f,
-                "pid {pid}, expected a strand from 0 to {}",
-                count.saturating_sub(1)
-            ),
+            Self::NoSuchStrand(pid, count) => {
+                write!(f, "pid {pid}, expected a strand from 0 to {}", count.saturating_sub(1))
+            }
             Self::StrandTwice(strand) => write!(f, "pid {strand} is there twice"),
             Self::SharedStrand(strand) => {
                 write!(f, "strand {strand} belongs to an earlier guest, too")
             }
             Self::TooManyGuests => write!(f, "has more than {} guests", GuestId::COUNT),
             Self::ResourceIdTwice(id) => write!(f, "resource_id {id} is there twice"),
-            Self::SecondGlobal(offset) => write!(
-                f,
-                "has global, as the guest at {offset:#x}; one guest of a machine can"
-            ),
+            Self::SecondGlobal(offset) => {
+                write!(f, "has global, as the guest at {offset:#x}; one guest of a machine can")
+            }
             Self::UnknownWord(word) => write!(
                 f,
                 "perf-counters has '{}', expected global, strand or htstrand",
@@ -97,13 +86,8 @@ impl fmt::Display for GuestProblem<'_> {
 
 impl fmt::Display for GuestError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            node,
-            offset,
-            problem,
-        } = self;
-        let node = node.escape_default();
-        write!(f, "offset {offset:#x}: node {node}: {problem}")
+        let (offset, node) = (self.offset, self.node.escape_default());
+        write!(f, "offset {offset:#x}: node {node}: {}", self.problem)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The guests of a machine and their rights, from the hypervisor's machine description.
 //!
-//! A node belongs to another if an arc `fwd` leads to it from there. What is read here:
+//! A node belongs to another if an arc `fwd` leads to it from the other. These nodes are read:
 //!
 //! | node | belongs to | properties |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | `guest` | `guests` | number `resource_id`, its own; number `gid` and string `name`, which may be missing; its rights |
 //! | `cpu` | a `guest` | number `pid`, the strand, its own |
 //!
-//! The strands of a guest are those of its `cpu` nodes; an arc `back` from a `cpu` to a `guest` says the same as one
-//! `fwd` the other way round. The rights of a guest:
+//! A guest has the strands of its `cpu` nodes. An arc `back` from a `cpu` to a `guest` means the same as an arc `fwd` from the
+//! `guest` to the `cpu`. The rights of a guest:
 //!
 //! | property of `guest` | meaning |
 //! |---|---|
@@ -18,8 +18,8 @@
 //! | number `perfctrhtaccess` | if not 0, and `perfctraccess` is not 0 either: `htstrand` in place of `strand` |
 //! | number `perfctrcompatible` | if not 0: version 1.0 gives the guest the registers of 1.1 |
 //!
-//! The first is LDoms' and wins: where it is, the two older ones are not looked at. Without any there are no rights. The
-//! last is a name of our own.
+//! `perf-counters` is LDoms' property; where it is present, the next two, which are older, are ignored. Without any of the three
+//! the guest has no rights. `perfctrcompatible` is this project's own.
 
 mod error;
 mod rights;
@@ -32,28 +32,28 @@ use platform::md::{BACK, Md, Node};
 use crate::rights::policy::{GuestConfig, OneGlobal, StrandSet};
 pub use error::{GuestError, GuestProblem};
 
-/// A guest that a description describes.
+/// A guest as a description has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescribedGuest<'a> {
-    /// Its node.
+    /// The `guest` node.
     pub node: Node<'a>,
-    /// What it is called, if anything.
+    /// The name, if the node has one.
     pub name: Option<&'a str>,
-    /// Its number among the resources of the hypervisor; no other guest has it.
+    /// The number of the guest among the resources of the hypervisor; no two guests share it.
     pub resource_id: u64,
-    /// The number by which other guests know it, if there is one.
+    /// The number by which other guests know it, if the node has one.
     pub gid: Option<u64>,
-    /// What the service is told.
+    /// The configuration for the service.
     pub config: GuestConfig,
 }
 
-/// The guests of a description, in the order of the arcs to them; none if it is not a hypervisor's. All of them are
-/// checked before the first one comes: [`policy::check`](crate::rights::policy::check) has nothing to reject then.
+/// Returns the guests of a description, in the order of the arcs to them; none if it is not a hypervisor's. Checks all guests
+/// before it returns the first, so [`policy::check`](crate::rights::policy::check) finds nothing to reject.
 ///
-/// With a `machine`, all strands must be of that.
+/// With a `machine`, all strands must be strands of this machine.
 ///
 /// # Errors
-/// The first thing that makes no sense or contradicts another.
+/// Returns the first problem.
 pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,
@@ -73,7 +73,7 @@ fn members(list: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     list.children("guest")
 }
 
-/// Every `cpu` is a strand, and no two are the same.
+/// Checks that every `cpu` is a strand, and no two are the same.
 fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
     let mut seen = StrandSet::EMPTY;
     for cpu in md.nodes_named("cpu") {
@@ -86,7 +86,7 @@ fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
     Ok(())
 }
 
-/// Every guest makes sense, and none contradicts an earlier one.
+/// Checks each guest, alone and against the earlier ones.
 fn check_guests<'a>(md: Md<'a>, list: Node<'a>) -> Result<(), GuestError<'a>> {
     let mut taken = StrandSet::EMPTY;
     let mut global = OneGlobal::new();
@@ -140,7 +140,7 @@ fn strands<'a>(md: Md<'a>, guest: Node<'a>) -> Result<StrandSet, GuestError<'a>>
         .collect()
 }
 
-/// The strand of a `cpu` of a machine with so many.
+/// Returns the strand of a `cpu`, on a machine with `count` strands.
 fn strand(cpu: Node<'_>, count: usize) -> Result<StrandId, GuestError<'_>> {
     let pid = cpu.needed_number("pid")?;
     usize::try_from(pid)

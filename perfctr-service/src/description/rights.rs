@@ -1,4 +1,4 @@
-//! The rights of a guest: LDoms' property, and the two older ones.
+//! The rights of a guest, from LDoms' property or the two older ones.
 
 use platform::md::Node;
 
@@ -28,7 +28,7 @@ pub(super) fn grant(guest: Node<'_>) -> Result<Grant, GuestError<'_>> {
     })
 }
 
-/// Returns `true` if the property is there and not 0.
+/// Returns `true` if the node has the property, and it is not 0.
 pub(super) fn is_set<'a>(guest: Node<'a>, name: &str) -> Result<bool, GuestError<'a>> {
     Ok(guest.number(name)?.unwrap_or(0) != 0)
 }

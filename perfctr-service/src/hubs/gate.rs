@@ -1,43 +1,43 @@
 //! The gate of a hub: one access in flight, and a turn for every strand that asks.
 //!
-//! The hypervisor never waits for a hub: a call that cannot have it at once is refused with EWOULDBLOCK. Who is served next, so
-//! that every guest that keeps asking makes progress, is decided by [`Turns`], a function. Here its state is kept in
+//! The hypervisor never waits for a hub: it refuses a call that cannot have the hub at once with EWOULDBLOCK. The pure function of
+//! [`Turns`] decides which strand is served next, so that every guest that keeps asking makes progress. The gate makes its steps on
 //! words that strands change at the same time.
 //!
 //! **The fast path** takes a hub by one compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
 //! [`Gate::closed`]: if that is 0, the hub is the strand's. If it is not, the strand stores 0 to `state` and asks on the slow
-//! path. It releases the hub by one store of 0 to `state`. While `state` holds a token, only the strand of that token changes it, but
-//! for the bit [`CLOSED`]. So a strand that is refused meanwhile leaves its mark in the other word, and the next to take the hub
-//! looks for it there:
+//! path. It releases the hub by one store of 0 to `state`. While `state` holds a token, only the strand of this token changes it,
+//! except for the bit [`CLOSED`]. So a strand that is refused meanwhile sets the other word, and the next strand that takes the hub
+//! tests the other word:
 //!
 //! | a strand is refused | the next strand takes the hub |
 //! |---|---|
 //! | exchange `closed` for 1 | compare `state` with 0, and exchange it for the token |
 //! | compare `state` with 0: it is taken | load `closed` |
 //!
-//! These four are sequentially consistent. The first strand finds the hub taken only if its comparison comes before the exchange of
-//! the next, and so its mark before that strand's load. (A processor with total store order needs no barrier for this: no load
-//! overtakes an earlier exchange. Nor does the release need one, which is not followed by a load. A device access comes before the
-//! release, as a release store orders all that is before it; a store to a hub, which is slower than that, is completed first.)
+//! These four steps are sequentially consistent. The refused strand finds the hub taken only if its comparison comes before the
+//! exchange of the next strand, so its exchange of `closed` comes before the next strand's load. (A processor with total store order
+//! needs no barrier for this, because no load overtakes an earlier exchange. The release needs none either, because no load follows
+//! it. A release store comes after the device access; a store to a hub, which may be posted, is completed first.)
 //!
-//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words as one number of 64 bits, from 0 to the token and 0. That
-//! is the exchange and the load at once, and takes no hub that has to be given back.
+//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words as one number of 64 bits, from 0 to the token and 0. This
+//! makes the exchange and the load at once, so it never takes a hub that it has to release again.
 //!
 //! **The slow path** refuses a strand without a lock if the hub is taken, or if it is free and it is another strand's turn
-//! ([`Kept::refuse`]). Otherwise the strand enters the gate by a lock that is never held across a device access.
+//! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate by a lock that is never held across a device access.
 //!
-//! It sets `closed`, and then [`CLOSED`] in `state`: of a free hub, no fast path goes on then until the hub is given to a strand in turn
-//! and nobody is remembered any more. Where it is not set, the fast path has left the state, and that counts nothing: whoever sets it
-//! counts the end of an access first. So a strand that finds the hub taken twice knows by the count whether an access has ended in
-//! between, even if a strand has taken the free hub only for the moment until it sees that the fast path is closed.
+//! The slow path sets `closed`, and then [`CLOSED`] in `state`. This disables the fast path of a free hub until a strand is served in
+//! turn and no strand is remembered. A `state` without the bit was left by a fast path, which does not count the end of its access:
+//! the strand that sets the bit counts it first. So a strand that finds the hub taken twice learns from the count whether an access
+//! has ended in between, even if another strand took the free hub only until it saw that the fast path is closed.
 //!
 //! A strand that is refused without the lock is remembered before it sets `closed`. The strand that opens the fast path clears `closed`,
-//! and then looks whether anybody is remembered.
+//! and then tests whether a strand is remembered.
 //!
-//! **The lock** guards some hundred instructions without a loop but over words of strand bits, and is tried once. Its owner takes the
-//! hub, and then others are refused anyway, or says whose turn it is, and then others need no lock. So nobody gains by waiting for it.
-//! A strand that does not get it is refused and remembered like any other, but no turn was decided: in r and b, "asks" are those
-//! that got the lock, or were refused because it was another strand's turn.
+//! **The lock** guards about a hundred instructions, with loops over words of strand bits only, and is tried once. Its owner takes the
+//! hub, so that others are refused anyway, or decides whose turn it is, so that others need no lock. So no strand gains by waiting for
+//! the lock. A strand that does not get it is refused and remembered like any other, but decides no turn: r and b count only
+//! asks that got the lock, or were refused because it was another strand's turn.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -45,26 +45,26 @@ use core::mem::offset_of;
 use guest_abi::StrandId;
 use hv_core::sync::{AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, exchanged};
 
-use super::kept::Kept;
-use super::turns::{Answer, Event};
+use super::atomic_turns::AtomicTurns;
+use super::turns::{Answer, HubEvent};
 
-/// The fast path is closed, because strands are remembered.
+/// Closes the fast path, because strands are remembered.
 const CLOSED: u32 = 1;
 
 /// The right to access one hub.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
-    /// The strand that has an access in flight ([`Token`]), and [`CLOSED`] if what the fast path left is counted. Of a free hub 0, or
-    /// [`CLOSED`], and then only the lock's owner changes it.
+    /// The [`Token`] of the strand that has an access in flight, or 0; and [`CLOSED`] once the end of a fast path's access is counted.
+    /// While it is [`CLOSED`] without a token, only the lock's owner changes it.
     state: AtomicU32,
-    /// [`CLOSED`] or 0. Every strand may set it; only the strand that is given its turn clears it.
+    /// [`CLOSED`] or 0. Every strand may set it; only a strand that is served in turn clears it.
     closed: AtomicU32,
-    /// Of a free hub only the lock's owner decides, of a taken one only its holder.
-    kept: Kept,
+    /// While the hub is free, only the lock's owner decides; while it is taken, only its holder.
+    turns: AtomicTurns,
     /// Serialises entry to a free hub while the fast path is closed.
     lock: OwnedLock,
-    /// How often a strand has entered. Only the lock's owner changes this.
+    /// The number of entries. Only the lock's owner changes this.
     entered: AtomicU32,
 }
 
@@ -79,8 +79,7 @@ pub(super) enum Refused {
     Locked,
 }
 
-/// The number that stands for a strand in [`Gate::state`]: twice its number plus 2, so that 0 stands for no strand, and bit 0 is
-/// [`CLOSED`].
+/// A strand in [`Gate::state`]: twice its number plus 2, so that 0 stands for no strand, and bit 0 is [`CLOSED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(u32);
 
@@ -91,10 +90,9 @@ impl From<StrandId> for Token {
     }
 }
 
-/// What the assembly of SPARC V9 compares and exchanges: [`Gate::state`] and [`Gate::closed`] as one number of 64 bits.
 #[cfg(target_arch = "sparc64")]
 impl Gate {
-    /// Where the number is, in bytes.
+    /// The offset in bytes of the number that the assembly of SPARC V9 compares and exchanges: `state` and `closed`.
     pub(super) const STATE: usize = offset_of!(Self, state);
 }
 
@@ -103,19 +101,18 @@ const _: () = assert!(Gate::STATE % 8 == 0 && offset_of!(Gate, closed) == Gate::
 
 #[cfg(target_arch = "sparc64")]
 impl Token {
-    /// Returns the number when the strand has taken the hub.
+    /// Returns the number for a hub that the strand has taken.
     pub(crate) const fn taken(self) -> u64 {
         (self.0 as u64) << 32
     }
 }
 
 impl Gate {
-    /// Returns the gate of a free hub.
     pub(super) fn new() -> Self {
         Self {
             state: AtomicU32::new(0),
             closed: AtomicU32::new(0),
-            kept: Kept::new(),
+            turns: AtomicTurns::new(),
             lock: OwnedLock::default(),
             entered: AtomicU32::new(0),
         }
@@ -127,10 +124,9 @@ impl Gate {
     pub(super) fn take_free(&self, strand: impl Into<Token>) -> bool {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
-            self.state
-                .compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
-        // Relaxed on failure: the strand does not access the device then. This compares the state, because of a success flag LLVM
-        // would make three more instructions on SPARC.
+            self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
+        // Relaxed on failure, because the strand does not access the device then. This compares the state, because LLVM makes three
+        // more instructions of a success flag on SPARC.
         if state != 0 {
             return false;
         }
@@ -143,12 +139,12 @@ impl Gate {
     }
 
     /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls
-    /// [`release`](Self::release) or [`give_back`](Self::give_back). `ended` is called if an access on the fast path may have ended that
-    /// is not counted yet.
+    /// [`release`](Self::release) or [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended
+    /// and is not counted yet.
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let state = self.state.load(Ordering::SeqCst);
-        // Nothing is to be counted or closed: the hub is free and shut until the strand has its turn.
-        if state == CLOSED && self.kept.refuse(strand) {
+        // The hub is free, counted and shut until the strand of the turn is served.
+        if state == CLOSED && self.turns.refuse(strand) {
             return Err(Refused::Turn);
         }
         let (tries, why) = match state & !CLOSED {
@@ -156,20 +152,20 @@ impl Gate {
             _ => (0, Refused::Taken),
         };
         let Some(_lock) = self.lock.lock(strand, tries) else {
-            self.kept.remember(strand);
+            self.turns.remember(strand);
             self.close();
             self.shut(ended);
             return Err(why);
         };
-        // Relaxed: the lock orders those who write it, and who misses the latest entry finds it when it asks again.
+        // Relaxed: the lock orders the writes, and a strand that misses the latest entry finds it when it asks again.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         self.close();
         if !self.shut(ended) {
-            self.kept.remember(strand);
+            self.turns.remember(strand);
             return Err(Refused::Taken);
         }
-        match self.kept.decide(Event::AsksFree(strand)) {
+        match self.turns.decide(HubEvent::AsksFree(strand)) {
             Answer::Served => {
                 self.take_in_turn(strand);
                 Ok(())
@@ -178,28 +174,29 @@ impl Gate {
         }
     }
 
-    /// Releases what [`take_free`](Self::take_free) took: the access is done.
+    /// Releases the hub after [`take_free`](Self::take_free).
     #[inline(always)]
     pub(super) fn release_free(&self) {
         self.give_up(0);
     }
 
-    /// The access is done. The fast path stays closed if it is. (A strand that closes it now is found as on the fast path.)
+    /// Releases the hub after [`ask`](Self::ask). A closed fast path stays closed. (A strand that closes it now is found as on the fast
+    /// path.)
     pub(super) fn release(&self) {
         let closed = self.closed.load(Ordering::Relaxed);
         self.give_up(closed);
     }
 
-    /// The chip was busy with an earlier access after all, and did nothing. The strand is refused and keeps its turn.
+    /// Releases the hub of a strand that found the chip busy. The next turn is the strand's.
     #[inline(always)]
     pub(super) fn give_back(&self, strand: StrandId) {
-        self.kept.decide(Event::ChipBusy(strand));
+        self.turns.decide(HubEvent::ChipBusy(strand));
         self.close();
         self.give_up(CLOSED);
     }
 
-    /// The holder stores the state of a free hub. Loom does not know that what is stored comes after an exchange of what the holder
-    /// had stored before; it is given an exchange.
+    /// Stores the state of a free hub. For loom this is an exchange, because loom does not order the store after the holder's earlier
+    /// exchange.
     #[inline(always)]
     fn give_up(&self, state: u32) {
         if cfg!(loom) {
@@ -209,41 +206,41 @@ impl Gate {
         }
     }
 
-    /// Returns whether the strand has an access in flight.
+    /// Returns `true` if the strand has an access in flight.
     pub(super) fn is_held_by(&self, strand: StrandId) -> bool {
         let Token(taken) = strand.into();
-        // Relaxed: a strand sees what it wrote itself, and other strands add and remove only the bit.
+        // Relaxed: a strand sees its own stores, and other strands change only the bit.
         self.state.load(Ordering::Relaxed) & !CLOSED == taken
     }
 
-    /// Returns whether the strand has an access in flight or the lock, so that no other strand is served.
-    pub(super) fn is_kept_by(&self, strand: StrandId) -> bool {
+    /// Returns `true` if the strand has an access in flight or the lock, so that no other strand is served.
+    pub(super) fn is_blocked_by(&self, strand: StrandId) -> bool {
         self.is_held_by(strand) || self.lock.owner() == Some(strand)
     }
 
-    /// Returns how often a strand has entered. While this does not change, nobody enters.
+    /// Returns the number of entries. While this does not change, no strand enters.
     pub(super) fn entered(&self) -> u32 {
         self.entered.load(Ordering::SeqCst)
     }
 
-    /// Releases all that a strand held, which has died, and forgets it.
+    /// Releases all that a dead strand held, and forgets the strand.
     ///
-    /// What it left half-done is put right by those that ask next: the fast path may be closed though no strand is remembered.
+    /// The fast path may stay closed though no strand is remembered; the next strand that asks opens it.
     pub(super) fn abandon(&self, strand: StrandId) {
         let Token(dead) = strand.into();
         // Exchanged, because another strand may report the same death at the same time. First without the bit, because a strand may set
-        // it in between, and none clears it. Relaxed on failure: then nothing was held, or another strand has done this.
+        // it in between, and none clears it. Relaxed on failure: the strand held nothing, or another strand has released it.
         for held in [dead, dead | CLOSED] {
             let _ = (self.state).compare_exchange(held, 0, Ordering::SeqCst, Ordering::Relaxed);
         }
-        self.kept.died(strand);
+        self.turns.died(strand);
         self.lock.abandon(strand);
     }
 
-    /// Forgets everyone, as in a new hub. Only while nobody can ask.
+    /// Forgets all strands, as in a new hub. The caller makes sure that no strand can ask.
     pub(super) fn renew(&self) {
         // Before the state, by which the next strand enters.
-        self.kept.decide(Event::Renewed);
+        self.turns.decide(HubEvent::Renewed);
         self.lock.reset();
         self.closed.store(0, Ordering::SeqCst);
         self.state.store(0, Ordering::SeqCst);
@@ -252,16 +249,16 @@ impl Gate {
     fn take_in_turn(&self, strand: StrandId) {
         let Token(taken) = strand.into();
         self.state.store(taken | CLOSED, Ordering::SeqCst);
-        if self.kept.is_empty() {
+        if self.turns.is_empty() {
             self.closed.swap(0, Ordering::SeqCst);
             // A strand that could not enter may have been remembered between the two.
-            if !self.kept.is_empty() {
+            if !self.turns.is_empty() {
                 self.close();
             }
         }
     }
 
-    /// Sets [`CLOSED`] in the state, behind [`close`](Self::close). Returns `true` if the hub is free: then only the lock's owner
+    /// Sets [`CLOSED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free: then only the lock's owner
     /// takes it.
     #[inline(always)]
     fn shut(&self, ended: impl FnOnce()) -> bool {
@@ -279,7 +276,7 @@ impl Gate {
         }
     }
 
-    /// Closes the fast path. Exchanged, so that two strands that change the word know of each other's changes.
+    /// Closes the fast path. Exchanges the word, so that two strands that change it see each other's changes.
     fn close(&self) {
         self.closed.swap(CLOSED, Ordering::SeqCst);
     }

@@ -1,9 +1,9 @@
-//! The arbiter of a hub: its gate, and what is known of the progress of accesses, as one value.
+//! The arbiter of a hub: its gate and the progress of its accesses, as one value.
 
+mod atomic_turns;
 mod gate;
-mod kept;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod turns;
 
@@ -17,8 +17,8 @@ pub(crate) use gate::Token;
 
 /// Decides which strand has a hub.
 ///
-/// A strand gets it by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). Only that strand gives it
-/// back; if the strand has died, another strand does, by [`abandon`](Self::abandon).
+/// A strand gets the hub by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). Only this strand releases
+/// the hub; if it has died, another strand does, by [`abandon`](Self::abandon).
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct HubArbiter {
@@ -28,7 +28,7 @@ pub(crate) struct HubArbiter {
 
 assert_impl_all!(HubArbiter: Send, Sync);
 
-/// A strand has the only access to a hub in flight. Dropping this gives the hub back, for an access that failed.
+/// The right of a strand to have the only access to a hub in flight. A drop releases the hub, after an access that failed.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct HubGuard<'a> {
@@ -49,7 +49,7 @@ pub(crate) enum Blocked {
 }
 
 impl HubArbiter {
-    /// Where the assembly of SPARC V9 takes the hub and releases it, in bytes from the beginning, where the gate is.
+    /// The offset in bytes of the word by which the assembly of SPARC V9 takes and releases the hub.
     #[cfg(target_arch = "sparc64")]
     pub(crate) const STATE: usize = {
         assert!(core::mem::offset_of!(Self, gate) == 0);
@@ -57,34 +57,29 @@ impl HubArbiter {
     };
 
     pub(crate) fn new() -> Self {
-        Self {
-            gate: Gate::new(),
-            progress: Progress::default(),
-        }
+        Self { gate: Gate::new(), progress: Progress::default() }
     }
 
-    /// Takes the hub if it is free and no strand is remembered. The strand [gives it back](Self::give_back_free), or goes on
-    /// with a [`guard`](Self::guard).
+    /// Takes the hub if it is free and no strand is remembered. Returns `true` if it did. The strand then [gives it
+    /// back](Self::give_back_free), or goes on with a [`guard`](Self::guard).
     #[inline(always)]
     pub(crate) fn take_free(&self, strand: impl Into<Token>) -> bool {
         self.gate.take_free(strand)
     }
 
-    /// Gives back what [`take_free`](Self::take_free) took: the access is done.
+    /// Releases the hub after [`take_free`](Self::take_free) and the access.
     #[inline(always)]
     pub(crate) fn give_back_free(&self) {
         self.gate.release_free();
     }
 
-    /// Goes on with what [`take_free`](Self::take_free) took.
+    /// Returns the guard of a strand that has the hub by [`take_free`](Self::take_free).
     pub(crate) fn guard(&self, strand: StrandId) -> HubGuard<'_> {
-        HubGuard {
-            arbiter: self,
-            strand,
-        }
+        let arbiter = self;
+        HubGuard { arbiter, strand }
     }
 
-    /// Goes on with what [`take_free`](Self::take_free) took; `None` if the strand does not have the hub.
+    /// Returns the guard of a strand; `None` if the strand does not have the hub.
     pub(crate) fn held(&self, strand: StrandId) -> Option<HubGuard<'_>> {
         self.gate.is_held_by(strand).then(|| self.guard(strand))
     }
@@ -108,21 +103,22 @@ impl HubArbiter {
         }
     }
 
-    /// A strand has found the chip busy. `watch` and `now` are as in [`ask`](Self::ask). Returns `true` if the hub is stuck.
+    /// Counts that a strand has found the chip busy. Returns `true` if the hub is stuck. `watch` and `now` are as in
+    /// [`ask`](Self::ask).
     pub(crate) fn chip_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         self.progress.chip_busy();
         watch.look(&self.progress, Found::Busy, self.gate.entered(), now)
     }
 
-    /// An access that did not go through the gate came to an end.
+    /// Counts the end of an access that did not pass the gate.
     pub(crate) fn access_ended(&self) {
         self.progress.ended();
     }
 
-    /// Gives back all that a dead strand held, and forgets the strand.
+    /// Releases all that a dead strand held, and forgets the strand.
     pub(crate) fn abandon(&self, dead: StrandId) {
-        // Before, so that a strand that looks at the hub then does not take it for one that has been busy all the time.
-        if self.gate.is_kept_by(dead) {
+        // Before the release, so that a strand that finds the hub free again does not count the whole time as busy.
+        if self.gate.is_blocked_by(dead) {
             self.progress.ended();
         }
         self.gate.abandon(dead);
@@ -135,16 +131,16 @@ impl HubArbiter {
 }
 
 impl HubGuard<'_> {
-    /// The access is done.
+    /// Counts the end of the access, and releases the hub.
     pub(crate) fn complete(self) {
         self.arbiter.progress.ended();
     }
 
-    /// The chip was busy with an earlier access, and did nothing: the strand keeps its turn. `watch` and `now` are as in
-    /// [`ask`](HubArbiter::ask).
+    /// Releases the hub, and reserves the next turn for the strand, because the chip was busy with an earlier access and did nothing.
+    /// `watch` and `now` are as in [`ask`](HubArbiter::ask).
     pub(crate) fn device_busy(self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> Blocked {
         let Self { arbiter, strand } = self;
-        // The gate keeps the turn for the strand, so it is not given back as by a drop.
+        // A drop would release the hub without the turn.
         core::mem::forget(self);
         arbiter.gate.give_back(strand);
         match arbiter.chip_busy(watch, now) {

@@ -1,46 +1,45 @@
-//! The turns at a hub, as a function: what is known of the strands that ask, and what happens, in; what is known afterwards,
-//! and the answer, out. The gate makes these steps with atomics.
+//! The turns at a hub, as a function from state and event to the next state and an answer. The gate makes these steps with
+//! atomics.
 //!
-//! - A strand that is refused is *remembered*. While no strand is, whoever asks for a free hub is served.
+//! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
 //! - When the hub is free, the *turn* goes to the next remembered strand in the order of strand numbers, cyclically,
-//!   after the last one that had its turn. It stays there until that strand asks and is served, or is forgotten.
-//! - Others who ask while the hub is free and the turn is not theirs are refused and remembered. That happens at most
-//!   **r = 2w** times in one turn, w being the number of strands remembered (the asking ones included); then the
-//!   strand whose turn it is is forgotten until it asks again, and the turn moves on. w is at most the number of
-//!   strands N that use the hub, so r is at most 2N. A strand that has gone after being refused costs the others r
-//!   refusals, once: four when one other strand uses the hub.
-//! - A refusal because an access is in flight does not count: it is not on anyone's behalf.
-//! - A strand that has died is not remembered, and has no turn any more.
+//!   after the last strand that had a turn. The turn lasts until its strand asks and is served, or is forgotten.
+//! - Another strand that asks for the free hub in this turn is refused and remembered. That happens at most **r = 2w**
+//!   times in one turn, where w is the number of remembered strands, including those that ask. Then the strand of the turn is
+//!   forgotten until it asks again, and the turn moves on. w is at most the number N of strands that use the hub, so r is at
+//!   most 2N. A strand that has gone after a refusal costs the others r refusals, once: four if one other strand uses the hub.
+//! - A refusal because an access is in flight does not count, because it is not for the sake of another strand.
+//! - A dead strand is not remembered, and has no turn.
 //!
-//! **Why b = N - 1.** Let strand Y be refused, and ask at least once in every r asks of the others. From then on every
-//! grant follows the turn, because Y is remembered. The turn moves forward through the strand numbers and takes a
-//! newcomer in only in front of it. So each other strand has at most one turn, and so at most one access, before the
-//! turn reaches Y. There it stays while others are refused at most r times, in which Y asks and is served.
+//! **Why b = N - 1.** Let strand Y be refused, and then ask at least once in every r asks of the others. From then on every
+//! access follows a turn, because Y is remembered. The turn moves forward through the strand numbers, and a newcomer joins only
+//! ahead of it. So each other strand has at most one turn, and at most one access, before the turn reaches Y. There it stays
+//! while others are refused at most r times, in which Y asks and is served.
 //!
 //! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each asks once in w - 1 asks of
-//! the others, and r leaves a factor of two for a slow one. A strand that has just started to spin enlarges w, so a
-//! crowd that arrives in the middle of a turn does not cut it short.
+//! the others, and r leaves a factor of two for a slow strand. A strand that starts to spin enlarges w, so a crowd that
+//! arrives in the middle of a turn does not cut it short.
 
 use guest_abi::StrandId;
 
 use crate::rights::policy::StrandSet;
 
-/// What is known of the strands that ask for a hub.
+/// The state of the turns at a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Turns {
     /// Strands that have been refused.
     pub remembered: StrandSet,
-    /// The strand whose turn it is. If it is not remembered, it died while it was given the turn, and the turn is nobody's.
+    /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, and it is no strand's turn.
     pub turn: Option<StrandId>,
-    /// Refusals on behalf of that strand.
+    /// The number of refusals in this turn.
     pub refusals: u32,
     /// The number of the strand that had the last turn.
     pub last: u32,
 }
 
-/// What happens at a hub.
+/// An event at a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum HubEvent {
     /// A strand asks while an access is in flight.
     AsksTaken(StrandId),
     /// A strand asks while no access is in flight.
@@ -53,17 +52,17 @@ pub enum Event {
     Renewed,
 }
 
-/// What the strand that asks is told. Where nobody asks, it is [`Refused`](Self::Refused).
+/// The answer to the strand that asks. For an event without an ask it is [`Refused`](Self::Refused).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Its access is in flight.
+    /// The strand's access is in flight.
     Served,
-    /// It is to ask again.
+    /// The strand asks again.
     Refused,
 }
 
 impl Turns {
-    /// At a new hub.
+    /// The state of a new hub.
     pub const NEW: Self = Self {
         remembered: StrandSet::EMPTY,
         turn: None,
@@ -71,23 +70,23 @@ impl Turns {
         last: StrandId::COUNT as u32 - 1,
     };
 
-    /// Something happens: returns what is known afterwards, and the answer.
+    /// Returns the next state, and the answer.
     #[inline(always)]
-    pub fn step(mut self, event: Event) -> (Self, Answer) {
+    pub fn step(mut self, event: HubEvent) -> (Self, Answer) {
         match event {
-            Event::AsksFree(strand) => return self.asks_free(strand),
-            Event::AsksTaken(strand) => self.remembered.insert(strand),
-            Event::ChipBusy(strand) => {
+            HubEvent::AsksFree(strand) => return self.asks_free(strand),
+            HubEvent::AsksTaken(strand) => self.remembered.insert(strand),
+            HubEvent::ChipBusy(strand) => {
                 self.remembered.insert(strand);
                 self.turn = Some(strand);
                 self.refusals = 0;
             }
-            Event::Died(strand) => {
+            HubEvent::Died(strand) => {
                 self.remembered.remove(strand);
                 self.turn = self.turn.filter(|turn| *turn != strand);
             }
-            // Also the last turn, by which the next guest could learn who of the last one had it.
-            Event::Renewed => self = Self::NEW,
+            // Also the last turn, from which the next guest could learn which strand of the last guest had it.
+            HubEvent::Renewed => self = Self::NEW,
         }
         (self, Answer::Refused)
     }

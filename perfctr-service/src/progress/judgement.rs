@@ -1,17 +1,17 @@
-//! The judgement of a unit that stays busy, as a function: what a strand knows before an ask, and what the ask found, in; what
-//! the strand knows afterwards, and the verdict, out.
+//! The judgement of a unit that stays busy, as a function from the state of a strand's watch and what an ask found to the next
+//! state and the verdict.
 //!
 //! A strand that asks for a unit and does not get it looks at three counts of the unit, and at its own clock. The time since
-//! its last look is *waited* if at both the unit was busy, if no access has ended in between, and if it is no pause: at most
+//! its last look counts as *waited* if the unit was busy at both looks, no access has ended in between, and the time is at most
 //! [`BUSY_PAUSE_TICKS`]. Anything else restarts the watch. A unit for which a strand has waited [`BUSY_LIMIT_TICKS`] is stuck.
 //!
 //! So a unit is stuck only if one strand has asked for it without a pause for the whole limit, has found it busy at least 32
 //! times (the limit is 32 times the longest pause), and no access has ended meanwhile.
 //!
-//! - A clock that steps back restarts the watch, because the difference wraps to a large number; so does one that steps
-//!   forward by more than a pause. Equal readings add nothing. (A clock that steps forward by less cannot be told from one that
-//!   runs. It would have to do so at more than 32 looks in a row, all within one access.)
-//! - A strand that is refused on behalf of another does not learn whether the chip is busy. It has found the unit busy if the
+//! - A clock that steps back restarts the watch, because the difference wraps to a large number; so does a clock that steps
+//!   forward by more than a pause. Equal readings add nothing. (A smaller step forward looks like a clock that runs. It would have
+//!   to come at more than 32 looks in a row, all within one access.)
+//! - A strand that is refused in the turn of another does not learn whether the chip is busy. It has found the unit busy if the
 //!   chip was busy for some strand since its last look. Otherwise the look changes nothing: it does not restart the watch, and
 //!   a pause goes on.
 //! - Likewise a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
@@ -19,19 +19,19 @@
 /// How long a unit may stay busy, in ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
 
-/// The longest time between two looks of a strand at a busy unit that is no pause, in ticks of %stick: about 30 ms. A
-/// kernel that asks again at each tick of its clock (10 ms) makes no pause; and a unit that works would have to be busy at
-/// more than 32 looks in a row to be taken for one that does not.
+/// The longest time between two looks of a strand at a busy unit that is not a pause, in ticks of %stick: about 30 ms. A
+/// kernel that asks again at each tick of its clock (10 ms) makes no pause, and a unit that works is found stuck only if it is
+/// busy at more than 32 looks in a row.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
-/// What a unit counts. Only differences matter, and the counts wrap.
+/// The counts of a unit. They wrap, because only differences matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     /// Accesses that ended.
     pub ended: u32,
-    /// Accesses that did not take place because the chip was busy.
+    /// Accesses that a busy chip refused.
     pub chip_busy: u32,
-    /// How often a strand entered the gate.
+    /// Entries to the gate.
     pub entered: u32,
 }
 
@@ -46,7 +46,7 @@ pub enum Found {
     Locked,
 }
 
-/// What a strand knows of a unit that it has found busy; nothing at first.
+/// A strand's watch of a unit that it has found busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Watch {
     /// The counts at the last look.
@@ -58,41 +58,24 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The strand looks at a unit that it asked for and did not get. Returns what it knows from now on, and `true` if the unit is
-    /// stuck.
-    pub fn step(self, found: Found, counts: Counts, now: u64) -> (Self, bool) {
-        let before = self.counts;
+    /// Looks at a unit that the strand asked for and did not get. Returns the next state, and `true` if the unit is stuck.
+    pub fn step(mut self, found: Found, counts: Counts, now: u64) -> (Self, bool) {
+        let before = core::mem::replace(&mut self.counts, counts);
         let busy = match found {
             Found::Busy => true,
             Found::Turn => counts.chip_busy != before.chip_busy,
             Found::Locked => counts.entered == before.entered,
         };
-        let waited = self.waited.filter(|_| counts.ended == before.ended);
+        self.waited = self.waited.filter(|_| counts.ended == before.ended);
         if !busy {
-            let last = self.last;
-            return (
-                Self {
-                    counts,
-                    last,
-                    waited,
-                },
-                false,
-            );
+            return (self, false);
         }
-        let since_last = now.wrapping_sub(self.last);
-        let waited = match waited {
+        let since_last = now.wrapping_sub(core::mem::replace(&mut self.last, now));
+        let waited = match self.waited {
             Some(waited) if since_last <= BUSY_PAUSE_TICKS => u64::from(waited) + since_last,
             _ => 0,
         };
-        let stuck = waited >= BUSY_LIMIT_TICKS;
-        let waited = Some(waited.min(BUSY_LIMIT_TICKS) as u32);
-        (
-            Self {
-                counts,
-                last: now,
-                waited,
-            },
-            stuck,
-        )
+        self.waited = Some(waited.min(BUSY_LIMIT_TICKS) as u32);
+        (self, waited >= BUSY_LIMIT_TICKS)
     }
 }

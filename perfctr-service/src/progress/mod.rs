@@ -1,17 +1,16 @@
-//! A unit that stays busy for ever is as good as broken.
+//! A unit that stays busy goes out of service.
 //!
 //! A strand that finds a hub busy, or the lock of its node's L2 control taken, is refused with EWOULDBLOCK. If it asks again and
-//! again without a pause (the longest time between two asks that is none is [`BUSY_PAUSE_TICKS`]), and no access to the unit ends
-//! for [`BUSY_LIMIT_TICKS`], the unit goes out of service: a guest that spins for ever is worse. That holds for a chip that
-//! answers "busy" and for one that another strand has had all the time, such as one that has died in its access. What is decided,
-//! and why no unit that works is taken for a stuck one, is in [`judgement`].
+//! again, at most [`BUSY_PAUSE_TICKS`] apart, and no access to the unit ends for [`BUSY_LIMIT_TICKS`], the unit goes out of service,
+//! so that no guest spins for ever. This holds for a chip that answers "busy", and for a unit that another strand holds all the
+//! time, such as a strand that has died in its access. [`judgement`] has the decision, and why no unit that works is found stuck.
 //!
 //! **Whose clock.** Each strand compares times of its own clock only; clocks may differ by any offset.
 //!
-//! **What ends an access.** A call on the fast path does not count the end of its access. It leaves a state of the gate that shows it:
-//! the strand that asks next counts the end, before anyone is served and before it looks at the counts. A call on the slow path counts
-//! the end of its access before it gives the unit back, and whoever reports a death counts it before the unit is free. So if the count
-//! is the same at two looks of a strand, no access has ended in between.
+//! **What ends an access.** A call on the fast path does not count the end of its access. It leaves a state of the gate that shows the
+//! end, and the strand that asks next counts it, before any strand is served and before it looks at the counts. A call on the slow
+//! path counts the end before it releases the unit, and the report of a death counts it before the unit is free. So if the count is
+//! the same at two looks of a strand, no access has ended in between.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;
@@ -26,7 +25,7 @@ use judgement::{Counts, Watch};
 pub(crate) use judgement::Found;
 pub use judgement::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 
-/// What a unit counts for those who find it busy.
+/// The counts of a unit, for strands that find it busy.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     ended: AtomicU32,
@@ -34,18 +33,17 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// An access comes to an end. The unit has not been given back yet.
+    /// Counts the end of an access. The caller releases the unit after this.
     #[inline(always)]
     pub(crate) fn ended(&self) {
         self.ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The chip was busy, and an access did not take place.
+    /// Counts an access that a busy chip refused.
     pub(crate) fn chip_busy(&self) {
         self.chip_busy.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Returns the counts, with that of entries to the unit's gate.
     fn counts(&self, entered: u32) -> Counts {
         Counts {
             ended: self.ended.load(Ordering::SeqCst),
@@ -55,7 +53,7 @@ impl Progress {
     }
 }
 
-/// What a strand knows of a unit that it has found busy: a [`Watch`], which only that strand uses.
+/// A [`Watch`] in atomics, which one strand uses. Relaxed accesses suffice.
 #[derive(Debug, Default)]
 pub(crate) struct Stopwatch {
     ended: AtomicU32,
@@ -67,8 +65,8 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// The strand asked for the unit and did not get it. `entered` is the count of entries to the unit's gate, and `now` returns
-    /// the strand's time. Returns `true` if the unit is stuck.
+    /// Looks at a unit that the strand asked for and did not get. Returns `true` if the unit is stuck. `entered` is the count of entries
+    /// to the unit's gate, and `now` returns the strand's time.
     pub(crate) fn look(
         &self,
         progress: &Progress,
@@ -83,7 +81,6 @@ impl Stopwatch {
         stuck && progress.counts(entered).ended == counts.ended
     }
 
-    /// Relaxed, as in [`store`](Self::store): only the watch's own strand uses it.
     fn load(&self) -> Watch {
         let counts = Counts {
             ended: self.ended.load(Ordering::Relaxed),
@@ -100,8 +97,7 @@ impl Stopwatch {
     fn store(&self, watch: Watch) {
         let waited = watch.waited.map_or(0, |waited| waited + 1);
         self.ended.store(watch.counts.ended, Ordering::Relaxed);
-        self.chip_busy
-            .store(watch.counts.chip_busy, Ordering::Relaxed);
+        (self.chip_busy).store(watch.counts.chip_busy, Ordering::Relaxed);
         self.entered.store(watch.counts.entered, Ordering::Relaxed);
         self.last.store(watch.last, Ordering::Relaxed);
         self.waited.store(waited, Ordering::Relaxed);
@@ -117,7 +113,6 @@ pub(crate) struct Stopwatches {
 }
 
 impl Stopwatches {
-    /// Returns the stopwatch for a hub.
     pub(crate) fn hub(&self, hub: Hub) -> &Stopwatch {
         &self.hubs[hub.index() % Hub::ALL.len()]
     }

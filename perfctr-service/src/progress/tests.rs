@@ -1,7 +1,8 @@
-//! The judgement, written out and at random.
+//! The judgement, in written cases and at random.
 
 extern crate std;
 
+use std::collections::BTreeSet;
 use std::vec::Vec;
 
 use guest_abi::Hub;
@@ -11,10 +12,10 @@ use super::Stopwatches;
 use super::judgement::{Counts, Found, Watch};
 use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
-/// A look: what is found, by how much each count has grown (accesses that ended, chip busy, entered), and the time since the last.
+/// A look: what it finds, the growth of each count (ended, chip busy, entered), and the ticks since the last look.
 type Look = (Found, [u32; 3], u64);
 
-/// Plays looks from a time on. Returns after which of them the unit is stuck.
+/// Plays looks from a time on. Returns the verdict of each.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
     let look = |(found, [ended, chip_busy, entered], ticks): Look| {
@@ -29,10 +30,15 @@ fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     looks.into_iter().map(look).collect()
 }
 
-const BUSY: Look = (Found::Busy, [0; 3], PAUSE);
+/// A look that finds the unit busy.
+const fn busy(ticks: u64) -> Look {
+    (Found::Busy, [0; 3], ticks)
+}
 
-/// The limit is 32 pauses. Returns the number of looks after which the unit is stuck if `last` come after 32 that find it busy,
-/// which wait 31 pauses.
+const BUSY: Look = busy(PAUSE);
+
+/// Returns the number of looks after which the unit is stuck if `last` follow 32 looks that find it busy, and so have waited 31 of
+/// the 32 pauses of the limit.
 fn stuck_with(last: &[Look]) -> Option<usize> {
     let looks = [BUSY; 32].into_iter().chain(last.iter().copied());
     let stuck = stuck(u64::MAX - 5 * PAUSE, looks);
@@ -45,37 +51,22 @@ fn cases() {
     for (last, expected) in [
         (&[BUSY][..], Some(33)),
         // One tick too early; equal readings add nothing.
-        (
-            &[(Found::Busy, [0; 3], PAUSE - 1), (Found::Busy, [0; 3], 0)],
-            None,
-        ),
-        (
-            &[(Found::Busy, [0; 3], PAUSE - 1), (Found::Busy, [0; 3], 1)],
-            Some(34),
-        ),
+        (&[busy(PAUSE - 1), busy(0)], None),
+        (&[busy(PAUSE - 1), busy(1)], Some(34)),
         // A pause, and steps back.
-        (&[(Found::Busy, [0; 3], PAUSE + 1), BUSY], None),
-        (&[(Found::Busy, [0; 3], 3600 * LIMIT), BUSY], None),
-        (&[(Found::Busy, [0; 3], back(1)), BUSY], None),
-        (&[(Found::Busy, [0; 3], back(LIMIT)), BUSY], None),
+        (&[busy(PAUSE + 1), BUSY], None),
+        (&[busy(3600 * LIMIT), BUSY], None),
+        (&[busy(back(1)), BUSY], None),
+        (&[busy(back(LIMIT)), BUSY], None),
         // An access has ended.
         (&[(Found::Busy, [1, 0, 0], PAUSE), BUSY], None),
         (&[(Found::Turn, [1, 0, 0], 0), BUSY], None),
-        // A turn of another strand: the chip was busy for some strand, or nothing is known of it.
+        // In a turn of another strand the chip was busy for some strand, or no strand has learnt anything.
         (&[(Found::Turn, [0, 1, 0], PAUSE)], Some(33)),
         (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
-        (
-            &[
-                (Found::Turn, [0, 0, 1], PAUSE - 1),
-                (Found::Busy, [0; 3], 1),
-            ],
-            Some(34),
-        ),
-        (
-            &[(Found::Turn, [0, 0, 0], PAUSE), (Found::Busy, [0; 3], 1)],
-            None,
-        ),
-        // The gate cannot be entered: nobody has entered since the last look, or somebody has.
+        (&[(Found::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),
+        (&[(Found::Turn, [0, 0, 0], PAUSE), busy(1)], None),
+        // The gate cannot be entered, and no strand has entered since the last look, or a strand has.
         (&[(Found::Locked, [0, 0, 0], PAUSE)], Some(33)),
         (&[(Found::Locked, [0, 0, 1], PAUSE), BUSY], None),
     ] {
@@ -83,19 +74,12 @@ fn cases() {
     }
 }
 
-/// What a strand knows of one unit says nothing of another.
 #[test]
 fn a_strand_has_a_stopwatch_for_each_unit() {
     let watches = Stopwatches::default();
     let hubs = Hub::ALL.iter().map(|hub| watches.hub(*hub));
-    let all: Vec<_> = hubs.chain([&watches.l2]).collect();
-    for (number, watch) in all.iter().enumerate() {
-        assert!(
-            !all[..number]
-                .iter()
-                .any(|other| std::ptr::eq(*other, *watch))
-        );
-    }
+    let all: BTreeSet<_> = hubs.chain([&watches.l2]).map(std::ptr::from_ref).collect();
+    assert_eq!(all.len(), Hub::ALL.len() + 1);
 }
 
 fn looks() -> impl Strategy<Value = Vec<Look>> {
@@ -119,7 +103,7 @@ fn looks() -> impl Strategy<Value = Vec<Look>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a clock shows: a unit to which an access ends at least once in 32 looks is never stuck.
+    /// A unit to which an access ends at least once in 32 looks is never stuck, whatever a clock shows.
     #[test]
     fn a_unit_that_serves_is_not_stuck(from: u64, mut looks in looks(), every in 1..=32_usize) {
         looks.iter_mut().step_by(every).for_each(|look| look.1[0] = 1);
@@ -128,14 +112,14 @@ proptest! {
 
     /// A strand makes a pause, or its clock steps back, at least once in 32 looks.
     #[test]
-    fn a_strand_that_makes_pauses_takes_nothing_for_stuck(from: u64, mut looks in looks(), every in 1..=32_usize, pause in PAUSE + 1..) {
+    fn a_strand_that_makes_pauses_finds_nothing_stuck(from: u64, mut looks in looks(), every in 1..=32_usize, pause in PAUSE + 1..) {
         looks.iter_mut().step_by(every).for_each(|look| look.2 = pause);
-        // A pause of which the strand learns nothing goes on.
+        // A look that finds nothing does not end the pause.
         looks.iter_mut().for_each(|look| look.0 = Found::Busy);
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
-    /// A unit never works again, and a strand asks without a pause: it is stuck when the limit is over, and not earlier.
+    /// A strand asks without a pause for a unit that never works again. The unit is stuck when the limit is over, and not earlier.
     #[test]
     fn a_unit_that_is_dead_is_stuck(from: u64, gaps in prop::collection::vec(1..=PAUSE, 200..400)) {
         let looks = gaps.iter().map(|ticks| (Found::Busy, [0; 3], *ticks));

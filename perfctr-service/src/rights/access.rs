@@ -1,15 +1,15 @@
-//! One word that says what a guest may do at this moment, and in which version.
+//! The word that says what a guest may do now, and in which version.
 
 use guest_abi::{Hub, Kind, McuRole, PerfReg};
 use hv_core::NegotiatedVersion;
 
-use crate::rights::guest::VERSIONS;
 use crate::rights::policy::Grant;
+use crate::rights::versions::VERSIONS;
 use crate::units::Unit;
 
-/// What the fast path of a call looks at, by places: 0 and 2-17, these registers (register 1 is no fast path); 18-21, the hubs;
-/// 22, HT in register 0. Then the rights that the guest holds, the version that is negotiated, and how often something that the
-/// others depend on has changed:
+/// What the fast path of a call looks at. Places 0 and 2-17 allow the registers of these numbers (register 1 has no fast path),
+/// 18-21 the hubs, 22 HT in register 0. The other bits are the rights that the guest holds, the negotiated version, and a count
+/// of changes of what the word depends on:
 ///
 /// | | places | rights | version | changes | carry of the changes |
 /// |---|---|---|---|---|---|
@@ -20,16 +20,15 @@ use crate::units::Unit;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AccessWord(u64);
 
-/// The registers that have a bit of their own.
+/// The number of registers that have a bit each: all below the hubs'.
 pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_OF_HUBS.id();
-
-/// How many registers a hub has.
+/// The number of registers of one hub, which share a bit.
 pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 
 /// Places are counted from bit 63 down.
 const BY_SIGN: bool = cfg!(target_arch = "sparc64");
 
-/// The place of HT, the last of them.
+/// The last place.
 const HT: u64 = 22;
 const GRANT_SHIFT: u32 = if BY_SIGN { 33 } else { 24 };
 const VERSION_SHIFT: u32 = GRANT_SHIFT + 3;
@@ -38,7 +37,6 @@ const CHANGE_SHIFT: u32 = if BY_SIGN { 0 } else { 32 };
 
 const _: () = assert!(VERSIONS.len() < 0x1f);
 
-/// The bit of a place.
 const fn bit(place: u64) -> u64 {
     match BY_SIGN {
         true => 1 << 63 >> place,
@@ -62,23 +60,14 @@ impl AccessWord {
 
     /// Register 0, but for HT.
     pub(crate) const PCR: Self = Self(bit(0));
-
-    /// HT in register 0.
     pub(crate) const HT: Self = Self(bit(HT));
-
-    /// Bits that are for the fast path only. Where one is missing, the call is decided by the rules themselves.
+    /// All bits that the fast path tests. Where one is clear, the slow path decides.
     pub(crate) const FAST: Self = Self(bits(0, HT));
-
-    /// The registers of all hubs.
     pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
-
-    /// The version.
     pub(crate) const VERSION: Self = Self(VERSION);
-
-    /// What is added to a word when something has changed. The sum wraps, and touches no other bit but [`CARRY`](Self::CARRY).
+    /// Counts one change when it is added to a word. The count wraps into [`CARRY`](Self::CARRY), and into no other bit.
     pub(crate) const CHANGE: Self = Self(1 << CHANGE_SHIFT);
-
-    /// Whoever adds a change clears this, so that the next change does not carry into other bits.
+    /// Each strand that counts a change clears this bit, so that the next change does not carry into other bits.
     pub(crate) const CARRY: Self = Self(if BY_SIGN { 1 << 32 } else { 0 });
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
@@ -109,31 +98,28 @@ impl AccessWord {
         self.has(SINGLE_REGISTERS + hub.index() as u64)
     }
 
-    /// Returns `true` if HT may be set.
     #[inline(always)]
     pub(crate) const fn ht(self) -> bool {
         self.0 & bit(HT) != 0
     }
 
-    /// The version.
     pub(crate) const fn version(self) -> NegotiatedVersion {
         NegotiatedVersion::new(((self.0 & VERSION) >> VERSION_SHIFT) as u8)
     }
 
-    /// The word with another version.
     #[must_use]
     pub(crate) const fn with_version(self, version: NegotiatedVersion) -> Self {
         let number = version.number() as u64 & VERSION >> VERSION_SHIFT;
         (self.without(Self::VERSION)).or(Self(number << VERSION_SHIFT))
     }
 
-    /// The rights that the guest holds.
+    /// Returns the rights that the guest holds.
     pub(crate) const fn grant(self) -> Grant {
         Grant::from_bits((self.0 >> GRANT_SHIFT) as u8)
     }
 
-    /// Nothing but rights.
-    pub(crate) const fn of_grant(grant: Grant) -> Self {
+    /// Returns a word with these rights and no fast path.
+    pub(crate) const fn from_grant(grant: Grant) -> Self {
         Self((grant.bits() as u64) << GRANT_SHIFT)
     }
 
@@ -147,7 +133,7 @@ impl AccessWord {
         Self(self.0 & !other.0)
     }
 
-    /// The place of a register. That of register 1 is never taken.
+    /// Returns the place of a register. The place of register 1 is always clear.
     pub(crate) const fn place(register: PerfReg) -> u64 {
         match register.kind() {
             Kind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,
@@ -163,8 +149,8 @@ impl AccessWord {
         }
     }
 
-    /// The bits of a unit. L2 control has none.
-    pub(crate) const fn of_unit(unit: Unit) -> Self {
+    /// Returns the bits of a unit. L2 control has none.
+    pub(crate) const fn from_unit(unit: Unit) -> Self {
         match unit {
             Unit::Mcu(node, mcu) => Self::NOTHING
                 .with(PerfReg::dram(node, mcu, McuRole::Pcr))
@@ -174,9 +160,8 @@ impl AccessWord {
         }
     }
 
-    /// The bits of all these units.
-    pub(crate) fn of_units(units: impl Iterator<Item = Unit>) -> Self {
-        units.fold(Self::NOTHING, |word, unit| word.or(Self::of_unit(unit)))
+    pub(crate) fn from_units(units: impl Iterator<Item = Unit>) -> Self {
+        units.fold(Self::NOTHING, |word, unit| word.or(Self::from_unit(unit)))
     }
 }
 
@@ -184,27 +169,22 @@ impl AccessWord {
 mod tests {
     use super::*;
 
-    /// The bits that [`AccessWord`] documents, on SPARC V9 and elsewhere. No two of these share one.
+    /// The bits that [`AccessWord`] documents, on SPARC V9 and elsewhere.
     #[test]
     fn layout() {
-        let on_this = |[sparc, other]: [u64; 2]| {
-            if cfg!(target_arch = "sparc64") {
-                sparc
-            } else {
-                other
-            }
+        let on_this = |[sparc, other]: [u64; 2]| match cfg!(target_arch = "sparc64") {
+            true => sparc,
+            false => other,
         };
         let fast = [0xffff_fe00_0000_0000, 0x007f_ffff];
+        let all = AccessWord::from_grant(Grant::ALL);
         for (word, expected) in [
             (AccessWord::FAST, fast),
             (AccessWord::HUBS, [0x0000_3c00_0000_0000, 0x003c_0000]),
             (AccessWord::HT, [0x0000_0200_0000_0000, 0x0040_0000]),
             (AccessWord::PCR, [0x8000_0000_0000_0000, 1]),
             (AccessWord::VERSION, [0x0000_01f0_0000_0000, 0xf800_0000]),
-            (
-                AccessWord::of_grant(Grant::ALL),
-                [0x0000_000e_0000_0000, 0x0700_0000],
-            ),
+            (all, [0x0000_000e_0000_0000, 0x0700_0000]),
             (AccessWord::CARRY, [0x0000_0001_0000_0000, 0]),
             (AccessWord::CHANGE, [1, 0x0000_0001_0000_0000]),
         ] {
@@ -227,23 +207,17 @@ mod tests {
             assert_eq!(with(AccessWord::FAST), on_this(fast), "{id}");
         }
         let word = AccessWord::from_bits(u64::MAX).with_version(NegotiatedVersion::new(2));
-        assert_eq!(
-            word.bits(),
-            on_this([0xffff_fe2f_ffff_ffff, 0xffff_ffff_17ff_ffff])
-        );
+        let expected = [0xffff_fe2f_ffff_ffff, 0xffff_ffff_17ff_ffff];
+        assert_eq!(word.bits(), on_this(expected));
         assert_eq!(word.version(), NegotiatedVersion::new(2));
     }
 
     #[test]
-    fn one_bit_and_no_other() {
+    fn each_test_looks_at_one_bit() {
         for bit in 0..64 {
             let only = AccessWord::from_bits(1 << bit);
             let but = AccessWord::from_bits(!(1 << bit));
-            let place = if cfg!(target_arch = "sparc64") {
-                63 - bit
-            } else {
-                bit
-            };
+            let place = if BY_SIGN { 63 - bit } else { bit };
             assert_eq!((only.ht(), but.ht()), (place == 22, place != 22), "{bit}");
             for id in 0..SINGLE_REGISTERS {
                 let seen = (only.register(id), but.register(id));

@@ -1,4 +1,4 @@
-//! What each guest of a machine is granted, and rights that go from hand to hand in it.
+//! A configuration of grants, which the operator edits right by right.
 
 use core::fmt;
 
@@ -6,10 +6,10 @@ use hv_core::GuestId;
 
 use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right};
 
-/// Why a right does not go from hand to hand. Guests are numbered in the order of the configuration.
+/// Why a configuration cannot be edited so. Guests are numbered in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RightError {
-    /// There is no such guest.
+    /// The configuration has fewer guests.
     NoSuchGuest(GuestId),
     /// The guest does not have the right.
     NotHeld(GuestId, Right),
@@ -29,58 +29,54 @@ impl fmt::Display for RightError {
 
 impl core::error::Error for RightError {}
 
-/// What each guest is granted: a configuration that is put together, then checked and taken whole by
-/// [`reconfigure`](crate::PerfCounterService::reconfigure).
+/// What each guest is granted. [`reconfigure`](crate::PerfCounterService::reconfigure) checks it as a whole and puts it in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grants {
-    of: [Grant; GuestId::COUNT],
+    grants: [Grant; GuestId::COUNT],
     guests: usize,
 }
 
 impl Grants {
-    /// Nothing for any of so many guests, 256 at most.
+    /// Returns a configuration that grants `guests` guests (at most 256) nothing.
     pub const fn none(guests: usize) -> Self {
-        Self {
-            of: [Grant::NONE; GuestId::COUNT],
-            guests,
-        }
+        let grants = [Grant::NONE; GuestId::COUNT];
+        Self { grants, guests }
     }
 
-    /// How many guests there are.
+    /// Returns the number of guests.
     pub const fn guests(&self) -> usize {
         self.guests
     }
 
-    /// What a guest is granted; nothing if there is no such guest.
+    /// Returns what a guest is granted; nothing if there is no such guest.
     pub fn get(&self, guest: GuestId) -> Grant {
-        self.of.get(guest.index()).copied().unwrap_or(Grant::NONE)
+        let grant = self.grants.get(guest.index());
+        grant.copied().unwrap_or(Grant::NONE)
     }
 
     /// Grants a guest this and nothing else.
     pub fn set(&mut self, guest: GuestId, grant: Grant) -> Result<(), RightError> {
-        let guests = self.guests;
-        match self.of.get_mut(guest.index()) {
-            Some(old) if guest.index() < guests => *old = grant,
-            _ => return Err(RightError::NoSuchGuest(guest)),
-        }
+        let mut guests = self.grants.iter_mut().take(self.guests);
+        let old = guests.nth(guest.index());
+        *old.ok_or(RightError::NoSuchGuest(guest))? = grant;
         Ok(())
     }
 
-    /// Gives a guest one more right.
+    /// Grants a guest one more right.
     pub fn grant(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
         let grant = self.get(guest).with(right);
         let grant = grant.map_err(|held| RightError::Excluded(guest, held))?;
         self.set(guest, grant)
     }
 
-    /// Takes a right from a guest that has it.
+    /// Revokes a right from a guest that has it.
     pub fn revoke(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
         let grant = self.get(guest).without(right);
         let grant = grant.ok_or(RightError::NotHeld(guest, right))?;
         self.set(guest, grant)
     }
 
-    /// Takes a right from one guest and gives it to another. On an error nothing is changed.
+    /// Revokes a right from one guest and grants it to another. An error changes nothing.
     pub fn transfer(&mut self, from: GuestId, to: GuestId, right: Right) -> Result<(), RightError> {
         let mut after = *self;
         after.revoke(from, right)?;
@@ -89,10 +85,11 @@ impl Grants {
         Ok(())
     }
 
-    /// Checks all guests together.
+    /// Checks that at most one guest is granted `global`.
     pub fn check(&self) -> Result<(), ConfigError> {
         let mut global = OneGlobal::new();
-        self.of.iter().enumerate().try_for_each(|(number, grant)| {
+        let mut grants = self.grants.iter().enumerate();
+        grants.try_for_each(|(number, grant)| {
             let admitted = global.admit(*grant, number);
             admitted.map_err(|holder| ConfigError::TwoGlobals(holder, number))
         })

@@ -1,5 +1,5 @@
-//! What guests are granted and hold, and how far changes of that have come. Nothing here touches a device: the service does
-//! what has to be done, as [`transfer`](crate::transfer) says.
+//! What guests are granted and hold, and the progress of grants, revocations and resets. Nothing here touches a device: the
+//! service makes the accesses, as [`transfer`](crate::transfer) says.
 
 pub(crate) mod access;
 pub(crate) mod grants;
@@ -9,19 +9,20 @@ pub mod policy;
 pub mod protocol;
 pub(crate) mod request;
 mod state;
-mod steps;
+pub(crate) mod steps;
+pub(crate) mod versions;
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use hv_core::sync::{AtomicBool, AtomicId, AtomicU32, AtomicU64, OwnedLock};
 use platform::Machine;
 
-use crate::rights::guest::Guest;
+use crate::rights::guest::GuestRights;
 use crate::rights::policy::{ConfigError, GuestConfig};
 use crate::rights::protocol::Global;
 use crate::rights::request::Request;
 
-/// How many strands there can be. Model checkers have room for fewer.
+/// The largest number of strands. Model checkers have room for fewer.
 pub(crate) const STRANDS: usize = if cfg!(loom) {
     4
 } else if cfg!(shuttle) {
@@ -30,64 +31,58 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
     StrandId::COUNT
 };
 
-/// The rights of all guests of a machine, and what is known of grants and revocations. All but `guests`, `requests`, `again`,
-/// `resets` and `noted` belongs to the strand that has the lock.
+/// The rights of all guests of a machine. Any strand may use `guests`, `requests`, `marked`, `resets` and `begin_recorded`; the
+/// other fields belong to the owner of the lock.
 #[derive(Debug)]
 pub(crate) struct Rights {
     machine: Machine,
-    /// As many as there can be. The first `guest_count` exist.
-    guests: [Guest; GuestId::COUNT],
+    /// The first `guest_count` of these exist.
+    guests: [GuestRights; GuestId::COUNT],
     guest_count: usize,
-    /// What each strand is asked for.
     requests: [Request; STRANDS],
-    /// Owned by the strand that makes steps.
     lock: OwnedLock,
-    /// How often the lock has been taken.
+    /// The number of times that the lock has been taken.
     taken: AtomicU32,
-    /// The mark: there is work that the owner of the lock may not have seen. It is only ever exchanged, because loom knows no
+    /// There is work that the owner of the lock may not have seen. The flag is only ever exchanged, because loom knows no
     /// order of sequentially consistent stores and loads.
-    again: AtomicBool,
-    /// Guests that have started again and whose rights are to be taken.
+    marked: AtomicBool,
+    /// Guests that were reset, and whose rights no strand has revoked yet.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
-    /// The guest whose reset is being taken up.
+    /// The guest whose rights are being revoked after its reset.
     resetting: AtomicId<GuestId>,
-    /// Which guest has `global`: a [`Global`].
+    /// The bits of a [`Global`].
     global: AtomicU32,
-    /// There is an event of a change that is begun, and none of its end.
-    noted: AtomicBool,
+    /// The trace has the begin of a change, and not its end.
+    begin_recorded: AtomicBool,
 }
 
 impl Rights {
-    /// Returns the rights of these guests, numbered in the order given. No change is pending: each guest holds what it is
-    /// granted.
+    /// Returns the rights of these guests, numbered in the order given. Each guest holds what it is granted.
     ///
     /// # Errors
-    /// The first problem of the configuration that [`check`](policy::check) finds.
+    /// As [`check`](policy::check).
     pub(crate) fn new(machine: Machine, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
         policy::check(machine, guests)?;
         let user = guests.iter().position(|guest| guest.grant.global);
         Ok(Self {
             machine,
             guests: core::array::from_fn(|number| {
-                Guest::new(guests.get(number).copied().unwrap_or_default(), machine)
+                GuestRights::new(guests.get(number).copied().unwrap_or_default(), machine)
             }),
             guest_count: guests.len(),
             requests: core::array::from_fn(|_| Request::default()),
             lock: OwnedLock::default(),
             taken: AtomicU32::new(0),
-            again: AtomicBool::new(false),
+            marked: AtomicBool::new(false),
             resets: Default::default(),
             resetting: AtomicId::default(),
             global: AtomicU32::new(
-                user.and_then(GuestId::new)
-                    .map_or(Global::Free, Global::Held)
-                    .bits(),
+                user.and_then(GuestId::new).map_or(Global::Free, Global::Held).bits(),
             ),
-            noted: AtomicBool::new(false),
+            begin_recorded: AtomicBool::new(false),
         })
     }
 
-    /// Returns the machine.
     pub(crate) fn machine(&self) -> Machine {
         self.machine
     }
@@ -97,17 +92,15 @@ impl Rights {
         (0..self.guest_count).filter_map(GuestId::new)
     }
 
-    /// Returns how many guests there are.
     pub(crate) fn guest_count(&self) -> usize {
         self.guest_count
     }
 
-    /// Returns a guest; one without strands and rights if there is no such guest.
-    pub(crate) fn guest(&self, guest: GuestId) -> &Guest {
+    /// Returns the rights of a guest. A guest that does not exist has no strands and no rights.
+    pub(crate) fn guest(&self, guest: GuestId) -> &GuestRights {
         &self.guests[guest.index()]
     }
 
-    /// Returns what a strand is asked for.
     fn request(&self, strand: StrandId) -> &Request {
         &self.requests[strand.index()]
     }

@@ -1,25 +1,24 @@
-//! Who may use what: grants with the semantics of LDoms' `perf-counters` property, deny by default.
+//! Grants with the semantics of LDoms' `perf-counters` property. The default denies everything.
 //!
 //! # What guests learn of each other
-//! By calls alone, nothing: no status and no value depends on what another guest has called or written, not when a right
-//! passes from the one to the other either. What a guest notices is what concerns the whole machine: a unit out of service,
-//! and the operator's steps.
+//! Calls tell a guest nothing of another: no status and no value depends on what another guest has called or written, even
+//! when a right passes between the two. A guest notices only what concerns the whole machine: a unit out of service, and the
+//! operator's steps.
 //!
-//! By what the counters count, the holder of `global` learns of everyone, since these units count for everyone alike:
+//! Counters tell the holder of `global` about all guests, because its units count for all guests:
 //!
-//! - a memory channel: the reads and writes of all strands, of devices and of the hypervisor, in the memory behind it;
-//! - a hub: the coherence traffic between all nodes, packet by packet, for whatever guest.
+//! - a memory channel counts the reads and writes of all strands, of devices and of the hypervisor, in the memory behind it;
+//! - a hub counts the coherence traffic between all nodes, packet by packet.
 //!
-//! So it sees how much memory and how many remote lines the others use, and when. It sees no address and no content, and
-//! not who it was; but where only one other guest is at work, that is no secret. Who has to hide it cannot share a machine
-//! with a holder of `global`.
+//! So the holder sees how much memory and how many remote lines the others use, and when. It sees no address and no content, and
+//! not which guest it was, unless only one other guest is at work. A guest that has to hide this cannot share a machine with a
+//! holder of `global`.
 //!
-//! In the other direction, PERF_CONFIG says which misses the L2 of a node reports. A guest on the same node that counts its
-//! own L2 misses in %pic gets other counts when the holder of `global` changes it.
+//! In the other direction, PERF_CONFIG selects the misses that the L2 of a node reports. When the holder of `global` changes it, a
+//! guest on the same node that counts its own L2 misses in %pic gets other counts.
 //!
-//! The holder of `htstrand` counts what the hypervisor executes on its strand: mostly on its own behalf, but an interrupt
-//! for someone else counts as well. The holder of `strand` counts its own strand's events, whose number says how the others
-//! share caches and cores with it, as time does.
+//! The holder of `htstrand` counts what the hypervisor executes on its strand: mostly its own calls, but also interrupts for other
+//! guests. The counts of a holder of `strand` depend, as time does, on how others share caches and cores with its strand.
 
 use core::fmt;
 use core::str::FromStr;
@@ -30,31 +29,31 @@ use platform::Machine;
 /// The right to the calling strand's own PCR, register 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StrandRight {
-    /// None.
+    /// No access.
     #[default]
     None,
     /// Register 0, but for HT.
     Strand,
-    /// Register 0 with HT: counting of what the hypervisor does on the strand's behalf.
+    /// Register 0 with HT, which counts what the hypervisor does on the strand's behalf.
     HtStrand,
 }
 
-/// One of the rights that the operator gives and takes.
+/// A right that the operator grants and revokes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// Register 0, but for HT. Not together with `htstrand`.
+    /// Register 0, but for HT. Excludes `htstrand`.
     Strand,
-    /// Register 0 with HT. Not together with `strand`.
+    /// Register 0 with HT. Excludes `strand`.
     HtStrand,
     /// Registers from 1 on.
     Global,
 }
 
 impl Right {
-    /// All of them.
+    /// All rights.
     pub const ALL: &'static [Self] = &[Self::Strand, Self::HtStrand, Self::Global];
 
-    /// The word of LDoms' `perf-counters` property.
+    /// Returns the word of LDoms' `perf-counters` property.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strand => "strand",
@@ -80,54 +79,55 @@ impl fmt::Display for Right {
 pub struct Grant {
     /// Register 0.
     pub strand: StrandRight,
-    /// Register 1, the DRAM registers of the nodes that the guest has strands on, and the hubs. One guest of a machine
-    /// has it at most.
+    /// Register 1, the DRAM registers of the nodes that the guest has strands on, and the hubs. At most one guest of a machine
+    /// has it.
     pub global: bool,
 }
 
 impl Grant {
     /// Nothing.
-    pub const NONE: Self = Self {
-        strand: StrandRight::None,
-        global: false,
-    };
+    pub const NONE: Self = Self::new(StrandRight::None, false);
 
-    /// Everything.
-    pub const ALL: Self = Self {
-        strand: StrandRight::HtStrand,
-        global: true,
-    };
+    /// Register 0 without HT.
+    pub const STRAND: Self = Self::new(StrandRight::Strand, false);
+
+    /// Register 0 with HT.
+    pub const HTSTRAND: Self = Self::new(StrandRight::HtStrand, false);
+
+    /// Register 1, the DRAM registers of the guest's nodes, and the hubs.
+    pub const GLOBAL: Self = Self::new(StrandRight::None, true);
+
+    /// `global` and `strand`.
+    pub const GLOBAL_STRAND: Self = Self::new(StrandRight::Strand, true);
+
+    /// `global` and `htstrand`.
+    pub const ALL: Self = Self::new(StrandRight::HtStrand, true);
+
+    const fn new(strand: StrandRight, global: bool) -> Self {
+        Self { strand, global }
+    }
 
     /// Returns the grant with one more right.
     ///
     /// # Errors
-    /// It has the right, or the other of `strand` and `htstrand`, which is returned.
+    /// Returns the right that excludes the new one: itself, or the other of `strand` and `htstrand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
-        let strand = match (right, self.strand) {
-            (Right::Global, _) if self.global => return Err(Right::Global),
-            (Right::Global, strand) => strand,
-            (_, StrandRight::Strand) => return Err(Right::Strand),
-            (_, StrandRight::HtStrand) => return Err(Right::HtStrand),
-            (Right::Strand, StrandRight::None) => StrandRight::Strand,
-            (Right::HtStrand, StrandRight::None) => StrandRight::HtStrand,
-        };
-        let global = self.global || matches!(right, Right::Global);
-        Ok(Self { strand, global })
+        match (right, self.strand) {
+            (Right::Global, _) if self.global => Err(Right::Global),
+            (Right::Global, strand) => Ok(Self::new(strand, true)),
+            (_, StrandRight::Strand) => Err(Right::Strand),
+            (_, StrandRight::HtStrand) => Err(Right::HtStrand),
+            (Right::Strand, _) => Ok(Self::new(StrandRight::Strand, self.global)),
+            (Right::HtStrand, _) => Ok(Self::new(StrandRight::HtStrand, self.global)),
+        }
     }
 
     /// Returns the grant without a right that it has; `None` if it does not have the right.
     pub const fn without(self, right: Right) -> Option<Self> {
-        let Self { strand, global } = self;
-        match (right, strand) {
-            (Right::Global, _) if global => Some(Self {
-                strand,
-                global: false,
-            }),
+        match (right, self.strand) {
+            (Right::Global, strand) if self.global => Some(Self::new(strand, false)),
             (Right::Strand, StrandRight::Strand) | (Right::HtStrand, StrandRight::HtStrand) => {
-                Some(Self {
-                    strand: StrandRight::None,
-                    global,
-                })
+                Some(Self::new(StrandRight::None, self.global))
             }
             _ => None,
         }
@@ -153,17 +153,15 @@ impl Grant {
     }
 
     pub(crate) const fn from_bits(bits: u8) -> Self {
-        Self {
-            global: bits & 1 != 0,
-            strand: match bits >> 1 & 3 {
-                0 => StrandRight::None,
-                1 => StrandRight::Strand,
-                _ => StrandRight::HtStrand,
-            },
-        }
+        let strand = match bits >> 1 & 3 {
+            0 => StrandRight::None,
+            1 => StrandRight::Strand,
+            _ => StrandRight::HtStrand,
+        };
+        Self::new(strand, bits & 1 != 0)
     }
 
-    /// The rights that are in both.
+    /// Returns the rights that are in both grants.
     pub(crate) const fn both(self, other: Self) -> Self {
         Self::from_bits(self.bits() & other.bits())
     }
@@ -182,7 +180,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// A text that is not a grant.
+/// The error for a text that names no grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGrant;
 
@@ -212,7 +210,7 @@ impl FromStr for Grant {
 pub struct NodeSet(u8);
 
 impl NodeSet {
-    /// Returns `true` if the node is in it.
+    /// Returns `true` if the set has the node.
     pub const fn has(self, node: Node) -> bool {
         self.0 >> node.index() & 1 != 0
     }
@@ -223,7 +221,7 @@ impl NodeSet {
 pub struct StrandSet([u64; Node::ALL.len()]);
 
 impl StrandSet {
-    /// No strand.
+    /// The set without strands.
     pub const EMPTY: Self = Self([0; Node::ALL.len()]);
 
     /// Adds a strand.
@@ -232,33 +230,32 @@ impl StrandSet {
         self.0[word] |= bit;
     }
 
-    /// Removes a strand.
     pub(crate) fn remove(&mut self, strand: StrandId) {
         let (word, bit) = Self::place(strand);
         self.0[word] &= !bit;
     }
 
-    /// Returns `true` if the strand is in it.
+    /// Returns `true` if the set has the strand.
     pub fn has(self, strand: StrandId) -> bool {
         let (word, bit) = Self::place(strand);
         self.0[word] & bit != 0
     }
 
-    /// Returns `true` if it has no strand.
+    /// Returns `true` if the set has no strand.
     pub fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
 
-    /// Returns how many strands are in it.
+    /// Returns the number of strands.
     pub(crate) fn count(self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Returns the first strand after the one of this number, cyclically.
+    /// Returns the first strand after this number, cyclically.
     pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
         const WORDS: u32 = Node::ALL.len() as u32;
         let first = number + 1;
-        // The word that the search begins in comes again at the end, for its lower bits.
+        // The first word comes again at the end, for its lower bits.
         (0..=WORDS).find_map(|step| {
             let index = (first / 64 + step) % WORDS;
             let window = match step {
@@ -271,28 +268,27 @@ impl StrandSet {
         })
     }
 
-    /// Returns the number of the [word](Self::words) that has a strand's bit, and the bit.
+    /// Returns the index of a strand's [word](Self::words), and the strand's bit in this word.
     const fn place(strand: StrandId) -> (usize, u64) {
         let bit = 1 << (strand.index() % StrandId::PER_NODE);
         (strand.node().index(), bit)
     }
 
-    /// Returns a word of bits for each node: one bit for each of its strands.
+    /// Returns one word for each node, with one bit for each of its strands.
     pub(crate) const fn words(self) -> [u64; Node::ALL.len()] {
         self.0
     }
 
-    /// Returns the set with these [words](Self::words).
     pub(crate) const fn from_words(words: [u64; Node::ALL.len()]) -> Self {
         Self(words)
     }
 
-    /// Returns `true` if a strand is in both.
+    /// Returns `true` if both sets have a strand in common.
     pub fn meets(self, other: Self) -> bool {
         self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
     }
 
-    /// The nodes that its strands are on.
+    /// Returns the nodes that the strands are on.
     pub fn nodes(self) -> NodeSet {
         let mut nodes = 0;
         for node in Node::ALL {
@@ -301,11 +297,9 @@ impl StrandSet {
         NodeSet(nodes)
     }
 
-    /// Its strands, in order.
+    /// Returns the strands in the order of their numbers.
     pub fn iter(self) -> impl Iterator<Item = StrandId> {
-        (0..StrandId::COUNT)
-            .filter_map(StrandId::new)
-            .filter(move |strand| self.has(*strand))
+        (0..StrandId::COUNT).filter_map(StrandId::new).filter(move |strand| self.has(*strand))
     }
 }
 
@@ -319,27 +313,27 @@ impl FromIterator<StrandId> for StrandSet {
     }
 }
 
-/// One guest, as the operator wants it.
+/// The operator's configuration of one guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GuestConfig {
-    /// The strands that it runs on.
+    /// The strands that execute the guest.
     pub strands: StrandSet,
-    /// What it may use.
+    /// What the guest may use.
     pub grant: Grant,
-    /// If `true`, version 1.0 gives it the registers of 1.1, as Solaris and illumos, which negotiate 1.0, expect.
+    /// If `true`, the guest has the registers of version 1.1 in version 1.0 too. Solaris and illumos negotiate 1.0 and expect this.
     pub compatible: bool,
 }
 
 /// Why a configuration is rejected. Guests are numbered in the order given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// More guests than strands.
+    /// There are more guests than strands.
     TooManyGuests,
-    /// Two guests with `global`.
+    /// Two guests have `global`.
     TwoGlobals(usize, usize),
-    /// Two guests with the same strand.
+    /// Two guests have the same strand.
     SharedStrand(usize, usize),
-    /// A guest with a strand that the machine does not have.
+    /// A guest has a strand that the machine does not have.
     NoSuchStrand(usize, StrandId),
 }
 
@@ -348,17 +342,11 @@ impl fmt::Display for ConfigError {
         match self {
             Self::TooManyGuests => write!(f, "more than {} guests", StrandId::COUNT),
             Self::TwoGlobals(a, b) => {
-                write!(
-                    f,
-                    "guests {a} and {b} both have global; one guest of a machine can"
-                )
+                write!(f, "guests {a} and {b} both have global; one guest of a machine can")
             }
             Self::SharedStrand(a, b) => write!(f, "guests {a} and {b} have a strand in common"),
             Self::NoSuchStrand(guest, strand) => {
-                write!(
-                    f,
-                    "guest {guest} has strand {strand}, which this machine does not have"
-                )
+                write!(f, "guest {guest} has strand {strand}, which this machine does not have")
             }
         }
     }
@@ -366,12 +354,11 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// The one check that at most one guest of a machine has `global`: every source of configurations admits its guests here.
+/// The one check that at most one guest of a machine has `global`. Every source of configurations admits its guests here.
 #[derive(Debug)]
 pub(crate) struct OneGlobal<T>(Option<T>);
 
 impl<T: Copy> OneGlobal<T> {
-    /// No guest is admitted yet.
     pub(crate) const fn new() -> Self {
         Self(None)
     }
@@ -379,34 +366,30 @@ impl<T: Copy> OneGlobal<T> {
     /// Admits a guest with this grant.
     ///
     /// # Errors
-    /// It has `global`, and so has the guest that is returned.
+    /// Returns the guest that has `global` already.
     pub(crate) fn admit(&mut self, grant: Grant, guest: T) -> Result<(), T> {
-        match self.0 {
-            Some(holder) if grant.global => Err(holder),
-            None if grant.global => {
-                self.0 = Some(guest);
-                Ok(())
-            }
-            _ => Ok(()),
+        if grant.global
+            && let Some(holder) = self.0.replace(guest)
+        {
+            self.0 = Some(holder);
+            return Err(holder);
         }
+        Ok(())
     }
 }
 
 /// Checks all guests of a machine together.
 ///
 /// # Errors
-/// The first problem found.
+/// Returns the first problem.
 pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
     if guests.len() > StrandId::COUNT {
         return Err(ConfigError::TooManyGuests);
     }
     let mut global = OneGlobal::new();
     for (number, guest) in guests.iter().enumerate() {
-        if let Some(strand) = guest
-            .strands
-            .iter()
-            .find(|strand| strand.index() >= machine.strands())
-        {
+        let mut strands = guest.strands.iter();
+        if let Some(strand) = strands.find(|strand| strand.index() >= machine.strands()) {
             return Err(ConfigError::NoSuchStrand(number, strand));
         }
         for (earlier, other) in guests.iter().take(number).enumerate() {

@@ -1,9 +1,9 @@
-//! The protocol by which rights pass from guest to guest: what follows from each event, without atomics and without devices.
+//! The protocol by which rights pass from guest to guest, as functions from state and event to the next state, without atomics
+//! and without devices.
 //!
-//! Three kinds of state make it up: what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest
-//! [holds](Holding). An event is one step of one of them. `Rights` keeps each state in atomic words, and makes
-//! the steps in the order that [`transfer`](crate::transfer) describes. What only the strand that has the lock may do is
-//! marked "locked".
+//! Its state is what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest
+//! [holds](Holding). An event changes one of these. `Rights` holds each in an atomic word, and makes the steps in the order that
+//! [`transfer`](crate::transfer) describes. "Locked" marks what only the owner of the lock may do.
 
 mod ledger;
 #[cfg(test)]
@@ -16,10 +16,10 @@ pub use ledger::Ledger;
 
 use crate::rights::policy::{Grant, StrandRight};
 
-/// What a strand scrubs.
+/// What a strand is asked to scrub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scrub {
-    /// Nothing: it only acknowledges, and so shows that it is in no call of before.
+    /// Nothing: the strand only acknowledges, and so shows that it has left any earlier call.
     Nothing,
     /// HT in %pcr.
     Ht,
@@ -27,40 +27,40 @@ pub enum Scrub {
     Pcr,
 }
 
-/// What a strand is asked for by cross-call and has not acknowledged yet; nothing at first. An atomic holds its bits.
+/// What a strand is asked for by cross-call and has not acknowledged yet; nothing at first.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Asked {
-    /// It has not acknowledged.
+    /// The strand has not acknowledged.
     asked: bool,
-    /// It is dead.
+    /// The strand is dead.
     excused: bool,
-    /// It is to scrub %pcr and %pic.
+    /// The strand is to scrub %pcr and %pic.
     pcr: bool,
-    /// It is to scrub HT in %pcr.
+    /// The strand is to scrub HT in %pcr.
     ht: bool,
     #[bits(28)]
     __: u32,
 }
 
-/// What happens to a strand.
+/// An event that changes [`Asked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
-    /// It is asked to scrub this and to acknowledge.
+    /// The strand is asked to scrub this and to acknowledge.
     Asks(Scrub),
-    /// Its death is reported.
+    /// The death of the strand is reported.
     Dies,
-    /// It takes its cross-call, between two calls: so it lives.
+    /// The strand takes its cross-call, between two calls. So it lives.
     Takes,
-    /// It has done what was asked when it took the cross-call: this.
+    /// The strand has done what it was asked for when it took the cross-call.
     Acknowledges(Asked),
 }
 
 impl Asked {
-    /// Returns the next state. An acknowledgement changes it only if nothing was added since the strand took the cross-call: the
-    /// acknowledgement of an older request does not count for a newer one. Requests and deaths only add bits.
+    /// Returns the next state. An acknowledgement changes the state only if nothing was added since the strand took the cross-call,
+    /// so it does not count for a newer request. Requests and deaths only add bits.
     ///
-    /// A dead strand stays asked: if it comes back, it takes its cross-call before anything else, and is waited for again.
+    /// A dead strand stays asked: if it comes back, it takes its cross-call before anything else, and is awaited again.
     pub fn step(self, event: StrandEvent) -> Self {
         match event {
             StrandEvent::Asks(Scrub::Nothing) => self.with_asked(true),
@@ -82,24 +82,24 @@ impl Asked {
         }
     }
 
-    /// Returns `true` if it has not acknowledged, dead or not.
+    /// Returns `true` if the strand, dead or alive, has not acknowledged.
     pub const fn is_asked(self) -> bool {
         self.asked()
     }
 
-    /// Returns `true` if its acknowledgement is waited for.
+    /// Returns `true` if a change waits for the strand: it has not acknowledged, and is not dead.
     pub const fn is_awaited(self) -> bool {
         self.asked() && !self.excused()
     }
 
-    /// Returns `true` if it is dead: nobody waits for it.
+    /// Returns `true` if the strand is dead, so that nothing waits for it.
     pub const fn is_excused(self) -> bool {
         self.excused()
     }
 }
 
-/// Returns `true` if no change is pending, but for strands that are [awaited](Asked::is_awaited). `reset` is a guest whose reset
-/// has not been taken up, or not to the end.
+/// Returns `true` if no change is pending, except that strands may be [awaited](Asked::is_awaited). `reset` is a guest that was
+/// reset, and whose rights are not all revoked yet.
 pub fn is_settled(
     global: Global,
     reset: Option<GuestId>,
@@ -113,32 +113,32 @@ pub fn is_settled(
 /// Which guest has `global`. Locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Global {
-    /// None, and none has left anything behind.
+    /// No guest, and no unit waits to be scrubbed.
     Free,
     /// This guest.
     Held(GuestId),
-    /// It is being revoked from this guest: what the guest may leave behind is being listed. If the strand that lists it dies,
-    /// another begins again.
+    /// This guest is losing it: its units are being listed for scrubbing. If the strand that lists them dies, another strand
+    /// lists them again from the start.
     Listed(GuestId),
-    /// It is revoked from this guest, and what the guest has left behind is not scrubbed yet.
+    /// This guest has lost it, and its units are not all scrubbed yet.
     Revoked(GuestId),
 }
 
-/// What happens to `global`.
+/// An event that changes [`Global`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalEvent {
-    /// A guest gets it.
+    /// A guest is granted `global`.
     Grant(GuestId),
-    /// It is revoked from its guest, which may have lost it already.
+    /// `global` is revoked from its guest, which may have lost it already.
     Revoke,
-    /// The list of what that guest has left behind is whole.
+    /// All units of the loser are listed.
     ListIsWhole,
-    /// All of the list is scrubbed, or out of service.
+    /// All listed units are scrubbed, or out of service.
     Scrubbed,
 }
 
 impl Global {
-    /// Returns the next state. It is the same if the event does not fit.
+    /// Returns the next state. An event that does not fit the state leaves it.
     pub fn step(self, event: GlobalEvent) -> Self {
         match (self, event) {
             (Self::Free, GlobalEvent::Grant(guest)) => Self::Held(guest),
@@ -149,7 +149,7 @@ impl Global {
         }
     }
 
-    /// Returns the guest that has it, or had it last and has left something behind.
+    /// Returns the guest that has `global`, or whose units are not all scrubbed since it lost `global`.
     pub const fn user(self) -> Option<GuestId> {
         match self {
             Self::Free => None,
@@ -157,12 +157,12 @@ impl Global {
         }
     }
 
-    /// Returns `true` if nothing stands in the way of giving it to this guest.
+    /// Returns `true` if this guest may hold it now.
     fn is_free_for(self, guest: GuestId) -> bool {
         matches!(self, Self::Free) || self == Self::Held(guest)
     }
 
-    /// Returns the word that an atomic holds.
+    /// Returns the state as a word: the kind in bits 1:0, the number of the guest above.
     pub const fn bits(self) -> u32 {
         let (kind, user) = match self {
             Self::Free => return 0,
@@ -173,7 +173,7 @@ impl Global {
         (user.index() as u32) << 2 | kind
     }
 
-    /// Returns what these [bits](Self::bits) stand for.
+    /// Returns the state with these [bits](Self::bits).
     pub fn from_bits(bits: u32) -> Self {
         match (bits & 3, GuestId::new(bits as usize >> 2)) {
             (1, Some(user)) => Self::Held(user),
@@ -184,121 +184,105 @@ impl Global {
     }
 }
 
-/// What a guest is granted, and what it holds of that.
+/// What a guest is granted, and what it holds of its grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holding {
-    /// By the operator.
+    /// The operator's grant.
     pub granted: Grant,
-    /// No more than that; less while a change is pending.
+    /// At most the grant; less while a change is pending.
     pub held: Grant,
-    /// It starts again, and does not have its rights back yet.
+    /// The guest was reset, and does not have its rights back yet.
     pub starting: bool,
 }
 
-/// What happens to a guest.
+/// An event that changes [`Holding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestEvent {
-    /// The operator leaves it no more than this. Locked.
+    /// The operator revokes all but this. Locked.
     Revoke(Grant),
-    /// The operator grants it this. All revocations of the same configuration come before. Locked.
+    /// The operator grants this, after all revocations of the same configuration. Locked.
     Grant(Grant),
-    /// It starts again.
+    /// The guest starts again.
     Reset,
-    /// A strand looks what it can be given. Locked.
+    /// A strand completes the grant as far as the circumstances allow. Locked.
     Complete(Circumstances),
 }
 
-/// On what it depends whether a guest is given what it is granted.
+/// What decides whether a guest can hold all that it is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circumstances {
     /// The guest.
     pub guest: GuestId,
-    /// One of its strands is [awaited](Asked::is_awaited).
+    /// A strand of the guest is [awaited](Asked::is_awaited).
     pub awaited: bool,
-    /// It was reset, and nothing was done about that yet.
+    /// The guest was reset, and no strand has begun to revoke its rights.
     pub reset: bool,
     /// Which guest has `global`.
     pub global: Global,
 }
 
-/// What follows from what happens to a guest.
+/// What the owner of the lock does after an event of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Nothing: it neither loses nor gets anything.
+pub enum Consequence {
+    /// Nothing, because the guest neither loses nor gains a right.
     Nothing,
-    /// It has lost something: its strands are asked to scrub this.
+    /// Asks the guest's strands to scrub themselves, because the guest has lost a right.
     Lost {
-        /// What.
+        /// What each strand scrubs.
         scrub: Scrub,
-        /// `global` is revoked, if it is the [user](Global::user).
+        /// `global` is revoked too, if the guest is its [user](Global::user).
         global: bool,
     },
-    /// It is given what it holds now.
+    /// Gives the guest what it holds now.
     Given,
 }
 
 impl Holding {
-    /// Returns the next state, and what follows.
-    pub fn step(self, event: GuestEvent) -> (Self, Answer) {
-        match event {
+    /// Returns the next state, and its consequence.
+    pub fn step(mut self, event: GuestEvent) -> (Self, Consequence) {
+        let consequence = match event {
             GuestEvent::Revoke(grant) => self.revoke(grant),
-            GuestEvent::Grant(granted) => (Self { granted, ..self }, Answer::Nothing),
+            GuestEvent::Grant(granted) => {
+                self.granted = granted;
+                Consequence::Nothing
+            }
             GuestEvent::Reset => {
-                let held = Grant::NONE;
-                let starting = true;
+                (self.held, self.starting) = (Grant::NONE, true);
                 let (scrub, global) = (Scrub::Pcr, true);
-                let reset = Self {
-                    held,
-                    starting,
-                    ..self
-                };
-                (reset, Answer::Lost { scrub, global })
+                Consequence::Lost { scrub, global }
             }
             GuestEvent::Complete(circumstances) => self.complete(circumstances),
-        }
+        };
+        (self, consequence)
     }
 
-    /// A guest that has waited for what it loses, and has never held it, loses it all the same.
-    fn revoke(self, grant: Grant) -> (Self, Answer) {
-        let granted = self.granted.both(grant);
-        if granted == self.granted {
-            return (self, Answer::Nothing);
+    /// A guest loses a right that it waits for, too.
+    fn revoke(&mut self, grant: Grant) -> Consequence {
+        let left = self.granted.both(grant);
+        if left == self.granted {
+            return Consequence::Nothing;
         }
-        let scrub = match (self.granted.strand, granted.strand) {
+        let scrub = match (self.granted.strand, left.strand) {
             (StrandRight::HtStrand, StrandRight::Strand) => Scrub::Ht,
             (old, new) if old != new => Scrub::Pcr,
             _ => Scrub::Nothing,
         };
-        let held = self.held.both(granted);
-        let global = !granted.global;
-        let left = Self {
-            granted,
-            held,
-            ..self
-        };
-        (left, Answer::Lost { scrub, global })
+        (self.granted, self.held) = (left, self.held.both(left));
+        let global = !left.global;
+        Consequence::Lost { scrub, global }
     }
 
-    fn complete(self, circumstances: Circumstances) -> (Self, Answer) {
-        let Circumstances { guest, global, .. } = circumstances;
+    fn complete(&mut self, circumstances: Circumstances) -> Consequence {
         if circumstances.awaited || circumstances.reset {
-            return (self, Answer::Nothing);
+            return Consequence::Nothing;
         }
-        let held = Grant {
-            global: self.granted.global && global.is_free_for(guest),
-            ..self.granted
-        };
-        let starting = self.starting && held != self.granted;
-        let next = Self {
-            held,
-            starting,
-            ..self
-        };
-        let answer = if next == self {
-            Answer::Nothing
-        } else {
-            Answer::Given
-        };
-        (next, answer)
+        let before = *self;
+        self.held = self.granted;
+        self.held.global &= circumstances.global.is_free_for(circumstances.guest);
+        self.starting &= self.held != self.granted;
+        match *self == before {
+            true => Consequence::Nothing,
+            false => Consequence::Given,
+        }
     }
 }

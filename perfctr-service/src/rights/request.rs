@@ -1,16 +1,14 @@
-//! What a strand is asked for by cross-call.
+//! The request that a cross-call brings to a strand.
 
 use hv_core::sync::{AtomicU32, Ordering};
 
 use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 
-/// What a strand is asked for by cross-call, and has not acknowledged yet.
+/// What a strand is asked for, and has not acknowledged yet: an [`Asked`] that strands change at the same time.
 ///
-/// An acknowledgement is an exchange of the very word that the strand took before it did anything. So the acknowledgement of an
-/// older request does not count for a newer one that wants more, or that comes after the strand was believed dead; and what an
-/// older request wants and the strand has not done is wanted still. A newer request for the same is acknowledged with it, and
-/// that is right: from the moment that it took the word until it acknowledges, the strand has been in no call and in no guest
-/// code.
+/// A strand acknowledges by an exchange that succeeds only if the word is the one that the strand took first. So it does not
+/// acknowledge a newer request that asks for more, or that comes after a report of its death. It acknowledges a newer request for
+/// the same, and rightly: between the two it is in no call and in no guest code.
 #[derive(Debug, Default)]
 pub(crate) struct Request(AtomicU32);
 
@@ -20,7 +18,7 @@ impl Request {
         self.add(StrandEvent::Asks(scrub));
     }
 
-    /// The strand is dead: nobody waits for it, but it acknowledges before anything else if it comes back.
+    /// Excuses a dead strand: no change waits for it, but it acknowledges before anything else if it comes back.
     pub(crate) fn excuse(&self) {
         self.add(StrandEvent::Dies);
     }
@@ -35,25 +33,20 @@ impl Request {
         Asked::from_bits(self.0.load(Ordering::SeqCst))
     }
 
-    /// The strand takes its cross-call. Returns what it is asked for.
+    /// Begins a cross-call. Returns what the strand is asked for.
     pub(crate) fn take(&self) -> Asked {
         let taken = |asked: Asked| asked.step(StrandEvent::Takes);
-        // Of all bits, those stay that this event leaves.
+        // The bits that this event never clears.
         let kept = taken(Asked::from_bits(u32::MAX));
         let old = self.0.fetch_and(kept.into_bits(), Ordering::SeqCst);
         taken(Asked::from_bits(old))
     }
 
-    /// What was taken is done. Returns `true` if nothing was added meanwhile.
+    /// Acknowledges what was taken. Returns `false` if a strand has added something meanwhile.
     pub(crate) fn acknowledge(&self, taken: Asked) -> bool {
         let done = taken.step(StrandEvent::Acknowledges(taken));
+        let (taken, done) = (taken.into_bits(), done.into_bits());
         // Relaxed: after a failure the strand takes the word again.
-        let exchanged = self.0.compare_exchange(
-            taken.into_bits(),
-            done.into_bits(),
-            Ordering::SeqCst,
-            Ordering::Relaxed,
-        );
-        exchanged.is_ok()
+        (self.0).compare_exchange(taken, done, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 }

@@ -1,5 +1,5 @@
-//! The steps of grants, revocations and resets, made in the orders of [`Ledger`]. A step adds each strand that it asks for something to
-//! the set `asked`. The service sends these strands cross-calls when it is through with the lock.
+//! The steps of grants, revocations and resets, on the atomic words of [`Rights`]. A step adds each strand that it asks for something
+//! to the set `asked`; the service sends these strands cross-calls after it has released the lock.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -11,20 +11,14 @@ use crate::rights::protocol::{Asked, Global, Holding, Ledger, Scrub, is_settled}
 use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 
-/// How often a strand looks whether a newer cross-call has come while it was at work on one.
-const ACKNOWLEDGE_TRIES: usize = 4;
+/// The number of tries of what another strand can cross each time: an acknowledgement, a look at the tracer or at a change.
+pub(crate) const TRIES: usize = 4;
 
-/// How often a strand looks whether the tracer is on, while others turn it.
-const TRACED_TRIES: usize = 4;
-
-/// How often a strand looks whether no change is pending, while others make steps.
-const PENDING_TRIES: usize = 4;
-
-/// The rights, for the strand that has the lock.
+/// The rights, for the owner of the lock.
 pub(crate) struct Locked<'a> {
     rights: &'a Rights,
     units: &'a Units,
-    /// The strands that are asked for something.
+    /// The strands that the owner has asked for something.
     pub(crate) asked: &'a mut StrandSet,
 }
 
@@ -108,7 +102,7 @@ impl<'a> Ledger for Locked<'a> {
     #[inline(always)]
     fn list(&mut self, guest: GuestId) {
         let nodes = self.rights.guest(guest).nodes();
-        for unit in Unit::of_global(self.rights.machine, nodes) {
+        for unit in Unit::under_global(self.rights.machine, nodes) {
             self.units.set_unclean(unit);
         }
     }
@@ -130,50 +124,43 @@ impl<'a> Ledger for Locked<'a> {
 }
 
 impl Rights {
-    /// Returns the rights for the strand that has the lock.
     #[inline(always)]
     pub(crate) fn locked<'a>(&'a self, units: &'a Units, asked: &'a mut StrandSet) -> Locked<'a> {
-        Locked {
-            rights: self,
-            units,
-            asked,
-        }
+        Locked { rights: self, units, asked }
     }
 
-    /// Returns what the guests are granted.
     pub(crate) fn grants(&self) -> Grants {
         let mut grants = Grants::none(self.guest_count);
         for guest in self.guests() {
-            // Every one of them is there.
+            // The configuration has this guest.
             let _ = grants.set(guest, self.guest(guest).granted());
         }
         grants
     }
 
-    /// Returns what a guest holds: less than it is granted while a change is pending.
     pub(crate) fn held(&self, guest: GuestId) -> Grant {
         self.guest(guest).access().grant()
     }
 
-    /// The tracer was turned on or off. Another strand may turn it meanwhile: what `is_traced` returns last counts.
+    /// Records calls from now on if the tracer is on. If another strand turns the tracer meanwhile, the last setting is in force.
     pub(crate) fn set_traced(&self, is_traced: impl Fn() -> bool, out: &UnitSet) {
         for guest in &self.guests {
-            let settled = (0..TRACED_TRIES).any(|_| {
+            let settled = (0..TRIES).any(|_| {
                 let traced = is_traced();
                 guest.set_traced(traced);
                 is_traced() == traced
             });
             if !settled {
-                // This is right in either case: the slow path looks at the tracer.
+                // Right for either setting: the slow path tests the tracer.
                 guest.set_traced(true);
             }
             guest.refresh(out);
         }
     }
 
-    /// Takes a unit that is out of service from the fast paths of all guests.
+    /// Closes the fast paths of all guests to a unit that is out of service.
     pub(crate) fn withdraw(&self, unit: Unit) {
-        let access = AccessWord::of_unit(unit);
+        let access = AccessWord::from_unit(unit);
         for guest in self.guests.iter().take(self.guest_count) {
             guest.withdraw(access);
         }
@@ -186,24 +173,24 @@ impl Rights {
         }
     }
 
-    /// A guest starts again. Takes its rights, and calls `taken` when they are.
+    /// Resets a guest: revokes its rights, and then calls `revoked`.
     #[inline(always)]
-    pub(crate) fn reset(&self, guest: GuestId, taken: impl FnOnce()) {
-        // Before anything is taken away, so that nobody gives it back; and after, if that has been taken up meanwhile.
+    pub(crate) fn reset(&self, guest: GuestId, revoked: impl FnOnce()) {
+        // Before the revocation, so that no strand gives a right back; and after it, in case a strand has worked on the reset
+        // meanwhile.
         self.set_reset(guest);
         self.guest(guest).start();
-        taken();
+        revoked();
         self.set_reset(guest);
     }
 
-    /// Asks a strand to scrub this and to acknowledge.
     #[inline(always)]
     pub(crate) fn ask(&self, strand: StrandId, scrub: Scrub, asked: &mut StrandSet) {
         self.request(strand).ask(scrub);
         asked.insert(strand);
     }
 
-    /// Returns a strand of a guest that is not said to be dead and for which `is_there` returns `true`.
+    /// Returns a strand of a guest for which `is_there` returns `true`, and whose death was not reported.
     #[inline(always)]
     pub(crate) fn living_strand(
         &self,
@@ -214,12 +201,12 @@ impl Rights {
         strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_excused())
     }
 
-    /// A strand takes its cross-call: calls `scrub` with what it is to scrub, and acknowledges. It does this again if it was
-    /// asked for more meanwhile.
+    /// Serves a cross-call: calls `scrub` with what the strand is to scrub, and acknowledges. Does both again if the strand was asked
+    /// for more meanwhile.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(Scrub)) {
         let request = self.request(strand);
-        for _ in 0..ACKNOWLEDGE_TRIES {
+        for _ in 0..TRIES {
             let asked = request.take();
             scrub(asked.scrub());
             if request.acknowledge(asked) {
@@ -228,8 +215,8 @@ impl Rights {
         }
     }
 
-    /// A strand has died: nobody waits for it, and the lock is free if the strand owned it. Returns the strands that are
-    /// asked for something: it may have been about to call those that it had asked, or another that had died.
+    /// Excuses a dead strand, and frees the lock if the strand owned it. Returns all strands that are asked for something, because
+    /// the dead strand may have asked them without sending their cross-calls.
     #[must_use]
     pub(crate) fn abandon(&self, dead: StrandId) -> StrandSet {
         self.request(dead).excuse();
@@ -239,15 +226,14 @@ impl Rights {
 
     /// Returns the strands that a pending change waits for, as [`pending`](crate::PerfCounterService::pending) says.
     pub(crate) fn pending(&self) -> Option<StrandSet> {
-        for _ in 0..PENDING_TRIES {
+        for _ in 0..TRIES {
             let before = self.at_rest();
-            // Nobody waits for the dead.
             let awaited = self.strands_whose(Asked::is_awaited);
             let guests = self.guests().map(|guest| self.guest(guest).holding());
             if !awaited.is_empty() || !is_settled(self.global(), self.next_reset(), guests) {
                 return Some(awaited);
             }
-            // Else a strand that was seen to have acknowledged may have been asked again before the last one had.
+            // Otherwise a strand that had acknowledged may have been asked again before the last strand acknowledged.
             if before.is_some() && before == self.at_rest() {
                 return None;
             }
@@ -280,7 +266,7 @@ mod tests {
         GuestId::new(0).unwrap()
     }
 
-    /// The rights of a machine whose only guest has strand 0 and is granted everything.
+    /// A machine whose only guest has strand 0 and is granted everything.
     fn rights() -> Rights {
         let config = GuestConfig {
             strands: StrandId::new(0).into_iter().collect(),
@@ -290,7 +276,7 @@ mod tests {
         Rights::new(Machine::new(Model::Batoka, 1).unwrap(), &[config]).unwrap()
     }
 
-    /// Gives the guest what it is granted. Returns `true` if it is told so.
+    /// Completes the grant of the guest. Returns `true` if it was given everything.
     fn is_given(rights: &Rights) -> bool {
         let (units, mut asked, mut given) = (Units::default(), StrandSet::EMPTY, false);
         let mut locked = rights.locked(&units, &mut asked);
@@ -299,16 +285,12 @@ mod tests {
     }
 
     fn holding(held: Grant, starting: bool) -> Holding {
-        Holding {
-            granted: Grant::ALL,
-            held,
-            starting,
-        }
+        Holding { granted: Grant::ALL, held, starting }
     }
 
-    /// A reset that is taken up takes everything, whatever was given since the guest was seen to start.
+    /// The work on a reset revokes everything that was given since the reset.
     #[test]
-    fn a_guest_that_starts_gets_its_rights_back_when_its_reset_is_taken_up() {
+    fn a_reset_guest_gets_its_rights_back_after_its_reset_is_worked_on() {
         let rights = rights();
         rights.set_reset(guest());
         let (units, mut asked) = (Units::default(), StrandSet::EMPTY);
@@ -318,7 +300,7 @@ mod tests {
         rights.acknowledge(StrandId::new(0).unwrap(), |_| {});
         rights.set_reset(guest());
         rights.set_global(Global::Free);
-        assert!(!is_given(&rights), "it starts again");
+        assert!(!is_given(&rights), "it was reset again");
         assert_eq!(rights.guest(guest()).holding(), holding(Grant::NONE, true));
         assert_eq!(rights.global(), Global::Free);
         rights.begin_reset(guest());
@@ -327,9 +309,9 @@ mod tests {
         assert!(!is_given(&rights), "it has everything");
     }
 
-    /// A reset crosses the gift at each of its steps: either the gift is seen to be made, or it is not and a mark is left.
+    /// A reset crosses the completion of a grant at each of its steps. Either the guest is given its rights, or a mark is left.
     #[test]
-    fn who_cannot_give_leaves_a_mark() {
+    fn a_strand_that_cannot_complete_a_grant_leaves_a_mark() {
         let mut marks = 0;
         for step in 0.. {
             let rights = Arc::new(rights());
@@ -338,11 +320,8 @@ mod tests {
             let reset = move || crossing.set_reset(guest());
             let (given, crossed) = steps::before(step, reset, || is_given(&rights));
             let (marked, held) = (rights.is_marked(), rights.held(guest()));
-            assert_eq!(
-                (held == Grant::ALL, given && marked),
-                (given, false),
-                "{step}"
-            );
+            assert_eq!(held == Grant::ALL, given, "{step}");
+            assert!(!(given && marked), "{step}");
             marks += u8::from(marked);
             if !crossed {
                 break;

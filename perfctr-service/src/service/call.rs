@@ -1,8 +1,13 @@
 //! Get and set (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) is short: one look at what the guest may do, the access, one count. It does the
-//! whole call or nothing, and needs no stack unless the device fails. Every other call takes the [slow
-//! path](PerfCounterContext::slow), which makes each check in the order of the contract and so finds the reason of a refusal.
+//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and adds to one count. It serves the
+//! whole call or changes nothing, and needs no stack unless the device fails. Every other call takes the [slow
+//! path](PerfCounterContext::slow), which makes the checks in the order of the contract and so finds the reason of a refusal.
+//!
+//! The shape of the fast path serves instruction counts. [`serve`](PerfCounterContext::serve) gets the test of the word as a
+//! closure, because it makes the same test on the word for calls that are not recorded and on the word for recorded calls. It gets
+//! the work twice, as a closure that is inlined where its operands are in registers, and as a function without captures that the
+//! outlined part for recorded calls makes, so that other calls do not pay for the recording.
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
@@ -21,29 +26,25 @@ use crate::table::Row;
 use crate::trace::Conflict;
 use crate::units::Unit;
 
-/// `index / HUB_REGISTERS` for the registers of all hubs. In general the division takes a 128-bit product, which SPARC has
-/// no instruction for.
+/// Returns `index / HUB_REGISTERS` for the registers of all hubs. The general division takes a 128-bit product, for which SPARC
+/// has no instruction.
 #[inline(always)]
 const fn hub_of(index: u64) -> u64 {
     (index * 57) >> 10
 }
 
-// The first and the last register of each hub. Those between are of the same hub, because it never decreases.
+// The first and the last register of each hub suffice, because `hub_of` never decreases.
 const _: () = assert!(
-    matches!(
-        [hub_of(0), hub_of(17), hub_of(18), hub_of(35)],
-        [0, 0, 1, 1]
-    ) && matches!(
-        [hub_of(36), hub_of(53), hub_of(54), hub_of(71)],
-        [2, 2, 3, 3]
-    ) && HUB_REGISTERS == 18
+    matches!([hub_of(0), hub_of(17), hub_of(18), hub_of(35)], [0, 0, 1, 1])
+        && matches!([hub_of(36), hub_of(53), hub_of(54), hub_of(71)], [2, 2, 3, 3])
+        && HUB_REGISTERS == 18
 );
 
-/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It is less than that, so that it fits in an
-/// instruction of x86-64.
+/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. `i32::MAX` fits in an instruction of
+/// x86-64.
 const SHORT: u64 = i32::MAX as u64;
 
-/// Marks a branch that is seldom taken.
+/// Marks the branch that calls it as seldom taken.
 #[cold]
 #[inline(always)]
 const fn cold() {}
@@ -58,8 +59,8 @@ pub(super) enum Access {
 }
 
 impl Access {
-    /// Returns what a call does; `None` if the function is not of this service.
-    fn of(function: u64, registers: &Registers) -> Option<Self> {
+    /// Returns the access that a call asks for; `None` if the function is not of this service.
+    fn from_call(function: u64, registers: &Registers) -> Option<Self> {
         match function {
             VFALLS_GET_PERFREG => Some(Self::Get),
             VFALLS_SET_PERFREG => Some(Self::Set(registers.o1)),
@@ -72,7 +73,6 @@ impl Access {
         if SET { Self::Set(value) } else { Self::Get }
     }
 
-    /// Returns the answer to a call that ended so: what was read, or why it was refused.
     #[inline(always)]
     fn answer(self, result: Result<u64, Refusal>) -> Result<Reply, HvError> {
         match (self, result) {
@@ -90,7 +90,7 @@ impl Access {
         }
     }
 
-    /// Returns `true` if the call sets HT in the strand's PCR.
+    /// Returns `true` if the access sets HT in the strand's PCR.
     #[inline(always)]
     const fn sets_ht(self) -> bool {
         match self {
@@ -116,82 +116,82 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         version: NegotiatedVersion,
         registers: &Registers,
     ) -> Result<Reply, HvError> {
-        let access = Access::of(function, registers).ok_or(HvError::BadTrap)?;
+        let access = Access::from_call(function, registers).ok_or(HvError::BadTrap)?;
         let id = registers.o0;
         access.answer(self.counted(id, access, || self.slow(id, access, version)))
     }
 
     #[inline(always)]
     fn is_current(&self, version: NegotiatedVersion) -> bool {
-        // A word without a version says nothing: after negotiations that crossed each other, a call may be opening the fast path
-        // in a version that another strand is just giving up.
+        // A word without a version does not decide: after negotiations that crossed each other, a call may be opening the fast path
+        // in a version that another strand is giving up.
         version != NegotiatedVersion::NONE && self.guest.access().version() == version
     }
 
     fn not_negotiated(&self, function: u64, registers: &Registers) {
-        if let Some(access) = Access::of(function, registers) {
+        if let Some(access) = Access::from_call(function, registers) {
             let _ = self.counted(registers.o0, access, || Err(Refusal::BadTrap));
         }
     }
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves a call for a register that the guest may use and whose hub is free, and answers it. Returns `false` if nothing was
-    /// done, and the slow path has to.
+    /// Serves and answers a call for a register that the guest may use and whose hub is free. Returns `false`, and has changed
+    /// nothing, if the call takes the slow path.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         if id == 0 {
-            let call = || access.answer(self.pcr_fast(id, access));
-            // Two calls, so that the test for HT is a branch, which is not taken.
+            let inlined = || access.answer(self.pcr_fast(id, access));
+            // Two calls, so that the test for HT is a branch that is seldom taken.
             return if access.sets_ht() {
                 cold();
-                let may = |word: AccessWord, _| word.register(0) && word.ht();
-                self.serve::<SET>(frame, id, may, call, Self::pcr_fast)
+                let allows = |word: AccessWord, _| word.register(0) && word.ht();
+                self.serve::<SET>(frame, id, allows, inlined, Self::pcr_fast)
             } else {
-                let may = |word: AccessWord, _| word.register(0);
-                self.serve::<SET>(frame, id, may, call, Self::pcr_fast)
+                let allows = |word: AccessWord, _| word.register(0);
+                self.serve::<SET>(frame, id, allows, inlined, Self::pcr_fast)
             };
         }
         if id < SINGLE_REGISTERS {
-            let may = |word: AccessWord, id| word.register(id);
-            let call = || access.answer(self.dram_fast(id, access));
-            return self.serve::<SET>(frame, id, may, call, Self::dram_fast);
+            let allows = |word: AccessWord, id| word.register(id);
+            let inlined = || access.answer(self.dram_fast(id, access));
+            return self.serve::<SET>(frame, id, allows, inlined, Self::dram_fast);
         }
         let Some((_, arbiter)) = self.hub(id) else {
             return false;
         };
-        let may = |word: AccessWord, id| {
+        let allows_and_takes = |word: AccessWord, id| {
             self.hub(id).is_some_and(|(hub, _)| word.hub(hub)) && arbiter.take_free(self.token)
         };
-        let call = || access.answer(self.with_hub(arbiter, id, access));
-        self.serve::<SET>(frame, id, may, call, Self::hub_fast)
+        let inlined = || access.answer(self.with_hub(arbiter, id, access));
+        self.serve::<SET>(frame, id, allows_and_takes, inlined, Self::hub_fast)
     }
 
-    /// Makes a call and answers it if it `may` be made by the guest's word for calls that are not recorded, or by its word for
-    /// calls that are. `again` does the same as `call`, and holds nothing that a function would have to be given.
+    /// Makes and answers a call if the guest's word for calls that are not recorded `allows` it, or its word for recorded calls
+    /// does. `inlined` and `outlined` do the same work.
     #[inline(always)]
     fn serve<const SET: bool>(
         &self,
         frame: &mut Frame<'_>,
         id: u64,
-        may: impl Fn(AccessWord, u64) -> bool,
-        call: impl FnOnce() -> Result<Reply, HvError>,
-        again: impl Fn(&Self, u64, Access) -> Result<u64, Refusal>,
+        allows: impl Fn(AccessWord, u64) -> bool,
+        inlined: impl FnOnce() -> Result<Reply, HvError>,
+        outlined: impl Fn(&Self, u64, Access) -> Result<u64, Refusal>,
     ) -> bool {
-        if may(self.guest.access(), id) {
-            frame.answer(call());
+        if allows(self.guest.access(), id) {
+            frame.answer(inlined());
             return true;
         }
-        // The number is loaded again: LLVM would compute what both tests have in common before the first.
-        let may = E::Trace::RECORDS && may(self.guest.recorded(), frame.o0);
-        if may {
-            self.recorded::<SET>(frame.reborrow(), id, again);
+        // Loads the number again: otherwise LLVM moves what both tests have in common before the first.
+        let allowed = E::Trace::RECORDS && allows(self.guest.recorded(), frame.o0);
+        if allowed {
+            self.recorded::<SET>(frame.reborrow(), id, outlined);
         }
-        may
+        allowed
     }
 
-    /// Makes a call that is recorded. It is answered first, so that nothing is left to do behind the event.
+    /// Makes a recorded call. Answers it first, so that nothing is left to do after the event.
     #[cold]
     #[inline(never)]
     fn recorded<const SET: bool>(
@@ -221,8 +221,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a call that was served, however many instructions that takes. `value` was read or written. The end is given by the
-    /// `ticks` since `started`, so that the caller need not keep it.
+    /// Records a call that was served, in any number of instructions. `value` was read or written. `ticks` since `started` give
+    /// the end, so that the caller need not hold the end in a register.
     #[cold]
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {
@@ -237,14 +237,12 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         self.record_refused(id, access, refusal, duration(started, ended), ended);
     }
 
-    /// The fast path of register 0.
     #[inline(always)]
     fn pcr_fast(&self, _: u64, access: Access) -> Result<u64, Refusal> {
         (self.counts).add(access.operation(), Class::Strand, Outcome::Ok);
         Ok(self.pcr(access))
     }
 
-    /// The fast path of a DRAM register.
     #[inline(always)]
     fn dram_fast(&self, id: u64, access: Access) -> Result<u64, Refusal> {
         match self.device(id as usize, access) {
@@ -256,7 +254,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// The fast path of a register of a hub, which the strand has taken.
+    /// Makes a fast-path call for a hub that the strand has taken.
     #[inline(always)]
     fn hub_fast(&self, id: u64, access: Access) -> Result<u64, Refusal> {
         match self.hub(id) {
@@ -291,20 +289,19 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             }
             None => Refusal::Invalid,
         };
-        self.counts
-            .add(operation, Class::of(id), Outcome::Refused(refusal));
+        self.counts.add(operation, Class::from_id(id), Outcome::Refused(refusal));
         refusal
     }
 
-    /// Gives the hub of the register `id` back if the strand has it: the access of a fast path in assembly has faulted. It may have
-    /// done so before the strand had the hub, or after it gave the hub back. The call is served next as if it had not been tried.
+    /// Releases the hub of the register `id`, if the strand holds it, after the access of a fast path in assembly has faulted. The fault
+    /// may have come before the strand took the hub, or after the release. The call is served next as if it had not been tried.
     pub fn undo_fast_path(&self, id: u64) {
         if let Some((_, arbiter)) = self.hub(id) {
             drop(arbiter.held(self.strand));
         }
     }
 
-    /// Makes a call on the slow path, and counts and records how it ends.
+    /// Makes a call on the slow path, and counts and records its outcome.
     fn counted(
         &self,
         id: u64,
@@ -317,7 +314,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             Ok(_) => Outcome::Ok,
             Err(refusal) => Outcome::Refused(*refusal),
         };
-        self.counts.add(access.operation(), Class::of(id), outcome);
+        (self.counts).add(access.operation(), Class::from_id(id), outcome);
         if let Some(started) = started
             && let Some(ended) = self.service.trace().time(self.strand)
         {
@@ -332,12 +329,12 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         result
     }
 
-    /// The contract, check by check, for a guest that has negotiated this version.
+    /// Makes the checks of the contract in order, and the access, for a guest that has negotiated this version.
     fn slow(&self, id: u64, access: Access, version: NegotiatedVersion) -> Result<u64, Refusal> {
         let Self { service, guest, .. } = *self;
         let allowed = guest.access();
         if allowed.version() != version {
-            // Whoever negotiated was crossed too often to open the fast path, or is at work on it.
+            // The strand that negotiated was crossed too often to open the fast path, or is about to open it.
             guest.version_changed(self.version, service.units.out());
         }
         let grant = allowed.grant();
@@ -367,7 +364,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                     };
                     self.blocked(hub, blocked, why)
                 })?;
-                // The strand that had the hub before may have found it faulty.
+                // The last holder may have taken the hub out of service.
                 if service.units.out().has(Unit::Hub(hub)) {
                     return Err(Refusal::NoAccess);
                 }
@@ -382,9 +379,9 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// An access was made and failed. `guard` is that of the register's hub, if it has one.
+    /// Ends a call whose device access failed. `guard` holds the register's hub, if it has one.
     ///
-    /// Inlined: on SPARC calls nest in few register windows.
+    /// Inlined, because calls on SPARC nest in few register windows.
     #[inline(always)]
     fn failed(
         &self,
@@ -397,26 +394,26 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 let blocked = guard.device_busy(self.watches.hub(hub), || self.now());
                 return self.blocked(hub, blocked, Conflict::Busy);
             }
-            // Only hubs can be busy: any other device that says so is faulty.
+            // Only hubs can be busy. Any other device that answers "busy" is faulty.
             (_, guard) => guard,
         };
-        self.faulted(Unit::of(register, self.node), guard)
+        self.faulted(Unit::for_register(register, self.node), guard)
     }
 
-    /// An access has faulted. Takes the unit out of service, and then drops `held`, which gives the unit back: the strand that has
-    /// it next finds it out of service.
+    /// Takes a unit whose access has faulted out of service, and then drops `held`, which releases the unit, so that its next holder
+    /// finds it out of service.
     #[inline(always)]
     fn faulted(&self, unit: Option<Unit>, held: impl Sized) -> Refusal {
-        let news = unit.filter(|unit| self.service.faulted(self.strand, *unit));
+        let was_in_service = unit.filter(|unit| self.service.faulted(self.strand, *unit));
         drop(held);
-        // Last, so that nobody is refused while a slow logger writes.
-        if let Some(unit) = news {
+        // Last, so that no strand is refused while a slow logger writes.
+        if let Some(unit) = was_in_service {
             log::error!("{unit} faulted and is out of service");
         }
         Refusal::NoAccess
     }
 
-    /// The strand did not get the hub, or the chip was busy. Returns why the call is refused.
+    /// Ends a call that did not get the hub, or found the chip busy. Returns why the call is refused.
     #[inline(always)]
     fn blocked(&self, hub: Hub, blocked: Blocked, why: Conflict) -> Refusal {
         self.note_conflict(hub, why);
@@ -439,7 +436,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Reads or writes register 1, as [`pcr`](Self::pcr) does register 0.
+    /// Reads or writes register 1. Returns what was read; 0 for a write.
     #[inline(always)]
     fn l2(&self, access: Access) -> Result<u64, Refusal> {
         let Self { service, node, .. } = *self;
@@ -451,7 +448,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 false => Refusal::WouldBlock,
             });
         };
-        // The strand that had it before may have found it faulty.
+        // The last holder may have taken the unit out of service.
         if service.units.out().has(unit) {
             return Err(Refusal::NoAccess);
         }
@@ -467,7 +464,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         result.map_err(|_| self.faulted(Some(unit), held))
     }
 
-    /// Reads or writes a register that has an address, as [`pcr`](Self::pcr) does register 0.
+    /// Reads or writes a register that has an address. Returns what was read; 0 for a write.
     #[inline(always)]
     fn device(&self, index: usize, access: Access) -> Result<u64, AccessError> {
         let Row { address, mask, .. } = *self.rows.get(index).ok_or(AccessError::Fault)?;
@@ -482,7 +479,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         self.service.registers().ticks(self.strand)
     }
 
-    /// The hub of a register from 18 on.
+    /// Returns the hub of a register; `None` for a number that is no hub's.
     #[inline(always)]
     pub(super) fn hub(&self, id: u64) -> Option<(Hub, &HubArbiter)> {
         let index = id.wrapping_sub(SINGLE_REGISTERS);

@@ -1,7 +1,5 @@
-//! The service: its parts, and what is seen of them from outside.
-//!
-//! The parts decide, each about its own state. The service combines them: it makes device accesses and cross-calls, writes the
-//! log, and records events.
+//! The service, made of private parts. Each part decides about its own state. The service combines them: it makes device accesses
+//! and cross-calls, writes the log, and records events.
 
 mod call;
 pub(crate) mod operator;
@@ -25,14 +23,14 @@ use crate::environment::Environment;
 use crate::hubs::{HubArbiter, Token};
 use crate::l2::L2Arbiter;
 use crate::progress::Stopwatches;
-use crate::rights::guest::{Guest, VERSIONS};
+use crate::rights::guest::GuestRights;
 use crate::rights::policy::{ConfigError, GuestConfig, StrandSet};
+use crate::rights::versions::VERSIONS;
 use crate::rights::{Rights, STRANDS};
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
 use crate::units::{Unit, UnitState, Units};
 
-/// What the service keeps for a strand.
 #[derive(Debug, Default)]
 struct StrandState {
     counts: Counts,
@@ -41,7 +39,7 @@ struct StrandState {
 
 /// The performance counter service of one machine: API group 0x205.
 ///
-/// All methods take `&self`, and strands may be in them at the same time. `E` is what the image gives the service.
+/// All methods take `&self`, and several strands may call them at the same time. `E` is what the image gives the service.
 #[derive(Debug)]
 pub struct PerfCounterService<E> {
     environment: E,
@@ -52,18 +50,17 @@ pub struct PerfCounterService<E> {
     rights: Rights,
 }
 
-/// An environment that strands share.
-type AnyEnvironment = (
-    &'static (dyn Bus + Sync),
-    &'static (dyn StrandRegisters + Sync),
-);
+type AnyEnvironment = (&'static (dyn Bus + Sync), &'static (dyn StrandRegisters + Sync));
 
 assert_impl_all!(PerfCounterService<()>: Send, Sync);
 assert_impl_all!(PerfCounterContext<'static, AnyEnvironment>: Send, Sync);
 
 impl<E: Environment> PerfCounterService<E> {
-    /// The service for these guests, numbered in the order given. Everything that is wrong with the guests is found
-    /// before anything is built. Every register of the machine is 0, as it is at power-on.
+    /// Returns the service for these guests, numbered in the order given. The caller makes sure that every register of the machine
+    /// is 0, as at power-on.
+    ///
+    /// # Errors
+    /// Returns the first problem of the configuration.
     pub fn new(
         machine: Machine,
         environment: E,
@@ -82,19 +79,18 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(service)
     }
 
-    /// To be called after the tracer was turned on or off. Calls that begin when this has returned are recorded; or they are
-    /// not, and cost nothing more than without a tracer.
+    /// Takes over the tracer's setting. The image calls this after it has turned the tracer on or off. Calls that begin later are
+    /// recorded if the tracer is on; if it is off, they cost no more than without a tracer.
     pub fn trace_turned(&self) {
-        self.rights
-            .set_traced(|| self.trace().is_on(), self.units.out());
+        self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> Machine {
         self.rights.machine()
     }
 
-    /// The bus.
+    /// Returns the bus.
     #[inline(always)]
     pub fn bus(&self) -> &E::Bus {
         self.environment.bus()
@@ -110,12 +106,12 @@ impl<E: Environment> PerfCounterService<E> {
         self.environment.trace()
     }
 
-    /// How the calls of a guest's strands ended so far.
+    /// Returns the counts of the calls of a guest's strands.
     pub fn statistics(&self, guest: GuestId) -> Statistics {
         self.statistics_of(self.rights.guest(guest).strands())
     }
 
-    /// How the calls of these strands ended so far.
+    /// Returns the counts of the calls of these strands.
     pub fn statistics_of(&self, strands: StrandSet) -> Statistics {
         let mut sum = Statistics::default();
         for strand in strands.iter() {
@@ -124,7 +120,7 @@ impl<E: Environment> PerfCounterService<E> {
         sum
     }
 
-    /// What is known of a unit.
+    /// Returns the state of a unit.
     pub fn unit(&self, unit: Unit) -> UnitState {
         self.units.state(unit)
     }
@@ -164,9 +160,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
     }
 
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {
-        self.rights
-            .guest(guest)
-            .version_changed(version, self.units.out());
+        self.rights.guest(guest).version_changed(version, self.units.out());
     }
 
     fn guest_reset(&self, guest: GuestId, on: StrandId) {
@@ -174,12 +168,12 @@ impl<E: Environment> Service for PerfCounterService<E> {
     }
 }
 
-/// One strand's way into the service: all that its calls need, looked up once.
+/// All that the calls of one strand need, looked up once per strand.
 pub struct PerfCounterContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
-    guest: &'a Guest,
-    /// The first four bytes of the event of a call that is served, but for the first, which is the number of the register: EOK, the
-    /// numbers of the guest and the strand.
+    guest: &'a GuestRights,
+    /// The first four bytes of the event of a served call, as little-endian bytes: 0 for the number of the register, EOK, the number of
+    /// the guest, the number of the strand.
     about: u32,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,

@@ -1,10 +1,9 @@
-//! What the operator of the machine does. How it is done is in [`transfer`](super::transfer).
+//! The steps of the operator of the machine. [`transfer`](super::transfer) says how they work.
 
 use core::fmt;
 
 use guest_abi::layout::SparcPcr;
-use guest_abi::register::CounterSet;
-use guest_abi::{Node, StrandId};
+use guest_abi::{CounterSet, Node, StrandId};
 use hv_core::GuestId;
 use platform::{AccessError, Bus, StrandRegisters};
 
@@ -16,24 +15,24 @@ use crate::service::PerfCounterService;
 use crate::trace::Why;
 use crate::units::Unit;
 
-/// Why a step of the operator's did not happen. No right and no unit's service has changed.
+/// Why a step of the operator's failed. It has changed no right, and taken no unit into or out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeError {
     /// The configuration is not valid.
     Config(ConfigError),
-    /// It is for another number of guests than there are.
+    /// The configuration is for another number of guests.
     OtherGuests {
-        /// How many it is for.
+        /// The number of guests of the configuration.
         given: usize,
-        /// How many there are.
+        /// The number of guests of the service.
         there_are: usize,
     },
     /// Another strand is at work on a change.
     Busy,
-    /// The unit is cleared on a strand of its own node only.
+    /// The unit can be scrubbed on a strand of its own node only.
     OtherNode(Unit),
-    /// The unit cannot be cleared, and stays out of service. If it is busy, or a strand has not ended its access to it, it is
-    /// to be tried again: what is clear already counts.
+    /// The unit cannot be scrubbed, and stays out of service. If the error is [`Busy`](AccessError::Busy), the operator tries again,
+    /// and the scrub continues.
     NotClean(Unit, AccessError),
 }
 
@@ -42,10 +41,7 @@ impl fmt::Display for ChangeError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::OtherGuests { given, there_are } => {
-                write!(
-                    f,
-                    "the configuration is for {given} guests; there are {there_are}"
-                )
+                write!(f, "the configuration is for {given} guests; there are {there_are}")
             }
             Self::Busy => f.write_str("another strand is at work on a change"),
             Self::OtherNode(unit) => write!(f, "{unit} is cleared on its own node only"),
@@ -56,20 +52,23 @@ impl fmt::Display for ChangeError {
 
 impl core::error::Error for ChangeError {}
 
-/// What the operator of the machine does. `on` is the strand that executes it.
+/// The steps of the operator. `on` is the strand that executes the step.
 impl<E: Environment> PerfCounterService<E> {
-    /// What the guests are granted.
+    /// Returns what the guests are granted.
     pub fn grants(&self) -> Grants {
         self.rights.grants()
     }
 
-    /// What a guest holds at this moment: less than it is granted while a change is pending.
+    /// Returns what a guest holds now: less than it is granted while a change is pending.
     pub fn held(&self, guest: GuestId) -> Grant {
         self.rights.held(guest)
     }
 
-    /// Grants all guests what the configuration says, and no more. It is checked as a whole first; one that is rejected
-    /// changes nothing. `Some` if the change is [pending](Self::pending) when this returns.
+    /// Grants each guest what the configuration says, and no more. Returns the strands that the change waits for, as
+    /// [`pending`](Self::pending) does.
+    ///
+    /// # Errors
+    /// Checks the configuration as a whole first. One that is rejected changes nothing.
     pub fn reconfigure(
         &self,
         on: StrandId,
@@ -77,10 +76,7 @@ impl<E: Environment> PerfCounterService<E> {
     ) -> Result<Option<StrandSet>, ChangeError> {
         let there_are = self.rights.guest_count();
         if grants.guests() != there_are {
-            return Err(ChangeError::OtherGuests {
-                given: grants.guests(),
-                there_are,
-            });
+            return Err(ChangeError::OtherGuests { given: grants.guests(), there_are });
         }
         grants.check().map_err(ChangeError::Config)?;
         self.locked(on, |asked| {
@@ -90,26 +86,26 @@ impl<E: Environment> PerfCounterService<E> {
                     self.note_granted(on, guest, grant);
                 }
             }
-            let taken = |guest, left| self.note_revoked(on, guest, left);
+            let revoked = |guest, left| self.note_revoked(on, guest, left);
             let mut rights = self.rights.locked(&self.units, asked);
-            rights.configure(|guest| grants.get(guest), taken);
+            rights.configure(|guest| grants.get(guest), revoked);
             Ok(())
         })?;
         self.note_begun(on);
         Ok(self.pending())
     }
 
-    /// The strands that a pending change waits for: they have not taken their cross-call yet. There may be none, while a
-    /// strand is at work on the change. `None` if there was a moment during this call when no change was pending.
+    /// Returns the strands that a pending change waits for, because they have not taken their cross-call yet. The set is empty while
+    /// a strand is at work on the change. Returns `None` if no change was pending at some moment during this call.
     ///
-    /// Nothing waits for ever unless one of these has died, or a strand that was in a method of this service; then that has
-    /// to be [said](Self::strand_died).
+    /// A change stays pending for ever only if one of these strands has died, or a strand that was in a method of this service. The
+    /// operator [reports](Self::strand_died) such a death.
     pub fn pending(&self) -> Option<StrandSet> {
         self.rights.pending()
     }
 
-    /// A strand takes a cross-call that this service has sent. To be called on that strand, between two of its calls and
-    /// before it next executes guest code.
+    /// Serves a cross-call that this service has sent. The image calls this on the strand that was interrupted, between two of its calls
+    /// and before the strand executes guest code again.
     #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
         self.rights.acknowledge(strand, |asked| {
@@ -127,19 +123,19 @@ impl<E: Environment> PerfCounterService<E> {
                     self.registers().set_pic(strand, 0);
                 }
             }
-            // Otherwise a store that this strand made in a call could reach its device after the scrubbing.
+            // Otherwise a store of an earlier call could reach its device after the scrub.
             self.bus().complete_writes(strand);
         });
         self.work(strand, StrandSet::EMPTY);
         self.note_progress(strand);
     }
 
-    /// A strand has died, and will not go on in the call that it may have been in. What it held is free: hubs, locks. An L2
-    /// control that it was at work on is out of service, since its banks may differ. No change waits for the strand any more;
-    /// if it comes back, which must not be before this returns, it takes its cross-call before anything else. What it has written
-    /// to memory and to devices is complete and visible to the strand `on` before the call.
+    /// Reports that a strand has died, and does not go on in the call that it may have been in. Frees the hubs and locks that it held,
+    /// and takes an L2 control that it was at work on out of service, because its banks may differ. No change waits for the strand any
+    /// more. It must not come back before this returns, and then takes its cross-call before anything else. The caller makes sure that
+    /// what the strand has written to memory and to devices is complete and visible to the strand `on`.
     ///
-    /// A step of the operator's that it died in, and a reset of a guest, are to be made again.
+    /// The operator repeats a step, or the reset of a guest, in which the strand has died.
     pub fn strand_died(&self, on: StrandId, strand: StrandId) {
         for hub in &self.hubs {
             hub.abandon(strand);
@@ -159,11 +155,11 @@ impl<E: Environment> PerfCounterService<E> {
         self.note_progress(on);
     }
 
-    /// The operator has mended a unit. If there may be something in it of a guest that has lost it, it is scrubbed first.
+    /// Returns a repaired unit to service. Scrubs it first if it may hold values of a guest that has lost it.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
         let result = self.locked(on, |_| {
-            // A strand that is at work on L2 control, or has died at that, makes it unclean before it gives the lock back.
+            // A strand at work on L2 control, or the report of its death, marks the unit unclean before the lock is free.
             let held = match unit {
                 Unit::L2(node) => {
                     let held = self.take_l2(on, node);
@@ -172,7 +168,7 @@ impl<E: Environment> PerfCounterService<E> {
                 }
                 _ => None,
             };
-            // While `global` is revoked from a guest, no guest has the unit, and it is scrubbed before the next one has.
+            // While `global` is revoked from a guest, no guest has the unit, and the change scrubs it before the next one does.
             if self.units.is_unclean(unit) && self.rights.revoked().is_none() {
                 let scrubbed = match &held {
                     Some((node, _)) if *node != on.node() => {
@@ -203,7 +199,6 @@ impl<E: Environment> PerfCounterService<E> {
         result
     }
 
-    /// The guest starts again.
     #[inline(always)]
     pub(super) fn reset(&self, guest: GuestId, on: StrandId) {
         self.rights.reset(guest, || {

@@ -1,13 +1,14 @@
-//! Calls, and what the operator does, as events.
+//! The events of calls and of the operator's steps.
 //!
-//! What a guest's calls come through is inlined: on SPARC calls nest in few register windows.
+//! The functions that guests' calls pass through are inlined, because calls on SPARC nest in few register windows.
 
 use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;
-use hv_core::trace::{Event, Trace};
+use hv_core::trace::{Trace, TraceEvent};
 
 use crate::environment::Environment;
 use crate::rights::policy::Grant;
+use crate::rights::steps::TRIES;
 use crate::service::call::Access;
 use crate::service::{PerfCounterContext, PerfCounterService};
 use crate::statistics::Refusal;
@@ -17,11 +18,8 @@ use crate::trace::{
 };
 use crate::units::Unit;
 
-/// How often a strand looks whether a change has ended, while others begin changes.
-const NOTE_TRIES: usize = 4;
-
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Records a call that was served: always, or only where this takes few instructions. Returns `true` if it did.
+    /// Records a call that was served. Unless `ALWAYS`, it does so only if that takes few instructions. Returns `true` if it did.
     #[inline(always)]
     pub(super) fn record_served<const ALWAYS: bool>(
         &self,
@@ -35,31 +33,21 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         match access {
             Access::Get => self.record::<_, ALWAYS>(ended, || {
                 let [perfreg, status, guest, strand] = about();
-                Get {
-                    perfreg,
-                    status,
-                    guest,
-                    strand,
-                    duration,
-                    value: read,
-                }
+                Get { perfreg, status, guest, strand, duration, value: read }
             }),
             Access::Set(value) => self.record::<_, ALWAYS>(ended, || {
                 let [perfreg, status, guest, strand] = about();
-                Set {
-                    perfreg,
-                    status,
-                    guest,
-                    strand,
-                    duration,
-                    value,
-                }
+                Set { perfreg, status, guest, strand, duration, value }
             }),
         }
     }
 
     #[inline(always)]
-    fn record<V: Event, const ALWAYS: bool>(&self, time: u64, event: impl FnOnce() -> V) -> bool {
+    fn record<V: TraceEvent, const ALWAYS: bool>(
+        &self,
+        time: u64,
+        event: impl FnOnce() -> V,
+    ) -> bool {
         if ALWAYS {
             self.service.trace().record(self.strand, time, event());
             true
@@ -68,7 +56,6 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a call that was refused.
     #[inline(always)]
     pub(super) fn record_refused(
         &self,
@@ -83,30 +70,16 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let status = refusal.error().number() as u16;
         match access {
             Access::Get => {
-                let event = GetRefused {
-                    status,
-                    guest,
-                    strand,
-                    duration,
-                    perfreg,
-                };
+                let event = GetRefused { status, guest, strand, duration, perfreg };
                 trace.record(self.strand, ended, event);
             }
             Access::Set(value) => {
-                let event = SetRefused {
-                    status,
-                    guest,
-                    strand,
-                    duration,
-                    perfreg,
-                    value,
-                };
+                let event = SetRefused { status, guest, strand, duration, perfreg, value };
                 trace.record(self.strand, ended, event);
             }
         }
     }
 
-    /// The guest cannot have this hub at once.
     pub(super) fn note_conflict(&self, hub: Hub, why: Conflict) {
         let [_, _, guest, strand] = self.about.to_le_bytes();
         self.service.note(self.strand, || HubConflict {
@@ -119,15 +92,14 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Something happened now, on this strand.
+    /// Records an event with the time of the strand `on`, if the tracer is on.
     #[inline(always)]
-    pub(super) fn note<V: Event>(&self, on: StrandId, event: impl FnOnce() -> V) {
+    pub(super) fn note<V: TraceEvent>(&self, on: StrandId, event: impl FnOnce() -> V) {
         if let Some(time) = self.trace().time(on) {
             self.trace().record(on, time, event());
         }
     }
 
-    /// What a guest may hold became less.
     pub(super) fn note_revoked(&self, on: StrandId, guest: GuestId, left: Grant) {
         self.note(on, || Revoked {
             guest: guest.number(),
@@ -136,7 +108,6 @@ impl<E: Environment> PerfCounterService<E> {
         });
     }
 
-    /// What a guest is granted became something else.
     pub(super) fn note_granted(&self, on: StrandId, guest: GuestId, grant: Grant) {
         self.note(on, || Granted {
             guest: guest.number(),
@@ -145,7 +116,6 @@ impl<E: Environment> PerfCounterService<E> {
         });
     }
 
-    /// What a guest holds became more.
     pub(super) fn note_held(&self, on: StrandId, guest: GuestId, held: Grant) {
         self.note(on, || Held {
             guest: guest.number(),
@@ -154,15 +124,10 @@ impl<E: Environment> PerfCounterService<E> {
         });
     }
 
-    /// A unit is back in service.
     pub(super) fn note_returned(&self, on: StrandId, unit: Unit) {
-        self.note(on, || UnitReturned {
-            unit: unit.number() as u16,
-            strand: on.number().into(),
-        });
+        self.note(on, || UnitReturned { unit: unit.number() as u16, strand: on.number().into() });
     }
 
-    /// A unit is out of service.
     pub(super) fn note_out(&self, on: StrandId, unit: Unit, why: Why) {
         self.note(on, || UnitOut {
             unit: unit.number() as u16,
@@ -171,7 +136,7 @@ impl<E: Environment> PerfCounterService<E> {
         });
     }
 
-    /// A change was begun: it is pending, or complete already.
+    /// Records the begin of a change, and its end if it is complete already.
     pub(super) fn note_begun(&self, on: StrandId) {
         if !self.trace().is_on() {
             return;
@@ -182,21 +147,21 @@ impl<E: Environment> PerfCounterService<E> {
                 strand: on.number().into(),
             });
         }
-        // Only now, so that nobody records its end before.
-        self.rights.set_noted(true);
+        // After the event, so that no strand records the end first.
+        self.rights.set_begin_recorded(true);
         self.note_progress(on);
     }
 
-    /// A step was made: a change that was pending may be complete.
+    /// Records the end of a change, if a step has completed one.
     pub(super) fn note_progress(&self, on: StrandId) {
         if !self.trace().is_on() {
             return;
         }
-        for _ in 0..NOTE_TRIES {
-            if self.pending().is_some() || !self.rights.set_noted(false) {
+        for _ in 0..TRIES {
+            if self.pending().is_some() || !self.rights.set_begin_recorded(false) {
                 return;
             }
-            // The time comes first: another change may begin right after the look.
+            // Before the look at `pending`, because another change may begin right after it.
             let time = self.trace().time(on);
             if self.pending().is_none() {
                 if let Some(time) = time {
@@ -205,7 +170,7 @@ impl<E: Environment> PerfCounterService<E> {
                 }
                 return;
             }
-            self.rights.set_noted(true);
+            self.rights.set_begin_recorded(true);
         }
     }
 }

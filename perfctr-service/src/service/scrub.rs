@@ -1,4 +1,4 @@
-//! Units that are scrubbed for their next user, and units that go out of service.
+//! Units are scrubbed for their next user, and go out of service.
 
 use guest_abi::{Hub, Node, StrandId};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
@@ -13,10 +13,10 @@ use crate::trace::Why;
 use crate::units::Unit;
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Scrubs a unit that no guest can use now, and stops it: every register becomes 0, and of L2 control PERF_CONFIG. For L2
-    /// control the strand is on its node. The scrub of a unit that was busy goes on where it was. The caller marks the unit clean.
+    /// Stops and scrubs a unit that no guest can use now: its registers become 0, and PERF_CONFIG of L2 control. Scrubs L2 control
+    /// on a strand of its node only. Continues the scrub of a unit that was busy. The caller marks the unit clean.
     ///
-    /// A memory channel whose PCR is 0 counts reads, as it does after power-on.
+    /// A memory channel whose PCR is 0 counts reads, as after power-on.
     #[inline(always)]
     pub(super) fn scrub(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
         if let Unit::L2(node) = unit {
@@ -28,11 +28,11 @@ impl<E: Environment> PerfCounterService<E> {
             let row = row.ok_or(AccessError::Fault)?;
             if let Err(mut error) = self.bus().write(on, row.address, 0) {
                 if !matches!(unit, Unit::Hub(_)) {
-                    // What is no hub is never busy for a good reason.
+                    // Only hubs can be busy.
                     error = AccessError::Fault;
                 }
                 if error == AccessError::Fault {
-                    // Whoever mends it may leave anything in it.
+                    // A repair may leave any values in the unit.
                     self.units.scrub_from_start(unit);
                 }
                 return Err(error);
@@ -48,18 +48,16 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(())
     }
 
-    /// Takes the lock of a node's L2 control; `None` if it cannot be had.
     #[inline(always)]
     pub(super) fn take_l2(&self, on: StrandId, node: Node) -> Option<HeldL2<'_>> {
         self.l2(node).take(on)
     }
 
-    /// Scrubs L2 control on a strand of its node, which has the lock.
+    /// Scrubs L2 control on a strand of its node, which owns the lock.
     #[inline(always)]
     pub(super) fn scrub_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
         // The unit stays unclean if this fails.
-        held.set(self.bus(), on, 0, || ())
-            .map_err(|_| AccessError::Fault)?;
+        held.set(self.bus(), on, 0, || ()).map_err(|_| AccessError::Fault)?;
         held.access_ended();
         Ok(())
     }
@@ -72,7 +70,8 @@ impl<E: Environment> PerfCounterService<E> {
         &self.l2[node.index() % Node::ALL.len()]
     }
 
-    /// A strand finds a unit busy that it scrubs. Returns `true` if this has lasted too long, and the unit is out of service.
+    /// Counts that a strand has found a unit busy while it scrubs the unit. Takes the unit out of service, and returns `true`, if the
+    /// unit has been busy for too long.
     pub(super) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
         let watches = &self.strands[strand.index()].stopwatches;
         let now = || self.registers().ticks(strand);
@@ -87,7 +86,7 @@ impl<E: Environment> PerfCounterService<E> {
         stuck
     }
 
-    /// A unit has been busy for too long, and is out of service. Returns why a call for it is refused.
+    /// Takes a unit that has been busy for too long out of service. Returns why a call for it is refused.
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         if self.take_out_of_service(strand, unit, Why::Stuck) {
             self.units.count_stuck(unit);
@@ -96,19 +95,18 @@ impl<E: Environment> PerfCounterService<E> {
         Refusal::NoAccess
     }
 
-    /// An access to a unit has faulted: the unit is out of service. Returns `true` if it was in service
-    /// before.
+    /// Takes a unit whose access has faulted out of service. Returns `true` if it was in service before.
     #[inline(always)]
     pub(super) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
         self.units.count_fault(unit);
         self.take_out_of_service(on, unit, Why::Fault)
     }
 
-    /// A write that this strand made has faulted late: its call has returned already. Takes the unit at the address that was
-    /// written out of service. Returns the unit; `None` if no performance register is at this address for the strand.
+    /// Takes the unit at this address out of service, because a write of this strand has faulted after its call. Returns the unit;
+    /// `None` if the strand has no performance register at this address.
     ///
-    /// For the image's trap handler, on the strand that made the write, between two of its calls, on the fast path, or while the
-    /// bus waits for an access of the strand: see [`Bus::complete_writes`]. With the traps of `platform::sparc64`, an image calls it in
+    /// The image's trap handler calls this on the strand that made the write: between two of its calls, on the fast path, or while the
+    /// bus waits for an access of the strand (see [`Bus::complete_writes`]). With the traps of `platform::sparc64`, it does so in
     /// `TrapHandler::faulted_late`.
     pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
         let unit = table::unit_at(strand.node(), address)?;
@@ -118,14 +116,14 @@ impl<E: Environment> PerfCounterService<E> {
         Some(unit)
     }
 
-    /// A unit is out of service for everyone from now on. Returns `true` if it was in service before.
+    /// Takes a unit out of service for all guests. Returns `true` if it was in service before.
     #[inline(always)]
     pub(super) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
-        let news = self.units.take_out(unit);
+        let was_in_service = self.units.take_out(unit);
         self.rights.withdraw(unit);
-        if news {
+        if was_in_service {
             self.note_out(on, unit, why);
         }
-        news
+        was_in_service
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! # Promises
 //! A *change* is a new configuration of grants, or the reset of a guest. When it is complete, no call of a guest reaches what
-//! the guest has lost. All that the guest could program with the lost right has been stopped and scrubbed, and the next holder
-//! finds zeros:
+//! the guest has lost. All that the guest could program by the lost right is stopped and scrubbed, and the next holder finds zeros:
 //!
 //! - The guest loses `strand` or `htstrand`: %pcr and %pic of its strands are 0.
 //! - It keeps `strand` and loses `htstrand`: HT is 0 in %pcr of its strands, and their counters go on without it.
@@ -11,16 +10,15 @@
 //! - It is reset: all of these.
 //!
 //! Until then the change is *pending*. The loser of a right is refused with ENOACCESS at once; the next holder is refused until
-//! the change is complete. Both keep what the change does not concern. Nothing here waits. A newer change replaces a pending one:
-//! a right on its way to one guest may go to another guest instead, or back to the loser, but never without scrubbing.
+//! the change is complete. Both keep what the change does not concern. No strand waits. A newer change replaces a pending one:
+//! a right on its way to one guest may go to another guest instead, or back to the loser, but never without a scrub.
 //!
-//! A right that nobody held is granted without scrubbing, because what it covers was scrubbed when the right was last revoked. It
-//! is granted at once, unless a strand of the guest has not yet acknowledged a cross-call. The service takes all registers for 0
-//! when it starts, as they are at power-on; an image that starts it at another time scrubs them first.
+//! A right that no guest held is granted without a scrub, because its units were scrubbed when it was last revoked. It is granted at
+//! once, unless a strand of the guest has not yet acknowledged a cross-call. The service assumes that all registers are 0 when it
+//! starts, as at power-on; an image that starts it at another time scrubs them first.
 //!
 //! # How it works
-//! What follows from each event is decided by pure functions, in `rights/protocol.rs`, and in which order by `rights/protocol/ledger.rs`.
-//! This is how they are put to work.
+//! Pure functions in `rights/protocol.rs` decide what follows from each event, and `rights/protocol/ledger.rs` in which order.
 //!
 //! A call reads one word of its guest and then makes its access; nothing records that the call is in flight. But a strand takes
 //! no interrupt within a call. So:
@@ -30,24 +28,23 @@
 //!    and %pic are to be scrubbed, the strand does that itself, because no other strand can. It waits until its stores to devices
 //!    are complete. Then it acknowledges.
 //! 3. When every strand has acknowledged or is dead, the strand that finds this scrubs the units ([`Unit`]). L2 control can be
-//!    reached from its own node only, so one strand of the loser on each node gets another cross-call for it. A chip that is busy
-//!    is tried again at a cross-call that the strand sends to itself.
+//!    reached from its own node only, so one strand of the loser on each node gets another cross-call for it. For a busy chip the
+//!    strand sends a cross-call to itself, and tries again.
 //! 4. The right is added to the word of the next holder.
 //!
-//! Nothing waits for a strand that is [declared dead](PerfCounterService::strand_died), because it does not go on in the call that
-//! it was in. Its cross-call stays: if the strand comes back, it scrubs itself before anything else. It must not come back before
+//! Nothing waits for a strand that is [reported dead](PerfCounterService::strand_died), because it does not go on in the call that
+//! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. It must not come back before
 //! `strand_died` has returned.
 //!
-//! A unit that cannot be scrubbed goes out of service and is *unclean*: it is scrubbed when the operator returns it to service.
-//! So is a unit that is out of service already.
+//! A unit that cannot be scrubbed, or is out of service already, is out of service and *unclean*: it is scrubbed when the operator
+//! returns it to service.
 //!
 //! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a
-//! mark, and the owner of the lock looks again. Steps 3 and 4 may be taken twice, so that another strand takes them again if the
-//! owner dies. An operator's step whose strand has died is to be made again.
+//! mark, and the owner of the lock makes another round. Steps 3 and 4 may be taken twice, so another strand takes them again if the
+//! owner dies. The operator repeats a step whose strand has died.
 //!
-//! Cross-calls go out when the lock is free and no mark is left. Otherwise this could go on for ever: a quick strand takes its
-//! cross-call while the sender still has the lock, and leaves a mark; the sender sees the mark, looks again, and sends another
-//! cross-call.
+//! Cross-calls go out when the lock is free and no mark is left. Otherwise a quick strand could take its cross-call while the sender
+//! still owns the lock, and leave a mark; the sender would make another round and send another cross-call, without end.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -61,12 +58,12 @@ use crate::service::operator::ChangeError;
 use crate::trace::Why;
 use crate::units::Unit;
 
-/// How often a strand tries to get the lock before a step of the operator's ends with [`ChangeError::Busy`].
+/// The number of tries to get the lock before a step of the operator's fails with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Makes a step of the operator's, and does what follows from it. The step adds the strands that it asks for
-    /// something to the set that it is given.
+    /// Makes a step of the operator's under the lock, and then [works](Self::work). The step adds the strands that it asks for
+    /// something to the set.
     #[inline(always)]
     pub(super) fn locked(
         &self,
@@ -82,12 +79,12 @@ impl<E: Environment> PerfCounterService<E> {
         result
     }
 
-    /// Does what is to be done, or leaves it to the strand that has the lock. Then sends cross-calls to the strands that
-    /// are asked for something, by this or before.
+    /// Makes rounds until no work is left, or leaves the work to the owner of the lock. Then sends cross-calls to the strands in
+    /// `asked`, and to those that the rounds ask for something.
     #[inline(always)]
     pub(super) fn work(&self, on: StrandId, mut asked: StrandSet) {
-        let ended = self.rights.turns(on, || {
-            self.rights.locked(&self.units, &mut asked).turn(
+        let ended = self.rights.until_unmarked(on, || {
+            self.rights.locked(&self.units, &mut asked).round(
                 |rights, guest| self.scrub_revoked(on, guest, rights.asked),
                 |guest, held| self.note_held(on, guest, held),
             );
@@ -100,8 +97,8 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// Scrubs what a guest has left behind from which `global` is revoked, as far as this strand can. Returns `true` if that is
-    /// all of it.
+    /// Scrubs the listed units of the loser of `global`, as far as this strand can. Returns `true` if all are scrubbed or out of
+    /// service.
     #[inline(always)]
     fn scrub_revoked(&self, on: StrandId, guest: GuestId, asked: &mut StrandSet) -> bool {
         let mut done = true;
@@ -133,7 +130,7 @@ impl<E: Environment> PerfCounterService<E> {
         done
     }
 
-    /// Scrubs a unit, or takes it out of service. Returns `false` if the unit is busy and a cross-call will come.
+    /// Scrubs a unit, or takes it out of service. Returns `false` if the unit is busy, and has asked for a cross-call then.
     #[inline(always)]
     fn scrub_or_give_up(&self, on: StrandId, unit: Unit, asked: &mut StrandSet) -> bool {
         match self.scrub(on, unit) {
@@ -150,7 +147,7 @@ impl<E: Environment> PerfCounterService<E> {
             Err(AccessError::Busy) => {
                 let given_up = self.found_busy(on, unit) || self.units.out().has(unit);
                 if given_up {
-                    // Whoever mends it may leave anything in it.
+                    // A repair may leave any values in the unit.
                     self.units.scrub_from_start(unit);
                 } else {
                     self.rights.ask(on, Scrub::Nothing, asked);

@@ -1,4 +1,4 @@
-//! What the fast path on SPARC V9 is given of a strand.
+//! The words of a strand that the fast path on SPARC V9 reads.
 
 use core::ptr;
 
@@ -11,18 +11,15 @@ use crate::rights::access::AccessWord;
 use crate::service::PerfCounterContext;
 use crate::sparc64::layout::word;
 
-/// For a strand without a fast path: a guest that may nothing, and whose calls are recorded.
+/// For a strand without a fast path: a guest without rights whose calls are recorded.
 static NO_ACCESS: u64 = AccessWord::NOTHING.bits();
 static TRACED: bool = true;
 
 impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
-    /// Where the bus is not direct, the devices may be models, and then the strand's registers may be, too: no call is served.
+    /// Behind a bus that is not direct, devices and strand registers may be models: the fast path serves no call.
     fn words(&self) -> [u64; FAST_WORDS] {
         let (access, traced) = match E::Bus::is_direct() {
-            true => (
-                address(self.guest.access_word()),
-                address(self.guest.traced()),
-            ),
+            true => (address(self.guest.access_word()), address(self.guest.traced())),
             false => (address(&NO_ACCESS), address(&TRACED)),
         };
         let mut words = [0; FAST_WORDS];

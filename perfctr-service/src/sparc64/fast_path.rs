@@ -1,30 +1,30 @@
 //! The fast path in assembly: calls that succeed, and calls that are refused because of their number or the version alone.
 //!
-//! It works at the highest GL, in %g1 to %g5, and changes none of the guest's registers but %o0 and, in a get that succeeds, %o1.
-//! %g6 is the strand's block, which begins with [`words`](platform::sparc64::FastPath::words); %g2 is 0 in a get and 1 in a set. What
-//! it does not serve goes to the slow path as if it had just trapped: sets of HT, calls for a hub that is not free at once, all
-//! that is refused because of rights, of a unit out of service or of the machine, and all that is recorded.
+//! It executes at the highest GL, in %g1 to %g5, and changes no register of the guest but %o0 and, in a get that succeeds, %o1.
+//! %g6 is the strand's block, which starts with [`words`](platform::sparc64::FastPath::words); %g2 is 0 in a get and 1 in a set. All
+//! other calls go to the slow path as if they had just trapped: sets of HT, calls for a hub that is not free, calls that are refused
+//! because of rights, a unit out of service or the machine, and recorded calls.
 //!
 //! # Order
-//! The strand has total store order ([`PSTATE`](platform::sparc64::PSTATE) says so). Then no access overtakes an earlier load or
+//! The strand has total store order, by its [`PSTATE`](platform::sparc64::PSTATE). Then no access overtakes an earlier load or
 //! an earlier atomic, and no store overtakes an earlier store to memory. So no barrier is needed
 //! - between the load of the guest's word, or the exchange that takes a hub, and the access;
 //! - between a load from a hub and the store that releases the hub (compiled code has a `membar` for a store that releases);
-//! - behind that store. The strand loads nothing that depends on its order: whoever takes the hub next looks whether strands have been
-//!   refused meanwhile, in the same exchange.
+//! - after the store that releases the hub: the strand loads nothing that depends on its order, because the next strand that takes the
+//!   hub finds refused strands by the same exchange.
 //!
 //! Stores to a device are not ordered with stores to memory: a set of a hub has `membar #Sync` before the store that releases the
 //! hub.
 //!
 //! # Faults
-//! Behind the code stands which of its instructions may fault: the device accesses, and the `membar` that waits for the store to
-//! a hub. There the call goes on on the slow path, which first gives back the hub.
+//! The table after the code lists the instructions that may fault: the device accesses, and the `membar` that waits for the store to
+//! a hub. After a fault the slow path releases the hub and serves the call.
 
-/// Puts the trap table and everything else that an image needs below Rust into it; once. The type is the image's
+/// Adds the trap table and everything else that an image needs below Rust. An image uses it once, with its type that implements
 /// `platform::sparc64::TrapHandler`, whose `Context` is the [`PerfCounterContext`](crate::PerfCounterContext) of the strand.
 ///
-/// `strands` is how many strands the image is for, 1 if it is left out. `claims` lists the software traps (0x81 to 0xfe) that the image serves itself: see `platform::sun4v_image!`. All others answer
-/// EBADTRAP.
+/// `strands` is the number of strands of the image, 1 by default. `claims` lists the software traps (0x81 to 0xfe) that the image
+/// serves itself (see `platform::sun4v_image!`). All others answer EBADTRAP.
 ///
 /// ```ignore
 /// perfctr_service::sun4v_image!(Handler);
@@ -32,7 +32,7 @@
 /// ```
 ///
 /// See [`sparc64`](crate::sparc64) for a whole image, and `platform::sun4v_image!` for what the linker script defines and
-/// how the guest begins.
+/// how the guest starts.
 #[macro_export]
 macro_rules! sun4v_image {
     ($handler:ty $(, strands: $strands:expr)? $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
@@ -55,14 +55,14 @@ macro_rules! sun4v_image {
     };
 }
 
-/// The fast path. Behind each instruction of a call that succeeds stands what it is for.
+/// The fast path. The comment of an instruction names its purpose in a call that succeeds.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! perfctr_fast_path {
     () => {
         ::core::arch::global_asm!(
             "
-            .section .text.traps, \"ax\"
+            .section .text.traps.fast, \"ax\"
             .globl perfctr_get, perfctr_end
     perfctr_get:
             brz,pn %o0, perfctr_get_pcr         ! kind
@@ -89,7 +89,7 @@ macro_rules! perfctr_fast_path {
              ldx [%g6 + {COUNTS}], %g1          ! count
             ldx [%g1 + {GET_STRAND}], %g4       ! count
             ",
-            $crate::sparc64::platform::sun4v_read_pcr!(), // access
+            $crate::sparc64::platform::sun4v_pcr!(read), // access
             "
             inc %g4                             ! count
             stx %g4, [%g1 + {GET_STRAND}]       ! count
@@ -150,7 +150,7 @@ macro_rules! perfctr_fast_path {
              ldx [%g6 + {PCR_MASK}], %g3        ! mask
             and %g3, %o1, %g3                   ! mask
             ",
-            $crate::sparc64::platform::sun4v_write_pcr!(), // access
+            $crate::sparc64::platform::sun4v_pcr!(write), // access
             "
             ldx [%g1 + {SET_STRAND}], %g4       ! count
             inc %g4                             ! count
@@ -228,38 +228,22 @@ macro_rules! perfctr_fast_path {
             .xword perfctr_wait_hub, perfctr_faulted
             .popsection
             ",
-            GET_TO_SET = const $crate::sparc64::layout::GET_TO_SET,
-            FIRST_OF_DRAM = const $crate::sparc64::layout::FIRST_OF_DRAM,
-            FIRST_OF_HUB = const $crate::sparc64::layout::FIRST_OF_HUB,
-            REGISTERS = const $crate::sparc64::layout::REGISTERS,
-            HT_TO_SIGN = const $crate::sparc64::layout::HT_TO_SIGN,
-            ROW_SHIFT = const $crate::sparc64::layout::ROW_SHIFT,
-            MASK = const $crate::sparc64::layout::MASK,
-            PLACE = const $crate::sparc64::layout::PLACE,
-            PLACE_SHIFT = const $crate::sparc64::layout::PLACE_SHIFT,
-            COUNTS = const $crate::sparc64::layout::COUNTS,
-            ROWS = const $crate::sparc64::layout::ROWS,
-            PCR_MASK = const $crate::sparc64::layout::PCR_MASK,
-            TRACED = const $crate::sparc64::layout::TRACED,
-            VERSION = const $crate::sparc64::layout::VERSION,
-            TOKEN = const $crate::sparc64::layout::TOKEN,
-            GET_STRAND = const $crate::sparc64::layout::GET_STRAND,
-            SET_STRAND = const $crate::sparc64::layout::SET_STRAND,
-            GET_DRAM = const $crate::sparc64::layout::GET_DRAM,
-            SET_DRAM = const $crate::sparc64::layout::SET_DRAM,
-            GET_HUB = const $crate::sparc64::layout::GET_HUB,
-            SET_HUB = const $crate::sparc64::layout::SET_HUB,
-            SETS = const $crate::sparc64::layout::SETS,
-            BAD_TRAP = const $crate::sparc64::layout::BAD_TRAP,
-            INVALID = const $crate::sparc64::layout::INVALID,
-            OF_L2 = const $crate::sparc64::layout::OF_L2,
-            OF_DRAM = const $crate::sparc64::layout::OF_DRAM,
-            OF_HUB = const $crate::sparc64::layout::OF_HUB,
-            OF_INVALID = const $crate::sparc64::layout::OF_INVALID,
-            EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
-            EINVAL = const $crate::sparc64::layout::EINVAL,
-            FAST = const $crate::sparc64::layout::FAST,
-            FAULTED = const $crate::sparc64::layout::FAULTED,
+            GET_TO_SET = const $crate::sparc64::layout::GET_TO_SET, FIRST_OF_DRAM = const $crate::sparc64::layout::FIRST_OF_DRAM,
+            FIRST_OF_HUB = const $crate::sparc64::layout::FIRST_OF_HUB, REGISTERS = const $crate::sparc64::layout::REGISTERS,
+            HT_TO_SIGN = const $crate::sparc64::layout::HT_TO_SIGN, ROW_SHIFT = const $crate::sparc64::layout::ROW_SHIFT,
+            MASK = const $crate::sparc64::layout::MASK, PLACE = const $crate::sparc64::layout::PLACE,
+            PLACE_SHIFT = const $crate::sparc64::layout::PLACE_SHIFT, COUNTS = const $crate::sparc64::layout::COUNTS,
+            ROWS = const $crate::sparc64::layout::ROWS, PCR_MASK = const $crate::sparc64::layout::PCR_MASK,
+            TRACED = const $crate::sparc64::layout::TRACED, VERSION = const $crate::sparc64::layout::VERSION,
+            TOKEN = const $crate::sparc64::layout::TOKEN, GET_STRAND = const $crate::sparc64::layout::GET_STRAND,
+            SET_STRAND = const $crate::sparc64::layout::SET_STRAND, GET_DRAM = const $crate::sparc64::layout::GET_DRAM,
+            SET_DRAM = const $crate::sparc64::layout::SET_DRAM, GET_HUB = const $crate::sparc64::layout::GET_HUB,
+            SET_HUB = const $crate::sparc64::layout::SET_HUB, SETS = const $crate::sparc64::layout::SETS,
+            BAD_TRAP = const $crate::sparc64::layout::BAD_TRAP, INVALID = const $crate::sparc64::layout::INVALID,
+            OF_L2 = const $crate::sparc64::layout::OF_L2, OF_DRAM = const $crate::sparc64::layout::OF_DRAM,
+            OF_HUB = const $crate::sparc64::layout::OF_HUB, OF_INVALID = const $crate::sparc64::layout::OF_INVALID,
+            EBADTRAP = const $crate::sparc64::layout::EBADTRAP, EINVAL = const $crate::sparc64::layout::EINVAL,
+            FAST = const $crate::sparc64::layout::FAST, FAULTED = const $crate::sparc64::layout::FAULTED,
             PCR = const $crate::sparc64::layout::PCR,
         );
     };

@@ -1,4 +1,4 @@
-//! Where things are, for the assembly: in the strand's block, in the types of the service, and numbers.
+//! Offsets in the strand's block and in the types of the service, and numbers, for the assembly.
 #![doc(hidden)]
 
 use core::mem::offset_of;
@@ -18,21 +18,21 @@ use crate::statistics::Operation::{self, Get, Set};
 use crate::statistics::{Class, Counts, Outcome, Refusal};
 use crate::table::Row;
 
-/// The words of the strand's block, by number.
+/// The numbers of the words of the strand's block.
 pub mod word {
-    /// The address of the word that says what the guest may do.
+    /// The address of the guest's [`AccessWord`](crate::rights::access::AccessWord).
     pub const ACCESS: usize = 0;
     /// The address of the strand's counts.
     pub const COUNTS: usize = 1;
     /// The address of the table of registers.
     pub const ROWS: usize = 2;
-    /// What a guest can write of register 0.
+    /// The bits of register 0 that a guest can write.
     pub const PCR_MASK: usize = 3;
     /// The address of the flag that says whether the guest's calls are recorded.
     pub const TRACED: usize = 4;
-    /// The address of the number of the version.
+    /// The address of the negotiated version.
     pub const VERSION: usize = 5;
-    /// What is exchanged for 0 when the strand takes a hub.
+    /// The number that the strand exchanges for 0 when it takes a hub.
     pub const TOKEN: usize = 6;
     /// The addresses of the gates of hubs. The number of a word is the [place](crate::rights::access::AccessWord::place) of the
     /// hub, so that one number finds both.
@@ -51,29 +51,27 @@ pub const TRACED: usize = word(word::TRACED);
 pub const VERSION: usize = word(word::VERSION);
 pub const TOKEN: usize = word(word::TOKEN);
 
-/// From the place of a hub to the word with its gate: a shift, if the words are the beginning of the block.
+/// Shifts the place of a hub to the offset of the word with its gate. This takes a block that starts with the words.
 pub const PLACE_SHIFT: u32 = 3;
 const _: () = assert!(word(word::GATES) == (word::GATES) << PLACE_SHIFT);
 
 pub const GET: u64 = VFALLS_GET_PERFREG;
 pub const SET: u64 = VFALLS_SET_PERFREG;
-/// %o5 of a get differs from %o5 of a set in this bit.
+/// The bit in which %o5 of a get and %o5 of a set differ.
 pub const GET_TO_SET: u64 = GET ^ SET;
 
-/// The first register of memory channels, the first of hubs, and the first number that is no register.
 pub const FIRST_OF_DRAM: u64 = PerfReg::dram(Node::Node0, Mcu::Mcu0, McuRole::Pcr).id();
 pub const FIRST_OF_HUB: u64 = SINGLE_REGISTERS;
 pub const REGISTERS: u64 = PerfReg::COUNT as u64;
 
-/// Where a hub is taken and released.
 pub const GATE_STATE: usize = HubArbiter::STATE;
 // `casx` has no offset.
 const _: () = assert!(GATE_STATE == 0);
 
-/// How far a value is shifted so that HT is its sign.
+/// The shift that makes HT the sign of a value.
 pub const HT_TO_SIGN: u32 = SparcPcr::HT.leading_zeros();
 
-/// A row's size is two to this power.
+/// The size of a row is two to this power.
 pub const ROW_SHIFT: u32 = size_of::<Row>().trailing_zeros();
 pub const MASK: usize = offset_of!(Row, mask);
 pub const PLACE: usize = offset_of!(Row, place);
@@ -92,19 +90,19 @@ pub const GET_DRAM: usize = ok(Get, Class::Dram);
 pub const SET_DRAM: usize = ok(Set, Class::Dram);
 pub const GET_HUB: usize = ok(Get, Class::Hub);
 pub const SET_HUB: usize = ok(Set, Class::Hub);
-/// From the counts of gets to those of sets.
+/// The distance from the counts of gets to the counts of sets.
 pub const SETS: usize = ok(Set, Class::Strand) - ok(Get, Class::Strand);
-/// From the counts of a class to those of its refusals.
+/// The distances from the counts of a class to its counts of refusals.
 pub const BAD_TRAP: usize = Counts::offset(Get, Class::Strand, Outcome::Refused(Refusal::BadTrap));
 pub const INVALID: usize = Counts::offset(Get, Class::Strand, Outcome::Refused(Refusal::Invalid));
-/// From the counts of register 0 to those of a class.
+/// The distances from the counts of register 0 to the counts of a class.
 pub const OF_L2: usize = ok(Get, Class::L2);
 pub const OF_DRAM: usize = ok(Get, Class::Dram);
 pub const OF_HUB: usize = ok(Get, Class::Hub);
 pub const OF_INVALID: usize = ok(Get, Class::Invalid);
 
-// What the fields of instructions hold: 13 bits with a sign for offsets, 11 for `movcc`, 10 for `movr`. The version and the flag of
-// recorded calls are loaded as a word of 32 bits and as a byte.
+// The numbers fit in the fields of instructions: 13 bits with a sign for offsets, 11 for `movcc`, 10 for `movr`. The assembly loads
+// the version as a word of 32 bits, and the flag of recorded calls as a byte.
 const _: () = {
     assert!(word(FAST_WORDS) < 1 << 12 && PCR < 1 << 12 && SET_HUB < 1 << 12);
     assert!(OF_INVALID + INVALID < 1 << 10 && BAD_TRAP < 1 << 9 && SETS < 1 << 9);

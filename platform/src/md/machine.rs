@@ -1,4 +1,4 @@
-//! The hardware that a machine description describes.
+//! Reads the hardware from a machine description.
 //!
 //! A node is a child of another if a `fwd` arc of the parent leads to it.
 //!
@@ -9,9 +9,8 @@
 //! | `vf-node` | `vf-nodes` | number `id`: 0 to 3, the number of the processor |
 //! | `mcu` | `vf-node` | number `id`: 0 or 1, the number of the memory channel; optional number `disabled`: not 0 if the channel is disabled |
 //!
-//! `platform` and its properties are as in descriptions for guests. No hypervisor description of a Victoria Falls
-//! machine is public, so the names `vf-nodes`, `vf-node` and `mcu` are this project's. A channel without an `mcu` node
-//! is absent.
+//! `platform` and its properties are as in descriptions for guests. No hypervisor description of a Victoria Falls machine is
+//! public, so the names `vf-nodes`, `vf-node` and `mcu` are this project's. A channel without an `mcu` node is absent.
 
 use guest_abi::{Mcu, Node as VfNode};
 
@@ -50,7 +49,7 @@ impl<'a> Md<'a> {
     /// Returns the platform; `None` if the description has no such node. Descriptions for hypervisors may lack it.
     ///
     /// # Errors
-    /// The node `platform` is there twice, has no name, or has an invalid property.
+    /// The root has two nodes `platform`, or the node has no name or an invalid property.
     pub fn platform(self) -> Result<Option<Platform<'a>>, NodeError<'a>> {
         const STICK: &str = "stick-frequency";
         let Some(node) = self.under_root("platform")? else {
@@ -61,15 +60,12 @@ impl<'a> Md<'a> {
             return Err(node.error(Problem::ZeroFrequency(STICK)));
         }
         Ok(Some(Platform {
-            name: node
-                .string("name")?
-                .ok_or_else(|| node.error(Problem::Missing("name")))?,
+            name: node.string("name")?.ok_or_else(|| node.error(Problem::Missing("name")))?,
             stick_frequency,
         }))
     }
 
-    /// Returns the machine; `None` if the description has no node `vf-nodes`: it describes another machine, or it is for
-    /// a guest.
+    /// Returns the machine; `None` if the description has no node `vf-nodes`: it describes another machine, or it is for a guest.
     ///
     /// # Errors
     /// The nodes contradict each other, or describe a machine that does not exist.
@@ -77,9 +73,7 @@ impl<'a> Md<'a> {
         let Some(list) = self.under_root("vf-nodes")? else {
             return Ok(None);
         };
-        let platform = self
-            .platform()?
-            .ok_or_else(|| list.error(Problem::NoPlatform))?;
+        let platform = self.platform()?.ok_or_else(|| list.error(Problem::NoPlatform))?;
         let model = Model::from_platform_name(platform.name)
             .ok_or_else(|| list.error(Problem::UnknownPlatform(platform.name)))?;
 
@@ -104,7 +98,7 @@ impl<'a> Md<'a> {
     }
 }
 
-/// Returns `true` for each memory channel of a processor that is present and enabled.
+/// Returns for each memory channel of a processor whether it is present and enabled.
 fn enabled_channels(node: Node<'_>) -> Result<[bool; Mcu::ALL.len()], NodeError<'_>> {
     let mut channels = [None; Mcu::ALL.len()];
     for mcu in node.children("mcu") {
@@ -114,14 +108,14 @@ fn enabled_channels(node: Node<'_>) -> Result<[bool; Mcu::ALL.len()], NodeError<
     Ok(channels.map(|enabled| enabled == Some(true)))
 }
 
-/// Returns the element of `places` whose index is the node's `id`, and which is still `None`.
+/// Returns the element of `all` whose index is the node's `id`, unless another node has set it.
 fn numbered<'a, 's, T>(
     node: Node<'a>,
-    places: &'s mut [Option<T>],
+    all: &'s mut [Option<T>],
 ) -> Result<&'s mut Option<T>, NodeError<'a>> {
     let id = node.needed_number("id")?;
-    let count = places.len();
-    match usize::try_from(id).ok().and_then(|id| places.get_mut(id)) {
+    let count = all.len();
+    match usize::try_from(id).ok().and_then(|id| all.get_mut(id)) {
         None => Err(node.error(Problem::Id(id, count))),
         Some(Some(_)) => Err(node.error(Problem::DuplicateId(id))),
         Some(free) => Ok(free),

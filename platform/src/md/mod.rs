@@ -22,10 +22,10 @@
 //! | 0 | end of the list | |
 //!
 //! [`Md::new`] checks the whole description in one pass, so that lookups cannot meet a malformed element. It borrows the
-//! bytes and allocates nothing. Whatever the bytes are, it returns, and reads nothing outside of them.
+//! bytes and allocates nothing. For any bytes, it returns, and reads nothing outside of them.
 //!
 //! [`Md::platform`] and [`Md::machine`] interpret the nodes that describe hardware; [`machine`] documents their names.
-//! The nodes that describe guests have no meaning in this crate.
+//! This crate does not interpret the nodes that describe guests.
 
 #![forbid(unsafe_code)]
 

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::FORWARD;
 use super::error::{NodeError, Problem};
-use super::reader::{Element, Md, offset};
+use super::reader::{Content, Element, Md, offset};
 
 /// A node of a machine description.
 #[derive(Clone, Copy)]
@@ -24,31 +24,27 @@ pub struct Property<'a> {
 /// The value of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// An arc to a node.
+    /// An arc to this node.
     #[doc(alias = "MDET_PROP_ARC")]
     Arc(Node<'a>),
-    /// A number.
+    /// A number of 64 bits.
     #[doc(alias = "MDET_PROP_VAL")]
     Number(u64),
     /// A string, without the terminating NUL.
     #[doc(alias = "MDET_PROP_STR")]
     String(&'a str),
-    /// Bytes.
+    /// Bytes, which need not be text.
     #[doc(alias = "MDET_PROP_DAT")]
     Data(&'a [u8]),
 }
 
 impl<'a> Property<'a> {
-    pub(super) const fn new(name: &'a str, value: Value<'a>, index: usize) -> Self {
-        Self { name, value, index }
-    }
-
     /// Returns the name. Several properties of a node may have the same name.
     pub const fn name(self) -> &'a str {
         self.name
     }
 
-    /// Returns the value.
+    /// Returns the value, of which every arc leads to a node.
     pub const fn value(self) -> Value<'a> {
         self.value
     }
@@ -59,11 +55,29 @@ impl<'a> Property<'a> {
     }
 }
 
-impl<'a> Node<'a> {
-    pub(super) const fn new(md: Md<'a>, index: usize) -> Self {
-        Self { md, index }
+impl<'a> Md<'a> {
+    /// Returns the node whose first element has this index; `None` if there is none.
+    pub fn node(self, index: usize) -> Option<Node<'a>> {
+        self.is_node(index).then_some(Node { md: self, index })
     }
 
+    /// Returns all nodes in order.
+    pub fn nodes(self) -> impl Iterator<Item = Node<'a>> {
+        (0..self.elements()).filter_map(move |index| self.node(index))
+    }
+
+    /// Returns the nodes with this name in order.
+    pub fn nodes_named(self, name: &str) -> impl Iterator<Item = Node<'a>> {
+        self.nodes().filter(move |node| node.name() == name)
+    }
+
+    /// Returns the first node with this name; `None` if there is none.
+    pub fn node_named(self, name: &str) -> Option<Node<'a>> {
+        self.nodes_named(name).next()
+    }
+}
+
+impl<'a> Node<'a> {
     /// Returns the name. Several nodes may have the same name.
     pub fn name(self) -> &'a str {
         self.md.node_name(self.index)
@@ -81,9 +95,18 @@ impl<'a> Node<'a> {
 
     /// Returns the properties in the order of their elements.
     pub fn properties(self) -> impl Iterator<Item = Property<'a>> {
-        (self.index.saturating_add(1)..self.md.elements())
-            .map_while(move |index| match self.md.element(index) {
-                Ok(Element::Property(property)) => Some(Some(property)),
+        let md = self.md;
+        (self.index.saturating_add(1)..md.elements())
+            .map_while(move |index| match md.element(index) {
+                Ok(Element::Property(name, content)) => {
+                    let value = match content {
+                        Content::Arc(index) => Value::Arc(Node { md, index }),
+                        Content::Number(number) => Value::Number(number),
+                        Content::String(string) => Value::String(string),
+                        Content::Data(data) => Value::Data(data),
+                    };
+                    Some(Some(Property { name, value, index }))
+                }
                 Ok(Element::Noop) => Some(None),
                 _ => None,
             })
@@ -103,18 +126,29 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Returns what `pick` takes of the property with this name; the error is `problem` if that is `None`.
+    fn picked<T>(
+        self,
+        name: &str,
+        pick: impl Fn(Value<'a>) -> Option<T>,
+        problem: fn(&'a str) -> Problem<'a>,
+    ) -> Result<Option<T>, NodeError<'a>> {
+        let wrong = |property: Property<'a>| self.error_at(property, problem(property.name));
+        self.property(name)?
+            .map(|property| pick(property.value).ok_or_else(|| wrong(property)))
+            .transpose()
+    }
+
     /// Returns the value of the number with this name; `None` if there is no such property.
     ///
     /// # Errors
     /// The node has several properties with this name, or the property is not a number.
     pub fn number(self, name: &str) -> Result<Option<u64>, NodeError<'a>> {
-        match self.property(name)? {
-            None => Ok(None),
-            Some(property) => match property.value {
-                Value::Number(number) => Ok(Some(number)),
-                _ => Err(self.error_at(property, Problem::NotANumber(property.name))),
-            },
-        }
+        let number = |value| match value {
+            Value::Number(number) => Some(number),
+            _ => None,
+        };
+        self.picked(name, number, Problem::NotANumber)
     }
 
     /// Returns the value of the string with this name; `None` if there is no such property.
@@ -122,13 +156,11 @@ impl<'a> Node<'a> {
     /// # Errors
     /// The node has several properties with this name, or the property is not a string.
     pub fn string(self, name: &str) -> Result<Option<&'a str>, NodeError<'a>> {
-        match self.property(name)? {
-            None => Ok(None),
-            Some(property) => match property.value {
-                Value::String(string) => Ok(Some(string)),
-                _ => Err(self.error_at(property, Problem::NotAString(property.name))),
-            },
-        }
+        let string = |value| match value {
+            Value::String(string) => Some(string),
+            _ => None,
+        };
+        self.picked(name, string, Problem::NotAString)
     }
 
     /// Returns the value of the number with this name.
@@ -141,12 +173,12 @@ impl<'a> Node<'a> {
 
     /// Returns the targets of the arcs with this name, in the order of the arcs.
     pub fn arcs(self, name: &str) -> impl Iterator<Item = Node<'a>> {
-        self.properties()
-            .filter(move |property| property.name == name)
-            .filter_map(|property| match property.value {
+        self.properties().filter(move |property| property.name == name).filter_map(|property| {
+            match property.value {
                 Value::Arc(target) => Some(target),
                 _ => None,
-            })
+            }
+        })
     }
 
     /// Returns the children with this name: the nodes that `fwd` arcs of this node lead to.
@@ -167,21 +199,13 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns an error about the node as a whole, for those who interpret its properties.
+    /// Returns an error about the node as a whole, for code that interprets its properties.
     pub fn error(self, problem: Problem<'a>) -> NodeError<'a> {
-        NodeError {
-            node: self.name(),
-            offset: self.offset(),
-            problem,
-        }
+        NodeError { node: self.name(), offset: self.offset(), problem }
     }
 
     fn error_at(self, property: Property<'a>, problem: Problem<'a>) -> NodeError<'a> {
-        NodeError {
-            node: self.name(),
-            offset: property.offset(),
-            problem,
-        }
+        NodeError { offset: property.offset(), ..self.error(problem) }
     }
 }
 

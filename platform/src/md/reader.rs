@@ -1,9 +1,8 @@
-//! Checks a description's bytes, and reads its elements.
+//! Checks the bytes of a description, and decodes its elements.
 
 use bitfield_struct::bitfield;
 
 use super::error::{Defect, MdError};
-use super::node::{Node, Property, Value};
 
 /// The size of an element in bytes. The header has the same size.
 const ELEMENT: usize = 16;
@@ -29,12 +28,20 @@ pub struct Md<'a> {
     data: &'a [u8],
 }
 
-/// An element, decoded.
+/// A decoded element.
 pub(super) enum Element<'a> {
     Noop,
     Node { next: u64 },
     NodeEnd,
-    Property(Property<'a>),
+    Property(&'a str, Content<'a>),
+}
+
+/// The value of a property. An arc holds the index of the first element of its target.
+pub(super) enum Content<'a> {
+    Arc(usize),
+    Number(u64),
+    String(&'a str),
+    Data(&'a [u8]),
 }
 
 /// The header, whose sizes are in bytes.
@@ -58,7 +65,7 @@ struct Raw {
 }
 
 impl Raw {
-    const fn of(bytes: [u8; ELEMENT]) -> Self {
+    const fn from_bytes(bytes: [u8; ELEMENT]) -> Self {
         Self::from_bits(u128::from_be_bytes(bytes))
     }
 }
@@ -75,9 +82,8 @@ impl<'a> Md<'a> {
     /// Returns the first defect.
     pub fn new(bytes: &'a [u8]) -> Result<Self, MdError> {
         let header_error = |offset, what| MdError { offset, what };
-        let (header, rest) = bytes
-            .split_first_chunk::<ELEMENT>()
-            .ok_or(header_error(0, Defect::NoHeader))?;
+        let (header, rest) =
+            bytes.split_first_chunk::<ELEMENT>().ok_or(header_error(0, Defect::NoHeader))?;
         let header = Header::from_bits(u128::from_be_bytes(*header));
         if header.major() != 1 {
             let version = Defect::Version(header.major(), header.minor());
@@ -87,8 +93,7 @@ impl<'a> Md<'a> {
             return Err(header_error(4, Defect::NodeBlockSize(header.nodes())));
         }
         let block = |rest: &'a [u8], size: u32, field| {
-            rest.split_at_checked(size as usize)
-                .ok_or(header_error(field, Defect::BlockSize(size)))
+            rest.split_at_checked(size as usize).ok_or(header_error(field, Defect::BlockSize(size)))
         };
         let (node_block, rest) = block(rest, header.nodes(), 4)?;
         let (names, rest) = block(rest, header.names(), 8)?;
@@ -96,14 +101,10 @@ impl<'a> Md<'a> {
         let (elements, _) = node_block.as_chunks::<ELEMENT>();
         let elements = elements
             .iter()
-            .position(|element| Raw::of(*element).tag() == tag::LIST_END)
+            .position(|element| Raw::from_bytes(*element).tag() == tag::LIST_END)
             .and_then(|end| elements.get(..end))
             .ok_or(header_error(4, Defect::NoListEnd))?;
-        let md = Self {
-            elements,
-            names,
-            data,
-        };
+        let md = Self { elements, names, data };
         md.check()?;
         Ok(md)
     }
@@ -111,24 +112,13 @@ impl<'a> Md<'a> {
     /// Checks that every element is valid, that properties lie within nodes and nodes not within each other, and that
     /// each node holds the index of the next one.
     fn check(self) -> Result<(), MdError> {
-        /// The position of the scan relative to the nodes.
+        /// The position of the scan relative to the nodes. `end` is the element that ends the node.
         enum At {
             BeforeFirst,
-            In {
-                node: usize,
-                next: u64,
-            },
-            /// Behind the node whose end is the element `end`.
-            Behind {
-                node: usize,
-                end: usize,
-                next: u64,
-            },
+            In { node: usize, next: u64 },
+            Behind { node: usize, end: usize, next: u64 },
         }
-        let error = |index, what| MdError {
-            offset: offset(index),
-            what,
-        };
+        let error = |index, what| MdError { offset: offset(index), what };
         // The index of the next node may also be that of a no-op between the two nodes.
         let check_next = |at: &At, found: usize| match *at {
             At::Behind { node, end, next } if next <= end as u64 || next > found as u64 => {
@@ -144,17 +134,16 @@ impl<'a> Md<'a> {
                 (Element::Node { .. }, At::In { .. }) => {
                     return Err(error(index, Defect::NodeInNode));
                 }
-                (Element::Node { next, .. }, at) => {
+                (Element::Node { next }, at) => {
                     check_next(&at, index)?;
                     At::In { node: index, next }
                 }
-                (Element::NodeEnd, At::In { node, next }) => At::Behind {
-                    node,
-                    end: index,
-                    next,
-                },
-                (Element::Property(_), at @ At::In { .. }) => at,
-                (Element::NodeEnd | Element::Property(_), _) => {
+                (Element::NodeEnd, At::In { node, next }) => {
+                    let end = index;
+                    At::Behind { node, end, next }
+                }
+                (Element::Property(..), at @ At::In { .. }) => at,
+                (Element::NodeEnd | Element::Property(..), _) => {
                     return Err(error(index, Defect::OutsideNode));
                 }
             };
@@ -180,18 +169,18 @@ impl<'a> Md<'a> {
             return Err(Defect::Reserved);
         }
         let name = self.name(raw)?;
-        let value = match raw.tag() {
+        let content = match raw.tag() {
             tag::NODE => return Ok(Element::Node { next: raw.value() }),
-            tag::ARC => Value::Arc(self.target(raw)?),
-            tag::NUMBER => Value::Number(raw.value()),
-            tag::STRING => Value::String(self.string(raw)?),
-            _ => Value::Data(self.data(raw)?),
+            tag::ARC => Content::Arc(self.target(raw)?),
+            tag::NUMBER => Content::Number(raw.value()),
+            tag::STRING => Content::String(self.string(raw)?),
+            _ => Content::Data(self.data(raw)?),
         };
-        Ok(Element::Property(Property::new(name, value, index)))
+        Ok(Element::Property(name, content))
     }
 
     fn raw(self, index: usize) -> Option<Raw> {
-        self.elements.get(index).copied().map(Raw::of)
+        self.elements.get(index).copied().map(Raw::from_bytes)
     }
 
     fn name(self, raw: Raw) -> Result<&'a str, Defect> {
@@ -211,39 +200,21 @@ impl<'a> Md<'a> {
         part(self.data, offset, length).ok_or(Defect::DataOutside)
     }
 
-    fn target(self, raw: Raw) -> Result<Node<'a>, Defect> {
+    fn target(self, raw: Raw) -> Result<usize, Defect> {
         usize::try_from(raw.value())
             .ok()
-            .and_then(|index| self.node(index))
+            .filter(|index| self.is_node(*index))
             .ok_or(Defect::ArcTarget(raw.value()))
     }
 
-    /// Returns the node whose first element has this index; `None` if there is none.
-    pub fn node(self, index: usize) -> Option<Node<'a>> {
-        let raw = self.raw(index)?;
-        (raw.tag() == tag::NODE).then_some(Node::new(self, index))
+    /// Returns `true` if a node begins at the element with this index.
+    pub(super) fn is_node(self, index: usize) -> bool {
+        self.raw(index).is_some_and(|raw| raw.tag() == tag::NODE)
     }
 
     /// Returns the name of the node whose first element has this index.
     pub(super) fn node_name(self, index: usize) -> &'a str {
-        self.raw(index)
-            .and_then(|raw| self.name(raw).ok())
-            .unwrap_or_default()
-    }
-
-    /// Returns all nodes in order.
-    pub fn nodes(self) -> impl Iterator<Item = Node<'a>> {
-        (0..self.elements.len()).filter_map(move |index| self.node(index))
-    }
-
-    /// Returns the nodes with this name in order.
-    pub fn nodes_named(self, name: &str) -> impl Iterator<Item = Node<'a>> {
-        self.nodes().filter(move |node| node.name() == name)
-    }
-
-    /// Returns the first node with this name; `None` if there is none.
-    pub fn node_named(self, name: &str) -> Option<Node<'a>> {
-        self.nodes_named(name).next()
+        self.raw(index).and_then(|raw| self.name(raw).ok()).unwrap_or_default()
     }
 
     /// Returns the number of elements before the end of the list.

@@ -1,4 +1,4 @@
-//! Decodes physical addresses.
+//! Finds the register at a physical address.
 
 use guest_abi::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 
@@ -8,11 +8,9 @@ use crate::address::L2_BANKS;
 /// A register of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The control register of an L2 bank of a node.
+    /// The control register of this bank.
     L2(Node, usize),
-    /// A register of a DRAM channel.
     Dram(Node, Mcu, McuRole),
-    /// A register of a hub.
     Hub(Hub, HubUnit, HubRole),
 }
 
@@ -20,33 +18,22 @@ pub(super) enum Target {
 /// hub with the number of the node.
 pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
     let PhysicalAddress(address) = address;
+    let offset = address & 0xffff_ffff;
+    let hub_offset = || offset.checked_sub(0x3000_0000);
+    // The node or hub of a global address.
+    let number = (address >> 34 & 3) as usize;
     match address >> 32 {
-        0x81 => hub_register(Hub::new(node.index())?, address & 0xffff_ffff, |offset| {
-            offset
-        }),
-        0x84 => dram_register(node, address & 0xffff_ffff),
-        0xa9 => l2_register(node, address & 0xffff_ffff),
-        0xd0 | 0xd4 | 0xd8 | 0xdc => {
-            dram_register(Node::new(global_number(address))?, address & 0xffff_ffff)
-        }
+        0x81 => hub_register(Hub::new(node.index())?, hub_offset()?),
+        0x84 => dram_register(node, offset),
+        0xa9 => l2_register(node, offset),
+        0xd0 | 0xd4 | 0xd8 | 0xdc => dram_register(Node::new(number)?, offset),
         0xe1 | 0xe5 | 0xe9 | 0xed => {
-            let number = global_number(address);
-            hub_register(Hub::new(number)?, address & 0xffff_ffff, |offset| {
-                // Bits 13:12 repeat the number. If they differ, no register is at the address.
-                if offset >> 12 & 3 == number as u64 {
-                    offset >> 14 << 12 | offset & 0xfff
-                } else {
-                    u64::MAX
-                }
-            })
+            // Bits 13:12 repeat the number. If they differ, no register is at the address.
+            let offset = hub_offset().filter(|offset| (offset >> 12 & 3) as usize == number)?;
+            hub_register(Hub::new(number)?, offset >> 14 << 12 | offset & 0xfff)
         }
         _ => None,
     }
-}
-
-/// Returns the number of the node or hub in a global address, bits 35:34.
-fn global_number(address: u64) -> usize {
-    (address >> 34 & 3) as usize
 }
 
 fn l2_register(node: Node, offset: u64) -> Option<Target> {
@@ -64,8 +51,7 @@ fn dram_register(node: Node, offset: u64) -> Option<Target> {
     Some(Target::Dram(node, mcu, role))
 }
 
-fn hub_register(hub: Hub, offset: u64, within: impl Fn(u64) -> u64) -> Option<Target> {
-    let offset = within(offset.checked_sub(0x3000_0000)?);
+fn hub_register(hub: Hub, offset: u64) -> Option<Target> {
     let role = match offset & 0xfff {
         0x0 => HubRole::Pcr,
         0x8 => HubRole::Pic0,
@@ -126,12 +112,8 @@ mod tests {
                 Kind::Strand | Kind::L2 => unreachable!("no address"),
             };
             assert_eq!(at(global), Some(expected), "{register}");
-            for beside in [
-                global + 1,
-                global + 4,
-                global + 0x800,
-                global | 1 << 39 | 1 << 31,
-            ] {
+            let beside = [1, 4, 0x800].map(|distance| global + distance);
+            for beside in beside.into_iter().chain([global | 1 << 39 | 1 << 31]) {
                 assert_eq!(at(beside), None, "{beside:#x}");
             }
         }

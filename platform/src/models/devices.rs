@@ -7,21 +7,20 @@ use spin::{Mutex, MutexGuard};
 use static_assertions::assert_impl_all;
 
 use super::decode::{Target, decode};
-use super::{HubChip, L2, MemoryController, StrandUnit};
+use super::{HubChip, L2, MemoryController, StrandUnit, answer};
 use crate::address::L2_BANKS;
 use crate::{AccessError, Bus, Machine, PhysicalAddress, StrandRegisters};
 
-/// A device that [`Devices::set_faulty`] makes fault.
+/// A device that [`Devices::set_faulty`] makes faulty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultyUnit {
-    /// A memory controller.
+    /// The memory controller of a channel, both of whose registers fault.
     Mcu(Node, Mcu),
     /// A hub with all its units.
     Hub(Hub),
     /// All L2 control registers of a node.
     L2(Node),
-    /// The L2 control registers of this bank (0 to 7) and the banks after it, so that a set of all eight banks fails
-    /// midway.
+    /// The L2 control registers of this bank (0 to 7) and the banks after it, so that a set of all eight banks fails midway.
     L2FromBank(Node, usize),
 }
 
@@ -29,11 +28,10 @@ pub enum FaultyUnit {
 ///
 /// An access [faults](AccessError::Fault) if no device is at its address, or if the node, channel or hub is absent.
 ///
-/// Every device has a lock of its own, and no method holds two. To avoid deadlock, a thread that holds the guard of a
-/// [strand unit](Self::strand_unit) may lock one other device at a time, and a thread that holds any other guard locks
-/// nothing more.
+/// Every device has a lock of its own, and no method holds two. To avoid deadlock, a thread that holds the guard of a [strand
+/// unit](Self::strand_unit) may lock one other device at a time, and a thread that holds any other guard locks nothing more.
 ///
-/// The size is about 18 KB, and `new` is const, so that a static can hold it.
+/// The size is about 18 KB, and `new` is const, so that a static can hold the devices.
 #[derive(Debug)]
 pub struct Devices {
     machine: Machine,
@@ -62,7 +60,7 @@ impl Devices {
         }
     }
 
-    /// Returns the machine whose devices these are.
+    /// Returns the machine that has these devices.
     pub fn machine(&self) -> Machine {
         self.machine
     }
@@ -72,13 +70,13 @@ impl Devices {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Advances the time, in cycles, which decides whether a hub is still busy. It does not count in the hubs: call
+    /// Advances the time, in cycles, which decides whether a hub is still busy. The hubs do not count these cycles: call
     /// [`HubChip::pass`].
     pub fn advance(&self, cycles: u64) {
         self.now.fetch_add(cycles, Ordering::AcqRel);
     }
 
-    /// Sets the duration of an access to any hub in cycles. At first it is 0, so that no hub is ever busy.
+    /// Sets the duration of an access to any hub in cycles. The default is 0: no hub is ever busy.
     pub fn set_hub_access_cycles(&self, cycles: u64) {
         for hub in &self.hubs {
             hub.lock().set_access_cycles(cycles);
@@ -106,8 +104,8 @@ impl Devices {
         self.strand_unit(strand).set_pic(value);
     }
 
-    /// Takes the cross-call that is pending for a strand. Returns `true` if there was one. Call it for each simulated
-    /// strand between two of its hypercalls.
+    /// Takes the cross-call that is pending for a strand. Returns `true` if there was one. A simulation calls this for each strand
+    /// between two of its hypercalls.
     pub fn take_cross_call(&self, strand: StrandId) -> bool {
         let bit = 1 << (strand.index() % 64);
         self.cross_calls[strand.index() / 64].fetch_and(!bit, Ordering::SeqCst) & bit != 0
@@ -140,47 +138,32 @@ impl Devices {
         self.hubs[hub.index()].lock()
     }
 
-    /// Returns the register at an address. Faults if this machine has none there.
+    /// Returns the register at an address. Faults if this machine has no register there.
     fn target(&self, strand: StrandId, address: PhysicalAddress) -> Result<Target, AccessError> {
         let target = decode(strand.node(), address).ok_or(AccessError::Fault)?;
-        let present = match target {
+        answer(match target {
             Target::L2(node, _) => self.machine.has_node(node),
             Target::Dram(node, mcu, _) => self.machine.has_channel(node, mcu),
             Target::Hub(..) => self.machine.model().has_hubs(),
-        };
-        if present {
-            Ok(target)
-        } else {
-            Err(AccessError::Fault)
-        }
+        })?;
+        Ok(target)
     }
 }
 
 impl Bus for Devices {
-    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        match self.target(strand, address)? {
+    fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError> {
+        match self.target(strand, at)? {
             Target::L2(node, bank) => self.l2(node).read(bank),
             Target::Dram(node, mcu, role) => self.memory_controller(node, mcu).read(role),
-            Target::Hub(hub, unit, role) => {
-                let mut hub = self.hub(hub);
-                hub.read(unit, role, self.now())
-            }
+            Target::Hub(hub, unit, role) => self.hub(hub).read(unit, role, self.now()),
         }
     }
 
-    fn write(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        match self.target(strand, address)? {
+    fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
+        match self.target(strand, at)? {
             Target::L2(node, bank) => self.l2(node).write(bank, value),
             Target::Dram(node, mcu, role) => self.memory_controller(node, mcu).write(role, value),
-            Target::Hub(hub, unit, role) => {
-                let mut hub = self.hub(hub);
-                hub.write(unit, role, value, self.now())
-            }
+            Target::Hub(hub, unit, role) => self.hub(hub).write(unit, role, value, self.now()),
         }
     }
 }

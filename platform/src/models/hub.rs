@@ -4,6 +4,7 @@ use guest_abi::event::{AsuEvent, GpdEvent, LpuEvent};
 use guest_abi::layout::{AsuPcr, EventSelect, GpdPcr, LpuPcr};
 use guest_abi::{HubRole, HubUnit, Node};
 
+use super::answer;
 use crate::AccessError;
 
 /// PCR and the two 64-bit counters of one unit of a hub.
@@ -14,11 +15,6 @@ struct Unit {
 }
 
 impl Unit {
-    const RESET: Self = Self {
-        pcr: 0,
-        pic: [0; 2],
-    };
-
     /// Adds `n` to each counter whose select (bits 7:0 of the PCR for counter 0, 15:8 for counter 1) is the event.
     fn count(&mut self, event: u8, n: u64) {
         for (pic, select) in self.pic.iter_mut().zip([self.pcr, self.pcr >> 8]) {
@@ -29,20 +25,18 @@ impl Unit {
     }
 
     fn read(&self, role: HubRole) -> u64 {
-        let [pic0, pic1] = self.pic;
         match role {
             HubRole::Pcr => self.pcr,
-            HubRole::Pic0 => pic0,
-            HubRole::Pic1 => pic1,
+            HubRole::Pic0 => self.pic[0],
+            HubRole::Pic1 => self.pic[1],
         }
     }
 
     fn write(&mut self, role: HubRole, value: u64, writable: u64) {
-        let [pic0, pic1] = &mut self.pic;
         match role {
             HubRole::Pcr => self.pcr = value & writable,
-            HubRole::Pic0 => *pic0 = value,
-            HubRole::Pic1 => *pic1 = value,
+            HubRole::Pic0 => self.pic[0] = value,
+            HubRole::Pic1 => self.pic[1] = value,
         }
     }
 }
@@ -64,7 +58,7 @@ impl HubChip {
     /// Returns a hub after reset, whose accesses take no time.
     pub const fn new() -> Self {
         Self {
-            units: [Unit::RESET; HubUnit::ALL.len()],
+            units: [Unit { pcr: 0, pic: [0; 2] }; HubUnit::ALL.len()],
             access_cycles: 0,
             busy_until: 0,
             faulty: false,
@@ -125,20 +119,17 @@ impl HubChip {
         }
     }
 
-    /// Counts this many cycles in all units, which share one clock.
+    /// Counts these cycles in all units, which share one clock.
     pub fn pass(&mut self, cycles: u64) {
         for port in Node::ALL {
             self.count_lpu(*port, LpuEvent::Clock, cycles);
         }
-        self.unit(HubUnit::Gpd)
-            .count(GpdEvent::Clock.code(), cycles);
+        self.unit(HubUnit::Gpd).count(GpdEvent::Clock.code(), cycles);
         self.count_asu(AsuEvent::Clock, cycles);
     }
 
     fn begin_access(&mut self, now: u64) -> Result<(), AccessError> {
-        if self.faulty {
-            return Err(AccessError::Fault);
-        }
+        answer(!self.faulty)?;
         if now < self.busy_until {
             return Err(AccessError::Busy);
         }
@@ -147,21 +138,7 @@ impl HubChip {
     }
 
     fn unit(&mut self, unit: HubUnit) -> &mut Unit {
-        let [a, b, c, d, gpd, asu] = &mut self.units;
-        match unit {
-            HubUnit::LpuA => a,
-            HubUnit::LpuB => b,
-            HubUnit::LpuC => c,
-            HubUnit::LpuD => d,
-            HubUnit::Gpd => gpd,
-            HubUnit::Asu => asu,
-        }
-    }
-}
-
-impl Default for HubChip {
-    fn default() -> Self {
-        Self::new()
+        &mut self.units[unit.index()]
     }
 }
 
@@ -169,6 +146,8 @@ impl Default for HubChip {
 mod tests {
     use super::HubRole::{Pcr, Pic0, Pic1};
     use super::*;
+
+    const FAULT: AccessError = AccessError::Fault;
 
     fn pics(hub: &mut HubChip, unit: HubUnit) -> (u64, u64) {
         let mut read = |role| hub.read(unit, role, 0).unwrap();
@@ -178,12 +157,8 @@ mod tests {
     #[test]
     fn keeps_its_bits() {
         let mut hub = HubChip::new();
-        for (unit, pcr) in [
-            (HubUnit::LpuA, 0xffff),
-            (HubUnit::LpuD, 0xffff),
-            (HubUnit::Gpd, 0xf0f),
-            (HubUnit::Asu, 0xf0f),
-        ] {
+        let masks = [0xffff, 0xffff, 0xffff, 0xffff, 0xf0f, 0xf0f];
+        for (unit, pcr) in HubUnit::ALL.iter().copied().zip(masks) {
             for (role, kept) in [(Pcr, pcr), (Pic0, u64::MAX), (Pic1, u64::MAX - 1)] {
                 assert_eq!(hub.read(unit, role, 0), Ok(0));
                 let value = if role == Pic1 { kept } else { u64::MAX };
@@ -287,9 +262,8 @@ mod tests {
         let mut hub = HubChip::new();
         hub.set_access_cycles(100);
         hub.set_faulty(true);
-        let written = hub.write(HubUnit::LpuA, Pic0, 7, 0);
-        assert_eq!(written, Err(AccessError::Fault));
-        assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Err(AccessError::Fault));
+        assert_eq!(hub.write(HubUnit::LpuA, Pic0, 7, 0), Err(FAULT));
+        assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Err(FAULT));
         hub.set_faulty(false);
         assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Ok(0));
     }

@@ -2,12 +2,13 @@
 
 use guest_abi::layout::{L2Control, PerfConfig};
 
+use super::answer;
 use crate::AccessError;
 use crate::address::L2_BANKS;
 
-/// The eight control registers of the L2 cache of a node. They keep all bits but 22, which clears the directory and reads as 0;
-/// only PERF_CONFIG has an effect. (The UltraSPARC T2 keeps bits 21:0. PERF_CONFIG and the ceiling mask are the T2 Plus's alone,
-/// and what else it keeps is unknown.)
+/// The eight control registers of the L2 cache of a node. They keep all bits except 22, which clears the directory and reads as 0;
+/// only PERF_CONFIG has an effect. (The UltraSPARC T2 keeps bits 21:0. Only the T2 Plus has PERF_CONFIG and the ceiling mask; which
+/// other bits it keeps is unknown.)
 #[derive(Clone, Debug)]
 pub struct L2 {
     control: [u64; L2_BANKS],
@@ -19,56 +20,36 @@ const RESET: L2Control = L2Control::new().with_disabled(true);
 impl L2 {
     /// Returns a cache after reset: DIS is set in every register, and all else is 0. The hypervisor writes what guests find.
     pub const fn new() -> Self {
-        Self {
-            control: [RESET.into_bits(); L2_BANKS],
-            faulty_from: L2_BANKS,
-        }
+        Self { control: [RESET.into_bits(); L2_BANKS], faulty_from: L2_BANKS }
     }
 
     /// Reads the control register of a bank. Faults beyond bank 7.
     pub fn read(&self, bank: usize) -> Result<u64, AccessError> {
-        self.check_fault(bank)?;
+        answer(bank < self.faulty_from)?;
         self.control.get(bank).copied().ok_or(AccessError::Fault)
     }
 
     /// Writes the control register of a bank. Faults beyond bank 7.
     pub fn write(&mut self, bank: usize, value: u64) -> Result<(), AccessError> {
-        self.check_fault(bank)?;
+        answer(bank < self.faulty_from)?;
         let control = self.control.get_mut(bank).ok_or(AccessError::Fault)?;
-        *control = L2Control::from_bits(value)
-            .with_clear_directory(false)
-            .into_bits();
+        *control = L2Control::from_bits(value).with_clear_directory(false).into_bits();
         Ok(())
     }
 
-    /// Makes every register 0, whatever faults.
+    /// Makes every register 0, also those that fault.
     pub(super) fn clear(&mut self) {
         self.control = [0; L2_BANKS];
     }
 
-    /// Returns PERF_CONFIG of each bank, which selects the misses that count.
+    /// Returns PERF_CONFIG of each bank, which selects the misses that a strand's counters see.
     pub fn perf_config(&self) -> [PerfConfig; L2_BANKS] {
-        self.control
-            .map(|control| L2Control::from_bits(control).perf_config())
+        self.control.map(|control| L2Control::from_bits(control).perf_config())
     }
 
     /// Makes accesses to this bank and all later ones fault: 0 makes all fault, 8 or more none.
     pub fn set_faulty_from(&mut self, bank: usize) {
         self.faulty_from = bank;
-    }
-
-    fn check_fault(&self, bank: usize) -> Result<(), AccessError> {
-        if bank < self.faulty_from {
-            Ok(())
-        } else {
-            Err(AccessError::Fault)
-        }
-    }
-}
-
-impl Default for L2 {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -96,29 +77,13 @@ mod tests {
     #[test]
     fn perf_config_is_bits_37_and_36() {
         let mut l2 = L2::new();
-        for (bank, value) in [
-            (1, 1 << 36),
-            (2, 2 << 36),
-            (3, 3 << 36),
-            (4, !(3 << 36)),
-            (5, u64::MAX),
-        ] {
+        let values = [1 << 36, 2 << 36, 3 << 36, !(3 << 36), u64::MAX];
+        for (bank, value) in (1..).zip(values) {
             l2.write(bank, value).unwrap();
         }
-        use PerfConfig::{All, CacheToCache, Local, Remote};
-        assert_eq!(
-            l2.perf_config(),
-            [
-                All,
-                Local,
-                Remote,
-                CacheToCache,
-                All,
-                CacheToCache,
-                All,
-                All
-            ]
-        );
+        use PerfConfig::{All, CacheToCache as Cache, Local, Remote};
+        let expected = [All, Local, Remote, Cache, All, Cache, All, All];
+        assert_eq!(l2.perf_config(), expected);
     }
 
     #[test]

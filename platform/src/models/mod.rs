@@ -7,11 +7,8 @@
 //! Two models implement [`CounterUnit`](guest_abi::sampling::CounterUnit), for code that samples: [`SparcUnit`], the
 //! counters of a strand, and [`R10000`], the counters of another processor.
 //!
-//! The models count the events that the caller reports. Which events happen in a machine is for the caller, such as a
-//! simulated memory system, to decide.
-//!
-//! A reserved event counts nothing, and its select reads back as written. A counter keeps its value when its event
-//! changes, and wraps at its width.
+//! The models count only the events that the caller, such as a simulated memory system, reports. A reserved event counts nothing,
+//! and its select reads back as written. A counter keeps its value when its event changes, and wraps at its width.
 
 mod decode;
 mod devices;
@@ -36,3 +33,27 @@ pub use sparc::{NoHtRight, SparcUnit};
 pub use spin::MutexGuard;
 pub use strand::{Early, Phase, StrandUnit};
 pub use ticks::{TickCounter, TickCounters};
+
+use crate::AccessError;
+
+/// Makes `default` of a model return `new()`, which is const.
+macro_rules! default_is_new {
+    ($($model:ty),*) => {
+        $(impl Default for $model {
+            fn default() -> Self {
+                Self::new()
+            }
+        })*
+    };
+}
+
+default_is_new!(HubChip, L2, StrandUnit, r10000::Cycle);
+
+/// Returns the error of an access to a device that does not answer.
+#[inline(always)]
+const fn answer(answers: bool) -> Result<(), AccessError> {
+    match answers {
+        true => Ok(()),
+        false => Err(AccessError::Fault),
+    }
+}

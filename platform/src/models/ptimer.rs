@@ -1,9 +1,10 @@
 //! A model of PTIMER. [`crate::ptimer`] documents the registers.
 
+use super::answer;
 use crate::AccessError;
 use crate::ptimer::{COUNTER_BITS, EXTERNAL, Input, Register};
 
-/// The bits of the counter, and the low bits of these, which the comparator compares.
+/// The bits of the counter. The comparator compares the low ones.
 const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
@@ -15,10 +16,9 @@ const LOW: u64 = (1 << LOW_BITS) - 1;
 /// The comparator compares when the counter changes and when software writes ALARM_0. It matches once each time the
 /// counter reaches ALARM_0, and so again after 2^27 counts.
 ///
-/// The multiplied crystal is never faster than the external clock, if the rate of that is known.
+/// The multiplied crystal is never faster than the external clock, if the rate of the external clock is known.
 ///
-/// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real ones: from then on every
-/// access faults.
+/// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real ones: every later access faults.
 #[derive(Clone, Debug)]
 pub struct PtimerEngine {
     input: Input,
@@ -35,7 +35,7 @@ pub struct PtimerEngine {
     begun: u128,
 }
 
-/// A rate: `counts` counts per `per` nanoseconds. Neither is 0.
+/// A rate: `counts` counts in `per` nanoseconds. Neither is 0.
 struct Rate {
     counts: u128,
     per: u128,
@@ -74,8 +74,7 @@ impl PtimerEngine {
         })
     }
 
-    /// Writes a register. First lets the counter advance to `now` with the old values, and latches the matches of that
-    /// time.
+    /// Writes a register. First advances the counter to `now` with the old values, and latches the matches until `now`.
     pub fn write(&mut self, register: Register, value: u32, now: u64) -> Result<(), AccessError> {
         self.check_fault(register)?;
         self.pass(now);
@@ -118,7 +117,6 @@ impl PtimerEngine {
         }
     }
 
-    /// Advances the counter to `now`.
     fn pass(&mut self, now: u64) {
         let Some(passed) = now.checked_sub(self.at) else {
             return;
@@ -139,18 +137,13 @@ impl PtimerEngine {
     }
 
     fn rate(&self) -> Option<Rate> {
+        let source = self.clock_source;
         // The rate of the input is `dividend / divider`.
         let [dividend, divider] = match self.input {
             Input::Nv03 { memory_hz: hz } | Input::Nv04 { core_hz: hz } => [hz.into(), 1],
-            Input::Nv41 { external_hz, .. } if self.clock_source & EXTERNAL != 0 => {
-                [external_hz.into(), 1]
-            }
-            Input::Nv41 {
-                crystal_hz,
-                external_hz,
-            } => {
-                let [multiplier, divider] = [self.clock_source & 0xff, self.clock_source >> 8]
-                    .map(|less| u128::from(less) + 1);
+            Input::Nv41 { external_hz, .. } if source & EXTERNAL != 0 => [external_hz.into(), 1],
+            Input::Nv41 { crystal_hz, external_hz } => {
+                let [multiplier, divider] = [source & 0xff, source >> 8].map(|n| u128::from(n) + 1);
                 let dividend = match u128::from(external_hz) * divider {
                     0 => u128::MAX,
                     most => most,
@@ -166,10 +159,7 @@ impl PtimerEngine {
     fn check_fault(&self, register: Register) -> Result<(), AccessError> {
         let hung = self.numerator != 0 && self.denominator > self.numerator;
         let absent = !matches!(self.input, Input::Nv41 { .. }) && register == Register::ClockSource;
-        if hung || absent {
-            return Err(AccessError::Fault);
-        }
-        Ok(())
+        answer(!hung && !absent)
     }
 }
 
@@ -182,9 +172,8 @@ mod tests {
 
     /// Returns a device that counts every 32 ns, from 0.
     fn counting() -> PtimerEngine {
-        let mut engine = PtimerEngine::new(Input::Nv04 {
-            core_hz: 31_250_000,
-        });
+        let core_hz = 31_250_000;
+        let mut engine = PtimerEngine::new(Input::Nv04 { core_hz });
         set(&mut engine, &[(Numerator, 1), (Denominator, 1)], 0);
         engine
     }
@@ -196,9 +185,7 @@ mod tests {
     }
 
     fn pair(engine: &mut PtimerEngine, now: u64) -> (u32, u32) {
-        [Time1, Time0]
-            .map(|register| engine.read(register, now).unwrap())
-            .into()
+        [Time1, Time0].map(|register| engine.read(register, now).unwrap()).into()
     }
 
     #[test]
@@ -224,7 +211,7 @@ mod tests {
     #[test]
     fn the_chips_clock_times_the_ratio() {
         // nvidia_ptimer: NV03 counts the memory PLL, NV04 to NV40 the core PLL, times DENOMINATOR / NUMERATOR.
-        // The values of an Xbox: 233,333,324 Hz * 7629 / 56966 is 31,248,462.746 Hz.
+        // The values of an Xbox: 233,333,324 Hz * 7629 / 56966 = 31,248,462.746 Hz.
         let hz = 233_333_324;
         for input in [Input::Nv03 { memory_hz: hz }, Input::Nv04 { core_hz: hz }] {
             let mut engine = PtimerEngine::new(input);
@@ -241,10 +228,7 @@ mod tests {
     fn the_crystal_times_its_factors_times_the_ratio() {
         // nvidia_ptimer: from NV40 on, 27 MHz "can be divided or increased up to around 100MHz"; bit 16 "sets the clock source
         // at its maximum value", which "seems to be 100MHz and 108MHz on nvc0+".
-        let unknown = Input::Nv41 {
-            crystal_hz: 27_000_000,
-            external_hz: 0,
-        };
+        let unknown = Input::Nv41 { crystal_hz: 27_000_000, external_hz: 0 };
         // CLOCK_SOURCE, NUMERATOR, DENOMINATOR, and the counts in a second.
         for (input, source, numerator, denominator, counts) in [
             (Input::NV41, 0, 1, 1, 27_000_000),
@@ -264,15 +248,12 @@ mod tests {
             (unknown, 1 << 16, 1, 1, 0),
         ] {
             let mut engine = PtimerEngine::new(input);
-            let setting = [
-                (ClockSource, source),
-                (Numerator, numerator),
-                (Denominator, denominator),
-            ];
-            set(&mut engine, &setting, 0);
+            let ratio = [(Numerator, numerator), (Denominator, denominator)];
+            set(&mut engine, &[(ClockSource, source)], 0);
+            set(&mut engine, &ratio, 0);
             let (high, low) = pair(&mut engine, SECOND);
             let time = u64::from(high) << 32 | u64::from(low);
-            assert_eq!(time, 32 * counts, "{setting:x?}");
+            assert_eq!(time, 32 * counts, "{source:#x} {ratio:?}");
         }
     }
 
@@ -361,11 +342,8 @@ mod tests {
         let mut engine = counting();
         set(&mut engine, &[(Alarm0, 320)], 330);
         assert_eq!(engine.read(Intr, 330), Ok(1));
-        set(
-            &mut engine,
-            &[(Intr, 1), (Alarm0, 6400), (Time0, 6400)],
-            330,
-        );
+        let equal = [(Intr, 1), (Alarm0, 6400), (Time0, 6400)];
+        set(&mut engine, &equal, 330);
         assert_eq!(engine.read(Intr, 330), Ok(1));
     }
 
@@ -393,14 +371,10 @@ mod tests {
     #[test]
     fn the_next_match_is_rounded_up() {
         // Three counts in 20 ns: the n-th at 20 * n / 3.
-        let mut engine = PtimerEngine::new(Input::Nv04 {
-            core_hz: 300_000_000,
-        });
-        set(
-            &mut engine,
-            &[(Numerator, 2), (Denominator, 1), (Intr, 1)],
-            0,
-        );
+        let core_hz = 300_000_000;
+        let mut engine = PtimerEngine::new(Input::Nv04 { core_hz });
+        set(&mut engine, &[(Numerator, 2), (Denominator, 1)], 0);
+        engine.write(Intr, 1, 0).unwrap();
         for (counts, nanoseconds) in [(1, 7), (2, 14), (3, 20), (4, 27)] {
             set(&mut engine, &[(Alarm0, counts << 5), (Intr, 1)], 0);
             assert_eq!(engine.next_match(), Some(nanoseconds));

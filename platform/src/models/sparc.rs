@@ -22,7 +22,7 @@ impl core::fmt::Display for NoHtRight {
 impl core::error::Error for NoHtRight {}
 
 /// %pcr and %pic as a guest uses them: the guest writes them directly, except that only the hypervisor changes HT, and sets
-/// it only if it has granted the guest the right to.
+/// HT only for a guest with that right.
 ///
 /// `S` is a reference to the [`StrandUnit`], or the guard of a lock that holds it.
 #[derive(Clone, Debug)]
@@ -46,12 +46,12 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         }
     }
 
-    /// Returns the counters.
+    /// Returns the model of the counters.
     pub fn strand(&self) -> &StrandUnit {
         &self.strand
     }
 
-    /// Returns the counters, for reports of events.
+    /// Returns the model of the counters, to which the caller reports events.
     pub fn strand_mut(&mut self) -> &mut StrandUnit {
         &mut self.strand
     }
@@ -69,8 +69,7 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         SparcPcr::from_bits(self.strand.pcr())
     }
 
-    /// Writes %pcr as a guest does: directly, or through the hypervisor if HT changes. The hypervisor always permits to
-    /// clear HT.
+    /// Writes %pcr as a guest does: directly, or through the hypervisor if HT changes. The hypervisor always permits to clear HT.
     fn set_pcr(&mut self, pcr: SparcPcr) -> Result<(), NoHtRight> {
         if pcr.hypervisor() && !self.ht {
             return Err(NoHtRight);

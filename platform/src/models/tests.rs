@@ -1,9 +1,9 @@
-//! Tests of all devices together, by address.
+//! All devices together, by address.
 
 extern crate std;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::{thread, vec::Vec};
+use std::{array, thread, vec::Vec};
 
 use guest_abi::event::{LpuEvent, SparcEvent};
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
@@ -42,9 +42,8 @@ fn registers_do_not_overlap() {
     let addresses: Vec<_> = PerfReg::all().filter_map(address::global).collect();
     assert_eq!(addresses.len(), 88);
     for (number, address) in addresses.iter().enumerate() {
-        devices
-            .write(strand(0), *address, number as u64 + 1)
-            .unwrap();
+        let written = devices.write(strand(0), *address, number as u64 + 1);
+        assert_eq!(written, Ok(()));
     }
     for (number, address) in addresses.iter().enumerate() {
         let register = PerfReg::new(number as u64 + 2).unwrap();
@@ -64,21 +63,14 @@ fn local_addresses_mean_the_node_of_the_strand() {
     let devices = Devices::new(machine(Model::Batoka, 4));
     for node in 0..4_u64 {
         let strand = strand(node as usize * 64 + 63);
-        devices
-            .write(strand, at(0x84_0000_1408), 100 + node)
-            .unwrap();
-        devices
-            .write(strand, at(0xa9_0000_0080), 200 + node)
-            .unwrap();
+        for (address, value) in [(0x84_0000_1408, 100 + node), (0xa9_0000_0080, 200 + node)] {
+            devices.write(strand, at(address), value).unwrap();
+        }
     }
     for node in 0..4_u64 {
         let own = strand(node as usize * 64);
         assert_eq!(devices.read(own, at(0xa9_0000_0080)), Ok(200 + node));
-        assert_eq!(
-            devices.read(own, at(0xa9_0000_00c0)),
-            Ok(1),
-            "as reset leaves it"
-        );
+        assert_eq!(devices.read(own, at(0xa9_0000_00c0)), Ok(1), "after reset");
         let global = at(0xd0_0000_1408 + (node << 34));
         assert_eq!(devices.read(strand(0), global), Ok(100 + node));
     }
@@ -101,29 +93,18 @@ fn the_caches_are_off_until_they_are_started() {
 #[test]
 fn absent_devices_fault() {
     let small = Devices::new(machine(Model::Maramba, 2).without_channel(Node::Node1, Mcu::Mcu0));
-    for address in [
-        0,
-        0xd0_0000_0410,
-        0xd4_0000_0400,
-        0xd8_0000_0400,
-        0xe1_3000_4000,
-    ] {
+    for address in [0, 0xd0_0000_0410, 0xd4_0000_0400, 0xd8_0000_0400, 0xe1_3000_4000] {
         assert_eq!(small.read(strand(0), at(address)), FAULT, "{address:#x}");
-        assert_eq!(
-            small.write(strand(0), at(address), 1),
-            Err(AccessError::Fault)
-        );
+        let written = small.write(strand(0), at(address), 1);
+        assert_eq!(written, Err(AccessError::Fault));
     }
     assert_eq!(small.read(strand(0), at(0xd4_0000_1400)), Ok(0));
     assert_eq!(small.read(strand(64), at(0x84_0000_0400)), FAULT);
     assert_eq!(small.read(strand(128), at(0xa9_0000_0000)), FAULT);
 
     let hubs = Devices::new(machine(Model::Batoka, 1));
-    assert_eq!(
-        hubs.read(strand(0), at(0xed_3000_7000)),
-        Ok(0),
-        "a hub answers whatever nodes are present"
-    );
+    let read = hubs.read(strand(0), at(0xed_3000_7000));
+    assert_eq!(read, Ok(0), "a hub answers whatever nodes are present");
 }
 
 #[test]
@@ -140,25 +121,14 @@ fn faults_are_injected_one_device_at_a_time() {
         0xa9_0000_0140,
     ];
     let (node, other) = (Node::Node1, Node::Node2);
-    for (unit, expected) in [
-        (
-            FaultyUnit::Mcu(node, Mcu::Mcu1),
-            [true, false, true, true, true, true, true],
-        ),
-        (
-            FaultyUnit::Hub(Hub::Zam2),
-            [true, true, true, false, true, true, true],
-        ),
-        (
-            FaultyUnit::L2(node),
-            [true, true, true, true, false, false, false],
-        ),
-        (
-            FaultyUnit::L2FromBank(node, 5),
-            [true, true, true, true, true, true, false],
-        ),
-        (FaultyUnit::L2(other), [true; 7]),
+    for (unit, faulty) in [
+        (FaultyUnit::Mcu(node, Mcu::Mcu1), 1..2),
+        (FaultyUnit::Hub(Hub::Zam2), 3..4),
+        (FaultyUnit::L2(node), 4..7),
+        (FaultyUnit::L2FromBank(node, 5), 6..7),
+        (FaultyUnit::L2(other), 0..0),
     ] {
+        let expected = array::from_fn(|index| !faulty.contains(&index));
         devices.set_faulty(unit, true);
         assert_eq!(all.map(probe), expected, "{unit:?}");
         devices.set_faulty(unit, false);
@@ -209,9 +179,8 @@ fn threads_lose_no_count() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..EACH {
-                    devices
-                        .hub(Hub::Zam0)
-                        .count_lpu(Node::Node0, LpuEvent::CacheToCacheX, 1);
+                    let event = LpuEvent::CacheToCacheX;
+                    devices.hub(Hub::Zam0).count_lpu(Node::Node0, event, 1);
                     if devices.read(strand(0), pic0).is_err() {
                         busy.fetch_add(1, Ordering::Relaxed);
                     }
@@ -236,9 +205,8 @@ fn a_strand_has_its_own_counters_and_cross_calls() {
     for to in [70, 6, 70] {
         hardware.cross_call(strand(to));
     }
-    let taken: Vec<usize> = (0..128)
-        .filter(|number| devices.take_cross_call(strand(*number)))
-        .collect();
+    let taken: Vec<usize> =
+        (0..128).filter(|number| devices.take_cross_call(strand(*number))).collect();
     assert_eq!(taken, [6, 70]);
     assert!(!devices.take_cross_call(strand(70)));
 }

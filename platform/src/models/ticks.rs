@@ -32,14 +32,7 @@ pub struct TickCounter {
 impl TickCounter {
     /// Returns a counter with this rate after reset, at time 0.
     pub const fn new(hz: u32) -> Self {
-        Self {
-            hz,
-            drift: 0,
-            stopped: false,
-            npt: false,
-            count: 0,
-            at: 0,
-        }
+        Self { hz, drift: 0, stopped: false, npt: false, count: 0, at: 0 }
     }
 
     /// Returns the register: NPT, and the 63 bits of the counter.
@@ -48,15 +41,14 @@ impl TickCounter {
         self.count(now) | npt
     }
 
-    /// Writes the register.
+    /// Writes the register: NPT, and the 63 bits of the counter.
     pub fn write(&mut self, value: u64, now: u64) {
         self.count = value & !NPT;
         self.npt = value & NPT != 0;
         self.at = now;
     }
 
-    /// Makes the counter faster (or slower, if negative) than its nominal rate, in parts per billion, which must be above
-    /// -10^9.
+    /// Makes the counter faster (or slower, if negative) than its nominal rate, in parts per billion, which must be above -10^9.
     pub fn set_drift(&mut self, parts: i32, now: u64) {
         self.settle(now);
         self.drift = parts;
@@ -76,7 +68,7 @@ impl TickCounter {
     fn count(&self, now: u64) -> u64 {
         let passed = u128::from(now.saturating_sub(self.at));
         let speed = u128::from(BILLION.saturating_add_signed(self.drift.into()));
-        // Whole seconds and the rest apart, so that the products of 64, 32 and 32 bits fit in 128.
+        // Seconds and the rest are multiplied separately, so that the products of 64, 32 and 32 bits fit in 128.
         let ticks = |nanoseconds| nanoseconds * u128::from(self.hz) * speed / u128::from(BILLION);
         let (seconds, rest) = (passed / u128::from(BILLION), passed % u128::from(BILLION));
         let more = match self.stopped {
@@ -101,11 +93,7 @@ impl TickCounters {
     /// Returns counters with these rates in Hz after reset, at time 0.
     pub fn new(tick_hz: u32, stick_hz: u32) -> Self {
         let counters = |hz| array::from_fn(|_| Mutex::new(TickCounter::new(hz)));
-        Self {
-            now: AtomicU64::new(0),
-            tick: counters(tick_hz),
-            stick: counters(stick_hz),
-        }
+        Self { now: AtomicU64::new(0), tick: counters(tick_hz), stick: counters(stick_hz) }
     }
 
     /// Returns the time in nanoseconds.
@@ -113,7 +101,7 @@ impl TickCounters {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Sets the time in nanoseconds, to no earlier one than before.
+    /// Sets the time in nanoseconds, never to an earlier one.
     pub fn set_time(&self, now: u64) {
         self.now.store(now, Ordering::Release);
     }
@@ -189,9 +177,7 @@ mod tests {
         counters.stick_counter(last).write(1000, 0);
         counters.set_time(7);
         assert_eq!([first, last].map(|strand| counters.tick(strand)), [14, 14]);
-        assert_eq!(
-            [first, last].map(|strand| counters.stick(strand)),
-            [7, 1007]
-        );
+        let sticks = [first, last].map(|strand| counters.stick(strand));
+        assert_eq!(sticks, [7, 1007]);
     }
 }

@@ -1,6 +1,6 @@
 //! 64-bit deadlines on the 27-bit comparator.
 //!
-//! The comparator matches when its 27 bits equal those of the counter. If a deadline passes while the driver sets the
+//! The comparator matches when its 27 bits equal the low 27 bits of the counter. If a deadline passes while the driver sets the
 //! comparator, the match comes a whole wrap too late; if a deadline is more than a wrap away, the match comes too early.
 //! So the driver compares deadlines with the time in 64 bits, and reads the time again after it has set the comparator.
 
@@ -9,16 +9,16 @@ use heapless::Vec;
 
 use super::{COUNTER_BITS, Ptimer, PtimerError, PtimerRegisters, Register, STEP};
 
-/// The only bit of INTR and INTR_EN.
+/// The one bit of INTR and INTR_EN.
 const ALARM: u32 = 1;
 
-/// A timer with up to `N` deadlines, each with a token of the caller's that identifies it.
+/// A timer with up to `N` deadlines, each with a token by which the caller identifies it.
 ///
 /// Call [`expired`](Self::expired) at each interrupt of the timer, until it returns `None`. Then no deadline is lost, and
 /// none comes early.
 ///
-/// A deadline is a time as [`time`](Self::time) returns it: of 64 bits, continuous across wraps of the counter (every 73
-/// years at 31.25 MHz) as long as some function of this type reads the timer at least once per wrap.
+/// A deadline is a time of 64 bits, as [`time`](Self::time) returns it. The time is continuous across wraps of the counter (every 73
+/// years at 31.25 MHz) if a function of this type reads the timer at least once per wrap.
 #[derive(Debug)]
 pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,
@@ -35,7 +35,7 @@ struct Alarm<T> {
     token: T,
 }
 
-/// Whether the earliest deadline has passed.
+/// The state of the earliest deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "no interrupt comes for a deadline that has passed"]
 pub enum When {
@@ -60,18 +60,14 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
     /// # Errors
     /// An access to the timer failed.
     pub fn new(timer: Ptimer<A>) -> Result<Self, PtimerError> {
-        let mut alarms = Self {
-            counts: Widened::new(0_u64),
-            list: Vec::new(),
-            timer,
-        };
+        let mut alarms = Self { counts: Widened::new(0_u64), list: Vec::new(), timer };
         alarms.write(Register::Intr, ALARM)?;
         alarms.write(Register::IntrEn, ALARM)?;
         alarms.now()?;
         Ok(alarms)
     }
 
-    /// Returns the timer.
+    /// Returns the timer, whose interrupt and comparator belong to this list.
     pub fn timer(&self) -> &Ptimer<A> {
         &self.timer
     }
@@ -93,8 +89,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
 
-    /// Sets the time as [`Ptimer::set_time`] does. Keeps all deadlines as they are: those at or before the new time have
-    /// passed.
+    /// Sets the time as [`Ptimer::set_time`] does. Keeps all deadlines: every deadline at or before the new time has passed.
     ///
     /// # Errors
     /// The time has more than 61 bits, or an access to the timer failed.
@@ -111,22 +106,22 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
     /// The list is full, or an access to the timer failed.
     pub fn schedule(&mut self, deadline: u64, token: T) -> Result<When, ScheduleError<T>> {
         let deadline = deadline.div_ceil(STEP);
-        let place = self.list.partition_point(|alarm| alarm.deadline > deadline);
+        let index = self.list.partition_point(|alarm| alarm.deadline > deadline);
         self.list
-            .insert(place, Alarm { deadline, token })
+            .insert(index, Alarm { deadline, token })
             .map_err(|alarm| ScheduleError::Full(alarm.token))?;
         self.arm().map_err(ScheduleError::Timer)
     }
 
     /// Removes the earliest deadline whose token `matches`, and returns the token; `None` if there is none. The timer may
-    /// still interrupt for it.
+    /// still interrupt at the deadline.
     pub fn cancel(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
-        let place = self.list.iter().rposition(|alarm| matches(&alarm.token))?;
-        Some(self.list.remove(place).token)
+        let index = self.list.iter().rposition(|alarm| matches(&alarm.token))?;
+        Some(self.list.remove(index).token)
     }
 
-    /// Acknowledges the interrupt. If a deadline has passed, removes the earliest and returns its token. Returns `None` if
-    /// none has passed: the timer then interrupts at the next deadline or before.
+    /// Acknowledges the interrupt. If a deadline has passed, removes the earliest and returns its token. If none has passed,
+    /// returns `None`, and the timer interrupts at the next deadline or before.
     ///
     /// # Errors
     /// An access to the timer failed. The list is unchanged.
@@ -150,13 +145,13 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         let low = deadline.wrapping_mul(STEP) as u32;
         self.write(Register::Alarm0, low)?;
         // If the deadline passed before the comparator was set, no interrupt comes.
-        if self.now()? >= deadline {
-            return Ok(When::Now);
-        }
-        Ok(When::Later)
+        Ok(match self.now()? >= deadline {
+            true => When::Now,
+            false => When::Later,
+        })
     }
 
-    /// Counts since the time was 0.
+    /// Returns the counts since the time was 0.
     fn now(&mut self) -> Result<u64, PtimerError> {
         let time = self.timer.time()?;
         Ok(self.counts.update(time / STEP))

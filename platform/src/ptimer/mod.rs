@@ -1,8 +1,8 @@
-//! A driver for PTIMER, the time source of NVIDIA graphics processors: a 56-bit counter, whose rate a ratio of two
-//! registers sets, and a comparator.
+//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator, and a 56-bit counter whose rate a ratio
+//! of two registers sets.
 //!
 //! Software sees the counter in two registers of 32 bits: bits 26:0 of the counter are bits 31:5 of TIME_0, and bits
-//! 55:27 are bits 28:0 of TIME_1. In this module, a *time* is the 64 bits of both registers. It advances by [`STEP`] with
+//! 55:27 are bits 28:0 of TIME_1. In this module, a *time* is the 64 bits of both registers. The time advances by [`STEP`] with
 //! each count. When the counter runs at [`NANOSECONDS`], a time is in nanoseconds.
 //!
 //! - [`Setting`]: the ratio for a wanted rate.
@@ -11,11 +11,11 @@
 //!
 //! # Where descriptions of the device differ
 //! Other drivers, lists of registers and measurements contradict the oldest description (nvidia_ptimer) in these points, and
-//! this module follows them:
-//! - ALARM_0 is at 0x9420. (0x9410, its offset there, is that of TIME_1.)
+//! this module follows the later sources:
+//! - ALARM_0 is at 0x9420. (Its offset in that description, 0x9410, belongs to TIME_1.)
 //! - The 64 bits of TIME_1 and TIME_0 are not all a counter: bits 4:0 and 63:61 read 0.
-//! - DENOMINATOR may be equal to NUMERATOR; only above it the device hangs.
-//! - In CLOCK_SOURCE, the field that is called DENOMINATOR multiplies, and NUMERATOR divides, as its formula says.
+//! - DENOMINATOR may be equal to NUMERATOR; the device hangs only if DENOMINATOR is above NUMERATOR.
+//! - In CLOCK_SOURCE, the field with the name DENOMINATOR multiplies, and NUMERATOR divides, as the formula of that description says.
 //! - Bit 16 of CLOCK_SOURCE, the "maximum", selects another clock.
 //! - NV40 itself has no CLOCK_SOURCE and no crystal: it counts as the families before it.
 //!
@@ -53,7 +53,7 @@ pub enum Register {
     /// Bit 0: the comparator has matched. Stays set until software writes 1 to it.
     #[doc(alias = "PTIMER.INTR")]
     Intr,
-    /// Bit 0: INTR drives the interrupt line.
+    /// Bit 0: enables the interrupt line, which INTR drives.
     #[doc(alias = "PTIMER.INTR_EN")]
     IntrEn,
     /// Divides the rate of the input clock.
@@ -90,29 +90,28 @@ impl Register {
         Self::Alarm0,
     ];
 
+    /// Returns the offset in bytes in the register space of the graphics processor (BAR 0), and the implemented bits.
+    const fn offset_and_mask(self) -> (u32, u32) {
+        match self {
+            Self::Intr => (0x9100, 1),
+            Self::IntrEn => (0x9140, 1),
+            Self::Numerator => (0x9200, 0xffff),
+            Self::Denominator => (0x9210, 0xffff),
+            Self::ClockSource => (0x9220, 0x0001_1fff),
+            Self::Time0 => (0x9400, 0xffff_ffe0),
+            Self::Time1 => (0x9410, 0x1fff_ffff),
+            Self::Alarm0 => (0x9420, 0xffff_ffe0),
+        }
+    }
+
     /// Returns the offset of the register in the register space of the graphics processor (BAR 0), in bytes.
     pub const fn offset(self) -> u32 {
-        match self {
-            Self::Intr => 0x9100,
-            Self::IntrEn => 0x9140,
-            Self::Numerator => 0x9200,
-            Self::Denominator => 0x9210,
-            Self::ClockSource => 0x9220,
-            Self::Time0 => 0x9400,
-            Self::Time1 => 0x9410,
-            Self::Alarm0 => 0x9420,
-        }
+        self.offset_and_mask().0
     }
 
     /// Returns the bits that the register implements. The others read as 0, and writes to them have no effect.
     pub const fn mask(self) -> u32 {
-        match self {
-            Self::Intr | Self::IntrEn => 1,
-            Self::Numerator | Self::Denominator => 0xffff,
-            Self::ClockSource => 0x0001_1fff,
-            Self::Time0 | Self::Alarm0 => 0xffff_ffe0,
-            Self::Time1 => 0x1fff_ffff,
-        }
+        self.offset_and_mask().1
     }
 }
 
@@ -126,7 +125,7 @@ pub enum Input {
     },
     /// NV04 to NV40: the PLL of the core; on NV40, the clock of the host interface. The chip has no register CLOCK_SOURCE.
     Nv04 {
-        /// The rate of that clock in Hz, which depends on the board.
+        /// The rate of this clock in Hz, which depends on the board.
         core_hz: u32,
     },
     /// NV41 and later: a crystal, whose rate CLOCK_SOURCE multiplies and divides, or an external clock, which is the
@@ -134,27 +133,25 @@ pub enum Input {
     Nv41 {
         /// The rate of the crystal in Hz.
         crystal_hz: u32,
-        /// The rate of the external clock in Hz, which the multiplied crystal cannot exceed; 0 if it is unknown. It is the
-        /// clock of the host interface; since G84, a separate clock.
+        /// The rate of the external clock in Hz, which the multiplied crystal cannot exceed; 0 if it is unknown. The external clock is
+        /// the clock of the host interface; since G84, a separate clock.
         external_hz: u32,
     },
 }
 
 impl Input {
     /// NV41 and later, before NVC0: a crystal of 27 MHz, and an external clock of 100 MHz. Some boards have other crystals.
-    pub const NV41: Self = Self::Nv41 {
-        crystal_hz: 27_000_000,
-        external_hz: 100_000_000,
-    };
+    pub const NV41: Self = Self::usual(100_000_000);
 
     /// NVC0 and later: a crystal of 27 MHz, and an external clock of 108 MHz. Some boards have other crystals.
-    pub const NVC0: Self = Self::Nv41 {
-        crystal_hz: 27_000_000,
-        external_hz: 108_000_000,
-    };
+    pub const NVC0: Self = Self::usual(108_000_000);
+
+    const fn usual(external_hz: u32) -> Self {
+        Self::Nv41 { crystal_hz: 27_000_000, external_hz }
+    }
 }
 
-/// The registers of the device.
+/// Access to the registers of a device.
 pub trait PtimerRegisters {
     /// Reads a register.
     fn read(&self, register: Register) -> Result<u32, AccessError>;

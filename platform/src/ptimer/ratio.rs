@@ -1,4 +1,4 @@
-//! The ratio for a wanted rate.
+//! Finds the ratio for a wanted rate.
 
 use core::fmt;
 
@@ -13,12 +13,14 @@ pub struct Setting {
     hz: u32,
 }
 
-/// What CLOCK_SOURCE selects.
+/// The clock that CLOCK_SOURCE selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// The crystal, multiplied by 1 to 256, and divided by 1 to 32.
-    Crystal { multiplier: u16, divider: u8 },
-    /// The external clock.
+    Crystal {
+        multiplier: u16,
+        divider: u8,
+    },
     External,
 }
 
@@ -48,8 +50,8 @@ impl Setting {
     /// Returns the setting for a counter rate in Hz, or for the nearest rate that 16-bit numbers reach.
     ///
     /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, so that the
-    /// counts come at more even intervals, but not beyond the external clock. If no multiple reaches the wanted rate, it
-    /// selects the external clock. It divides the crystal only for rates that the ratio alone cannot reach.
+    /// counts come at more even intervals, but not beyond the external clock. If no multiple reaches the wanted rate, the setting
+    /// selects the external clock. The setting divides the crystal only for rates that the ratio alone cannot reach.
     ///
     /// # Errors
     /// The input clock is too slow or too fast for the rate.
@@ -57,10 +59,7 @@ impl Setting {
         // The rate of the input is `input_hz / divider`.
         let (input_hz, divider, source) = match input {
             Input::Nv03 { memory_hz: hz } | Input::Nv04 { core_hz: hz } => (u64::from(hz), 1, None),
-            Input::Nv41 {
-                crystal_hz,
-                external_hz,
-            } => {
+            Input::Nv41 { crystal_hz, external_hz } => {
                 let (input_hz, divider, source) = Source::for_rate(crystal_hz, external_hz, hz);
                 (input_hz, divider, Some(source))
             }
@@ -80,9 +79,7 @@ impl Setting {
             source,
             numerator,
             denominator,
-            hz: rounded
-                .and_then(|hz| u32::try_from(hz).ok())
-                .unwrap_or(u32::MAX),
+            hz: rounded.and_then(|hz| u32::try_from(hz).ok()).unwrap_or(u32::MAX),
         })
     }
 
@@ -96,20 +93,16 @@ impl Setting {
         }
     }
 
-    /// Returns the rate of the counter with this setting, in Hz, rounded.
+    /// Returns the rate of the counter, rounded to Hz.
     pub fn hz(&self) -> u32 {
         self.hz
     }
 }
 
 impl Source {
-    /// Returns the source for a wanted rate, and its rate as a fraction: dividend and divider.
+    /// Returns the rate of the source as a fraction (dividend and divider), and the source for a wanted rate.
     fn for_rate(crystal_hz: u32, external_hz: u32, hz: u32) -> (u64, u32, Self) {
-        let times = |hz: u64, most| {
-            hz.checked_div(crystal_hz.into())
-                .unwrap_or(1)
-                .clamp(1, most)
-        };
+        let times = |hz: u64, most| hz.checked_div(crystal_hz.into()).unwrap_or(1).clamp(1, most);
         // The largest multiple that the external clock allows, if that is known.
         let most = match external_hz {
             0 => 256,
@@ -123,58 +116,41 @@ impl Source {
         }
         let reached = u64::from(hz) * u64::from(u16::MAX);
         let divider = multiple.div_ceil(reached.max(1)).clamp(1, 32) as u8;
-        let source = Self::Crystal {
-            multiplier: multiplier as u16,
-            divider,
-        };
+        let source = Self::Crystal { multiplier: multiplier as u16, divider };
         (multiple, divider.into(), source)
     }
 
-    /// Returns the value of CLOCK_SOURCE.
+    /// Returns the value of CLOCK_SOURCE that selects this source.
     fn register(self) -> u32 {
         match self {
-            Self::Crystal {
-                multiplier,
-                divider,
-            } => (u32::from(divider) - 1) << 8 | (u32::from(multiplier) - 1),
+            Self::Crystal { multiplier, divider } => {
+                (u32::from(divider) - 1) << 8 | (u32::from(multiplier) - 1)
+            }
             Self::External => EXTERNAL,
         }
     }
 }
 
-/// A convergent of a continued fraction.
+/// A convergent of a continued fraction: numerator and denominator.
 #[derive(Clone, Copy)]
-struct Convergent {
-    numerator: u64,
-    denominator: u64,
-}
+struct Convergent(u64, u64);
 
-/// Returns the fraction with a numerator below 2^16 that is nearest to `a / b`; `None` if `a / b` is 2^16 or more.
-/// `a / b` is at least 1.
+/// Returns the fraction with a numerator below 2^16 that is nearest to `a / b`, which is at least 1; `None` if `a / b` is 2^16
+/// or more.
 ///
-/// It uses the continued fraction of `a / b`: the best approximation with a bounded numerator is the last convergent that
-/// fits, or the semiconvergent behind it with the largest numerator that fits.
+/// The best approximation with a bounded numerator is the last convergent of the continued fraction that fits, or the
+/// semiconvergent behind it with the largest numerator that fits.
 fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     const MOST: u64 = u16::MAX as u64;
     let (mut dividend, mut divisor) = (a, u64::from(b));
-    let mut before = Convergent {
-        numerator: 0,
-        denominator: 1,
-    };
-    let mut last = Convergent {
-        numerator: 1,
-        denominator: 0,
-    };
+    let (mut before, mut last) = (Convergent(0, 1), Convergent(1, 0));
     // Each numerator is at least the sum of the two before it, so that the loop ends after at most 25 steps.
     while let Some(quotient) = dividend.checked_div(divisor) {
-        let fits = (MOST - before.numerator).checked_div(last.numerator)?;
+        let fits = (MOST - before.0).checked_div(last.0)?;
         let taken = quotient.min(fits);
-        let next = Convergent {
-            numerator: before.numerator + taken * last.numerator,
-            denominator: before.denominator + taken * last.denominator,
-        };
+        let next = Convergent(before.0 + taken * last.0, before.1 + taken * last.1);
         if taken < quotient {
-            if last.denominator == 0 {
+            if last.1 == 0 {
                 return None;
             }
             if taken > 0 && distance(next, a, b, last) < distance(last, a, b, next) {
@@ -185,17 +161,14 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
         (before, last) = (last, next);
         (dividend, divisor) = (divisor, dividend % divisor);
     }
-    Some((last.numerator as u16, last.denominator as u16))
+    Some((last.0 as u16, last.1 as u16))
 }
 
 /// Returns the distance of a fraction from `a / b`, multiplied by `b` and the denominators of both convergents: an integer
 /// that compares as the distance does.
 fn distance(of: Convergent, a: u64, b: u32, other: Convergent) -> u128 {
-    let [found, wanted] = [
-        u128::from(of.numerator) * u128::from(b),
-        u128::from(a) * u128::from(of.denominator),
-    ];
-    found.abs_diff(wanted) * u128::from(other.denominator)
+    let (found, wanted) = (u128::from(of.0) * u128::from(b), u128::from(a) * u128::from(of.1));
+    found.abs_diff(wanted) * u128::from(other.1)
 }
 
 #[cfg(test)]
@@ -203,32 +176,24 @@ mod tests {
     use super::*;
     use crate::ptimer::NANOSECONDS;
 
+    fn clocks(crystal_hz: u32, external_hz: u32) -> Input {
+        Input::Nv41 { crystal_hz, external_hz }
+    }
+
     fn crystal(crystal_hz: u32) -> Input {
-        Input::Nv41 {
-            crystal_hz,
-            external_hz: 0,
-        }
+        clocks(crystal_hz, 0)
     }
 
     fn chip(core_hz: u32) -> Input {
         Input::Nv04 { core_hz }
     }
 
-    /// The crystal, multiplied, and not divided.
     fn times(multiplier: u16) -> Option<Source> {
-        Some(Source::Crystal {
-            multiplier,
-            divider: 1,
-        })
+        Some(Source::Crystal { multiplier, divider: 1 })
     }
 
     fn setting(source: Option<Source>, numerator: u16, denominator: u16, hz: u32) -> Setting {
-        Setting {
-            source,
-            numerator,
-            denominator,
-            hz,
-        }
+        Setting { source, numerator, denominator, hz }
     }
 
     #[test]
@@ -241,11 +206,7 @@ mod tests {
         ] {
             let expected = setting(times(multiplier), numerator, denominator, 31_250_000);
             for external_hz in [0, 100_000_000] {
-                let input = Input::Nv41 {
-                    crystal_hz: khz * 1000,
-                    external_hz,
-                };
-                let found = Setting::for_rate(input, NANOSECONDS);
+                let found = Setting::for_rate(clocks(khz * 1000, external_hz), NANOSECONDS);
                 assert_eq!(found, Ok(expected), "{khz}");
             }
         }
@@ -306,17 +267,9 @@ mod tests {
             (50_000_000, 40_000_000, Some(Source::External), 5, 4),
             (0, 90_000_000, times(7), 21, 10),
         ] {
-            let input = Input::Nv41 {
-                crystal_hz: 27_000_000,
-                external_hz,
-            };
-            let found = Setting::for_rate(input, hz).unwrap();
-            let expected = (source, numerator, denominator);
-            assert_eq!(
-                (found.source, found.numerator, found.denominator),
-                expected,
-                "{input:?} {hz}"
-            );
+            let found = Setting::for_rate(clocks(27_000_000, external_hz), hz).unwrap();
+            let expected = setting(source, numerator, denominator, found.hz);
+            assert_eq!(found, expected, "{external_hz} {hz}");
         }
     }
 
@@ -324,9 +277,7 @@ mod tests {
     fn no_fraction_is_nearer() {
         let mut state = 1_u64;
         for _ in 0..60 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let b = (state >> 40) as u32 % 3000 + 1;
             let a = u64::from(b) + (state >> 20 & 0xff_ffff);
             let Some((numerator, denominator)) = nearest(a, b) else {

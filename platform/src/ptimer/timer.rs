@@ -1,4 +1,4 @@
-//! Starts, reads and sets the counter.
+//! Starts, reads and sets the counter of a timer.
 
 use core::fmt;
 
@@ -8,8 +8,8 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use super::{COUNTER_BITS, Input, PtimerRegisters, RatioError, Register, STEP, Setting};
 use crate::AccessError;
 
-/// The largest number of attempts to read two halves of the time that belong together. TIME_1 changes once in 2^27
-/// counts, so that the second attempt succeeds, unless another writer sets the time concurrently.
+/// The largest number of attempts to read two halves of one time. TIME_1 changes once in 2^27 counts, so that the second
+/// attempt succeeds, unless another writer sets the time concurrently.
 const READS: u32 = 8;
 
 /// The number of equal reads that show that the counter stands still.
@@ -31,7 +31,7 @@ pub enum PtimerError {
     Access(AccessError),
     /// No setting exists for the rate.
     Ratio(RatioError),
-    /// TIME_1 changed between any two of several reads.
+    /// TIME_1 changed between each two of several reads.
     Torn,
     /// The time has more than 61 bits.
     OutOfRange,
@@ -62,7 +62,7 @@ impl From<RatioError> for PtimerError {
     }
 }
 
-/// The driver of a timer that counts.
+/// The driver of a started timer.
 #[derive(Debug)]
 pub struct Ptimer<A> {
     pub(super) access: A,
@@ -78,30 +78,22 @@ impl<A: PtimerRegisters> Ptimer<A> {
         let setting = Setting::for_rate(input, hz)?;
         // A ratio above 1, even between two writes, hangs the device: so stop the counter first.
         access.write(Register::Denominator, 0)?;
-        for register in [
-            Register::ClockSource,
-            Register::Numerator,
-            Register::Denominator,
-        ] {
+        for register in [Register::ClockSource, Register::Numerator, Register::Denominator] {
             if let Some(value) = setting.value(register) {
                 access.write(register, value)?;
             }
         }
-        Ok(Self {
-            access,
-            hz: setting.hz(),
-        })
+        Ok(Self { access, hz: setting.hz() })
     }
 
-    /// Returns the rate of the counter in Hz, rounded.
+    /// Returns the rate of the counter, rounded to Hz.
     pub fn hz(&self) -> u32 {
         self.hz
     }
 
     /// Returns the time: a multiple of [`STEP`], below 2^61.
     ///
-    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0, until both reads
-    /// return the same.
+    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0 until both values are equal.
     ///
     /// # Errors
     /// An access to a register failed, or [`PtimerError::Torn`].
@@ -120,8 +112,8 @@ impl<A: PtimerRegisters> Ptimer<A> {
 
     /// Sets the time, rounded down to a multiple of [`STEP`].
     ///
-    /// This first sets TIME_0 to 0, so that it does not carry into TIME_1 until both registers are written: the writes
-    /// take less than 2^27 counts.
+    /// This first sets TIME_0 to 0, so that TIME_0 does not carry into TIME_1 until both registers are written, in less than
+    /// 2^27 counts.
     ///
     /// # Errors
     /// The time has more than 61 bits, or an access to a register failed.
@@ -132,8 +124,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
         }
         self.access.write(Register::Time0, 0)?;
         self.access.write(Register::Time1, high)?;
-        self.access
-            .write(Register::Time0, low & Register::Time0.mask())?;
+        self.access.write(Register::Time0, low & Register::Time0.mask())?;
         Ok(())
     }
 

@@ -1,17 +1,18 @@
-//! What the veneers keep of a strand.
+//! A strand's block: the memory that its veneers share with Rust.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
-use core::ptr;
 
 use guest_abi::{Registers, Served};
 
-use super::guest::Bounds;
-use super::{FAST_WORDS, FatalTrap, WINDOWS};
+use super::{FatalTrap, WINDOWS};
 
-/// The registers that a trap has found, if it is no hypercall. The strand goes on with what is here then.
+/// The number of words at the beginning of the strand's block that belong to a fast path.
+pub const FAST_WORDS: usize = 22;
+
+/// The registers at a trap that is no hypercall. The strand goes on with these values.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Kept {
@@ -22,21 +23,21 @@ pub struct Kept {
     pub(super) y: Cell<u64>,
 }
 
-impl Kept {
-    const fn new() -> Self {
-        Self {
-            fatal: UnsafeCell::new(FatalTrap::NONE),
-            cansave: Cell::new(0),
-            otherwin: Cell::new(0),
-            cleanwin: Cell::new(0),
-            y: Cell::new(0),
-        }
-    }
+/// The guest's memory, for the handlers of translation misses.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Bounds {
+    pub(super) real: u64,
+    pub(super) bytes: u64,
+    /// The bits of an address within a page of the TLB.
+    pub(super) page: u64,
+    /// The TLB's entry of the first page. The entry of each later page differs only in the physical address.
+    pub(super) entry: u64,
 }
 
-/// A strand's part of the hypervisor, shared between the veneers and Rust. The strand's scratchpad holds its address.
+/// A strand's part of the hypervisor. The strand's scratchpad holds its address.
 ///
-/// `H` is the [`TrapHandler`](super::TrapHandler) of the image. The layout is the same for all of them.
+/// `H` is the [`TrapHandler`](super::TrapHandler) of the image, on which the layout does not depend.
 #[doc(hidden)]
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -55,29 +56,35 @@ pub struct StrandBlock<H> {
     pub(super) otherwin: Cell<u64>,
     pub(super) cleanwin: Cell<u64>,
     pub(super) handler: Cell<*const H>,
-    /// Written before the guest begins. An image has many blocks, so that all of a new one is zero, and none is in its file.
+    /// Initialised before the guest begins.
     pub(super) served: Cell<MaybeUninit<Served<'static>>>,
     pub(super) bounds: Cell<Bounds>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
-    /// Of an interrupt, which the strand takes in its guest only.
+    /// For an interrupt, which the strand takes in its guest only.
     pub(super) interrupted: Kept,
-    /// Of any other trap, which may interrupt the handler of an interrupt.
+    /// For any other trap, which may interrupt the handler of an interrupt.
     pub(super) trapped: Kept,
     pub(super) recovering: Cell<bool>,
 }
 
-// SAFETY: only the strand whose block it is uses it, and its veneers run one trap at a time.
+// SAFETY: a block is used by its own strand only, and the strand's veneers serve one trap at a time.
 unsafe impl<H> Sync for StrandBlock<H> {}
 
 impl<H> StrandBlock<H> {
+    /// Returns the block of a strand that has not started. It is all zero, so that the blocks take no room in the file of the image.
+    pub const fn zeroed() -> Self {
+        // SAFETY: zero is a value of each field: of numbers, `false`, a null pointer, and memory that may be uninitialised.
+        unsafe { MaybeUninit::zeroed().assume_init() }
+    }
+
     /// Returns the block of the strand that executes this.
     ///
     /// # Safety
-    /// The strand executes in hyperprivileged mode, in an image of `H`, or needs nothing of the block that depends on `H`.
+    /// The strand executes in hyperprivileged mode, in an image of `H`, or needs no field of the block that depends on `H`.
     pub(super) unsafe fn own() -> &'static Self {
         let block: *const Self;
         // SAFETY: the boot code puts the address into the scratchpad, which only hyperprivileged code can change. The image
-        // has the block for ever, and its layout is the same for every handler.
+        // never frees the block, and the layout of the block is the same for every handler.
         unsafe {
             asm!(
                 "ldxa [{place}] {ASI}, {block}",
@@ -87,42 +94,6 @@ impl<H> StrandBlock<H> {
                 options(nostack, preserves_flags),
             );
             &*block
-        }
-    }
-
-    /// Returns the block of a strand that does not run yet.
-    #[expect(
-        clippy::new_without_default,
-        reason = "only the macro of an image makes one"
-    )]
-    pub const fn new() -> Self {
-        Self {
-            fast: Cell::new([0; FAST_WORDS]),
-            stack: Cell::new(0),
-            pcr: Cell::new(0),
-            pic: Cell::new(0),
-            registers: UnsafeCell::new(Registers {
-                o0: 0,
-                o1: 0,
-                o2: 0,
-                o3: 0,
-                o4: 0,
-                o5: 0,
-            }),
-            o6: Cell::new(0),
-            o7: Cell::new(0),
-            y: Cell::new(0),
-            cansave: Cell::new(0),
-            canrestore: Cell::new(0),
-            otherwin: Cell::new(0),
-            cleanwin: Cell::new(0),
-            handler: Cell::new(ptr::null()),
-            served: Cell::new(MaybeUninit::uninit()),
-            bounds: Cell::new(Bounds::NONE),
-            windows: UnsafeCell::new([[0; 16]; WINDOWS]),
-            interrupted: Kept::new(),
-            trapped: Kept::new(),
-            recovering: Cell::new(false),
         }
     }
 }

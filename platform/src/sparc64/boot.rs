@@ -1,11 +1,11 @@
-//! From reset to Rust, and from Rust to the guest.
+//! The way from reset to Rust, and from Rust to the guest.
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_boot {
     ($handler:ty, $strands:expr, $blocks:path) => {
-        ::core::arch::global_asm!(
-            "
+        $crate::sun4v_asm!(
+            ["
             .globl sun4v_other_stacks           ! in bytes, for the linker script
             .set sun4v_other_stacks, ({STRANDS} - 1) * {OTHER_STACK}
 
@@ -29,7 +29,7 @@ macro_rules! sun4v_boot {
             mov {OWN_NUMBER}, %g1
             ldxa [%g1] {ASI_OWN_NUMBER}, %g5
             and %g5, {NUMBERS}, %g5
-            brnz,pn %g5, 2f                     ! strand 0 starts the others when all is prepared
+            brnz,pn %g5, 2f                     ! strand 0 starts the others when it has prepared everything
              set __bss_start, %g1
             set __bss_end, %g2
     1:      cmp %g1, %g2
@@ -41,7 +41,7 @@ macro_rules! sun4v_boot {
             ba,pt %xcc, 1b
              add %g1, 64, %g1
     2:      cmp %g5, {STRANDS}
-    3:      bgeu,pn %xcc, 3b                    ! the image has no room for this strand
+    3:      bgeu,pn %xcc, 3b                    ! the image has no block for this strand
              set {BLOCK}, %g1
             mulx %g5, %g1, %g1
             set {blocks}, %g6
@@ -60,7 +60,7 @@ macro_rules! sun4v_boot {
              mov %g5, %o1
 
             .globl sun4v_enter
-    sun4v_enter:                                ! begins at %o0, with %o1 in %o0 and the trap table at %o2
+    sun4v_enter:                                ! at %o0, with %o1 in %o0 and the trap table at %o2
             wrpr %o2, 0, %tba
             wrpr %g0, 15, %pil
             wr %g0, 0, %asr22                   ! %softint
@@ -79,25 +79,12 @@ macro_rules! sun4v_boot {
             wrpr %g0, 1, %tl
             .word {CLEAR_HTSTATE}
             mov %o1, %g3
-            mov %o0, %g1                        ! nothing of ours in any register that the guest sees
+            mov %o0, %g1                        ! clear every register that the guest sees
             mov {NWINDOWS} - 1, %g2
     3:      wrpr %g2, 0, %cwp                   ! ends in window 0
-            clr %l0
-            clr %l1
-            clr %l2
-            clr %l3
-            clr %l4
-            clr %l5
-            clr %l6
-            clr %l7
-            clr %i0
-            clr %i1
-            clr %i2
-            clr %i3
-            clr %i4
-            clr %i5
-            clr %i6
-            clr %i7
+            .irp register, l0, l1, l2, l3, l4, l5, l6, l7, i0, i1, i2, i3, i4, i5, i6, i7
+            clr %\\register
+            .endr
             brnz,pt %g2, 3b
              sub %g2, 1, %g2
             wrpr %g0, {NWINDOWS} - 2, %cansave
@@ -110,12 +97,9 @@ macro_rules! sun4v_boot {
             mov %g3, %o0
             mov %g1, %o1
             wrpr %g0, {MAXGL} - 1, %gl
-    4:      clr %g1
-            clr %g2
-            clr %g3
-            clr %g4
-            clr %g5
-            clr %g6
+    4:      .irp n, 1, 2, 3, 4, 5, 6
+            clr %g\\n
+            .endr
             rdpr %gl, %g7
             sub %g7, 1, %g7
             brlz,pn %g7, 5f
@@ -129,29 +113,19 @@ macro_rules! sun4v_boot {
              .word {LEAVE_HYPERVISOR}
 
             .section .text.windows, \"ax\"
-    sun4v_spill:                                ! of the hypervisor's, before the guest runs, or when all is over
+    sun4v_spill:                                ! of a window of the hypervisor, before the guest begins or after it has ended
             rdpr %tstate, %g7                   ! compiled code may need the others
             srlx %g7, {GL_SHIFT}, %g7
             and %g7, 7, %g7
             cmp %g7, {MAXGL}
             bne,pn %xcc, sun4v_trapped
              nop
-            stx %l0, [%sp + {BIAS} + 0]
-            stx %l1, [%sp + {BIAS} + 8]
-            stx %l2, [%sp + {BIAS} + 16]
-            stx %l3, [%sp + {BIAS} + 24]
-            stx %l4, [%sp + {BIAS} + 32]
-            stx %l5, [%sp + {BIAS} + 40]
-            stx %l6, [%sp + {BIAS} + 48]
-            stx %l7, [%sp + {BIAS} + 56]
-            stx %i0, [%sp + {BIAS} + 64]
-            stx %i1, [%sp + {BIAS} + 72]
-            stx %i2, [%sp + {BIAS} + 80]
-            stx %i3, [%sp + {BIAS} + 88]
-            stx %i4, [%sp + {BIAS} + 96]
-            stx %i5, [%sp + {BIAS} + 104]
-            stx %i6, [%sp + {BIAS} + 112]
-            stx %i7, [%sp + {BIAS} + 120]
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            stx %l\\n, [%sp + {BIAS} + 8 * \\n]
+            .endr
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            stx %i\\n, [%sp + {BIAS} + 64 + 8 * \\n]
+            .endr
             saved
             retry
     sun4v_fill:
@@ -161,46 +135,20 @@ macro_rules! sun4v_boot {
             cmp %g7, {MAXGL}
             bne,pn %xcc, sun4v_trapped
              nop
-            ldx [%sp + {BIAS} + 0], %l0
-            ldx [%sp + {BIAS} + 8], %l1
-            ldx [%sp + {BIAS} + 16], %l2
-            ldx [%sp + {BIAS} + 24], %l3
-            ldx [%sp + {BIAS} + 32], %l4
-            ldx [%sp + {BIAS} + 40], %l5
-            ldx [%sp + {BIAS} + 48], %l6
-            ldx [%sp + {BIAS} + 56], %l7
-            ldx [%sp + {BIAS} + 64], %i0
-            ldx [%sp + {BIAS} + 72], %i1
-            ldx [%sp + {BIAS} + 80], %i2
-            ldx [%sp + {BIAS} + 88], %i3
-            ldx [%sp + {BIAS} + 96], %i4
-            ldx [%sp + {BIAS} + 104], %i5
-            ldx [%sp + {BIAS} + 112], %i6
-            ldx [%sp + {BIAS} + 120], %i7
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            ldx [%sp + {BIAS} + 8 * \\n], %l\\n
+            .endr
+            .irp n, 0, 1, 2, 3, 4, 5, 6, 7
+            ldx [%sp + {BIAS} + 64 + 8 * \\n], %i\\n
+            .endr
             restored
             retry
-            ",
-            MAXGL = const $crate::sparc64::MAXGL,
-            PSTATE = const $crate::sparc64::PSTATE,
-            NWINDOWS = const $crate::sparc64::NWINDOWS,
-            BIAS = const $crate::sparc64::STACK_BIAS,
-            ASI = const $crate::sparc64::SCRATCHPAD.0,
-            SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
-            STACK = const $crate::sparc64::layout::STACK,
-            GL_SHIFT = const $crate::sparc64::layout::GL_SHIFT,
-            ENTER_HYPERVISOR = const $crate::sparc64::layout::ENTER_HYPERVISOR,
-            LEAVE_HYPERVISOR = const $crate::sparc64::layout::LEAVE_HYPERVISOR,
-            SET_HTBA = const $crate::sparc64::layout::SET_HTBA,
-            CLEAR_HTSTATE = const $crate::sparc64::layout::CLEAR_HTSTATE,
-            ASI_GUEST = const $crate::sparc64::layout::GUEST_SCRATCHPAD,
-            ASI_OWN_NUMBER = const $crate::sparc64::layout::OWN_NUMBER.0,
-            OWN_NUMBER = const $crate::sparc64::layout::OWN_NUMBER.1,
-            NUMBERS = const $crate::sparc64::layout::OWN_NUMBER.2,
-            STRANDS = const $strands,
-            BLOCK = const $crate::sparc64::layout::BLOCK,
-            OTHER_STACK = const $crate::sparc64::layout::OTHER_STACK,
-            blocks = sym $blocks,
-            start = sym $crate::sparc64::start_entry::<$handler>,
+            "],
+            [MAXGL PSTATE NWINDOWS BIAS ASI SCRATCHPAD STACK GL_SHIFT ENTER_HYPERVISOR LEAVE_HYPERVISOR SET_HTBA
+             CLEAR_HTSTATE ASI_GUEST ASI_OWN_NUMBER OWN_NUMBER NUMBERS BLOCK OTHER_STACK],
+            { STRANDS = const $strands,
+              blocks = sym $blocks,
+              start = sym $crate::sparc64::start_entry::<$handler> }
         );
     };
 }

@@ -7,22 +7,21 @@ use core::panic::PanicInfo;
 
 use guest_abi::{HvError, Registers, Served, StrandId, Trap};
 
-use super::{Entry, FatalTrap, Partition, StrandBlock, guest, layout, store_error};
+use super::{Entry, FAST_WORDS, FatalTrap, Partition, StrandBlock, guest, layout, store_error};
 use crate::PhysicalAddress;
 
-/// What an image does on a strand. [`sun4v_image!`](crate::sun4v_image) connects it to the traps.
+/// The part of an image that serves the traps of a strand. [`sun4v_image!`](crate::sun4v_image) connects it to the trap table.
 pub trait TrapHandler: Sized + 'static {
     /// The fast path of the image: `()` in an image without one.
     type Context: FastPath;
 
-    /// Prepares a strand after reset. Returns the handler of its traps, and where the guest begins on it. It has the strand's whole stack
-    /// and all register windows.
+    /// Prepares a strand after reset. Returns the handler of its traps, and the entry of the guest on it. The function has the
+    /// strand's whole stack and all register windows.
     ///
-    /// Strand 0 is the first. It prepares what the others need before it [starts](super::interrupt::start_strand) them.
+    /// Strand 0 is the first. It prepares the data of the others before it [starts](super::interrupt::start_strand) them.
     fn start(strand: StrandId) -> (&'static Self, Entry);
 
-    /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates the guest's real addresses in
-    /// it, and no others.
+    /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates no real address outside of it.
     fn partition(&self) -> Partition {
         Partition::NONE
     }
@@ -30,25 +29,25 @@ pub trait TrapHandler: Sized + 'static {
     /// Returns the fast path. Called after [`start`](Self::start).
     fn context(&self) -> &Self::Context;
 
-    /// Returns the functions that [`trap`](Self::trap) is called for. All others answer EBADTRAP without a call of Rust. Called
-    /// once, after [`start`](Self::start). An image with `hv-core` returns what `Strand::served` returns.
+    /// Returns the functions that [`trap`](Self::trap) serves. All others answer EBADTRAP without a call of Rust. Called
+    /// once, after [`start`](Self::start). An image with `hv-core` returns `Strand::served()`.
     fn served(&self) -> Served<'static> {
         Served::ALL
     }
 
     /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2.
-    /// `None`, as here: nothing was done, and [`trap`](Self::trap) serves the call. An image with `hv-core` returns what
-    /// `Strand::core_fast` returns.
+    /// If it returns `None`, as by default, it has done nothing, and [`trap`](Self::trap) serves the call. An image with `hv-core`
+    /// calls `Strand::core_fast`.
     ///
-    /// The veneer calls it as a [leaf function](super#leaf-functions).
+    /// The veneer calls this as a [leaf function](super#leaf-functions).
     #[inline(always)]
     fn core_fast(&self, function: u64, arguments: [u64; 3]) -> Option<[u64; 3]> {
         let _ = (function, arguments);
         None
     }
 
-    /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5; the guest gets back
-    /// what the function leaves there. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
+    /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5, and the guest gets back
+    /// the values that the function leaves there. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
     ///
     /// The function has few register windows: see [`WINDOWS`](super::WINDOWS).
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64>;
@@ -60,16 +59,16 @@ pub trait TrapHandler: Sized + 'static {
     }
 
     /// Returns the address of a store of this strand that has failed after the strand has gone on, if a trap of this type (%tt)
-    /// reports one: a *late fault*. The strand asks this at every trap that is no hypercall.
+    /// reports one: a *late fault*. The strand calls this at every trap that is no hypercall.
     ///
-    /// SPARC V9 leaves it to each processor how it reports such a store. This implementation is [`store_error`], for the UltraSPARC
-    /// T2; others replace it. It may interrupt any code of the hypervisor, so it takes no lock and calls no service.
+    /// Each SPARC V9 processor reports such a store in its own way. The default is [`store_error`], for the UltraSPARC T2. The function
+    /// may interrupt any code of the hypervisor, so it takes no lock and calls no service.
     fn faulted_store(&self, trap_type: u64) -> Option<PhysicalAddress> {
         store_error(trap_type)
     }
 
-    /// Takes what is at the address of a late fault out of service. Returns `false` if it knows no such address, which this
-    /// implementation does not: then the trap ends the strand.
+    /// Takes the device at the address of a late fault out of service. Returns `false`, as by default, if no device of the image is
+    /// there: then the trap ends the strand.
     ///
     /// An image with the performance counter service calls `PerfCounterService::faulted_late`. The strand calls this between two
     /// of its hypercalls, on the fast path or while [`Mmio`](super::Mmio) waits for an access. It must not trap.
@@ -78,29 +77,26 @@ pub trait TrapHandler: Sized + 'static {
         false
     }
 
-    /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this when one interrupts
-    /// its guest; the hypervisor itself is not interrupted. The function has the strand's whole stack and all register windows.
-    /// `Break`, which this implementation returns, ends the guest on this strand: the next call is [`ended`](Self::ended).
+    /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this when an interrupt
+    /// comes to its guest; no interrupt comes to the hypervisor. The function has the strand's whole stack and all register windows.
+    /// `Break`, the default, ends the guest on this strand: the next call is [`ended`](Self::ended).
     fn interrupted(&self) -> ControlFlow<()> {
         ControlFlow::Break(())
     }
 
-    /// The strand does not return to its guest. Returns where the guest begins again on it, if it ever does. The function has the
-    /// strand's whole stack and all register windows, whatever the strand executed before. `None` in place of the handler: it has
-    /// not [started](Self::start). Then the function must not return.
+    /// Handles the end of the guest on this strand. Returns the entry at which the guest begins again, or never returns. The function
+    /// has the strand's whole stack and all register windows, after any code that the strand executed. If the strand has not
+    /// [started](Self::start), the handler is `None`, and the function must not return.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry;
 }
 
-/// How many words of its own a fast path has in the strand's block.
-pub const FAST_WORDS: usize = 22;
-
 /// The fast path of a service: see [`sun4v_image!`](crate::sun4v_image).
 pub trait FastPath {
-    /// Returns what the veneers find at the beginning of the strand's block. Called once, after [`TrapHandler::start`].
+    /// Returns the words that the veneers find at the beginning of the strand's block. Called once, after [`TrapHandler::start`].
     fn words(&self) -> [u64; FAST_WORDS];
 
-    /// Undoes what the fast path did before its device access faulted. `registers` are those of the call, which
-    /// [`TrapHandler::trap`] serves next as if it had just trapped.
+    /// Undoes everything that the fast path did before its device access faulted. [`TrapHandler::trap`] then serves the call, whose
+    /// registers these are, as if it had just trapped.
     fn faulted(&self, registers: &Registers);
 }
 
@@ -118,15 +114,15 @@ impl FastPath for () {
 pub enum End {
     /// [`TrapHandler::trap`] returned `Break` with this code.
     Exit(u64),
-    /// A trap that is no hypercall: in the hypervisor, a defect; in the guest, a trap that privileged code cannot take.
+    /// A trap that is no hypercall. In the hypervisor it is a defect; in the guest, a trap that privileged code cannot take.
     Trap(&'static FatalTrap),
     /// [`TrapHandler::interrupted`] returned `Break`.
     Interrupted,
-    /// The hypervisor panicked in this line, or in an unknown line (0).
+    /// The hypervisor panicked in this line; 0 if the line is unknown.
     Panic(u32),
 }
 
-/// Called from reset. Returns where the guest begins.
+/// Prepares the strand after reset. Returns the entry of the guest.
 ///
 /// # Safety
 /// Called by the boot code of an image, once on each strand, with the strand's block and number.
@@ -152,8 +148,8 @@ pub unsafe extern "C" fn start_entry<H: TrapHandler>(
 #[repr(C)]
 pub struct Outs([u64; 3]);
 
-/// Called for each hypercall of trap 0xff, without a stack, with the guest's %o0 to %o2 and %o5. Returns [`layout::CORE`] in %o0 if
-/// the call takes the slow path.
+/// Serves a hypercall of trap 0xff without a stack, from the guest's %o0 to %o2 and %o5. Returns [`layout::CORE`] in %o0 if the call
+/// takes the slow path.
 ///
 /// # Safety
 /// Called by the veneers of an image, after [`start_entry`] has returned, with the handler that it has stored.
@@ -171,7 +167,7 @@ pub unsafe extern "C" fn core_entry<H: TrapHandler>(
     Outs(served.unwrap_or([layout::CORE, o1, o2]))
 }
 
-/// Called for each hypercall on the slow path, with what the veneer left in %g5: see [`layout`].
+/// Serves a hypercall on the slow path. `entry` is the value that the veneer left in %g5: see [`layout`].
 ///
 /// # Safety
 /// Called by the veneers of an image, with the block of the strand that trapped, after [`start_entry`] has returned.
@@ -191,18 +187,18 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
         other => return handler.software_trap(other as u8, registers),
     };
     if let ControlFlow::Break(code) = handler.trap(trap, registers) {
-        // SAFETY: nothing on the stack is used again. The code is all that is needed of this trap.
+        // SAFETY: nothing on the stack is used again, and `code` is passed by value.
         unsafe { start_over(exit_entry::<H>, code) }
     }
 }
 
-/// Called for a trap that nothing serves, with all register windows.
+/// Ends the strand after a trap that nothing serves, with all register windows.
 ///
 /// # Safety
 /// Called by the trap handlers of an image, with the block of the strand that trapped, which holds the trap.
 #[doc(hidden)]
 pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock<H>) -> Entry {
-    // SAFETY: the trap handler has written it, and does so again only if this function traps, which then does not go on.
+    // SAFETY: the trap handler has written the trap, and writes another only if this function traps, which then does not go on.
     ended::<H>(End::Trap(unsafe { &*block.trapped.fatal.get() }))
 }
 
@@ -226,11 +222,11 @@ extern "C" fn panic_entry<H: TrapHandler>(line: u64) -> Entry {
 
 /// Ends the guest on this strand, which an interrupt has interrupted.
 pub(super) fn interrupted<H: TrapHandler>() -> ! {
-    // SAFETY: what the interrupt has interrupted is the guest, of which nothing is resumed.
+    // SAFETY: the interrupt came to the guest, of which nothing is resumed.
     unsafe { start_over(interrupted_entry::<H>, 0) }
 }
 
-/// Ends the strand after a panic. For the image's `#[panic_handler]`.
+/// Ends the strand after a panic. An image calls this in its `#[panic_handler]`.
 pub fn panicked<H: TrapHandler>(info: &PanicInfo<'_>) -> ! {
     let line = info.location().map_or(0, |location| location.line());
     // SAFETY: the panic is the proof that the code below on the stack is never resumed: the target aborts on a panic. The boot
@@ -238,8 +234,8 @@ pub fn panicked<H: TrapHandler>(info: &PanicInfo<'_>) -> ! {
     unsafe { start_over(panic_entry::<H>, line.into()) }
 }
 
-/// Continues in a function on the strand's stack from its start, with all register windows: for what comes after a panic or
-/// the end of a guest, whose windows are lost. The strand enters the guest where the function returns.
+/// Continues in a function on the strand's empty stack, with all register windows, after a panic or the end of a guest. The current
+/// windows are lost. The strand enters the guest at the entry that the function returns.
 ///
 /// # Safety
 /// Called in an image, on a strand with a block. No code that is on the stack is resumed.
@@ -247,6 +243,6 @@ unsafe fn start_over(function: extern "C" fn(u64) -> Entry, argument: u64) -> ! 
     unsafe extern "C" {
         fn sun4v_abandon(function: extern "C" fn(u64) -> Entry, argument: u64) -> !;
     }
-    // SAFETY: the caller promises what it needs.
+    // SAFETY: the caller promises the same.
     unsafe { sun4v_abandon(function, argument) }
 }

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{MAXGL, NWINDOWS};
 
-/// A trap that nothing serves. Its `Display` is several lines: what trapped and where, then the registers of the program that
+/// A trap that nothing serves. Its `Display` has several lines: the trap and its address, then the registers of the program that
 /// trapped, with the windows of its callers as far as they are in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -15,11 +15,11 @@ pub struct FatalTrap {
     pub tpc: u64,
     /// The address of the instruction after it (%tnpc).
     pub tnpc: u64,
-    /// What the processor saves of the program that trapped (%tstate): GL in bits 42:40, the window in bits 4:0.
+    /// The state of the program that trapped (%tstate): GL in bits 42:40, the window in bits 4:0.
     pub tstate: u64,
     /// The trap level after the trap (%tl).
     pub tl: u64,
-    /// How many windows of callers are in registers (%canrestore).
+    /// The number of windows of callers that are in registers (%canrestore).
     pub canrestore: u64,
     /// %g0 to %g7 of the level of globals that the program used. In the hypervisor %g6 is the address of the strand's block.
     pub globals: [u64; 8],
@@ -28,20 +28,8 @@ pub struct FatalTrap {
 }
 
 impl FatalTrap {
-    /// No trap yet.
-    pub(super) const NONE: Self = Self {
-        tt: 0,
-        tpc: 0,
-        tnpc: 0,
-        tstate: 0,
-        tl: 0,
-        canrestore: 0,
-        globals: [0; 8],
-        windows: [[0; 16]; NWINDOWS],
-    };
-
-    /// Returns whether the hypervisor trapped, and not its guest: whether the program used the level of globals that only
-    /// hyperprivileged code can select. Addresses do not tell: a guest may jump anywhere.
+    /// Returns whether the hypervisor trapped, and not its guest: the program used the level of globals that only
+    /// hyperprivileged code can select. The address does not tell, because a guest may jump anywhere.
     #[must_use]
     pub const fn is_in_hypervisor(&self) -> bool {
         self.tstate >> GL_SHIFT & 7 == MAXGL as u64
@@ -54,26 +42,24 @@ impl FatalTrap {
         self.is_in_hypervisor() && matches!(self.tt, 0xa0..=0xbf)
     }
 
-    /// Returns %l0 to %l7 and %i0 to %i7 of the window that is this number of calls away: 0 for that of the program, 1 for
-    /// that of its caller.
+    /// Returns %l0 to %l7 and %i0 to %i7 of a window: with `calls` 0 that of the program, with 1 that of its caller.
     const fn window(&self, calls: usize) -> &[u64; 16] {
         &self.windows[(self.tstate as usize).wrapping_sub(calls) % NWINDOWS]
     }
 
-    /// Returns %o0 of the program.
     pub(super) const fn o0(&self) -> u64 {
         // The callee's %i registers are the caller's %o registers.
         self.window(NWINDOWS - 1)[8]
     }
 
-    /// Lets the program that trapped go on at this address.
+    /// Makes the program that trapped go on at this address.
     pub(super) const fn go_on_at(&mut self, address: u64) {
         self.tpc = address;
         self.tnpc = address.wrapping_add(4);
     }
 }
 
-/// Where GL is in %tstate.
+/// The distance of GL from bit 0 of %tstate.
 pub(super) const GL_SHIFT: usize = 40;
 
 impl fmt::Display for FatalTrap {
@@ -85,10 +71,7 @@ impl fmt::Display for FatalTrap {
         };
         writeln!(f, "trap {tt:#x} at {tpc:#x}, TL {tl}{windows}")?;
         let Self { tnpc, tstate, .. } = self;
-        writeln!(
-            f,
-            "%tpc {tpc:016x}  %tnpc {tnpc:016x}  %tstate {tstate:016x}"
-        )?;
+        writeln!(f, "%tpc {tpc:016x}  %tnpc {tnpc:016x}  %tstate {tstate:016x}")?;
         row(f, 'g', &self.globals)?;
         let (_, outs) = halves(self.window(NWINDOWS - 1));
         row(f, 'o', outs)?;
@@ -104,17 +87,16 @@ impl fmt::Display for FatalTrap {
     }
 }
 
-/// Returns the %l and the %i registers of a window.
+/// Returns the %l registers and the %i registers of a window.
 fn halves(window: &[u64; 16]) -> (&[u64], &[u64]) {
     window.split_at(8)
 }
 
-/// Writes eight registers, on two lines.
+/// Writes eight registers on two lines.
 fn row(f: &mut fmt::Formatter<'_>, name: char, registers: &[u64]) -> fmt::Result {
     for (number, register) in registers.iter().enumerate() {
-        match number {
-            0 | 4 => write!(f, "%{name}{number}")?,
-            _ => {}
+        if number % 4 == 0 {
+            write!(f, "%{name}{number}")?;
         }
         write!(f, " {register:016x}")?;
         if number % 4 == 3 {

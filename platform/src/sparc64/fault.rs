@@ -1,4 +1,4 @@
-//! Traps that are no hypercalls: those that the strand recovers from, and those that end it.
+//! Traps that are no hypercalls: the strand recovers from some, and the others end it.
 #![allow(unsafe_code)]
 
 use core::ops::ControlFlow;
@@ -7,23 +7,23 @@ use core::ptr;
 use super::block::Kept;
 use super::{FatalTrap, StrandBlock, TrapHandler, entry, guest};
 
-/// Where a trap interrupted the strand.
+/// The code that a trap interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// In the guest or in the veneers: no Rust function is interrupted.
-    Between,
-    /// At an instruction of the veneers that may fault: they go on at this address.
+enum Interrupted {
+    /// The guest or a veneer, and no Rust function.
+    NoRust,
+    /// An instruction of a veneer that may fault. The veneer goes on at this address.
     Veneer(u64),
-    /// In the device access of [`read`](crate::Bus::read) or [`write`](crate::Bus::write) of [`Mmio`](super::Mmio), which goes on at
+    /// The device access of [`read`](crate::Bus::read) or [`write`](crate::Bus::write) of [`Mmio`](super::Mmio), which goes on at
     /// this address.
     Access(u64),
-    /// Elsewhere in Rust, or in the handler of another such trap, whose registers are overwritten then.
-    Elsewhere,
+    /// Other Rust code, or the handler of another such trap, whose registers are then overwritten.
+    Other,
 }
 
-impl Place {
-    /// `goes_on` is where the hypervisor goes on if the instruction is one that may fault, else 0.
-    fn of(trap: &FatalTrap, goes_on: u64) -> Self {
+impl Interrupted {
+    /// Returns the code at the address of a trap. `goes_on` is as for [`recover_entry`].
+    fn by_trap(trap: &FatalTrap, goes_on: u64) -> Self {
         unsafe extern "C" {
             static sun4v_trap_table: u8;
             static sun4v_trapped: u8;
@@ -36,29 +36,28 @@ impl Place {
         let handler_end = &raw const sun4v_abandon as u64;
         let end = &raw const __sun4v_traps_end as u64;
         if !trap.is_in_hypervisor() {
-            Self::Between
+            Self::NoRust
         } else if goes_on == &raw const sun4v_access_failed as u64 {
             Self::Access(goes_on)
         } else if goes_on != 0 {
             Self::Veneer(goes_on)
         } else if (veneers..handler).contains(&trap.tpc) || (handler_end..end).contains(&trap.tpc) {
-            Self::Between
+            Self::NoRust
         } else {
-            Self::Elsewhere
+            Self::Other
         }
     }
 }
 
-/// Returns whether a trap of this type says that the interrupted instruction is a device access which failed, or waits for one:
-/// data_access_exception (0x30) to mem_address_not_aligned (0x34), and unsupported_page_size (0x3f), QEMU's for no device; or
-/// one that the processor does not have, illegal_instruction (0x10): to QEMU's, that is `sun4v_halt`.
+/// Returns whether a trap of this type means that the interrupted instruction is a failed device access, or waits for one:
+/// data_access_exception (0x30) to mem_address_not_aligned (0x34), and unsupported_page_size (0x3f), which QEMU sends where no device
+/// is. Also illegal_instruction (0x10), because QEMU's processor does not have the instruction of `sun4v_halt`.
 const fn is_failed_access(trap_type: u64) -> bool {
     matches!(trap_type, 0x10 | 0x30..=0x34 | 0x3f)
 }
 
-/// Called for a trap that is no hypercall, with all registers in the block. Returns them if the strand goes on with what they are then,
-/// else `None`. `goes_on` is where the hypervisor goes on behind the instruction that trapped, if that is one of those that may
-/// fault, else 0.
+/// Handles a trap that is no hypercall, with all registers in the block. Returns the registers with which the strand goes on; `None` if
+/// it does not. `goes_on` is the address at which the hypervisor goes on if the instruction that trapped may fault, else 0.
 ///
 /// # Safety
 /// Called by the trap handler of an image, with the block of the strand that trapped. The handler in the block is null before
@@ -78,7 +77,7 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
         };
     }
     if block.recovering.replace(true) {
-        // `faulted_store` or `faulted_late` was interrupted.
+        // The trap interrupted `faulted_store` or `faulted_late`.
         return None;
     }
     let recovered = recover(block, handler, goes_on);
@@ -87,29 +86,31 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
 }
 
 fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on: u64) -> bool {
-    // SAFETY: the trap handler has written it, and does so again only if the strand traps below, which then does not go on.
+    // SAFETY: the trap handler has written the trap, and writes another only if the strand traps below, and then does not go on.
     let trap = unsafe { &mut *block.trapped.fatal.get() };
-    let place = Place::of(trap, goes_on);
+    let interrupted = Interrupted::by_trap(trap, goes_on);
     let reported = handler.and_then(|handler| Some((handler, handler.faulted_store(trap.tt)?)));
-    match (place, reported) {
-        // The access itself has failed, and its caller knows better what to do.
-        (Place::Access(on), Some((_, address))) if address.0 == trap.o0() => trap.go_on_at(on),
-        (Place::Elsewhere, Some(_)) => return false,
-        (place, Some((handler, address))) => {
+    match (interrupted, reported) {
+        // The interrupted access itself has failed: its caller gets the fault.
+        (Interrupted::Access(on), Some((_, address))) if address.0 == trap.o0() => {
+            trap.go_on_at(on)
+        }
+        (Interrupted::Other, Some(_)) => return false,
+        (interrupted, Some((handler, address))) => {
             if !handler.faulted_late(address) {
                 return false;
             }
-            // It may have been the store of this call.
-            if let Place::Veneer(on) = place {
+            // The failed store may be that of this call.
+            if let Interrupted::Veneer(on) = interrupted {
                 trap.go_on_at(on);
             }
         }
-        (Place::Access(on) | Place::Veneer(on), None) if is_failed_access(trap.tt) => {
+        (Interrupted::Access(on) | Interrupted::Veneer(on), None) if is_failed_access(trap.tt) => {
             trap.go_on_at(on);
         }
         (_, None) => return !trap.is_in_hypervisor() && guest::reflect(block, trap),
     }
-    // The hypervisor goes on by a jump, which does not lead between an instruction and its delay slot.
+    // The hypervisor goes on by a jump, which cannot lead between an instruction and its delay slot.
     !trap.is_in_hypervisor() || trap.tnpc == trap.tpc.wrapping_add(4)
 }
 
@@ -117,8 +118,8 @@ fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on:
 #[macro_export]
 macro_rules! sun4v_fault {
     ($handler:ty) => {
-        ::core::arch::global_asm!(
-            "
+        $crate::sun4v_asm!(
+            ["
             .section .text.traps, \"ax\"
             .globl sun4v_load
     sun4v_load:
@@ -147,7 +148,7 @@ macro_rules! sun4v_fault {
             .xword sun4v_halt, sun4v_access_failed
             .popsection
 
-    sun4v_miss_of_fetch:                        ! %g2 is the address; its low bits are no part of it
+            .macro sun4v_load_entry data_in        ! %g2 is the address of a miss; its low bits are no part of it
             ldx [%g6 + {REAL}], %g3
             sub %g2, %g3, %g2
             ldx [%g6 + {BYTES}], %g3
@@ -158,23 +159,15 @@ macro_rules! sun4v_fault {
             ldx [%g6 + {ENTRY}], %g3
             add %g2, %g3, %g2
             mov {DATA_IN}, %g1
-            stxa %g2, [%g1] {DATA_IN_FETCH}
+            stxa %g2, [%g1] \\data_in
             retry
+            .endm
+    sun4v_miss_of_fetch:
+            sun4v_load_entry {DATA_IN_FETCH}
     sun4v_miss_of_data:
-            ldx [%g6 + {REAL}], %g3
-            sub %g2, %g3, %g2
-            ldx [%g6 + {BYTES}], %g3
-            cmp %g2, %g3
-            bgeu,pn %xcc, sun4v_trapped
-             ldx [%g6 + {PAGE}], %g3
-            andn %g2, %g3, %g2
-            ldx [%g6 + {ENTRY}], %g3
-            add %g2, %g3, %g2
-            mov {DATA_IN}, %g1
-            stxa %g2, [%g1] {DATA_IN_DATA}
-            retry
+            sun4v_load_entry {DATA_IN_DATA}
 
-    sun4v_interrupted:                          ! of the guest: the hypervisor takes none
+    sun4v_interrupted:                          ! an interrupt of the guest: the hypervisor takes none
             wrpr %g0, {PSTATE}, %pstate
             wrpr %g0, {MAXGL}, %gl
             mov {SCRATCHPAD}, %g6
@@ -338,39 +331,12 @@ macro_rules! sun4v_fault {
     sun4v_at:
             jmp %g2
              nop
-            ",
-            INTERRUPTED = const $crate::sparc64::layout::INTERRUPTED,
-            KEPT = const $crate::sparc64::layout::KEPT,
-            REAL = const $crate::sparc64::layout::REAL,
-            BYTES = const $crate::sparc64::layout::BYTES,
-            PAGE = const $crate::sparc64::layout::PAGE,
-            ENTRY = const $crate::sparc64::layout::ENTRY,
-            DATA_IN_FETCH = const $crate::sparc64::layout::DATA_IN.0,
-            DATA_IN_DATA = const $crate::sparc64::layout::DATA_IN.1,
-            DATA_IN = const $crate::sparc64::layout::DATA_IN.2,
-            CLEAR_HTSTATE = const $crate::sparc64::layout::CLEAR_HTSTATE,
-            PSTATE = const $crate::sparc64::PSTATE,
-            MAXGL = const $crate::sparc64::MAXGL,
-            NWINDOWS = const $crate::sparc64::NWINDOWS,
-            ASI = const $crate::sparc64::SCRATCHPAD.0,
-            SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
-            STACK = const $crate::sparc64::layout::STACK,
-            TRAP_CANSAVE = const $crate::sparc64::layout::TRAP_CANSAVE,
-            TRAP_OTHERWIN = const $crate::sparc64::layout::TRAP_OTHERWIN,
-            TRAP_CLEANWIN = const $crate::sparc64::layout::TRAP_CLEANWIN,
-            TRAP_Y = const $crate::sparc64::layout::TRAP_Y,
-            FATAL_TT = const $crate::sparc64::layout::FATAL_TT,
-            FATAL_TPC = const $crate::sparc64::layout::FATAL_TPC,
-            FATAL_TNPC = const $crate::sparc64::layout::FATAL_TNPC,
-            FATAL_TSTATE = const $crate::sparc64::layout::FATAL_TSTATE,
-            FATAL_TL = const $crate::sparc64::layout::FATAL_TL,
-            FATAL_CANRESTORE = const $crate::sparc64::layout::FATAL_CANRESTORE,
-            FATAL_GLOBALS = const $crate::sparc64::layout::FATAL_GLOBALS,
-            FATAL_WINDOWS = const $crate::sparc64::layout::FATAL_WINDOWS,
-            GL_SHIFT = const $crate::sparc64::layout::GL_SHIFT,
-            ACCESS_FAULTED = const $crate::sparc64::layout::ACCESS_FAULTED,
-            recover = sym $crate::sparc64::recover_entry::<$handler>,
-            fatal = sym $crate::sparc64::fatal_entry::<$handler>,
+            "],
+            [INTERRUPTED KEPT REAL BYTES PAGE ENTRY DATA_IN_FETCH DATA_IN_DATA DATA_IN CLEAR_HTSTATE PSTATE MAXGL NWINDOWS
+             ASI SCRATCHPAD STACK TRAP_CANSAVE TRAP_OTHERWIN TRAP_CLEANWIN TRAP_Y FATAL_TT FATAL_TPC FATAL_TNPC FATAL_TSTATE
+             FATAL_TL FATAL_CANRESTORE FATAL_GLOBALS FATAL_WINDOWS GL_SHIFT ACCESS_FAULTED],
+            { recover = sym $crate::sparc64::recover_entry::<$handler>,
+              fatal = sym $crate::sparc64::fatal_entry::<$handler> }
         );
     };
 }

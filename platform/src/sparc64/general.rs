@@ -1,15 +1,15 @@
-//! The slow path: keeps what is the guest's, and lets Rust run on the strand's stack. Behind each instruction of a usual call stands
-//! what it is for.
+//! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. The comment behind each instruction of a
+//! usual call names its purpose, by which the instructions of a call are counted.
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_general {
     ($handler:ty) => {
-        ::core::arch::global_asm!(
-            "
+        $crate::sun4v_asm!(
+            ["
             .section .text.traps, \"ax\"
             .globl sun4v_fast, sun4v_general
-    sun4v_fast:                                 ! trap 0x80, if no fast path has the function
+    sun4v_fast:                                 ! trap 0x80, for functions without a fast path
             cmp %o5, {LIMIT}                    ! function
             bgeu,pn %xcc, 2f                    ! function
              ldx [%g6 + {SERVED_FAST}], %g1     ! function
@@ -56,12 +56,9 @@ macro_rules! sun4v_general {
             done
 
     sun4v_general:
-            stx %o0, [%g6 + {O0} + 0]           ! keep
-            stx %o1, [%g6 + {O0} + 8]           ! keep
-            stx %o2, [%g6 + {O0} + 16]          ! keep
-            stx %o3, [%g6 + {O0} + 24]          ! keep
-            stx %o4, [%g6 + {O0} + 32]          ! keep
-            stx %o5, [%g6 + {O0} + 40]          ! keep
+            .irp n, 0, 1, 2, 3, 4, 5
+            stx %o\\n, [%g6 + {O0} + 8 * \\n]   ! keep
+            .endr
     sun4v_kept:
             stx %o6, [%g6 + {O6}]               ! keep
             stx %o7, [%g6 + {O7}]               ! keep
@@ -117,17 +114,14 @@ macro_rules! sun4v_general {
             wrpr %g1, 0, %cleanwin              ! windows
             ldx [%g6 + {Y}], %g1                ! keep
             wr %g1, 0, %y                       ! keep
-            ldx [%g6 + {O0} + 0], %o0           ! keep
-            ldx [%g6 + {O0} + 8], %o1           ! keep
-            ldx [%g6 + {O0} + 16], %o2          ! keep
-            ldx [%g6 + {O0} + 24], %o3          ! keep
-            ldx [%g6 + {O0} + 32], %o4          ! keep
-            ldx [%g6 + {O0} + 40], %o5          ! keep
+            .irp n, 0, 1, 2, 3, 4, 5
+            ldx [%g6 + {O0} + 8 * \\n], %o\\n   ! keep
+            .endr
             ldx [%g6 + {O6}], %o6               ! keep
             ldx [%g6 + {O7}], %o7               ! keep
             done                                ! return
 
-    1:      .set .Lsun4v_place, {WINDOWS}       ! the guest uses windows that Rust will: keep what is in them
+    1:      .set .Lsun4v_place, {WINDOWS}       ! the guest uses windows that Rust needs: save them
             .rept {FIRST}
             save
             .irp n, 0, 1, 2, 3, 4, 5, 6, 7
@@ -152,7 +146,7 @@ macro_rules! sun4v_general {
             .endr
             ba,a,pt %xcc, 5b
 
-    3:      rdpr %cwp, %g2                      ! -%g4 windows more: see sun4v_window
+    3:      rdpr %cwp, %g2                      ! restore -%g4 more windows: see sun4v_window
             add %g2, {FIRST}, %g1
             add %g6, {WINDOWS} + 128 * {FIRST}, %g3
     4:      inc %g1
@@ -173,7 +167,7 @@ macro_rules! sun4v_general {
             ba,pt %xcc, 6b
              ldx [%g6 + {CANRESTORE}], %g1
 
-    sun4v_window:                               ! Rust saves a window more: keep what the guest has in it
+    sun4v_window:                               ! Rust needs one more window: save the guest's values in it
             wrpr %g0, {MAXGL}, %gl              ! QEMU has more levels
             rdpr %tstate, %g7                   ! compiled code may need the others
             srlx %g7, {GL_SHIFT}, %g7
@@ -196,32 +190,13 @@ macro_rules! sun4v_general {
             .endr
             saved
             retry
-            ",
-            NWINDOWS = const $crate::sparc64::NWINDOWS,
-            FIRST = const $crate::sparc64::layout::FIRST_WINDOWS,
-            ALL = const $crate::sparc64::WINDOWS,
-            MAXGL = const $crate::sparc64::MAXGL,
-            GL_SHIFT = const $crate::sparc64::layout::GL_SHIFT,
-            O0 = const $crate::sparc64::layout::O0,
-            O6 = const $crate::sparc64::layout::O6,
-            O7 = const $crate::sparc64::layout::O7,
-            Y = const $crate::sparc64::layout::Y,
-            CANSAVE = const $crate::sparc64::layout::CANSAVE,
-            CANRESTORE = const $crate::sparc64::layout::CANRESTORE,
-            OTHERWIN = const $crate::sparc64::layout::OTHERWIN,
-            CLEANWIN = const $crate::sparc64::layout::CLEANWIN,
-            WINDOWS = const $crate::sparc64::layout::WINDOWS,
-            LIMIT = const $crate::sparc64::layout::LIMIT,
-            SERVED_FAST = const $crate::sparc64::layout::SERVED_FAST,
-            HANDLER = const $crate::sparc64::layout::HANDLER,
-            TRACED = const $crate::sparc64::layout::TRACED,
-            FAST = const $crate::sparc64::layout::FAST,
-            CORE = const $crate::sparc64::layout::CORE,
-            EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
-            STACK = const $crate::sparc64::layout::STACK,
-            CLEAR_HTSTATE = const $crate::sparc64::layout::CLEAR_HTSTATE,
-            core = sym $crate::sparc64::core_entry::<$handler>,
-            trap = sym $crate::sparc64::trap_entry::<$handler>,
+            "],
+            [NWINDOWS MAXGL GL_SHIFT O0 O6 O7 Y CANSAVE CANRESTORE OTHERWIN CLEANWIN WINDOWS LIMIT SERVED_FAST HANDLER TRACED
+             FAST CORE EBADTRAP STACK CLEAR_HTSTATE],
+            { FIRST = const $crate::sparc64::layout::FIRST_WINDOWS,
+              ALL = const $crate::sparc64::WINDOWS,
+              core = sym $crate::sparc64::core_entry::<$handler>,
+              trap = sym $crate::sparc64::trap_entry::<$handler> }
         );
     };
 }

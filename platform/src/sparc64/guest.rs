@@ -1,17 +1,18 @@
-//! The guest's memory, where the strand enters the guest, and the guest's own traps.
+//! The guest's memory, the address at which the strand enters the guest, and the traps that the guest takes itself.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
 
+use super::block::Bounds;
 use super::{FatalTrap, StrandBlock, layout};
 
-/// Where a strand begins in its guest.
+/// How a strand begins in its guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Entry {
-    /// The real address of the first instruction. The guest has it in %o1, too.
+    /// The real address of the first instruction. The guest also finds this address in %o1.
     pub address: u64,
-    /// What the guest has in %o0.
+    /// The value that the guest finds in %o0.
     pub argument: u64,
     /// The guest's trap table (%tba), a multiple of 32 KiB.
     pub table: u64,
@@ -21,38 +22,29 @@ impl Entry {
     /// Returns the entry of the first strand of a guest: the argument is the address itself, and there is no trap table.
     #[must_use]
     pub const fn first(address: u64) -> Self {
-        Self {
-            address,
-            argument: address,
-            table: 0,
-        }
+        Self { address, argument: address, table: 0 }
     }
 }
 
-/// The memory of a guest: a range of real addresses, and the physical addresses that they are.
+/// The memory of a guest: a range of real addresses, and the physical addresses behind them. All three numbers are multiples of 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// The first real address. This and the next two are multiples of 8 KiB.
+    /// The first real address.
     pub real: u64,
-    /// The physical address that it is.
+    /// The physical address of the first real address.
     pub physical: u64,
     /// The size in bytes.
     pub bytes: u64,
-    /// The number by which the strands of a core tell the entries of their guests in the TLBs that they share, 0 to 7.
+    /// The number, 0 to 7, that distinguishes the entries of this guest in the TLBs that the strands of a core share.
     pub id: u8,
 }
 
 impl Partition {
-    /// No memory that the image gives: every access that has no translation ends the strand, and so does every trap of the guest's that
-    /// comes to the hypervisor.
-    pub const NONE: Self = Self {
-        real: 0,
-        physical: 0,
-        bytes: 0,
-        id: 0,
-    };
+    /// No memory from the image: an access without a translation ends the strand, and so does every trap of the guest that comes to the
+    /// hypervisor.
+    pub const NONE: Self = Self { real: 0, physical: 0, bytes: 0, id: 0 };
 
-    /// Returns the physical address of so many bytes at a real address; `None` if they are not all of the guest's memory.
+    /// Returns the physical address of `bytes` bytes at a real address; `None` if any of them is outside of the guest's memory.
     #[must_use]
     pub const fn physical(&self, real: u64, bytes: u64) -> Option<u64> {
         let offset = real.wrapping_sub(self.real);
@@ -61,18 +53,20 @@ impl Partition {
             _ => None,
         }
     }
-}
 
-/// What the handlers of misses know of the guest's memory.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(super) struct Bounds {
-    pub(super) real: u64,
-    pub(super) bytes: u64,
-    /// The bits of an address within a page of the TLB.
-    pub(super) page: u64,
-    /// The TLB's entry of the first page. The next has the next physical address.
-    pub(super) entry: u64,
+    /// Returns the bounds of the memory, with pages as large as its addresses and size allow.
+    fn bounds(self) -> Bounds {
+        let zeros = (self.real | self.physical | self.bytes).trailing_zeros();
+        let Some((shift, size)) = PAGES.into_iter().find(|(shift, _)| *shift <= zeros) else {
+            return Bounds::default();
+        };
+        Bounds {
+            real: self.real,
+            bytes: self.bytes,
+            page: (1 << shift) - 1,
+            entry: VALID | CACHEABLE | EXECUTABLE | WRITABLE | size | self.physical,
+        }
+    }
 }
 
 /// Bits of a TLB's entry (UltraSPARC Architecture 2007, "Translation Table Entry"): valid; cacheable, physically and virtually; executable;
@@ -82,42 +76,13 @@ const CACHEABLE: u64 = 1 << 10 | 1 << 9;
 const EXECUTABLE: u64 = 1 << 7;
 const WRITABLE: u64 = 1 << 6;
 
-/// The sizes of pages that the entries of an UltraSPARC T2 have, as powers of two, and their numbers.
+/// The page sizes of an UltraSPARC T2, as powers of two, and their codes in a TLB's entry.
 const PAGES: [(u32, u64); 4] = [(28, 5), (22, 3), (16, 1), (13, 0)];
-
-impl Bounds {
-    pub(super) const NONE: Self = Self {
-        real: 0,
-        bytes: 0,
-        page: 0,
-        entry: 0,
-    };
-
-    /// Pages are as large as the memory allows.
-    fn of(partition: Partition) -> Self {
-        let Partition {
-            real,
-            physical,
-            bytes,
-            ..
-        } = partition;
-        let zeros = (real | physical | bytes).trailing_zeros();
-        let Some((shift, size)) = PAGES.into_iter().find(|(shift, _)| *shift <= zeros) else {
-            return Self::NONE;
-        };
-        Self {
-            real,
-            bytes,
-            page: (1 << shift) - 1,
-            entry: VALID | CACHEABLE | EXECUTABLE | WRITABLE | size | physical,
-        }
-    }
-}
 
 /// Gives a strand the memory of its guest.
 pub(super) fn bound<H>(block: &StrandBlock<H>, partition: Partition) {
-    block.bounds.set(Bounds::of(partition));
-    // SAFETY: the register says which entries of the TLBs are for this strand's guest. Hyperprivileged addresses are not translated.
+    block.bounds.set(partition.bounds());
+    // SAFETY: the register selects the TLB entries for this strand's guest. Hyperprivileged addresses are not translated.
     unsafe {
         asm!("stxa {id}, [{place}] 0x58", "membar #Sync", id = in(reg) u64::from(partition.id), place = in(reg) 0x80,
             options(nostack, preserves_flags));
@@ -140,10 +105,10 @@ const fn reflected(trap_type: u64) -> Option<u64> {
     }
 }
 
-/// Lets the guest take a trap of its own that has come to the hypervisor. Returns `false`, and does nothing, if it is none of those, if
-/// the guest's trap level would be too high, or if its trap table is not in its memory.
+/// Lets the guest take a trap of its own that has come to the hypervisor. Returns `false`, and does nothing, if a guest does not take
+/// traps of this type, if its trap level would be too high, or if its trap table is not in its memory.
 ///
-/// The strand returns from the trap by `retry` at a trap level more, from which it gets to the guest's trap table, at the level of the trap.
+/// The strand returns from the trap by `retry`, from one trap level higher, to the guest's trap table, at the level of the trap.
 pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
     const TLE: u64 = 1 << 8;
     const CLE: u64 = 1 << 9;
@@ -152,7 +117,7 @@ pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
         return false;
     };
     let table: u64;
-    // SAFETY: reads a register.
+    // SAFETY: a read of %tba changes nothing.
     unsafe {
         asm!("rdpr %tba, {table}", table = out(reg) table, options(nomem, nostack, preserves_flags));
     }
@@ -168,7 +133,7 @@ pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
     // %ccr, %asi and the window stay.
     let kept = trap.tstate & (0xffff << 24 | 0x1f);
     let tstate = globals << layout::GL_SHIFT | kept | pstate << 8;
-    // SAFETY: the trap that the guest sees gets its type. The level above is that of no trap; what a guest finds at it is its own.
+    // SAFETY: only the trap that the guest takes changes. The level above belongs to no trap, and keeps only values of the guest.
     unsafe {
         asm!(
             "wrpr {trap_type}, 0, %tt",

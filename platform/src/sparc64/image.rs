@@ -1,25 +1,25 @@
 //! The macro that an image calls.
 
-/// Puts the trap table, the veneers and the entry from reset into an image. The type is its
+/// Puts the trap table, the veneers and the entry from reset into an image. The type is the image's
 /// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this once.
 ///
-/// Each hypercall takes the slow path. Software traps 0x81 to 0xfe answer EBADTRAP, but for those that the image claims: they come
-/// to [`software_trap`](crate::sparc64::TrapHandler::software_trap). An image with the performance counter service calls
-/// `perfctr_service::sun4v_image!` instead, which adds the fast path of that service.
+/// Each hypercall takes the slow path. Software traps 0x81 to 0xfe that the image claims come to
+/// [`software_trap`](crate::sparc64::TrapHandler::software_trap); the others answer EBADTRAP. An image with the performance counter
+/// service calls `perfctr_service::sun4v_image!` instead, which adds the fast path of that service.
 ///
 /// ```ignore
 /// platform::sun4v_image!(Handler);
 /// platform::sun4v_image!(Handler, strands: 256, claims: [0x83, 0x84]);
 /// ```
 ///
-/// Without `strands`, the image is for one. With a number from 1 to 256, it is for that many: strand 0 begins at reset,
-/// [starts](crate::sparc64::interrupt::start_strand) the others when they can run, and they begin as it does.
+/// `strands` is the number of strands that the image is for, from 1 to 256; without it, 1. Strand 0 begins at reset, and
+/// [starts](crate::sparc64::interrupt::start_strand) the others when they can run. They begin as strand 0 does.
 ///
 /// # What the image needs
 /// - The attributes `#![no_std]`, `#![no_main]` and `#![feature(asm_experimental_arch)]`, and a target that aborts on a panic.
-/// - The linker script `sun4v-image.ld`, which this crate ships and the linker finds by that name. It asks for two symbols:
-///   `sun4v_image_start`, where the image is loaded and reset jumps to, and `sun4v_stack_size` in bytes. All of the image
-///   lies in the first 2 GB. This is the image's `build.rs`:
+/// - The linker script `sun4v-image.ld`, which this crate ships and the linker finds by that name. The image defines two
+///   symbols for it: `sun4v_image_start`, the address at which the image is loaded and to which reset jumps, and
+///   `sun4v_stack_size`, in bytes. The whole image lies in the first 2 GB. The image's `build.rs`:
 ///
 /// ```no_run
 /// fn main() {
@@ -35,23 +35,23 @@
 /// }
 /// ```
 ///
-/// # What the guest finds
+/// # State of the guest at its start
 /// The guest begins in privileged mode at TL 0 and GL 0 with the MMU off, PIL 15, in window 0 with six windows to save.
-/// Every register is zero but %o0, %o1 and %tba: see [`Entry`](crate::sparc64::Entry). Its timers are off, and %softint is 0.
+/// Every register is zero except %o0, %o1 and %tba: see [`Entry`](crate::sparc64::Entry). Its timers are off, and %softint is 0.
 ///
 /// # A service's fast path
-/// The third form is for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
+/// The forms with `entry` are for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
 /// trap 0x80: at most four instructions, with a jump to a veneer of the service. `operands` are those of `global_asm!` for
 /// `entry`.
 ///
-/// A veneer is assembly in the section `.text.traps`. It begins at the highest GL, with the strand's block in %g6, which begins
-/// with [`FastPath::words`](crate::sparc64::FastPath::words), and with all %o registers as the guest passed them. It has neither
-/// stack nor register window, because both are the guest's. It ends in one of three ways: by `done`, with all registers but the
-/// results as they were; or, with the guest's %o registers as they were, by a jump to `sun4v_general` with the number of the trap
-/// in %g5, or to `sun4v_fast` if the function is none of the service.
+/// A veneer is assembly in a section whose name begins with `.text.traps.`. It begins at the highest GL, with the address of the strand's block in %g6, and
+/// with all %o registers as the guest passed them. The block begins with [`FastPath::words`](crate::sparc64::FastPath::words). The
+/// veneer has neither stack nor register window, because both are the guest's. It ends in one of three ways: by `done`, with all
+/// registers except the results as they were; or, with the guest's %o registers as they were, by a jump to `sun4v_general` with the
+/// number of the trap in %g5, or by a jump to `sun4v_fast` if the service does not have the function.
 ///
 /// For each of its instructions that may fault, a veneer adds two words to the section `.sun4v.faults`: the address of the
-/// instruction, and the address at which the strand goes on, with all registers but %g7 as they were. That may be a jump to
+/// instruction, and the address at which the strand goes on, with all registers except %g7 as they were. There may be a jump to
 /// `sun4v_general` with `layout::FAULTED` in %g5: then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before
 /// the call is served.
 #[macro_export]
@@ -87,7 +87,7 @@ macro_rules! sun4v_image {
         operands: { $($operands:tt)* } $(,)?
     ) => {
         static SUN4V_BLOCKS: [$crate::sparc64::StrandBlock<$handler>; $strands] =
-            [const { $crate::sparc64::StrandBlock::new() }; $strands];
+            [const { $crate::sparc64::StrandBlock::zeroed() }; $strands];
         $crate::sun4v_boot!($handler, $strands, SUN4V_BLOCKS);
         $crate::sun4v_table!([$($claimed),*], { $($entry),* }, { $($operands)* });
         $crate::sun4v_general!($handler);

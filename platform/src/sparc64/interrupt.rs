@@ -1,54 +1,55 @@
-//! Other strands: how they start, and interrupts between them. As the UltraSPARC T2 has it, but for what is *assumed* of more than one
-//! node: no public document says it.
+//! Other strands: how they start, and interrupts between them, as on the UltraSPARC T2. For more than one node no public document
+//! exists, so what follows is *assumed* there. All functions are for hyperprivileged code.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
 
 use guest_abi::StrandId;
 
-/// The registers of the chip's strands (CMP): their space. Node n has them n * [`NODE`] further (*assumed*). A bit is a strand of the node.
+/// The ASI of the registers of the chip's strands (CMP), each with one bit per strand of the node. Node n has these registers
+/// n * [`NODE`] higher (*assumed*).
 const CMP: usize = 0x41;
 const NODE: u64 = 0x1000;
-/// Which strands there are.
+/// The strands that exist.
 const AVAILABLE: u64 = 0x00;
-/// Starts strands.
+/// A write starts the strands whose bits are 1.
 const RUNNING_SET: u64 = 0x60;
 
-/// Sends an interrupt: bits 5:0 are its number, and the strand is in bits from 8 on (INTR_W; with more than 64 strands, *assumed*).
+/// Sends an interrupt: its number is in bits 5:0, and the strand in bits from 8 on (INTR_W; with more than 64 strands, *assumed*).
 const SEND: usize = 0x73;
-/// What has been received and not taken: a bit for each number (INTR_RECEIVE).
+/// The interrupts that have been received and not taken, one bit for each number (INTR_RECEIVE).
 const RECEIVED: usize = 0x72;
-/// Takes the highest of these, and returns its number (INTR_R).
+/// A read takes the interrupt with the highest number, and returns that number (INTR_R).
 const TAKE: usize = 0x74;
 
-/// Returns whether the machine has a strand. For hyperprivileged code.
+/// Returns whether the machine has a strand.
 #[must_use]
 pub fn exists(strand: StrandId) -> bool {
     let value: u64;
-    // SAFETY: reads a register.
+    // SAFETY: the read changes nothing.
     unsafe {
-        asm!("ldxa [{place}] {ASI}, {value}", place = in(reg) place(strand, AVAILABLE), value = out(reg) value,
+        asm!("ldxa [{place}] {ASI}, {value}", place = in(reg) address(strand, AVAILABLE), value = out(reg) value,
             ASI = const CMP, options(nostack, preserves_flags));
     }
     value >> (strand.index() % 64) & 1 != 0
 }
 
-/// Starts a strand: it begins at the reset vector, or goes on where it was stopped. What this strand has written is visible to it.
-/// For hyperprivileged code.
+/// Starts a strand: it begins at the reset vector, or goes on where it was stopped. All earlier writes of this strand are visible to
+/// the started strand.
 pub fn start_strand(strand: StrandId) {
     // SAFETY: the strand executes this image, which is prepared for it.
     unsafe {
         asm!("membar #Sync", "stxa {bit}, [{place}] {ASI}", "membar #Sync", bit = in(reg) 1_u64 << (strand.index() % 64),
-            place = in(reg) place(strand, RUNNING_SET), ASI = const CMP, options(nostack, preserves_flags));
+            place = in(reg) address(strand, RUNNING_SET), ASI = const CMP, options(nostack, preserves_flags));
     }
 }
 
-fn place(strand: StrandId, register: u64) -> u64 {
+fn address(strand: StrandId, register: u64) -> u64 {
     strand.node().index() as u64 * NODE + register
 }
 
-/// Sends a strand, which may be this one, an interrupt with a number from 0 to 63. What this strand has written is visible to the
-/// other when it takes it. For hyperprivileged code.
+/// Sends a strand, which may be this one, an interrupt with a number from 0 to 63. All earlier writes of this strand are visible to
+/// the other strand when it takes the interrupt.
 pub fn send(strand: StrandId, number: u8) {
     let value = (strand.index() as u64) << 8 | u64::from(number & 63);
     // SAFETY: the other strand takes the interrupt in its guest, or where it waits.
@@ -58,11 +59,11 @@ pub fn send(strand: StrandId, number: u8) {
     }
 }
 
-/// Takes the interrupt with the highest number that this strand has received; `None` if there is none. For hyperprivileged code.
+/// Takes the interrupt with the highest number that this strand has received; `None` if there is none.
 #[must_use]
 pub fn take() -> Option<u8> {
     let number: u64;
-    // SAFETY: the interrupt that is taken is the caller's to handle.
+    // SAFETY: the caller handles the interrupt that this takes.
     unsafe {
         let received: u64;
         asm!("ldxa [%g0] {ASI}, {received}", received = out(reg) received, ASI = const RECEIVED, options(nostack, preserves_flags));
@@ -75,7 +76,7 @@ pub fn take() -> Option<u8> {
 }
 
 /// Halts this strand until an interrupt is pending for it: one of another strand, one of the guest's in %softint, or a match of a
-/// timer. On a processor without that, it returns at once. For hyperprivileged code.
+/// timer. Returns at once on a processor without the instruction.
 ///
 /// Zero in the strand status register halts the strand, as on the UltraSPARC T1; *assumed* for the UltraSPARC T2 Plus.
 pub fn halt() {

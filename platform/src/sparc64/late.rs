@@ -9,21 +9,21 @@ use crate::PhysicalAddress;
 const STORE_ERROR: u64 = 0x07;
 
 /// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the store's
-/// entry of the store buffer in bits 57:55. Reading it clears it.
+/// entry of the store buffer in bits 57:55. A read clears the register.
 const DFESR: (usize, u64) = (0x4c, 8);
 
 /// The type SBDIOU: the data of a store to a device could not be sent. (2 is SBAPP: the address in the entry cannot be trusted.)
 const SBDIOU: u64 = 1;
 
-/// Diagnostic reads of the store buffer: their ASI, and the address for entry 0 at which the entry's physical address is in bits
-/// 39:0 and its byte marks are in bits 47:40. The number of an entry is in bits 5:3 of the address.
+/// Diagnostic reads of the store buffer: their ASI, and the address for entry 0. A read returns the entry's physical address in bits
+/// 39:0 and its byte marks in bits 47:40. The number of an entry is in bits 5:3 of the address.
 const STORE_BUFFER: (usize, u64) = (0x4a, 0xc0);
 
-/// Returns the address of the store that a trap of this type (%tt) reports on the UltraSPARC T2; `None` if it reports none, or does
-/// not know its address. For hyperprivileged code.
+/// Returns the address of the store that a trap of this type (%tt) reports on the UltraSPARC T2; `None` if the trap reports no store,
+/// or no address. For hyperprivileged code.
 ///
-/// The registers are those that Sun's hypervisor and OpenSPARC T2 use. QEMU does not have them, and what the UltraSPARC T2 Plus has
-/// is not published: this function has been executed on neither.
+/// Sun's hypervisor and OpenSPARC T2 use these registers. QEMU does not have them, and the registers of the UltraSPARC T2 Plus are
+/// not published: this function has been executed on neither.
 #[must_use]
 pub fn store_error(trap_type: u64) -> Option<PhysicalAddress> {
     if trap_type != STORE_ERROR {
@@ -41,7 +41,7 @@ pub fn store_error(trap_type: u64) -> Option<PhysicalAddress> {
 /// Reads a register of the processor.
 fn read<const ASI: usize>(address: u64) -> u64 {
     let value;
-    // SAFETY: these registers hold only what went wrong. Code that may not read them traps.
+    // SAFETY: these registers only describe errors, and code that may not read them traps.
     unsafe {
         asm!("ldxa [{address}] {ASI}, {value}", address = in(reg) address, value = out(reg) value, ASI = const ASI,
             options(nostack, preserves_flags));

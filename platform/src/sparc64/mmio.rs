@@ -7,15 +7,14 @@ use guest_abi::StrandId;
 
 use crate::{AccessError, Bus, PhysicalAddress};
 
-/// The bus of the machine itself. Hyperprivileged code runs with the MMU off, so its addresses are physical (those with
-/// bit 39 set are not cached).
+/// The bus of the machine itself. Hyperprivileged code runs with the MMU off, so its addresses are physical (an address with bit 39
+/// set is not cached).
 ///
-/// `read` and `write` wait until the access is complete, and return [`AccessError::Fault`] if it trapped. A fast path in assembly
-/// makes its accesses itself. A store that nobody waits for may trap later: see [late faults](super#late-faults).
+/// `read` and `write` return when the access is complete, with [`AccessError::Fault`] if it trapped. A fast path in assembly does
+/// not use them, and may go on before its store is complete: see [late faults](super#late-faults).
 ///
 /// A strand of an UltraSPARC T2 Plus waits for the value of a load before it executes anything else, so a read is complete
-/// when it returns. It goes on before a store has reached a device: `write` and `complete_writes` contain the `membar #Sync`
-/// that waits for it.
+/// when it returns. The strand does not wait for a store: `write` and `complete_writes` contain the `membar #Sync` that does.
 #[derive(Clone, Copy, Debug)]
 pub struct Mmio(());
 
@@ -30,12 +29,20 @@ unsafe extern "C" {
     fn sun4v_store(address: u64, value: u64) -> u64;
 }
 
+/// Returns the value of an access unless it faulted.
+#[inline(always)]
+fn answered<T>(fault: u64, value: T) -> Result<T, AccessError> {
+    match fault {
+        0 => Ok(value),
+        _ => Err(AccessError::Fault),
+    }
+}
+
 impl Mmio {
     /// Returns the bus.
     ///
     /// # Safety
-    /// The code runs in hyperprivileged mode with the MMU off. Nothing but device registers is at the addresses that
-    /// it is asked for.
+    /// The code runs in hyperprivileged mode with the MMU off. It asks for addresses of device registers only.
     pub const unsafe fn new() -> Self {
         Self(())
     }
@@ -43,23 +50,14 @@ impl Mmio {
 
 impl Bus for Mmio {
     fn read(&self, _: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        // SAFETY: `new` promises that a device register is there; a trap comes back as an answer.
+        // SAFETY: the caller of `new` promises that a device register is there; `sun4v_load` returns after a trap.
         let Answer { fault, value } = unsafe { sun4v_load(address.0) };
-        if fault == 0 {
-            Ok(value)
-        } else {
-            Err(AccessError::Fault)
-        }
+        answered(fault, value)
     }
 
     fn write(&self, _: StrandId, address: PhysicalAddress, value: u64) -> Result<(), AccessError> {
-        // SAFETY: as above.
-        let fault = unsafe { sun4v_store(address.0, value) };
-        if fault == 0 {
-            Ok(())
-        } else {
-            Err(AccessError::Fault)
-        }
+        // SAFETY: the caller of `new` promises that a device register is there; `sun4v_store` returns after a trap.
+        answered(unsafe { sun4v_store(address.0, value) }, ())
     }
 
     fn is_direct() -> bool {

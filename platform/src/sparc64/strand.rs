@@ -1,17 +1,38 @@
-//! The strand's own registers.
+//! The registers of the strand that executes the call.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
 
 use guest_abi::StrandId;
 
-#[cfg(feature = "pcr-in-memory")]
 use super::StrandBlock;
 use crate::{StrandRegisters, TickRegisters};
 
+/// Reads an ancillary state register of the strand.
+macro_rules! read_asr {
+    ($number:literal) => {{
+        let value: u64;
+        // SAFETY: hyperprivileged code can read %pcr, %tick and %stick, and a read changes nothing.
+        unsafe {
+            asm!(concat!("rd %asr", $number, ", {value}"), value = out(reg) value, options(nomem, nostack, preserves_flags));
+        }
+        value
+    }};
+}
+
+/// Writes an ancillary state register of the strand.
+macro_rules! write_asr {
+    ($number:literal, $value:expr) => {{
+        // SAFETY: hyperprivileged code can write %pcr and %pic, which affect only what is counted.
+        unsafe {
+            asm!(concat!("wr {value}, 0, %asr", $number), value = in(reg) $value, options(nomem, nostack, preserves_flags));
+        }
+    }};
+}
+
 /// %pcr, %pic, %tick and %stick of the strand that executes the call.
 ///
-/// With the feature `pcr-in-memory` the first two are words of the strand's memory: QEMU does not have the registers.
+/// With the feature `pcr-in-memory` the first two are words of the strand's block, because QEMU does not have the registers.
 #[derive(Clone, Copy, Debug)]
 pub struct StrandRegs {
     cross_call: fn(StrandId),
@@ -22,60 +43,40 @@ impl StrandRegs {
     /// depends on the board.
     ///
     /// # Safety
-    /// The code runs in hyperprivileged mode, in an image of [`sun4v_image!`](crate::sun4v_image). Calls for a strand are
-    /// made on that strand.
+    /// The code runs in hyperprivileged mode, in an image of [`sun4v_image!`](crate::sun4v_image). Each call for a strand
+    /// is made on that strand.
     pub const unsafe fn new(cross_call: fn(StrandId)) -> Self {
         Self { cross_call }
     }
 
-    /// Returns the block of the strand that executes this.
-    #[cfg(feature = "pcr-in-memory")]
-    fn block(&self) -> &'static StrandBlock<()> {
+    /// Returns the block that holds %pcr and %pic; `None` if the strand has the registers.
+    #[inline(always)]
+    fn memory(&self) -> Option<&'static StrandBlock<()>> {
         // SAFETY: the caller of `new` promises that this is an image. %pcr and %pic do not depend on its handler.
-        unsafe { StrandBlock::own() }
+        cfg!(feature = "pcr-in-memory").then(|| unsafe { StrandBlock::own() })
     }
 }
 
 impl StrandRegisters for StrandRegs {
-    #[cfg(not(feature = "pcr-in-memory"))]
     fn pcr(&self, _: StrandId) -> u64 {
-        let value: u64;
-        // SAFETY: hyperprivileged code can read %pcr, which changes nothing.
-        unsafe {
-            asm!("rd %asr16, {value}", value = out(reg) value, options(nomem, nostack, preserves_flags));
+        match self.memory() {
+            Some(block) => block.pcr.get(),
+            None => read_asr!(16),
         }
-        value
     }
 
-    #[cfg(not(feature = "pcr-in-memory"))]
     fn set_pcr(&self, _: StrandId, value: u64) {
-        // SAFETY: hyperprivileged code can write %pcr, which only says what is counted.
-        unsafe {
-            asm!("wr {value}, 0, %asr16", value = in(reg) value, options(nomem, nostack, preserves_flags));
+        match self.memory() {
+            Some(block) => block.pcr.set(value),
+            None => write_asr!(16, value),
         }
     }
 
-    #[cfg(not(feature = "pcr-in-memory"))]
     fn set_pic(&self, _: StrandId, value: u64) {
-        // SAFETY: hyperprivileged code can write %pic, which only holds counts.
-        unsafe {
-            asm!("wr {value}, 0, %asr17", value = in(reg) value, options(nomem, nostack, preserves_flags));
+        match self.memory() {
+            Some(block) => block.pic.set(value),
+            None => write_asr!(17, value),
         }
-    }
-
-    #[cfg(feature = "pcr-in-memory")]
-    fn pcr(&self, _: StrandId) -> u64 {
-        self.block().pcr.get()
-    }
-
-    #[cfg(feature = "pcr-in-memory")]
-    fn set_pcr(&self, _: StrandId, value: u64) {
-        self.block().pcr.set(value);
-    }
-
-    #[cfg(feature = "pcr-in-memory")]
-    fn set_pic(&self, _: StrandId, value: u64) {
-        self.block().pic.set(value);
     }
 
     fn ticks(&self, strand: StrandId) -> u64 {
@@ -90,21 +91,11 @@ impl StrandRegisters for StrandRegs {
 impl TickRegisters for StrandRegs {
     #[inline]
     fn tick(&self, _: StrandId) -> u64 {
-        let value: u64;
-        // SAFETY: hyperprivileged code can read %tick, which changes nothing.
-        unsafe {
-            asm!("rd %asr4, {value}", value = out(reg) value, options(nomem, nostack, preserves_flags));
-        }
-        value
+        read_asr!(4)
     }
 
     #[inline]
     fn stick(&self, _: StrandId) -> u64 {
-        let value: u64;
-        // SAFETY: hyperprivileged code can read %stick, which changes nothing.
-        unsafe {
-            asm!("rd %asr24, {value}", value = out(reg) value, options(nomem, nostack, preserves_flags));
-        }
-        value
+        read_asr!(24)
     }
 }

@@ -1,9 +1,8 @@
 //! The trap table: 512 entries of eight instructions.
 //!
-//! In %g6 the veneers find the strand's block, which compiled code leaves there. In %g5 the slow path finds the number of the
-//! trap: see [`layout`](super::layout).
+//! The veneers find the address of the strand's block in %g6, which compiled code does not change. The slow path finds the number
+//! of the trap in %g5: see [`layout`](super::layout).
 
-/// The entries of both hypercall traps, of the software traps between them, and of all other traps.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_table {
@@ -12,7 +11,8 @@ macro_rules! sun4v_table {
             $claimed > 0x80 && $claimed < 0xff,
             "an image can claim software traps 0x81 to 0xfe"
         );)*
-        ::core::arch::global_asm!(
+        $crate::sun4v_asm!(
+            [
             "
             .section .text.traps, \"ax\"
             .align 16384
@@ -22,22 +22,18 @@ macro_rules! sun4v_table {
             ba,a,pt %xcc, sun4v_trapped
             .align 32
             .endr
-            wrpr %g0, {PSTATE}, %pstate         ! 0x3e instruction_real_translation_miss
+            .macro sun4v_miss tag_access, handler
+            wrpr %g0, {PSTATE}, %pstate
             wrpr %g0, {MAXGL}, %gl
             mov {SCRATCHPAD}, %g1
             ldxa [%g1] {ASI}, %g6
             mov {TAG_ACCESS}, %g1
-            ldxa [%g1] {TAG_ACCESS_FETCH}, %g2
-            ba,a,pt %xcc, sun4v_miss_of_fetch
+            ldxa [%g1] \\tag_access, %g2
+            ba,a,pt %xcc, \\handler
             .align 32
-            wrpr %g0, {PSTATE}, %pstate         ! 0x3f data_real_translation_miss
-            wrpr %g0, {MAXGL}, %gl
-            mov {SCRATCHPAD}, %g1
-            ldxa [%g1] {ASI}, %g6
-            mov {TAG_ACCESS}, %g1
-            ldxa [%g1] {TAG_ACCESS_DATA}, %g2
-            ba,a,pt %xcc, sun4v_miss_of_data
-            .align 32
+            .endm
+            sun4v_miss {TAG_ACCESS_FETCH}, sun4v_miss_of_fetch ! 0x3e instruction_real_translation_miss
+            sun4v_miss {TAG_ACCESS_DATA}, sun4v_miss_of_data ! 0x3f data_real_translation_miss
             .rept 0x60 - 0x40
             ba,a,pt %xcc, sun4v_trapped
             .align 32
@@ -108,57 +104,35 @@ macro_rules! sun4v_table {
              ldx [%g6 + {SERVED_CORE}], %g1     ! function
             .align 32
             ",
-            PSTATE = const $crate::sparc64::PSTATE,
-            MAXGL = const $crate::sparc64::MAXGL,
-            ASI = const $crate::sparc64::SCRATCHPAD.0,
-            SCRATCHPAD = const $crate::sparc64::SCRATCHPAD.1,
-            TAG_ACCESS_FETCH = const $crate::sparc64::layout::TAG_ACCESS.0,
-            TAG_ACCESS_DATA = const $crate::sparc64::layout::TAG_ACCESS.1,
-            TAG_ACCESS = const $crate::sparc64::layout::TAG_ACCESS.2,
-            LIMIT = const $crate::sparc64::layout::LIMIT,
-            SERVED_CORE = const $crate::sparc64::layout::SERVED_CORE,
-            EBADTRAP = const $crate::sparc64::layout::EBADTRAP,
-            $($operands)*
+            ],
+            [PSTATE MAXGL ASI SCRATCHPAD TAG_ACCESS_FETCH TAG_ACCESS_DATA TAG_ACCESS LIMIT SERVED_CORE EBADTRAP],
+            { $($operands)* }
         );
     };
 }
 
-/// Reads %pcr into %o1.
+/// The instruction that reads %pcr into %o1, or writes %g3 to it.
 #[cfg(not(feature = "pcr-in-memory"))]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! sun4v_read_pcr {
-    () => {
+macro_rules! sun4v_pcr {
+    (read) => {
         "rd %asr16, %o1 ! {PCR}"
     };
-}
-
-/// Writes %g3 to %pcr.
-#[cfg(not(feature = "pcr-in-memory"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! sun4v_write_pcr {
-    () => {
+    (write) => {
         "wr %g3, 0, %asr16 ! {PCR}"
     };
 }
 
-/// Reads what stands for %pcr into %o1.
+/// The instruction that reads the word in place of %pcr into %o1, or writes %g3 to it.
 #[cfg(feature = "pcr-in-memory")]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! sun4v_read_pcr {
-    () => {
+macro_rules! sun4v_pcr {
+    (read) => {
         "ldx [%g6 + {PCR}], %o1"
     };
-}
-
-/// Writes %g3 to what stands for %pcr.
-#[cfg(feature = "pcr-in-memory")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! sun4v_write_pcr {
-    () => {
+    (write) => {
         "stx %g3, [%g6 + {PCR}]"
     };
 }

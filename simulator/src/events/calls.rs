@@ -1,26 +1,26 @@
-//! Events that are calls, in one form.
+//! Hypercalls in a trace.
 
 use guest_abi::PerfReg;
 use hv_core::trace::HypervisorEvent;
 use perfctr_service::trace::ServiceEvent;
 
-use super::Event;
+use super::DecodedEvent;
 
-/// The function of a call.
+/// The function of a hypercall, with its register, group or number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Function {
-    /// Read a register.
+pub enum TracedFunction {
+    /// Reads the performance register with this number.
     Get(u64),
-    /// Write a register.
+    /// Writes the performance register with this number.
     Set(u64),
-    /// Negotiate a version of a group.
+    /// Negotiates a version of the API group with this number.
     SetVersion(u64),
-    /// A function that no service has.
+    /// An unknown FAST_TRAP function with this number.
     Fast(u64),
 }
 
-impl Function {
-    /// Returns the name in tables and files.
+impl TracedFunction {
+    /// Returns the function's name in tables and files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Function {
         }
     }
 
-    /// Returns the number of the register, if it reads or writes one.
+    /// Returns the number of the register, for a get or set.
     #[must_use]
     pub const fn register(self) -> Option<u64> {
         match self {
@@ -54,25 +54,25 @@ impl Function {
     }
 }
 
-/// A call of a guest.
+/// A hypercall in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct TracedCall {
     /// The number of the guest.
     pub guest: u8,
-    /// The function.
-    pub function: Function,
-    /// The status that the call returned.
+    /// The function and its object.
+    pub function: TracedFunction,
+    /// The returned status.
     pub status: u64,
-    /// How long it took, in ticks.
+    /// The duration in ticks.
     pub duration: u32,
-    /// The value that was read or written.
+    /// The value read or written, if the event has it.
     pub value: Option<u64>,
 }
 
-impl Call {
-    /// Returns the call that an event describes; `None` if it describes something else.
+impl TracedCall {
+    /// Returns the call of an event; `None` if the event is no call.
     #[must_use]
-    pub fn of(event: &Event) -> Option<Self> {
+    pub fn from_event(event: &DecodedEvent) -> Option<Self> {
         macro_rules! call {
             ($event:ident, $function:expr, $value:expr) => {
                 Some(Self {
@@ -86,12 +86,24 @@ impl Call {
         }
         use {HypervisorEvent as H, ServiceEvent as S};
         match *event {
-            Event::Service(S::Get(e)) => call!(e, Function::Get(e.perfreg.into()), Some(e.value)),
-            Event::Service(S::Set(e)) => call!(e, Function::Set(e.perfreg.into()), Some(e.value)),
-            Event::Service(S::GetRefused(e)) => call!(e, Function::Get(e.perfreg), None),
-            Event::Service(S::SetRefused(e)) => call!(e, Function::Set(e.perfreg), Some(e.value)),
-            Event::Hypervisor(H::SetVersion(e)) => call!(e, Function::SetVersion(e.group), None),
-            Event::Hypervisor(H::FastCall(e)) => call!(e, Function::Fast(e.function), None),
+            DecodedEvent::Service(S::Get(e)) => {
+                call!(e, TracedFunction::Get(e.perfreg.into()), Some(e.value))
+            }
+            DecodedEvent::Service(S::Set(e)) => {
+                call!(e, TracedFunction::Set(e.perfreg.into()), Some(e.value))
+            }
+            DecodedEvent::Service(S::GetRefused(e)) => {
+                call!(e, TracedFunction::Get(e.perfreg), None)
+            }
+            DecodedEvent::Service(S::SetRefused(e)) => {
+                call!(e, TracedFunction::Set(e.perfreg), Some(e.value))
+            }
+            DecodedEvent::Hypervisor(H::SetVersion(e)) => {
+                call!(e, TracedFunction::SetVersion(e.group), None)
+            }
+            DecodedEvent::Hypervisor(H::FastCall(e)) => {
+                call!(e, TracedFunction::Fast(e.function), None)
+            }
             _ => None,
         }
     }

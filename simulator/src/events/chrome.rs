@@ -1,8 +1,8 @@
 //! The trace-event format of Chrome, which Perfetto opens.
 //!
-//! A guest is a process, its strands are threads, and a call is a slice. The numbers of both begin with 1, because viewers
-//! give 0 a meaning of its own. Slices of a strand do not overlap: where times are not exact to the tick, a slice begins when
-//! the one before it ends. Other events are instants. Each value that a guest read from a PIC is a point of a counter track.
+//! A guest is a process, its strands are threads, and a call is a slice. Processes and threads are numbered from 1, because
+//! 0 has a special meaning for viewers. Slices of a strand do not overlap: where times are not exact to the tick, a slice
+//! begins at the end of the previous one. Other events are instants. Each value read from a PIC is a point of a counter track.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -12,28 +12,21 @@ use guest_abi::{HubRole, Kind, McuRole, PerfReg};
 use hv_core::trace::{Field, Shown, take};
 use serde_json::{Map, Value, json};
 
-use super::calls::{Call, Function};
-use super::{Entry, Event, Stream, Trace, TracedEvent};
+use super::calls::{TracedCall, TracedFunction};
+use super::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
 
-/// The numbers of the processes for events of no guest, and for the counters.
+/// The process numbers of events without a guest, and of the counters.
 const MACHINE: u64 = 1000;
 const COUNTERS: u64 = 1001;
 
-/// Writes a trace.
+/// Writes a trace as JSON.
 ///
 /// # Errors
 /// `output` cannot be written to.
 pub fn write(trace: &Trace, output: impl Write) -> io::Result<()> {
-    let mut chrome = Chrome {
-        trace,
-        output,
-        first: true,
-    };
-    write!(
-        chrome.output,
-        "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":["
-    )?;
+    let mut chrome = Chrome { trace, output, first: true };
+    write!(chrome.output, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     chrome.names()?;
     for stream in &trace.streams {
         chrome.stream(stream)?;
@@ -88,12 +81,12 @@ impl<W: Write> Chrome<'_, W> {
 
     fn stream(&mut self, stream: &Stream) -> io::Result<()> {
         let tid = thread(stream);
-        // The end of the last slice, and of everything so far.
+        // The end of the last slice, and the time of the last event.
         let (mut ended, mut now) = (0, 0);
         for entry in &stream.entries {
             let event = match entry {
-                Entry::Event(event) => event,
-                Entry::Lost(lost) => {
+                StreamEntry::Event(event) => event,
+                StreamEntry::Lost(lost) => {
                     self.line(&json!({
                         "ph": "i", "s": "t", "name": "lost", "ts": microseconds(now),
                         "pid": MACHINE, "tid": tid, "args": {"events": lost},
@@ -103,7 +96,7 @@ impl<W: Write> Chrome<'_, W> {
             };
             now = self.nanoseconds(event.time);
             let pid = process(event);
-            match event.event().as_ref().and_then(Call::of) {
+            match event.event().as_ref().and_then(TracedCall::from_event) {
                 Some(call) => {
                     let started = event.time.saturating_sub(call.duration.into());
                     let start = self.nanoseconds(started).clamp(ended.min(now), now);
@@ -121,7 +114,7 @@ impl<W: Write> Chrome<'_, W> {
 
     fn call(
         &mut self,
-        call: &Call,
+        call: &TracedCall,
         (pid, tid): (u64, u64),
         (start, end): (u64, u64),
     ) -> io::Result<()> {
@@ -135,7 +128,7 @@ impl<W: Write> Chrome<'_, W> {
             "cat": "hcall", "ts": microseconds(start), "dur": microseconds(end - start),
             "pid": pid, "tid": tid, "args": args,
         }))?;
-        let (Function::Get(id), guest_abi::status::EOK, Some(value)) =
+        let (TracedFunction::Get(id), guest_abi::status::EOK, Some(value)) =
             (call.function, call.status, call.value)
         else {
             return Ok(());
@@ -156,7 +149,7 @@ impl<W: Write> Chrome<'_, W> {
     }
 }
 
-/// Returns nanoseconds as microseconds; without loss for more than a month.
+/// Converts to microseconds, without loss for more than a month.
 fn microseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1000.0
 }
@@ -164,40 +157,33 @@ fn microseconds(nanoseconds: u64) -> f64 {
 /// Returns the values of the counters of a PIC; `None` for other registers.
 fn counts(id: u64, value: u64) -> Option<Value> {
     match PerfReg::new(id)?.kind() {
-        Kind::Dram {
-            role: McuRole::Pic, ..
-        } => {
+        Kind::Dram { role: McuRole::Pic, .. } => {
             let pic = DramPic::from(value);
             Some(json!({"pic0": pic.pic0(), "pic1": pic.pic1()}))
         }
-        Kind::Hub {
-            role: HubRole::Pic0 | HubRole::Pic1,
-            ..
-        } => Some(json!({"count": value})),
+        Kind::Hub { role: HubRole::Pic0 | HubRole::Pic1, .. } => Some(json!({"count": value})),
         _ => None,
     }
 }
 
-/// Returns the number of the process of an event: that of its guest, if it has one.
+/// Returns the process number of an event: its guest's, or the machine's.
 fn process(event: &TracedEvent) -> u64 {
-    fields(event)
-        .find(|(field, _)| field.name == "guest")
-        .map_or(MACHINE, |(_, guest)| guest + 1)
+    fields(event).find(|(field, _)| field.name == "guest").map_or(MACHINE, |(_, guest)| guest + 1)
 }
 
-/// Returns the number of the thread of a strand's events, from 1 as that of a process.
+/// Returns the thread number of a stream, from 1.
 fn thread(stream: &Stream) -> u64 {
     stream.strand.index() as u64 + 1
 }
 
-/// Returns the name of the kind of an event.
+/// Returns the name of an event's kind.
 pub(crate) fn class_name(event: &TracedEvent) -> &'static str {
-    Event::class(event.id).map_or("", |class| class.name)
+    DecodedEvent::class(event.id).map_or("", |class| class.name)
 }
 
 /// Returns the fields of an event, with their values.
 fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
-    let fields = Event::class(event.id).map_or(&[][..], |class| class.fields);
+    let fields = DecodedEvent::class(event.id).map_or(&[][..], |class| class.fields);
     let mut at = 0;
     fields.iter().map(move |field| {
         let value = take(&event.payload, at, field.bits);

@@ -1,15 +1,15 @@
-//! Collection of events: rings of all layouts, and their readers.
+//! Collection of events: a ring for each strand, in any layout, and the readers of the rings.
 
 use std::cell::RefCell;
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
-    Clock64Aligned, Event as Kind, Layout, Mode, Next, Reader, Ring, Trace, Tracer,
+    Clock64Aligned, Layout, Mode, Next, Reader, Ring, Trace, TraceEvent, Tracer,
 };
 
-use super::layouts::Bits;
-use super::{Entry, Event, Stream, TracedEvent};
+use super::layouts::{LayoutName, for_each_layout};
+use super::{DecodedEvent, Stream, StreamEntry, TracedEvent};
 
 /// Packets in a ring, and words in a packet.
 const PACKETS: usize = 4;
@@ -20,21 +20,18 @@ fn strands() -> impl Iterator<Item = StrandId> {
 }
 
 /// The rings of all strands in one layout.
-pub struct RingsOf<L>(Box<[Ring<L, PACKETS, WORDS>]>);
+pub struct StrandRings<L>(Box<[Ring<L, PACKETS, WORDS>]>);
 
-impl<L: Layout> RingsOf<L> {
+impl<L: Layout> StrandRings<L> {
     fn new(mode: Mode) -> Self {
         Self(strands().map(|_| Ring::new(mode)).collect())
     }
 
-    fn collector<C: Clock>(&self, clock: C) -> CollectorOf<'_, C, L> {
+    fn collector<C: Clock>(&self, clock: C) -> RingCollector<'_, C, L> {
         let tracer = Tracer::new(clock, &self.0);
         tracer.set_on(true);
-        let streams = self.0.iter().map(|ring| (ring.reader(), Vec::new()));
-        CollectorOf {
-            tracer,
-            streams: RefCell::new(streams.collect()),
-        }
+        let streams = self.0.iter().map(|ring| (Reader::new(ring), Vec::new()));
+        RingCollector { tracer, streams: RefCell::new(streams.collect()) }
     }
 }
 
@@ -54,7 +51,7 @@ impl Keep {
     /// All choices.
     pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
 
-    /// Returns the name that command lines have.
+    /// Returns the name of the choice on command lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,87 +72,45 @@ impl Keep {
 }
 
 /// A reader of a ring, and the entries that it has read.
-type Read<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<Entry>);
+type ReadEntries<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<StreamEntry>);
 
-/// A tracer that is on, and the entries that were read from its rings so far.
-pub struct CollectorOf<'a, C, L> {
+/// A tracer that is on, and the entries that have been read from its rings.
+pub struct RingCollector<'a, C, L> {
     tracer: Tracer<'a, C, L, PACKETS, WORDS>,
-    streams: RefCell<Vec<Read<'a, L>>>,
+    streams: RefCell<Vec<ReadEntries<'a, L>>>,
 }
 
-impl<C, L: Layout> CollectorOf<'_, C, L> {
+impl<C, L: Layout> RingCollector<'_, C, L> {
     fn collect(&self, strand: StrandId) {
         let (reader, entries) = &mut self.streams.borrow_mut()[strand.index()];
-        while let Some(next) = reader.next(Event::words) {
+        while let Some(next) = reader.next(DecodedEvent::words) {
             match (next, entries.last_mut()) {
-                (Next::Event(event), _) => entries.push(Entry::Event(TracedEvent {
+                (Next::Event(event), _) => entries.push(StreamEntry::Event(TracedEvent {
                     time: event.time,
                     id: event.id,
                     payload: event.payload.into(),
                 })),
-                (Next::Lost(more), Some(Entry::Lost(lost))) => *lost += more,
-                (Next::Lost(lost), _) => entries.push(Entry::Lost(lost)),
+                (Next::Lost(more), Some(StreamEntry::Lost(lost))) => *lost += more,
+                (Next::Lost(lost), _) => entries.push(StreamEntry::Lost(lost)),
             }
         }
     }
 
     fn streams(&self) -> Vec<Stream> {
         strands().for_each(|strand| self.collect(strand));
-        let streams = strands()
-            .zip(self.streams.take())
-            .map(|(strand, (_, entries))| Stream { strand, entries });
+        let streams = strands().zip(self.streams.take());
         streams
+            .map(|(strand, (_, entries))| Stream { strand, entries })
             .filter(|stream| !stream.entries.is_empty())
             .collect()
     }
 }
 
-macro_rules! layouts {
+macro_rules! collectors {
     ($($Layout:ident $name:literal),* $(,)?) => {
-        /// The layouts of headers: [`hv_core::trace::Layout`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum LayoutName {
-            $(#[doc = concat!("[`", stringify!($Layout), "`]")] $Layout,)*
-        }
-
-        impl LayoutName {
-            /// All layouts.
-            pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
-
-            /// Returns the name that command lines have.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$Layout => $name,)*
-                }
-            }
-
-            /// Returns the bits of the headers.
-            #[must_use]
-            pub const fn bits(self) -> Bits {
-                match self {
-                    $(Self::$Layout => Bits::of::<$Layout>(),)*
-                }
-            }
-
-            /// Returns how many numbers of kinds a short header can express.
-            #[must_use]
-            pub const fn ids(self) -> u16 {
-                match self {
-                    $(Self::$Layout => $Layout::SHORT_IDS,)*
-                }
-            }
-
-            /// Returns the resolution of times, in ticks.
-            #[must_use]
-            pub const fn resolution(self) -> u64 {
-                1 << self.bits().cut
-            }
-        }
-
-        /// The rings of all strands.
+        /// The rings of all strands in any layout.
         pub enum Rings {
-            $(#[doc = concat!("Of [`", stringify!($Layout), "`]")] $Layout(RingsOf<$Layout>),)*
+            $(#[doc = concat!("In [`", stringify!($Layout), "`]")] $Layout(StrandRings<$Layout>),)*
         }
 
         impl Rings {
@@ -163,7 +118,7 @@ macro_rules! layouts {
             #[must_use]
             pub fn new(layout: LayoutName, mode: Mode) -> Self {
                 match layout {
-                    $(LayoutName::$Layout => Self::$Layout(RingsOf::new(mode)),)*
+                    $(LayoutName::$Layout => Self::$Layout(StrandRings::new(mode)),)*
                 }
             }
 
@@ -175,68 +130,55 @@ macro_rules! layouts {
             }
         }
 
-        /// A tracer on the host, and the entries that were read from its rings.
+        /// A tracer on the host, and the entries that have been read from its rings.
         pub enum Collector<'a, C> {
-            /// Events are not recorded.
+            /// Records nothing.
             Off,
-            $(#[doc = concat!("With [`", stringify!($Layout), "`]")] $Layout(CollectorOf<'a, C, $Layout>),)*
+            $(#[doc = concat!("With [`", stringify!($Layout), "`]")] $Layout(RingCollector<'a, C, $Layout>),)*
         }
 
-        impl<C: Clock> Collector<'_, C> {
-            /// Reads the new events in the ring of a strand.
-            pub fn collect(&self, strand: StrandId) {
-                match self {
-                    Self::Off => {}
-                    $(Self::$Layout(of) => of.collect(strand),)*
+        /// Evaluates an expression with the [`RingCollector`] of a collector, or another if the collector is off.
+        macro_rules! with_rings {
+            ($collector:expr, $off:expr, |$rings:ident| $on:expr) => {
+                match $collector {
+                    Collector::Off => $off,
+                    $(Collector::$Layout($rings) => $on,)*
                 }
-            }
-
-            /// Reads the new events in all rings. Returns all that was read, and forgets it.
-            pub fn streams(&self) -> Vec<Stream> {
-                match self {
-                    Self::Off => Vec::new(),
-                    $(Self::$Layout(of) => of.streams(),)*
-                }
-            }
-
-            /// [`Tracer::missed`]
-            pub fn missed(&self) -> u64 {
-                match self {
-                    Self::Off => 0,
-                    $(Self::$Layout(of) => of.tracer.missed(),)*
-                }
-            }
-        }
-
-        impl<C: Clock> Trace for Collector<'_, C> {
-            type Ring = ();
-
-            fn is_on(&self) -> bool {
-                match self {
-                    Self::Off => false,
-                    $(Self::$Layout(of) => of.tracer.is_on(),)*
-                }
-            }
-
-            fn time(&self, strand: StrandId) -> Option<u64> {
-                match self {
-                    Self::Off => None,
-                    $(Self::$Layout(of) => of.tracer.time(strand),)*
-                }
-            }
-
-            fn record<E: Kind>(&self, strand: StrandId, time: u64, event: E) {
-                match self {
-                    Self::Off => {}
-                    $(Self::$Layout(of) => of.tracer.record(strand, time, event),)*
-                }
-            }
+            };
         }
     };
 }
+for_each_layout!(collectors);
 
-layouts! {
-    Clock27Typed "clock27-typed", Clock27Cut5 "clock27-cut5", Clock26Cut6 "clock26-cut6",
-    Clock25Cut7 "clock25-cut7", Clock19 "clock19", Clock27 "clock27", Clock32 "clock32",
-    Clock64 "clock64", Clock64Aligned "clock64-aligned",
+impl<C: Clock> Collector<'_, C> {
+    /// Reads the new events in the ring of a strand.
+    pub fn collect(&self, strand: StrandId) {
+        with_rings!(self, (), |rings| rings.collect(strand));
+    }
+
+    /// Reads the new events in all rings. Returns all entries read so far, and forgets them.
+    pub fn streams(&self) -> Vec<Stream> {
+        with_rings!(self, Vec::new(), |rings| rings.streams())
+    }
+
+    /// [`Tracer::missed`]
+    pub fn missed(&self) -> u64 {
+        with_rings!(self, 0, |rings| rings.tracer.missed())
+    }
+}
+
+impl<C: Clock> Trace for Collector<'_, C> {
+    type Ring = ();
+
+    fn is_on(&self) -> bool {
+        with_rings!(self, false, |rings| rings.tracer.is_on())
+    }
+
+    fn time(&self, strand: StrandId) -> Option<u64> {
+        with_rings!(self, None, |rings| rings.tracer.time(strand))
+    }
+
+    fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E) {
+        with_rings!(self, (), |rings| rings.tracer.record(strand, time, event));
+    }
 }

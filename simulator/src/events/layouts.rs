@@ -1,9 +1,70 @@
-//! What the layouts of headers mean for a clock.
+//! The layouts of event headers, and the resolution and wrap-around of times with each.
 
-use hv_core::trace::{Conditions, Layout};
+use hv_core::trace::{
+    Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
+    Clock64Aligned, Conditions, Layout,
+};
 use serde::Serialize;
 
-use super::collect::LayoutName;
+/// Passes the type and the name of each layout to a macro.
+macro_rules! for_each_layout {
+    ($then:ident) => {
+        $then! {
+            Clock27Typed "clock27-typed", Clock27Cut5 "clock27-cut5", Clock26Cut6 "clock26-cut6",
+            Clock25Cut7 "clock25-cut7", Clock19 "clock19", Clock27 "clock27", Clock32 "clock32",
+            Clock64 "clock64", Clock64Aligned "clock64-aligned",
+        }
+    };
+}
+pub(super) use for_each_layout;
+
+macro_rules! names {
+    ($($Layout:ident $name:literal),* $(,)?) => {
+        /// The layouts of event headers in rings: [`hv_core::trace::Layout`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum LayoutName {
+            $(#[doc = concat!("[`", stringify!($Layout), "`]")] $Layout,)*
+        }
+
+        impl LayoutName {
+            /// All layouts.
+            pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
+
+            /// Returns the name of the layout on command lines and in metadata.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Layout => $name,)*
+                }
+            }
+
+            /// Returns the bits of the headers.
+            #[must_use]
+            pub const fn bits(self) -> Bits {
+                match self {
+                    $(Self::$Layout => Bits::for_layout::<$Layout>(),)*
+                }
+            }
+
+            /// Returns how many numbers of event kinds a short header can express.
+            #[must_use]
+            pub const fn ids(self) -> u16 {
+                match self {
+                    $(Self::$Layout => $Layout::SHORT_IDS,)*
+                }
+            }
+        }
+    };
+}
+for_each_layout!(names);
+
+impl LayoutName {
+    /// Returns the resolution of times, in ticks.
+    #[must_use]
+    pub const fn resolution(self) -> u64 {
+        1 << self.bits().cut
+    }
+}
 
 /// The bits of a layout's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -12,23 +73,23 @@ pub struct Bits {
     pub short: u32,
     /// Bits of the full header.
     pub full: u32,
-    /// Bits of the short header that distinguish it from the full one.
+    /// Bits that distinguish the short header from the full one.
     #[serde(rename = "type")]
     pub type_: u32,
-    /// Bits of the short header for the number of the kind.
+    /// Bits of the short header for the number of the event's kind.
     pub id: u32,
     /// Bits of the short header for the size of the payload.
     pub size: u32,
     /// Bits of the short header for the clock.
     pub clock: u32,
-    /// The lowest bits of the clock, which headers omit.
+    /// The lowest bits of the clock that headers omit.
     pub cut: u32,
 }
 
 impl Bits {
-    /// Returns the bits of `L`.
+    /// Returns the bits of a layout.
     #[must_use]
-    pub const fn of<L: Layout>() -> Self {
+    pub const fn for_layout<L: Layout>() -> Self {
         Self {
             short: 32 * L::SHORT_WORDS as u32,
             full: 32 * L::FULL_WORDS as u32,
@@ -40,31 +101,31 @@ impl Bits {
         }
     }
 
-    /// Returns after how many bits the time in a short header wraps.
+    /// Returns the bits of the clock at which the time in a short header wraps.
     #[must_use]
     pub const fn wrap(&self) -> u32 {
         self.clock + self.cut
     }
 }
 
-/// A layout at a clock.
+/// A layout with a clock of a given rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct LayoutRow {
     /// The name of the layout.
     pub name: &'static str,
-    /// Its bits.
+    /// The bits of its headers.
     pub bits: Bits,
-    /// How many numbers of kinds a short header can express.
+    /// The number of event kinds that a short header can express.
     pub ids: u16,
-    /// Times are exact to so many seconds.
+    /// The resolution of times, in seconds.
     pub granularity_s: f64,
-    /// After so many seconds the time in a short header repeats.
+    /// The seconds until the time in a short header wraps.
     pub wrap_s: f64,
-    /// The longest distance of heartbeats in seconds ([`Conditions::heartbeat`]).
+    /// The longest time between heartbeats in seconds ([`Conditions::heartbeat`]).
     pub heartbeat_s: Option<f64>,
 }
 
-/// All layouts at a clock.
+/// All layouts with a clock of a given rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Layouts {
     /// The rate of the clock, in Hz.
@@ -73,14 +134,14 @@ pub struct Layouts {
     pub probe_ns: u64,
     /// The rate of the timer interrupt, in Hz; 0 if there is none.
     pub timer_hz: u64,
-    /// The longest time for which interrupts are off, in ns.
+    /// The longest time with interrupts off, in ns.
     pub longest_off_ns: u64,
-    /// How many of the lowest bits of the clock headers can omit.
+    /// The number of lowest clock bits that headers can omit.
     pub lowest_cut: u32,
-    /// How many of the highest of 32 bits of the clock headers can omit.
+    /// The number of highest bits of a 32-bit clock that headers can omit.
     pub highest_cut: u32,
-    /// The layouts.
-    pub layouts: Vec<Row>,
+    /// One row for each layout.
+    pub layouts: Vec<LayoutRow>,
 }
 
 impl Layouts {
@@ -90,23 +151,16 @@ impl Layouts {
         let seconds = |ticks: f64| ticks / conditions.hz as f64;
         let row = |layout: &LayoutName| {
             let bits = layout.bits();
-            Row {
+            LayoutRow {
                 name: layout.name(),
                 bits,
                 ids: layout.ids(),
                 granularity_s: seconds(layout.resolution() as f64),
                 wrap_s: seconds(2f64.powi(bits.wrap() as i32)),
-                heartbeat_s: conditions
-                    .heartbeat(bits.wrap())
-                    .map(|ticks| seconds(ticks as f64)),
+                heartbeat_s: conditions.heartbeat(bits.wrap()).map(|ticks| seconds(ticks as f64)),
             }
         };
-        let Conditions {
-            hz,
-            probe_ns,
-            timer_hz,
-            longest_off_ns,
-        } = conditions;
+        let Conditions { hz, probe_ns, timer_hz, longest_off_ns } = conditions;
         Self {
             hz,
             probe_ns,

@@ -1,4 +1,4 @@
-//! Events of a simulation: collection, export and summary.
+//! Traces of the hypervisor's events: collection, export and summary.
 
 pub mod calls;
 pub mod chrome;
@@ -11,24 +11,24 @@ use guest_abi::StrandId;
 use hv_core::trace::{Class, HypervisorEvent};
 use perfctr_service::trace::ServiceEvent;
 
-use collect::LayoutName;
+use layouts::LayoutName;
 
-/// An event of any kind.
+/// A decoded event of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum DecodedEvent {
     /// An event of `hv-core`.
     Hypervisor(HypervisorEvent),
     /// An event of the service.
     Service(ServiceEvent),
 }
 
-impl Event {
+impl DecodedEvent {
     /// Returns the classes of all kinds: name and fields.
     pub fn classes() -> impl Iterator<Item = &'static Class> {
         HypervisorEvent::CLASSES.iter().chain(ServiceEvent::CLASSES)
     }
 
-    /// Returns the class of the kind with this number.
+    /// Returns the class of a kind.
     #[must_use]
     pub fn class(id: u16) -> Option<&'static Class> {
         Self::classes().find(|class| class.id == id)
@@ -40,7 +40,7 @@ impl Event {
         Self::class(id).map(Class::words)
     }
 
-    /// Returns the event with this kind and payload; `None` if there is no such event.
+    /// Returns the event with this kind and payload, if there is one.
     #[must_use]
     pub fn decode(id: u16, payload: &[u32]) -> Option<Self> {
         HypervisorEvent::decode(id, payload)
@@ -49,31 +49,31 @@ impl Event {
     }
 }
 
-/// An event in a trace. Its kind exists, and its payload has the length of that kind.
+/// An event in a trace. Its kind exists, and its payload has the kind's length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedEvent {
-    /// The time, in ticks.
+    /// The time in ticks.
     pub time: u64,
-    /// The number of its kind.
+    /// The number of the event's kind.
     pub id: u16,
-    /// The payload.
+    /// The encoded fields.
     pub payload: Box<[u32]>,
 }
 
 impl TracedEvent {
-    /// Returns the decoded event.
+    /// Decodes the event.
     #[must_use]
-    pub fn event(&self) -> Option<Event> {
-        Event::decode(self.id, &self.payload)
+    pub fn event(&self) -> Option<DecodedEvent> {
+        DecodedEvent::decode(self.id, &self.payload)
     }
 }
 
-/// An entry that was read from a ring.
+/// An entry of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum StreamEntry {
     /// An event.
     Event(TracedEvent),
-    /// A gap where this number of events is missing.
+    /// A gap with this number of missing events.
     Lost(u64),
 }
 
@@ -82,28 +82,28 @@ pub enum Entry {
 pub struct Stream {
     /// The strand that owns the ring.
     pub strand: StrandId,
-    /// The entries.
-    pub entries: Vec<Entry>,
+    /// Events and gaps.
+    pub entries: Vec<StreamEntry>,
 }
 
 impl Stream {
     /// Returns the events.
     pub fn events(&self) -> impl Iterator<Item = &TracedEvent> {
         self.entries.iter().filter_map(|entry| match entry {
-            Entry::Event(event) => Some(event),
-            Entry::Lost(_) => None,
+            StreamEntry::Event(event) => Some(event),
+            StreamEntry::Lost(_) => None,
         })
     }
 
-    /// Returns the gaps: the time of the event before the gap, if there is one, and how many events are missing.
+    /// Returns the gaps: the time of the event before the gap, if there is one, and the number of missing events.
     pub fn gaps(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         let mut now = None;
         self.entries.iter().filter_map(move |entry| match entry {
-            Entry::Event(event) => {
+            StreamEntry::Event(event) => {
                 now = Some(event.time);
                 None
             }
-            Entry::Lost(lost) => Some((now, *lost)),
+            StreamEntry::Lost(lost) => Some((now, *lost)),
         })
     }
 
@@ -114,31 +114,31 @@ impl Stream {
     }
 }
 
-/// The time of tick 0 of a clock: so many seconds after 1970-01-01T00:00:00Z, and so many ticks.
+/// The time of tick 0 of a clock, since 1970-01-01T00:00:00Z: seconds, and additional ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch {
     /// Whole seconds.
     pub seconds: u64,
-    /// Ticks of the clock.
+    /// Additional ticks of the clock.
     pub ticks: u64,
 }
 
-/// The events of a simulation.
+/// The events of a replay or an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Ticks of the clock in a second.
     pub hz: u64,
     /// The layout of headers in the rings.
     pub layout: LayoutName,
-    /// When the trace began, in ticks: no later than any event.
+    /// The start of the trace in ticks, not later than any event.
     pub began: u64,
-    /// The time of tick 0; `None` if the clock is that of a simulation, which has no such time.
+    /// The time of tick 0; `None` for a simulated clock.
     pub epoch: Option<Epoch>,
-    /// Number of missing events that no ring counts ([`hv_core::trace::Tracer::missed`]).
+    /// The number of missing events that no ring counts ([`hv_core::trace::Tracer::missed`]).
     pub missed: u64,
     /// The names of the guests, by number.
     pub guests: Vec<String>,
-    /// The streams of all rings that were offered an event, in the order of strands.
+    /// The streams of all rings with entries, in the order of strands.
     pub streams: Vec<Stream>,
 }
 

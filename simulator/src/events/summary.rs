@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use perfctr_service::statistics::Class;
 use perfctr_service::trace::ServiceEvent;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::calls::Call;
-use super::{Event, Stream, Trace};
+use super::calls::TracedCall;
+use super::{DecodedEvent, Stream, Trace};
 use crate::nearest::status_name;
 
-/// Into how many parts the time is divided for the conflicts about hubs.
+/// The number of parts of the time in which conflicts at hubs are counted.
 const PARTS: u64 = 16;
 
 /// The summary of a trace.
@@ -20,27 +20,27 @@ pub struct Summary {
     pub hz: u64,
     /// The resolution of times, in ticks.
     pub resolution: u64,
-    /// The time of the first event, and of the last one, in ticks.
+    /// The times of the first and last event, in ticks.
     pub span: Option<[u64; 2]>,
-    /// Number of events that the trace has.
+    /// The number of events in the trace.
     pub events: u64,
-    /// Number of events that are missing.
+    /// The number of missing events.
     pub lost: u64,
-    /// Number of missing events that no stream counts.
+    /// The number of missing events that no stream counts.
     pub missed: u64,
     /// Calls by guest, function and object.
     pub calls: Vec<Calls>,
-    /// How long calls took.
+    /// Durations of calls by function, class of registers and outcome.
     pub latencies: Vec<Latency>,
     /// Calls that found their hub taken, by time.
     pub conflicts: Vec<Conflicts>,
-    /// Number of other events, by name.
+    /// The number of other events, by name.
     pub others: BTreeMap<&'static str, u64>,
-    /// The streams.
+    /// One summary for each stream.
     pub streams: Vec<StreamSummary>,
 }
 
-/// Calls of a guest of one function, for one object.
+/// The calls of a guest with the same function and object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Calls {
     /// The name of the guest.
@@ -49,13 +49,13 @@ pub struct Calls {
     pub call: &'static str,
     /// The register, the group or the function number.
     pub object: String,
-    /// Number of calls.
+    /// The number of calls.
     pub total: u64,
-    /// Number of calls by status.
+    /// The number of calls by status.
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// How long calls of one kind took, in ticks. The p-th percentile of n sorted durations is number p n / 100, rounded up,
+/// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is number p n / 100, rounded up,
 /// counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Latency {
@@ -65,24 +65,24 @@ pub struct Latency {
     pub class: &'static str,
     /// EOK or refused.
     pub ended: &'static str,
-    /// Number of calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Half of them took no longer.
+    /// The median.
     pub p50: u32,
-    /// Nine of ten took no longer.
+    /// The 90th percentile.
     pub p90: u32,
-    /// 99 of a hundred took no longer.
+    /// The 99th percentile.
     pub p99: u32,
-    /// The longest.
+    /// The longest duration.
     pub max: u32,
 }
 
-/// Conflicts about hubs in one part of the time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The conflicts at hubs in a part of the time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflicts {
-    /// When the part begins, in ticks. It ends where the next part begins, or with the last event.
+    /// The start of the part in ticks. The part ends where the next begins, or with the last event.
     pub from: u64,
-    /// Number of conflicts by hub.
+    /// The number of conflicts at each hub.
     pub hubs: [u64; 4],
 }
 
@@ -91,11 +91,11 @@ pub struct Conflicts {
 pub struct StreamSummary {
     /// The strand that owns the ring.
     pub strand: usize,
-    /// Number of events that the trace has.
+    /// The number of events in the stream.
     pub events: u64,
-    /// Number of events that are missing.
+    /// The number of missing events.
     pub lost: u64,
-    /// The gaps: the time of the event before the gap, in ticks, if there is one, and how many events are missing.
+    /// The gaps: the time of the event before the gap, if there is one, and the number of missing events.
     pub gaps: Vec<(Option<u64>, u64)>,
 }
 
@@ -125,30 +125,28 @@ impl Summary {
             let Some(event) = traced.event() else {
                 continue;
             };
-            if let Some(call) = Call::of(&event) {
+            if let Some(call) = TracedCall::from_event(&event) {
                 let status = status_name(call.status);
                 let by_status = calls.entry((call.guest, call.function)).or_default();
                 *by_status.entry(status).or_default() += 1;
                 let durations = durations.entry(kind(&call)).or_default();
                 durations.push(call.duration);
-            } else if let Event::Service(ServiceEvent::HubConflict(conflict)) = event {
+            } else if let DecodedEvent::Service(ServiceEvent::HubConflict(conflict)) = event {
                 conflicts.push((traced.time, usize::from(conflict.hub)));
-            } else if let Some(class) = Event::class(traced.id) {
+            } else if let Some(class) = DecodedEvent::class(traced.id) {
                 *others.entry(class.name).or_default() += 1;
             }
         }
         let latencies = durations
             .into_iter()
             .map(|((call, class, ended), durations)| latency(call, class, ended, durations));
-        let calls = calls
-            .into_iter()
-            .map(|((guest, function), by_status)| Calls {
-                guest: trace.guest(guest),
-                call: function.name(),
-                object: function.object(),
-                total: by_status.values().sum(),
-                by_status,
-            });
+        let calls = calls.into_iter().map(|((guest, function), by_status)| Calls {
+            guest: trace.guest(guest),
+            call: function.name(),
+            object: function.object(),
+            total: by_status.values().sum(),
+            by_status,
+        });
         Self {
             hz: trace.hz,
             resolution: trace.layout.resolution(),
@@ -165,9 +163,9 @@ impl Summary {
     }
 }
 
-/// Returns the kind of a call: function, class of register, and how it ended. Durations are compared within a kind.
-fn kind(call: &Call) -> (&'static str, &'static str, &'static str) {
-    let class = (call.function.register()).map_or("", |id| Class::of(id).name());
+/// Returns the function, class of registers and outcome of a call. Calls that agree in these share a [`Latency`].
+fn kind(call: &TracedCall) -> (&'static str, &'static str, &'static str) {
+    let class = (call.function.register()).map_or("", |id| Class::from_id(id).name());
     let ended = match call.status {
         guest_abi::status::EOK => "EOK",
         _ => "refused",
@@ -195,13 +193,13 @@ fn latency(
     }
 }
 
-/// Returns a percentile of sorted durations; 0 of none.
+/// Returns a percentile of sorted durations; 0 if there are none.
 pub(crate) fn percentile(sorted: &[u32], percent: usize) -> u32 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-/// Returns the conflicts in equal parts of the time; nothing if there are no conflicts.
+/// Counts the conflicts in equal parts of the time. Returns nothing if there are no conflicts.
 fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> Vec<Conflicts> {
     if conflicts.is_empty() {
         return Vec::new();
@@ -247,10 +245,7 @@ mod tests {
         };
         assert_eq!(counted((5, 5), &[]), []);
         assert_eq!(counted((5, 5), &[(5, 3)]), [(5, [0, 0, 0, 1])]);
-        let sixteen = counted(
-            (100, 260),
-            &[(100, 0), (109, 0), (110, 1), (259, 2), (260, 2)],
-        );
+        let sixteen = counted((100, 260), &[(100, 0), (109, 0), (110, 1), (259, 2), (260, 2)]);
         assert_eq!(sixteen.len(), 16);
         assert_eq!(sixteen[0], (100, [2, 0, 0, 0]));
         assert_eq!(sixteen[1], (110, [0, 1, 0, 0]));

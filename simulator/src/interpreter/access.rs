@@ -1,30 +1,27 @@
 //! Loads, stores and atomic instructions (UltraSPARC Architecture 2007, sections 6.3.1 and 10.3).
 
-use super::control::{Level, pstate};
+use super::control::pstate;
 use super::environment::{At, Environment};
-use super::instruction::{Datum, Place, Register, Space};
+use super::instruction::{Datum, MemoryOperand, Register, Space};
+use super::level::Level;
 use super::strand::{Strand, aligned};
 use super::trap::Trap;
 
-/// The spaces of ordinary loads and stores: at trap level 0, and above it.
+/// The address space of ordinary loads and stores at trap level 0. Above it they use NUCLEUS.
 pub const PRIMARY: u8 = 0x80;
 const NUCLEUS: u8 = 0x04;
 
-/// Which bit of the number of a space says that its bytes are in little-endian order.
+/// The bit of a space's number that selects little-endian order.
 const LITTLE: u8 = 0x08;
 
 impl Strand {
-    /// Returns where an access is, and whether its bytes are in little-endian order.
+    /// Returns the location of an access, and whether its bytes are in little-endian order.
     #[inline(always)]
-    fn place(&self, place: Place, shift: u8) -> Result<(At, bool), Trap> {
+    fn place(&self, place: MemoryOperand, shift: u8) -> Result<(At, bool), Trap> {
         let level = self.control.level();
         let (space, little, least) = match place.space {
             Space::Primary => {
-                let space = if self.control.tl == 0 {
-                    PRIMARY
-                } else {
-                    NUCLEUS
-                };
+                let space = if self.control.tl == 0 { PRIMARY } else { NUCLEUS };
                 (space, self.control.pstate & pstate::CLE != 0, Level::User)
             }
             Space::Number(space) => alternate(space),
@@ -35,18 +32,14 @@ impl Strand {
         if level < least {
             return Err(Trap::PRIVILEGED_ACTION);
         }
-        let at = At {
-            address,
-            space,
-            level,
-        };
+        let at = At { address, space, level };
         Ok((at, little))
     }
 
     #[inline(always)]
     pub(super) fn load(
         &self,
-        place: Place,
+        place: MemoryOperand,
         datum: Datum,
         environment: &mut impl Environment,
     ) -> Result<u64, Trap> {
@@ -64,7 +57,7 @@ impl Strand {
     #[inline(always)]
     pub(super) fn store(
         &self,
-        place: Place,
+        place: MemoryOperand,
         shift: u8,
         value: u64,
         environment: &mut impl Environment,
@@ -74,22 +67,18 @@ impl Strand {
         environment.store(at, shift, value)
     }
 
-    /// Loads two words, of which each is in the order of the space; from a twin space (table 10-1, LDTXA) two of 64 bits.
+    /// Loads two words of 32 bits, or of 64 bits from a twin space (table 10-1, LDTXA). Each word is in the byte order of the space.
     pub(super) fn load_twin(
         &self,
         rd: Register,
-        place: Place,
+        place: MemoryOperand,
         environment: &mut impl Environment,
     ) -> Result<[u64; 2], Trap> {
         let (at, little) = self.twin(rd, place)?;
         if let Some(space) = twin_space(place, at.space) {
             let address = aligned(at.address, 4)?;
             let mut load = |address| {
-                let at = At {
-                    address,
-                    space,
-                    ..at
-                };
+                let at = At { address, space, ..at };
                 let value = environment.load(at, 3)?;
                 Ok(ordered(little, 3, value))
             };
@@ -102,7 +91,7 @@ impl Strand {
     pub(super) fn store_twin(
         &self,
         rd: Register,
-        place: Place,
+        place: MemoryOperand,
         environment: &mut impl Environment,
     ) -> Result<(), Trap> {
         let (at, little) = self.twin(rd, place)?;
@@ -110,18 +99,18 @@ impl Strand {
         environment.store(at, 3, (word(rd) << 32) | word(rd.odd()))
     }
 
-    fn twin(&self, rd: Register, place: Place) -> Result<(At, bool), Trap> {
+    fn twin(&self, rd: Register, place: MemoryOperand) -> Result<(At, bool), Trap> {
         if !rd.is_even() {
             return Err(Trap::ILLEGAL_INSTRUCTION);
         }
         self.place(place, 3)
     }
 
-    /// Changes a value in memory in one step, and loads what it was.
+    /// Changes a value in memory in one step, and loads the old value.
     pub(super) fn change(
         &mut self,
         rd: Register,
-        place: Place,
+        place: MemoryOperand,
         shift: u8,
         environment: &mut impl Environment,
         changed: impl FnOnce(u64) -> u64,
@@ -135,11 +124,11 @@ impl Strand {
     }
 }
 
-/// Returns the space of single loads that has what a twin space has; `None` if the space of an access is none.
-fn twin_space(place: Place, space: u8) -> Option<u8> {
+/// Returns the ordinary space of the same memory as a twin space; `None` if the access is to another space.
+fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     match (place.space, space) {
         (Space::Primary, _) => None,
-        // As if user, primary and secondary; real; nucleus; primary and secondary.
+        // As if user, primary and secondary; then real, nucleus, and primary and secondary.
         (_, 0x22 | 0x23) => Some(space - 0x12),
         (_, 0x26) => Some(0x14),
         (_, 0x27) => Some(NUCLEUS),
@@ -148,17 +137,13 @@ fn twin_space(place: Place, space: u8) -> Option<u8> {
     }
 }
 
-/// Returns a value of `1 << shift` bytes in the other order, if it is little-endian.
+/// Reverses the bytes of a value of `1 << shift` bytes if it is little-endian.
 #[inline(always)]
 const fn ordered(little: bool, shift: u8, value: u64) -> u64 {
-    if little {
-        value.swap_bytes() >> (64 - (8 << shift))
-    } else {
-        value
-    }
+    if little { value.swap_bytes() >> (64 - (8 << shift)) } else { value }
 }
 
-/// Returns the number of a space in big-endian order, whether the one given is in little-endian order, and who may use it.
+/// Returns the big-endian space of the same memory, whether `space` is little-endian, and the least level that may use it.
 #[inline(always)]
 const fn alternate(space: u8) -> (u8, bool, Level) {
     let least = match space {
@@ -166,7 +151,7 @@ const fn alternate(space: u8) -> (u8, bool, Level) {
         0x30..=0x7f => Level::Hyperprivileged,
         0x80.. => Level::User,
     };
-    // Spaces of registers have one order only.
+    // Spaces of registers have one byte order.
     let little = matches!(space, 0x04..=0x1f | 0x24..=0x2f | 0x80..) && space & LITTLE != 0;
     (if little { space & !LITTLE } else { space }, little, least)
 }

@@ -1,42 +1,46 @@
 //! Control registers that instructions read and write by number (UltraSPARC Architecture 2007, sections 5.5 to 5.8).
 
-use super::control::{Frame, Level, hpstate, pstate};
+use super::control::{Frame, hpstate, pstate};
 use super::environment::{Counting, Environment};
-use super::instruction::Control;
+use super::instruction::ControlRegister;
+use super::level::Level;
 use super::registers::WINDOWS;
 use super::strand::Strand;
 use super::trap::Trap;
 
-/// %hver: the manufacturer, the implementation and the mask are those of a T2 Plus by assumption; 6 is the highest trap level, 3 that
-/// of globals, and 7 the last window.
+/// %hver: manufacturer, implementation and mask of a T2 Plus (*assumed*), the highest trap level 6, the highest level of globals 3,
+/// and the last window 7.
 const HVER: u64 = 0x003e << 48 | 0x0024 << 32 | 3 << 16 | 6 << 8 | 7;
 
 impl Strand {
-    /// Returns the value of a control register as hyperprivileged software reads it, whoever executes; `None` for a number without a
-    /// register that can be read, and for the registers of a trap at trap level 0.
+    /// Returns the value that hyperprivileged software reads from a control register. Returns `None` if the number has no readable
+    /// register, and for the trap registers at trap level 0.
     pub fn control_register(
         &mut self,
-        control: Control,
+        control: ControlRegister,
         environment: &mut impl Environment,
     ) -> Option<u64> {
         self.value(control, environment).ok()
     }
 
-    /// Returns the value of a control register.
     #[inline(never)]
     pub(super) fn read(
         &mut self,
-        control: Control,
+        control: ControlRegister,
         environment: &mut impl Environment,
     ) -> Result<u64, Trap> {
         self.allowed(control)?;
         self.value(control, environment)
     }
 
-    fn value(&mut self, control: Control, environment: &mut impl Environment) -> Result<u64, Trap> {
+    fn value(
+        &mut self,
+        control: ControlRegister,
+        environment: &mut impl Environment,
+    ) -> Result<u64, Trap> {
         let windows = self.windows;
         Ok(match control {
-            Control::Ancillary(number) => match number {
+            ControlRegister::Ancillary(number) => match number {
                 0 => self.y.into(),
                 2 => self.ccr.into(),
                 3 => self.asi.into(),
@@ -53,7 +57,7 @@ impl Strand {
                 26 => environment.read(Counting::Status, self.control.level())?,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
-            Control::Privileged(number) => match number {
+            ControlRegister::Privileged(number) => match number {
                 0 => self.frame()?.pc,
                 1 => self.frame()?.npc,
                 2 => self.frame()?.state,
@@ -72,7 +76,7 @@ impl Strand {
                 16 => self.registers.global() as u64,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
-            Control::Hyperprivileged(number) => match number {
+            ControlRegister::Hyperprivileged(number) => match number {
                 0 => self.control.hpstate.into(),
                 1 => self.frame()?.hpstate.into(),
                 3 => self.control.hintp.into(),
@@ -84,17 +88,16 @@ impl Strand {
         })
     }
 
-    /// Writes a control register.
     #[inline(never)]
     pub(super) fn write(
         &mut self,
-        control: Control,
+        control: ControlRegister,
         value: u64,
         environment: &mut impl Environment,
     ) -> Result<(), Trap> {
         self.allowed(control)?;
-        // Clocks are the hypervisor's.
-        if matches!(control, Control::Ancillary(24) | Control::Privileged(4))
+        // Only the hypervisor sets clocks.
+        if matches!(control, ControlRegister::Ancillary(24) | ControlRegister::Privileged(4))
             && self.control.level() < Level::Hyperprivileged
         {
             return Err(Trap::ILLEGAL_INSTRUCTION);
@@ -102,7 +105,7 @@ impl Strand {
         let window = (value % WINDOWS as u64) as u8;
         let (greatest_tl, greatest_gl) = self.control.greatest();
         match control {
-            Control::Ancillary(number) => match number {
+            ControlRegister::Ancillary(number) => match number {
                 0 => self.y = value as u32,
                 2 => self.ccr = value as u8,
                 3 => self.asi = value as u8,
@@ -119,7 +122,7 @@ impl Strand {
                 26 => environment.write(Counting::Status, value, self.control.level())?,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
-            Control::Privileged(number) => match number {
+            ControlRegister::Privileged(number) => match number {
                 0 => self.frame()?.pc = value & !3,
                 1 => self.frame()?.npc = value & !3,
                 2 => self.frame()?.state = value & TSTATE,
@@ -141,7 +144,7 @@ impl Strand {
                 }
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
-            Control::Hyperprivileged(number) => match number {
+            ControlRegister::Hyperprivileged(number) => match number {
                 0 => self.control.hpstate = value as u16 & hpstate::ALL,
                 1 => self.frame()?.hpstate = value as u16 & hpstate::ALL,
                 3 => self.control.hintp = value & 1 != 0,
@@ -153,21 +156,21 @@ impl Strand {
         Ok(())
     }
 
-    /// Returns what the trap of the current level has noted.
+    /// Returns the frame of the current trap level.
     fn frame(&mut self) -> Result<&mut Frame, Trap> {
         self.control.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)
     }
 
-    /// Says whether who executes may reach a register.
-    fn allowed(&self, control: Control) -> Result<(), Trap> {
+    /// Checks that the current level may access a register.
+    fn allowed(&self, control: ControlRegister) -> Result<(), Trap> {
         let level = self.control.level();
         match control {
-            Control::Hyperprivileged(_) | Control::Ancillary(26)
+            ControlRegister::Hyperprivileged(_) | ControlRegister::Ancillary(26)
                 if level < Level::Hyperprivileged =>
             {
                 Err(Trap::ILLEGAL_INSTRUCTION)
             }
-            Control::Privileged(_) | Control::Ancillary(16 | 20..=23 | 25)
+            ControlRegister::Privileged(_) | ControlRegister::Ancillary(16 | 20..=23 | 25)
                 if level == Level::User =>
             {
                 Err(Trap::PRIVILEGED_OPCODE)
@@ -177,11 +180,11 @@ impl Strand {
     }
 }
 
-/// %gsr, which belongs to the floating-point unit.
+/// %gsr. Accesses trap, because it belongs to the floating-point unit.
 const GSR: u8 = 19;
 
-/// What %softint has: the levels 1 to 15, and the matches of %tick_cmpr and %stick_cmpr.
+/// The bits of %softint: levels 1 to 15, and the matches of %tick_cmpr and %stick_cmpr.
 const SOFTINT: u32 = 0x1_ffff;
 
-/// What %tstate has.
+/// The bits of %tstate: GL, CCR, ASI, PSTATE and CWP.
 const TSTATE: u64 = 3 << 40 | 0xff << 32 | 0xff << 24 | (pstate::ALL as u64) << 8 | 7;

@@ -1,31 +1,28 @@
-//! What arithmetic and logical instructions compute (UltraSPARC Architecture 2007, chapter 7).
+//! Arithmetic and logical instructions (UltraSPARC Architecture 2007, chapter 7).
 
 use super::instruction::{Operation, Shift};
 use super::trap::Trap;
 
-/// The condition codes, %ccr: bits 7 to 4 are those of 64 bits, 3 to 0 those of 32; each N, Z, V and C.
+/// The condition codes N, Z, V and C, in bits 3:0 of %ccr for 32 bits and in bits 7:4 for 64 bits.
 pub(super) const CARRY: u8 = 1 << 0;
 const OVERFLOW: u8 = 1 << 1;
 const ZERO: u8 = 1 << 2;
 const NEGATIVE: u8 = 1 << 3;
-/// Where those of 64 bits are.
+/// The position of the 64-bit codes.
 pub(super) const XCC: u32 = 4;
 
-/// What an instruction computes.
+/// The results of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Computed {
-    /// The value for its register.
     pub value: u64,
-    /// The condition codes.
     pub codes: u8,
-    /// %y.
     pub y: u32,
 }
 
-/// Computes an operation of the values `a` and `b`, of %y, and of the condition codes.
+/// Computes an operation from the values `a` and `b`, %y, and the condition codes.
 ///
 /// # Errors
-/// It divides by zero, or tags or sums overflow where that traps.
+/// The operation divides by zero, or its tag overflow traps.
 #[inline(always)]
 pub(super) fn compute(
     operation: Operation,
@@ -101,7 +98,7 @@ pub(super) fn compute(
     }
 }
 
-/// Computes a shift. The low six bits of `count` count, or five.
+/// Computes a shift by the low six bits of `count`, or the low five if it is not extended.
 #[inline(always)]
 pub(super) fn shift(shift: Shift, extended: bool, value: u64, count: u64) -> u64 {
     let count = count & if extended { 63 } else { 31 };
@@ -118,7 +115,7 @@ const fn computed(value: u64, codes: u8, y: u32) -> Computed {
     Computed { value, codes, y }
 }
 
-/// Returns what is divided by 32 bits: %y and the low word.
+/// Returns the dividend of a 32-bit division: %y above the low word of `a`.
 fn dividend(y: u32, a: u64) -> u64 {
     (u64::from(y) << 32) | u64::from(a as u32)
 }
@@ -128,7 +125,7 @@ const fn word(value: u64) -> i64 {
     (value as u32).cast_signed() as i64
 }
 
-/// Returns the code if a bit of a value is set.
+/// Returns `code` if a bit of a value is set, and 0 otherwise.
 #[inline(always)]
 const fn bit(value: u64, bit: u32, code: u8) -> u8 {
     (value >> bit & 1) as u8 * code
@@ -147,7 +144,7 @@ const fn sign(value: u64) -> u8 {
     (xcc << XCC) | icc
 }
 
-/// Returns V and C, which are bits 31 and 63 of what overflows and what is carried.
+/// Returns V and C of both widths, from bits 31 and 63 of `overflows` and `carries`.
 #[inline(always)]
 const fn carried(overflows: u64, carries: u64) -> u8 {
     let icc = bit(overflows, 31, OVERFLOW) | bit(carries, 31, CARRY);
@@ -166,12 +163,12 @@ const fn subtracted(a: u64, b: u64, difference: u64) -> u8 {
     sign(difference) | carried((a ^ b) & (a ^ difference), borrows)
 }
 
-/// Returns the codes of a division of 32 bits: only those of 32 bits have V.
+/// Returns the codes of a 32-bit division, which sets V only in the 32-bit codes.
 const fn divided(value: u64, overflows: bool) -> u8 {
     sign(value) | when(overflows, OVERFLOW)
 }
 
-/// A tag is the low two bits of a value; one that is not 0 overflows.
+/// Adds the overflow of tags, the low two bits of each value: any tag other than 0 overflows.
 fn tagged(operation: Operation, a: u64, b: u64, plain: Computed) -> Result<Computed, Trap> {
     let overflow = (a | b) & 3 != 0;
     let codes = plain.codes | when(overflow, OVERFLOW);

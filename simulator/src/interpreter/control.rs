@@ -1,67 +1,55 @@
-//! The privileged and hyperprivileged registers, and what a trap does to them (UltraSPARC Architecture 2007, chapters 5 and 12).
+//! The privileged and hyperprivileged registers, and the entry to and return from traps (UltraSPARC Architecture 2007, chapters 5
+//! and 12).
 
+use super::level::Level;
 use super::trap::Trap;
 
-/// The highest trap level: that of hyperprivileged, and of privileged software.
+/// The highest trap level of hyperprivileged software.
 pub const MAX_TL: u8 = 6;
 const MAX_PTL: u8 = 2;
 
-/// The highest level of globals: that of hyperprivileged, and of privileged software.
+/// The highest level of globals of hyperprivileged software (GL) and of privileged software (PGL).
 const MAX_GL: usize = 3;
 const MAX_PGL: usize = 2;
 
-/// The type of a reset by power on, which %tt has then.
+/// The trap type in %tt after power on.
 const POWER_ON_RESET: u16 = 1;
-
-/// Who executes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Nonprivileged software.
-    User,
-    /// An operating system.
-    Privileged,
-    /// A hypervisor.
-    Hyperprivileged,
-}
 
 /// Bits of %pstate.
 pub(super) mod pstate {
-    /// Interrupts are taken.
+    /// Interrupts are enabled.
     pub(in super::super) const IE: u16 = 1 << 1;
-    /// Privileged.
     pub(in super::super) const PRIV: u16 = 1 << 2;
     /// Addresses have 32 bits.
     pub(in super::super) const AM: u16 = 1 << 3;
     /// The floating-point unit is enabled.
     pub(in super::super) const PEF: u16 = 1 << 4;
-    /// Of a trap handler: data are little-endian.
+    /// Data are little-endian in a trap handler.
     pub(in super::super) const TLE: u16 = 1 << 8;
     /// Data are little-endian.
     pub(in super::super) const CLE: u16 = 1 << 9;
     /// Each transfer of control traps.
     pub(in super::super) const TCT: u16 = 1 << 12;
-    /// All that the register has. An UltraSPARC T2 has no field for the memory model, which is always TSO.
+    /// All bits of the register. An UltraSPARC T2 has no field for the memory model, which is always TSO.
     pub(in super::super) const ALL: u16 = IE | PRIV | AM | PEF | TLE | CLE | TCT;
 }
 
 /// Bits of %hpstate.
 pub(super) mod hpstate {
-    /// A trap at trap level 0.
+    /// A return to trap level 0 below hyperprivileged level traps.
     pub(in super::super) const TLZ: u16 = 1 << 0;
-    /// Hyperprivileged.
     pub(in super::super) const HPRIV: u16 = 1 << 2;
-    /// After a reset.
+    /// RED state, after a reset.
     pub(in super::super) const RED: u16 = 1 << 5;
-    /// Breakpoints.
+    /// Instruction breakpoints.
     pub(in super::super) const IBE: u16 = 1 << 10;
-    /// All that the register has.
     pub(in super::super) const ALL: u16 = TLZ | HPRIV | RED | IBE;
 }
 
-/// What a trap notes of what it interrupts.
+/// The trap registers of one trap level: the state that the trap interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// %tpc and %tnpc.
+    /// %tpc.
     pub pc: u64,
     /// %tnpc.
     pub npc: u64,
@@ -73,22 +61,22 @@ pub struct Frame {
     pub hpstate: u16,
 }
 
-/// The registers.
+/// The privileged and hyperprivileged registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
     pub(super) pstate: u16,
     pub(super) hpstate: u16,
     pub(super) tl: u8,
-    /// Those of trap level 1 and up.
+    /// Trap levels 1 and up.
     frames: [Frame; MAX_TL as usize],
     pub(super) tba: u64,
     pub(super) htba: u64,
     pub(super) pil: u8,
     pub(super) softint: u32,
     pub(super) hintp: bool,
-    /// Whether an interrupt has been received and is not served.
+    /// An interrupt has been received and not served.
     pub(super) vector: bool,
-    /// Bit 63 of each disables it.
+    /// Bit 63 disables a compare register.
     pub(super) tick_compare: u64,
     pub(super) stick_compare: u64,
     pub(super) hstick_compare: u64,
@@ -96,19 +84,13 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns those of nonprivileged software.
+    /// Returns the registers for nonprivileged software.
     pub(super) const fn user() -> Self {
         Self {
             pstate: pstate::IE,
             hpstate: 0,
             tl: 0,
-            frames: [Frame {
-                pc: 0,
-                npc: 0,
-                state: 0,
-                number: 0,
-                hpstate: 0,
-            }; MAX_TL as usize],
+            frames: [Frame { pc: 0, npc: 0, state: 0, number: 0, hpstate: 0 }; MAX_TL as usize],
             tba: 0,
             htba: 0,
             pil: 0,
@@ -122,7 +104,7 @@ impl Control {
         }
     }
 
-    /// Returns those after power on.
+    /// Returns the registers after power on.
     pub(super) fn reset() -> Self {
         let mut reset = Self::user();
         reset.pstate = pstate::PEF | pstate::PRIV;
@@ -143,13 +125,13 @@ impl Control {
         }
     }
 
-    /// Returns the frame of the trap level; `None` at level 0.
+    /// Returns the frame of the current trap level; `None` at level 0.
     pub(super) fn frame(&mut self) -> Option<&mut Frame> {
         let level = usize::from(self.tl).checked_sub(1)?;
         self.frames.get_mut(level)
     }
 
-    /// Returns the greatest values of %tl and %gl for who executes.
+    /// Returns the greatest values of %tl and %gl at the current level.
     pub(super) fn greatest(&self) -> (u8, usize) {
         match self.level() {
             Level::Hyperprivileged => (MAX_TL, MAX_GL),
@@ -157,8 +139,8 @@ impl Control {
         }
     }
 
-    /// Takes a trap, and returns the handler's address and the greatest value of its %gl; `None` if there is no higher trap level.
-    /// `frame` has what is noted but for %htstate.
+    /// Enters a trap, and returns the handler's address and the greatest value of its %gl; `None` at the highest trap level. `frame`
+    /// is complete but for %htstate.
     pub(super) fn enter(&mut self, trap: Trap, frame: Frame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;
@@ -173,27 +155,19 @@ impl Control {
         self.pstate = (self.pstate | pstate::PEF) & !(pstate::AM | pstate::IE | pstate::TCT);
         let number = u64::from(trap.number());
         if to_privileged && !watchdog {
-            let cle = if self.pstate & pstate::TLE == 0 {
-                0
-            } else {
-                pstate::CLE
-            };
+            let cle = if self.pstate & pstate::TLE == 0 { 0 } else { pstate::CLE };
             self.pstate = self.pstate & !pstate::CLE | pstate::PRIV | cle;
             let above = if self.tl > 1 { 1 << 14 } else { 0 };
             return Some((self.tba & !0x7fff | above | number << 5, MAX_PGL));
         }
         self.pstate &= !(pstate::PRIV | pstate::CLE);
         self.hpstate = self.hpstate & !(hpstate::RED | hpstate::IBE) | hpstate::HPRIV;
-        let vector = if watchdog {
-            u64::from(Trap::WATCHDOG.number())
-        } else {
-            number
-        };
+        let vector = if watchdog { u64::from(Trap::WATCHDOG.number()) } else { number };
         Some((self.htba & !0x3fff | vector << 5, MAX_GL))
     }
 
-    /// Goes back from a trap, and returns what it interrupted. %hpstate comes back on every level: it is the hypervisor's to leave nothing
-    /// in a %htstate that privileged software can go back to.
+    /// Returns from a trap to the state in its frame. %hpstate is restored at every level, so the hypervisor must leave nothing in a
+    /// %htstate to which privileged software can return.
     pub(super) fn leave(&mut self) -> Option<Frame> {
         let frame = *self.frame()?;
         self.tl -= 1;
@@ -202,7 +176,7 @@ impl Control {
         Some(frame)
     }
 
-    /// Returns the interrupt that is taken now.
+    /// Returns the interrupt that the strand takes before its next instruction.
     pub(super) fn interrupt(&self) -> Option<Trap> {
         let level = self.level();
         if self.hpstate & hpstate::TLZ != 0 && self.tl == 0 && level < Level::Hyperprivileged {
@@ -219,12 +193,8 @@ impl Control {
         if level == Level::Hyperprivileged || self.pstate & pstate::IE == 0 {
             return None;
         }
-        // Levels are bits 15 to 1; bits 0 and 16, of the compare registers, are level 14.
-        let timers = if self.softint & (1 << 16 | 1) == 0 {
-            0
-        } else {
-            1 << 14
-        };
+        // Bits 15:1 are levels. Bits 0 and 16, set by the compare registers, are level 14.
+        let timers = if self.softint & (1 << 16 | 1) == 0 { 0 } else { 1 << 14 };
         let pending = self.softint & 0xfffe | timers;
         let highest = pending.checked_ilog2()?;
         (highest > self.pil.into()).then(|| Trap::interrupt_level(highest as u8))

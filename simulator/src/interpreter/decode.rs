@@ -1,16 +1,15 @@
-//! From a word of memory to an instruction: UltraSPARC Architecture 2007, appendix A (opcode maps).
+//! Decodes words of memory (UltraSPARC Architecture 2007, appendix A, opcode maps).
 
 use super::instruction::{
-    Codes, Condition, Control, Datum, Instruction, Operand, Operation, Place, Register,
-    RegisterCondition, Shift, Space, Windows,
+    Codes, Condition, ControlRegister, Datum, Instruction, MemoryOperand, Operand, Operation,
+    Register, RegisterCondition, Shift, Space, Windows,
 };
 
-/// Returns the bits `from` and up, so many.
+/// Returns `many` bits of a word, from the bit `from` up.
 const fn bits(word: u32, from: u32, many: u32) -> u32 {
     (word >> from) & ((1 << many) - 1)
 }
 
-/// Returns a field as a signed number.
 const fn signed(word: u32, from: u32, many: u32) -> i32 {
     (bits(word, from, many) << (32 - many)).cast_signed() >> (32 - many)
 }
@@ -23,22 +22,16 @@ const fn rs1(word: u32) -> Register {
     Register::new(bits(word, 14, 5))
 }
 
-/// Returns the second operand, whose number has so many bits.
+/// Returns the second operand: a register, or a number of `many` bits.
 const fn operand(word: u32, many: u32) -> Operand {
     if bits(word, 13, 1) == 1 {
-        Operand {
-            register: Register::G0,
-            immediate: signed(word, 0, many) as i16,
-        }
+        Operand { register: Register::G0, immediate: signed(word, 0, many) as i16 }
     } else {
-        Operand {
-            register: Register::new(word),
-            immediate: 0,
-        }
+        Operand { register: Register::new(word), immediate: 0 }
     }
 }
 
-/// Returns the integer condition codes of a field of two bits.
+/// Returns the integer condition codes that a two-bit field selects; `None` for floating-point codes.
 const fn codes(field: u32) -> Option<Codes> {
     match field {
         0 => Some(Codes::Icc),
@@ -48,14 +41,12 @@ const fn codes(field: u32) -> Option<Codes> {
 }
 
 impl Instruction {
-    /// Returns the instruction that a word of memory is.
+    /// Decodes a word of memory.
     #[must_use]
     pub fn decode(word: u32) -> Self {
         let instruction = match bits(word, 30, 2) {
             0 => branch_or_sethi(word),
-            1 => Some(Self::Call {
-                displacement: signed(word, 0, 30) << 2,
-            }),
+            1 => Some(Self::Call { displacement: signed(word, 0, 30) << 2 }),
             2 => arithmetic(word),
             _ => memory(word),
         };
@@ -86,10 +77,7 @@ fn branch_or_sethi(word: u32) -> Option<Instruction> {
             rs1: rs1(word),
             displacement: signed((bits(word, 20, 2) << 14) | bits(word, 0, 14), 0, 16) << 2,
         },
-        4 => Instruction::Sethi {
-            rd: rd(word),
-            value: word << 10,
-        },
+        4 => Instruction::Sethi { rd: rd(word), value: word << 10 },
         5 | 6 => Instruction::FloatingPoint,
         _ => return None,
     })
@@ -100,13 +88,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
     let (rd, rs1, second) = (rd(word), rs1(word), operand(word, 13));
     let op3 = bits(word, 19, 6);
     if let Some((operation, cc)) = computed(op3) {
-        return Some(Instruction::Compute {
-            operation,
-            cc,
-            rd,
-            rs1,
-            operand: second,
-        });
+        return Some(Instruction::Compute { operation, cc, rd, rs1, operand: second });
     }
     Some(match op3 {
         0x25..=0x27 => Instruction::Shift {
@@ -121,27 +103,18 @@ fn arithmetic(word: u32) -> Option<Instruction> {
             operand: second,
         },
         0x28 if rs1.index() == 15 => match (rd.index(), bits(word, 13, 1)) {
-            (0, 1) => Instruction::Membar {
-                mask: bits(word, 0, 7) as u8,
-            },
+            (0, 1) => Instruction::Membar { mask: bits(word, 0, 7) as u8 },
             // STBAR.
             (0, 0) => Instruction::Membar { mask: 1 << 3 },
             _ => return None,
         },
-        0x28 => Instruction::Read {
-            rd,
-            control: Control::Ancillary(rs1.index() as u8),
-        },
-        0x29 => Instruction::Read {
-            rd,
-            control: Control::Hyperprivileged(rs1.index() as u8),
-        },
-        0x2a => Instruction::Read {
-            rd,
-            control: Control::Privileged(rs1.index() as u8),
-        },
+        0x28 => Instruction::Read { rd, control: ControlRegister::Ancillary(rs1.index() as u8) },
+        0x29 => {
+            Instruction::Read { rd, control: ControlRegister::Hyperprivileged(rs1.index() as u8) }
+        }
+        0x2a => Instruction::Read { rd, control: ControlRegister::Privileged(rs1.index() as u8) },
         0x2b => Instruction::Flushw,
-        // MOVcc of floating-point condition codes needs that unit.
+        // MOVcc on floating-point condition codes.
         0x2c if bits(word, 18, 1) == 0 => Instruction::FloatingPoint,
         0x2c => Instruction::Move {
             condition: Condition::new(bits(word, 14, 4)),
@@ -149,13 +122,9 @@ fn arithmetic(word: u32) -> Option<Instruction> {
             rd,
             operand: operand(word, 11),
         },
-        0x2e if rs1.index() == 0 => Instruction::Compute {
-            operation: Operation::Popc,
-            cc: false,
-            rd,
-            rs1,
-            operand: second,
-        },
+        0x2e if rs1.index() == 0 => {
+            Instruction::Compute { operation: Operation::Popc, cc: false, rd, rs1, operand: second }
+        }
         0x2f => Instruction::MoveOnRegister {
             condition: RegisterCondition::new(bits(word, 10, 3))?,
             rd,
@@ -163,7 +132,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
             operand: operand(word, 10),
         },
         0x30 => Instruction::Write {
-            control: Control::Ancillary(rd.index() as u8),
+            control: ControlRegister::Ancillary(rd.index() as u8),
             rs1,
             operand: second,
         },
@@ -177,50 +146,32 @@ fn arithmetic(word: u32) -> Option<Instruction> {
             _ => return None,
         }),
         0x32 => Instruction::Write {
-            control: Control::Privileged(rd.index() as u8),
+            control: ControlRegister::Privileged(rd.index() as u8),
             rs1,
             operand: second,
         },
         0x33 => Instruction::Write {
-            control: Control::Hyperprivileged(rd.index() as u8),
+            control: ControlRegister::Hyperprivileged(rd.index() as u8),
             rs1,
             operand: second,
         },
         // FPop1, FPop2, and the visual instructions.
         0x34..=0x36 => Instruction::FloatingPoint,
-        0x38 => Instruction::Jmpl {
-            rd,
-            rs1,
-            operand: second,
-        },
-        0x39 => Instruction::Return {
-            rs1,
-            operand: second,
-        },
+        0x38 => Instruction::Jmpl { rd, rs1, operand: second },
+        0x39 => Instruction::Return { rs1, operand: second },
         0x3a if bits(word, 29, 1) == 0 => Instruction::Trap {
             condition: Condition::new(bits(word, 25, 4)),
             codes: codes(bits(word, 11, 2))?,
             rs1,
-            // Only eight bits of the number are the instruction's.
+            // A trap number has eight bits.
             operand: match bits(word, 13, 1) {
                 0 => second,
-                _ => Operand {
-                    register: Register::G0,
-                    immediate: bits(word, 0, 8) as i16,
-                },
+                _ => Operand { register: Register::G0, immediate: bits(word, 0, 8) as i16 },
             },
         },
         0x3b => Instruction::Flush,
-        0x3c => Instruction::Save {
-            rd,
-            rs1,
-            operand: second,
-        },
-        0x3d => Instruction::Restore {
-            rd,
-            rs1,
-            operand: second,
-        },
+        0x3c => Instruction::Save { rd, rs1, operand: second },
+        0x3d => Instruction::Restore { rd, rs1, operand: second },
         0x3e => match rd.index() {
             0 => Instruction::Done,
             1 => Instruction::Retry,
@@ -230,7 +181,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
     })
 }
 
-/// Returns what an instruction computes of two values, and whether it writes the condition codes.
+/// Returns the operation of an arithmetic or logical instruction, and whether it writes the condition codes.
 fn computed(op3: u32) -> Option<(Operation, bool)> {
     let tagged = match op3 {
         0x20 => Operation::Tadd,
@@ -239,7 +190,7 @@ fn computed(op3: u32) -> Option<(Operation, bool)> {
         0x23 => Operation::TsubTv,
         0x24 => Operation::Muls,
         0x2d => return Some((Operation::Sdivx, false)),
-        // Those of 64 bits leave the codes alone.
+        // MULX and UDIVX have no form that writes the codes.
         0x19 | 0x1d => return None,
         0x00..=0x1f => {
             let operation = match op3 & 0xf {
@@ -276,33 +227,17 @@ fn memory(word: u32) -> Option<Instruction> {
         (true, 0) => Space::Number(bits(word, 5, 8) as u8),
         (true, _) => Space::Asi,
     };
-    let place = Place {
-        space,
-        rs1: rs1(word),
-        operand: operand(word, 13),
-    };
-    let of = |shift| Datum {
-        shift,
-        signed: false,
-    };
-    let signed = |shift| Datum {
-        shift,
-        signed: true,
-    };
+    let place = MemoryOperand { space, rs1: rs1(word), operand: operand(word, 13) };
+    let unsigned = |shift| Datum { shift, signed: false };
+    let signed = |shift| Datum { shift, signed: true };
     let load = |datum| Some(Instruction::Load { datum, rd, place });
     let store = |datum| Some(Instruction::Store { datum, rd, place });
-    // The address of CASA and CASXA is rs1 alone.
+    // CASA and CASXA take their address from rs1 alone.
     let cas = |extended| Instruction::Cas {
         extended,
         rd,
         rs2: Register::new(word),
-        place: Place {
-            operand: Operand {
-                register: Register::G0,
-                immediate: 0,
-            },
-            ..place
-        },
+        place: MemoryOperand { operand: Operand { register: Register::G0, immediate: 0 }, ..place },
     };
     match op3 {
         0x3c => return Some(cas(false)),
@@ -313,20 +248,20 @@ fn memory(word: u32) -> Option<Instruction> {
         _ => {}
     }
     match op3 & 0xf {
-        0x0 => load(of(2)),
-        0x1 => load(of(0)),
-        0x2 => load(of(1)),
+        0x0 => load(unsigned(2)),
+        0x1 => load(unsigned(0)),
+        0x2 => load(unsigned(1)),
         0x3 => Some(Instruction::LoadTwin { rd, place }),
-        0x4 => store(of(2)),
-        0x5 => store(of(0)),
-        0x6 => store(of(1)),
+        0x4 => store(unsigned(2)),
+        0x5 => store(unsigned(0)),
+        0x6 => store(unsigned(1)),
         0x7 => Some(Instruction::StoreTwin { rd, place }),
         0x8 => load(signed(2)),
         0x9 => load(signed(0)),
         0xa => load(signed(1)),
-        0xb => load(of(3)),
+        0xb => load(unsigned(3)),
         0xd => Some(Instruction::Ldstub { rd, place }),
-        0xe => store(of(3)),
+        0xe => store(unsigned(3)),
         0xf => Some(Instruction::Swap { rd, place }),
         _ => None,
     }

@@ -1,21 +1,21 @@
-//! What a strand reaches beyond its registers.
+//! Memory, and registers that devices keep, as a strand accesses them.
 
-use super::control::Level;
 use super::instruction::Instruction;
+use super::level::Level;
 use super::trap::Trap;
 
-/// Where a strand accesses memory. The address is a multiple of the access.
+/// The location of a strand's access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
-    /// The address.
+    /// The address, a multiple of the size of the access.
     pub address: u64,
-    /// The number of the space, that in big-endian order of two.
+    /// The number of the address space. Of two spaces that differ in byte order, it is the big-endian one.
     pub space: u8,
-    /// Who accesses it.
+    /// The level at which the strand executes.
     pub level: Level,
 }
 
-/// A register that a strand has, and that something else keeps.
+/// A register of a strand that the environment keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// %pcr.
@@ -31,52 +31,52 @@ pub enum Counting {
     Status,
 }
 
-/// What a strand reaches beyond its registers. Values are as memory in big-endian order has them.
+/// Memory and registers outside a strand. Values are in big-endian order.
 pub trait Environment {
-    /// Returns the instruction at an address.
+    /// Fetches the instruction at an address.
     ///
     /// # Errors
-    /// The trap, where there is none.
+    /// The fetch traps.
     fn fetch(&mut self, address: u64, level: Level) -> Result<Instruction, Trap>;
 
-    /// Returns the value of `1 << shift` bytes.
+    /// Loads a value of `1 << shift` bytes.
     ///
     /// # Errors
-    /// The trap, where nothing can be loaded.
+    /// The load traps.
     fn load(&mut self, at: At, shift: u8) -> Result<u64, Trap>;
 
-    /// Writes a value, of which the low `1 << shift` bytes count.
+    /// Stores the low `1 << shift` bytes of a value.
     ///
     /// # Errors
-    /// The trap, where nothing can be stored.
+    /// The store traps.
     fn store(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap>;
 
-    /// Changes a value in one step, and returns what it was. No other strand comes between its load and its store.
+    /// Changes a value and returns the old one. No other strand accesses it between the load and the store.
     ///
     /// # Errors
-    /// The trap, where that cannot be done.
+    /// The load or the store traps.
     fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap> {
         let old = self.load(at, shift)?;
         self.store(at, shift, changed(old))?;
         Ok(old)
     }
 
-    /// Returns the value of a register.
+    /// Reads a register.
     ///
     /// # Errors
-    /// The trap, if software of this level cannot read it.
+    /// Software at this level cannot read the register.
     fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap>;
 
     /// Writes a register.
     ///
     /// # Errors
-    /// The trap, if software of this level cannot write it.
+    /// Software at this level cannot write the register.
     fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap>;
 
-    /// Executes a `membar`: bits 6 to 4 of the mask are cmask, 3 to 0 mmask.
+    /// Executes a `membar`, with cmask in bits 6:4 of the mask and mmask in bits 3:0.
     ///
     /// # Errors
-    /// A store that the strand has made before has failed.
+    /// An earlier store of the strand has failed.
     fn membar(&mut self, _mask: u8) -> Result<(), Trap> {
         Ok(())
     }

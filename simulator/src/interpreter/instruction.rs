@@ -1,33 +1,33 @@
-//! The instructions of SPARC V9, decoded: UltraSPARC Architecture 2007, chapters 6 and 7 and appendix A.
+//! Decoded instructions of SPARC V9 (UltraSPARC Architecture 2007, chapters 6 and 7 and appendix A).
 
-/// An integer register as an instruction names it: %g0-%g7, %o0-%o7, %l0-%l7, %i0-%i7 are 0 to 31.
+/// An integer register by its number in an instruction: 0 to 31 for %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register(u8);
 
 impl Register {
-    /// %g0, which reads 0.
+    /// %g0, which always reads 0.
     pub const G0: Self = Self(0);
     /// %o0, the first argument and result.
     pub const O0: Self = Self(8);
     /// %o6, the stack pointer.
     pub const SP: Self = Self(14);
-    /// %o7, where `call` notes its own address.
+    /// %o7, in which `call` stores its own address.
     pub const O7: Self = Self(15);
 
-    /// Returns the register of a number, of which the low five bits count.
+    /// Returns the register whose number is the low five bits of `number`.
     #[must_use]
     pub const fn new(number: u32) -> Self {
         Self((number & 31) as u8)
     }
 
-    /// Returns the number: 0 to 31.
+    /// Returns the number, 0 to 31.
     #[must_use]
     #[inline(always)]
     pub const fn index(self) -> usize {
         (self.0 & 31) as usize
     }
 
-    /// Returns the odd register of a pair, of which this is the even one.
+    /// Returns the odd register of the pair with this even register.
     #[must_use]
     pub const fn odd(self) -> Self {
         Self(self.0 | 1)
@@ -40,30 +40,30 @@ impl Register {
     }
 }
 
-/// The second operand: the sum of a register and a number, of which one is zero.
+/// The second operand: the sum of a register and a number, one of which is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// The register; %g0 beside a number.
+    /// The register; %g0 if the operand is a number.
     pub register: Register,
-    /// The number; 0 beside a register.
+    /// The number; 0 if the operand is a register.
     pub immediate: i16,
 }
 
-/// Which condition codes an instruction looks at.
+/// The condition codes that an instruction tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codes {
-    /// Those of the low 32 bits.
+    /// The codes of the low 32 bits.
     Icc,
-    /// Those of all 64 bits.
+    /// The codes of all 64 bits.
     Xcc,
 }
 
-/// A condition of the condition codes, by its number (table 7-2).
+/// A test of the condition codes, by its number (table 7-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition(u8);
 
 impl Condition {
-    /// For each condition the values of the codes NZVC that fulfil it, as a set of bits.
+    /// For each condition, the set of values of the codes NZVC that fulfil it.
     const FULFILLED: [u16; 16] = {
         let mut sets = [0; 16];
         let mut codes = 0;
@@ -73,7 +73,7 @@ impl Condition {
             let first = [false, z, z || n != v, n != v, c || z, c, n, v];
             let mut number = 0;
             while number < 8 {
-                // The conditions from 8 are the opposites of those from 0.
+                // Conditions 8 to 15 are the opposites of conditions 0 to 7.
                 sets[if first[number] { number } else { number + 8 }] |= 1 << codes;
                 number += 1;
             }
@@ -82,20 +82,20 @@ impl Condition {
         sets
     };
 
-    /// Returns the condition of a number, of which the low four bits count.
+    /// Returns the condition whose number is the low four bits of `number`.
     #[must_use]
     pub const fn new(number: u32) -> Self {
         Self((number & 15) as u8)
     }
 
-    /// Returns whether the codes, bits 3 to 0 for N, Z, V and C, fulfil the condition.
+    /// Returns `true` if the codes, N, Z, V and C in bits 3:0, fulfil the condition.
     #[must_use]
     #[inline(always)]
     pub const fn holds(self, codes: u8) -> bool {
         Self::FULFILLED[(self.0 & 15) as usize] >> (codes & 15) & 1 != 0
     }
 
-    /// Returns whether it always holds.
+    /// Returns `true` for the condition that all codes fulfil.
     #[must_use]
     #[inline(always)]
     pub const fn is_always(self) -> bool {
@@ -103,25 +103,25 @@ impl Condition {
     }
 }
 
-/// A condition of a register's value as a signed number (table 7-5).
+/// A comparison of a signed register value with zero (table 7-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegisterCondition {
-    /// It is zero.
+    /// The value is zero.
     Zero,
-    /// It is less than zero, or zero.
+    /// The value is at most zero.
     LessOrZero,
-    /// It is less than zero.
+    /// The value is below zero.
     Less,
-    /// It is not zero.
+    /// The value is not zero.
     NotZero,
-    /// It is greater than zero.
+    /// The value is above zero.
     Greater,
-    /// It is greater than zero, or zero.
+    /// The value is at least zero.
     GreaterOrZero,
 }
 
 impl RegisterCondition {
-    /// Returns the condition of a number, of which the low three bits count; 0 and 4 are none.
+    /// Returns the condition whose number is the low three bits of `number`; `None` for 0 and 4, which are reserved.
     #[must_use]
     pub const fn new(number: u32) -> Option<Self> {
         Some(match number & 7 {
@@ -135,7 +135,7 @@ impl RegisterCondition {
         })
     }
 
-    /// Returns whether a value fulfils the condition.
+    /// Returns `true` if a value fulfils the condition.
     #[must_use]
     #[inline(always)]
     pub const fn holds(self, value: u64) -> bool {
@@ -151,7 +151,7 @@ impl RegisterCondition {
     }
 }
 
-/// What an arithmetic or logical instruction computes of two values.
+/// The operation of an arithmetic or logical instruction on two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the instructions")]
 pub enum Operation {
@@ -174,69 +174,69 @@ pub enum Operation {
     Sdivx,
     Tadd,
     Tsub,
-    /// With a trap on overflow.
+    /// Traps on overflow.
     TaddTv,
-    /// With a trap on overflow.
+    /// Traps on overflow.
     TsubTv,
     /// A step of a multiplication.
     Muls,
     Popc,
 }
 
-/// Which way a value is shifted.
+/// The direction of a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
-    /// To the left.
+    /// Left, filled with zeros.
     Left,
-    /// To the right, filled with zeros.
+    /// Right, filled with zeros.
     Right,
-    /// To the right, filled with the sign.
+    /// Right, filled with the sign.
     RightArithmetic,
 }
 
-/// What of memory an instruction reads or writes.
+/// The size of an access to memory, and the extension of a loaded value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datum {
-    /// The number of bytes as a power of two: 0 to 3.
+    /// The binary logarithm of the number of bytes, 0 to 3.
     pub shift: u8,
-    /// Whether what is loaded keeps its sign.
+    /// A loaded value is sign-extended.
     pub signed: bool,
 }
 
-/// Which address space an instruction accesses.
+/// The address space of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
-    /// That of ordinary loads and stores.
+    /// The space of ordinary loads and stores.
     Primary,
-    /// That of the number in the instruction.
+    /// The space with the number in the instruction.
     Number(u8),
-    /// That of the number in register %asi.
+    /// The space with the number in register %asi.
     Asi,
 }
 
-/// Where an instruction accesses memory: the address is the sum of a register and the second operand.
+/// The memory operand of an instruction. The address is the sum of a register and the second operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The space.
+pub struct MemoryOperand {
+    /// The address space.
     pub space: Space,
-    /// The first operand.
+    /// The register.
     pub rs1: Register,
     /// The second operand.
     pub operand: Operand,
 }
 
-/// A control register that instructions name by a number.
+/// A control register, by its number in an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
-    /// An ancillary state register: 0 to 31.
+pub enum ControlRegister {
+    /// An ancillary state register, 0 to 31.
     Ancillary(u8),
-    /// A privileged register: 0 to 31.
+    /// A privileged register, 0 to 31.
     Privileged(u8),
-    /// A hyperprivileged register: 0 to 31.
+    /// A hyperprivileged register, 0 to 31.
     Hyperprivileged(u8),
 }
 
-/// What becomes of the register windows ([`Instruction::Windows`]).
+/// A change of the register windows ([`Instruction::Windows`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the instructions")]
 pub enum Windows {
@@ -248,16 +248,17 @@ pub enum Windows {
     Invalw,
 }
 
-/// An instruction. Fields are named as in the architecture: `rd` is written, `rs1` and `operand` are read; displacements are in
-/// bytes, from the instruction.
+/// An instruction. Fields have the names of the architecture: `rd` is written, `rs1` and `operand` are read. Displacements are in
+/// bytes from the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// So that the processor of the host copies it in one step. A copy made of parts has to be complete before it can be read as a whole.
+// The alignment lets the host copy an instruction with one load and one store. A load of the whole would stall behind stores of
+// parts.
 #[repr(align(16))]
 #[allow(missing_docs, reason = "fields are named in the architecture")]
 pub enum Instruction {
     /// Not an instruction of this processor, or one that is always illegal.
     Illegal,
-    /// One that needs the floating-point unit.
+    /// An instruction that needs the floating-point unit.
     FloatingPoint,
     Call {
         displacement: i32,
@@ -282,7 +283,7 @@ pub enum Instruction {
     },
     Compute {
         operation: Operation,
-        /// Whether it writes the condition codes.
+        /// It writes the condition codes.
         cc: bool,
         rd: Register,
         rs1: Register,
@@ -290,7 +291,7 @@ pub enum Instruction {
     },
     Shift {
         shift: Shift,
-        /// Of 64 bits.
+        /// It shifts 64 bits.
         extended: bool,
         rd: Register,
         rs1: Register,
@@ -341,51 +342,51 @@ pub enum Instruction {
     Load {
         datum: Datum,
         rd: Register,
-        place: Place,
+        place: MemoryOperand,
     },
     Store {
         datum: Datum,
         rd: Register,
-        place: Place,
+        place: MemoryOperand,
     },
     /// LDTW, LDTWA and LDTXA.
     LoadTwin {
         rd: Register,
-        place: Place,
+        place: MemoryOperand,
     },
     /// STTW.
     StoreTwin {
         rd: Register,
-        place: Place,
+        place: MemoryOperand,
     },
     Ldstub {
         rd: Register,
-        place: Place,
+        place: MemoryOperand,
     },
     Swap {
         rd: Register,
-        place: Place,
+        place: MemoryOperand,
     },
-    /// CASA and CASXA: compares with `rs2`.
+    /// CASA and CASXA, which compare memory with `rs2`.
     Cas {
         extended: bool,
         rd: Register,
         rs2: Register,
-        place: Place,
+        place: MemoryOperand,
     },
     Prefetch,
     Flush,
     Membar {
-        /// What it orders: bits 6 to 4 are cmask, 3 to 0 mmask.
+        /// cmask in bits 6:4, mmask in bits 3:0.
         mask: u8,
     },
     Read {
         rd: Register,
-        control: Control,
+        control: ControlRegister,
     },
-    /// Writes the exclusive or of the operands.
+    /// WRasr, WRPR and WRHPR, which write the exclusive or of the operands.
     Write {
-        control: Control,
+        control: ControlRegister,
         rs1: Register,
         operand: Operand,
     },

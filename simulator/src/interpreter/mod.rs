@@ -1,12 +1,11 @@
-//! An interpreter of SPARC V9: strands that execute instructions (UltraSPARC Architecture 2007).
+//! An interpreter of SPARC V9 (UltraSPARC Architecture 2007).
 //!
-//! A word of memory becomes an [`Instruction`] once, and is executed from that form. A [`Strand`] is a strand's registers; what it
-//! fetches, loads and stores is an [`Environment`]. The strand has no floating-point unit: its instructions trap as if that
-//! were disabled, and so do all visual instructions (VIS). POPC is executed, as by every sun4v processor since the UltraSPARC T2.
+//! A word of memory is decoded once into an [`Instruction`], which is executed in that form. A [`Strand`] holds the registers; an
+//! [`Environment`] supplies instructions and memory. A strand has no floating-point unit: floating-point and visual instructions
+//! (VIS) trap as if the unit were disabled. POPC is executed, as by every sun4v processor since the UltraSPARC T2.
 //!
-//! A trap at the highest trap level ends the strand ([`ErrorState`]); there is no RED state but after a reset.
-//! So SIR, with which hyperprivileged software resets its strand, is an illegal instruction at every level: no image needs it, and a log
-//! names it.
+//! A trap at the highest trap level ends the strand ([`ErrorState`]). RED state exists only after a reset, so SIR, with which
+//! hyperprivileged software resets its strand, is an illegal instruction at every level. No image needs SIR.
 
 mod access;
 mod ancillary;
@@ -15,6 +14,7 @@ mod control;
 mod decode;
 mod environment;
 pub mod instruction;
+mod level;
 pub mod registers;
 mod signals;
 mod strand;
@@ -24,9 +24,10 @@ mod trap;
 mod windows;
 
 pub use access::PRIMARY;
-pub use control::{Control, Frame, Level, MAX_TL};
+pub use control::{Control, Frame, MAX_TL};
 pub use environment::{At, Counting, Environment};
 pub use instruction::Instruction;
+pub use level::Level;
 pub use signals::Timer;
 pub use strand::{ErrorState, Strand};
 pub use trap::Trap;

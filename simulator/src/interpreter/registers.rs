@@ -5,15 +5,15 @@ use super::instruction::Register;
 /// The number of register windows of a strand.
 pub const WINDOWS: usize = 8;
 
-/// The number of sets of global registers: one for each value of %gl, 0 to 3.
+/// The number of sets of global registers, one for each value of %gl.
 pub const GLOBALS: usize = 4;
 
-/// The integer registers of a strand: those that instructions name now, and the others.
+/// The integer registers of a strand, in all windows and all sets of globals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registers {
-    /// %g0-%g7, %o0-%o7, %l0-%l7, %i0-%i7. While they are here, their places in `windows` and `globals` hold older values.
+    /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. Their places in `windows` and `globals` hold stale values.
     current: [u64; 32],
-    /// The locals and ins of each window. Its outs are the ins of the next.
+    /// The locals and ins of each window. The outs of a window are the ins of the next.
     windows: [[u64; 16]; WINDOWS],
     globals: [[u64; 8]; GLOBALS],
     /// %cwp and %gl.
@@ -22,7 +22,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Returns registers that are all 0, in window 0 and with the first globals.
+    /// Returns registers that are all 0, with window 0 and globals 0 selected.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Registers {
         }
     }
 
-    /// Returns the value of a register.
+    /// Reads a register.
     #[must_use]
     #[inline(always)]
     pub const fn get(&self, register: Register) -> u64 {
@@ -54,7 +54,7 @@ impl Registers {
         self.window
     }
 
-    /// Changes to a window, of which the number counts modulo [`WINDOWS`].
+    /// Selects a window, whose number is taken modulo [`WINDOWS`].
     pub fn set_window(&mut self, window: usize) {
         let (old, new) = (self.window, window % WINDOWS);
         if old == new {
@@ -76,7 +76,7 @@ impl Registers {
         self.global
     }
 
-    /// Changes to a set of globals; the last one stands for all greater numbers.
+    /// Selects a set of globals. Greater numbers select the last set.
     pub fn set_global(&mut self, global: usize) {
         let [globals, ..] = eights(&mut self.current);
         self.globals[self.global] = *globals;
@@ -94,9 +94,7 @@ impl Default for Registers {
 /// Returns the globals, outs, locals and ins.
 fn eights(registers: &mut [u64; 32]) -> [&mut [u64; 8]; 4] {
     let (eights, _) = registers.as_chunks_mut();
-    let [globals, outs, locals, ins] = eights else {
-        unreachable!("32 are four times eight")
-    };
+    let [globals, outs, locals, ins] = eights else { unreachable!("32 are four times eight") };
     [globals, outs, locals, ins]
 }
 

@@ -1,7 +1,7 @@
-//! What reaches a strand beside its instructions: interrupts, and matches of its timers (UltraSPARC Architecture 2007, chapter 5
-//! and chapter 12, Trap Control).
+//! Interrupts and timer matches of a strand (UltraSPARC Architecture 2007, chapter 5, and chapter 12, Trap Control).
 
-use super::control::{Level, pstate};
+use super::control::pstate;
+use super::level::Level;
 use super::strand::Strand;
 use super::trap::Trap;
 
@@ -17,41 +17,41 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// All of them.
+    /// All compare registers.
     pub const ALL: [Self; 3] = [Self::Tick, Self::Stick, Self::HyperStick];
 }
 
-/// %softint: the overflow of a performance counter, which is an interrupt of level 15.
+/// The bit of %softint for the overflow of a performance counter, an interrupt of level 15.
 const OVERFLOW: u32 = 1 << 15;
 
 impl Strand {
-    /// Returns the interrupt that the strand takes now.
+    /// Returns the interrupt that the strand takes before its next instruction.
     #[inline(always)]
     #[must_use]
     pub fn interrupt(&self) -> Option<Trap> {
         self.control.interrupt()
     }
 
-    /// Returns who executes.
+    /// Returns the level of privilege at which the strand executes.
     #[inline(always)]
     #[must_use]
     pub const fn level(&self) -> Level {
         self.control.level()
     }
 
-    /// Returns whether the strand takes interrupts of level 15: PSTATE.IE is 1 and %pil is below 15.
+    /// Returns `true` if the strand takes interrupts of level 15: PSTATE.IE is 1 and %pil is below 15.
     #[must_use]
     pub const fn takes_overflows(&self) -> bool {
         self.control.pstate & pstate::IE != 0 && self.control.pil < 15
     }
 
-    /// Returns whether an interrupt waits, be it taken now or not.
+    /// Returns `true` if an interrupt is pending, even if it is masked.
     #[must_use]
     pub const fn is_woken(&self) -> bool {
         self.control.vector || self.control.hintp || self.control.softint != 0
     }
 
-    /// Sets whether an interrupt has been received and is not served.
+    /// Sets or clears the pending interrupt vector.
     pub const fn set_vector(&mut self, pending: bool) {
         self.control.vector = pending;
     }
@@ -67,7 +67,7 @@ impl Strand {
         self.control.softint = self.control.softint & !OVERFLOW | if set { OVERFLOW } else { 0 };
     }
 
-    /// Returns the count at which a timer matches; `None` if it is disabled.
+    /// Returns the clock value at which a timer matches; `None` if it is disabled.
     #[must_use]
     pub const fn compare(&self, timer: Timer) -> Option<u64> {
         let register = match timer {
@@ -75,14 +75,10 @@ impl Strand {
             Timer::Stick => self.control.stick_compare,
             Timer::HyperStick => self.control.hstick_compare,
         };
-        if register >> 63 == 0 {
-            Some(register)
-        } else {
-            None
-        }
+        if register >> 63 == 0 { Some(register) } else { None }
     }
 
-    /// A timer matches.
+    /// Sets the interrupt of a timer that matches.
     pub const fn matched(&mut self, timer: Timer) {
         match timer {
             Timer::Tick => self.control.softint |= 1,

@@ -1,19 +1,20 @@
-//! A strand that executes.
+//! A strand, and the execution of its instructions.
 
 use super::compute::{Computed, XCC, compute, shift};
-use super::control::{Control, Frame, Level, pstate};
+use super::control::{Control, Frame, pstate};
 use super::environment::Environment;
 use super::instruction::{Codes, Instruction, Operand, Register};
+use super::level::Level;
 use super::registers::{Registers, WINDOWS};
 use super::trap::Trap;
 use super::windows::{Exception, WindowState};
 
-/// A strand has trapped at its highest trap level, and executes nothing any more.
+/// A strand has trapped at its highest trap level and stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorState {
-    /// The trap.
+    /// The trap that could not be taken.
     pub trap: Trap,
-    /// The address of the instruction.
+    /// The address of the instruction that trapped.
     pub pc: u64,
 }
 
@@ -22,42 +23,42 @@ pub struct ErrorState {
 pub struct Strand {
     /// The integer registers.
     pub registers: Registers,
-    /// The address of the instruction that comes next.
+    /// The address of the next instruction.
     pub pc: u64,
-    /// That of the one after it.
+    /// The address of the instruction after the next.
     pub npc: u64,
-    /// The condition codes: bits 7 to 4 of 64 bits, 3 to 0 of 32 bits; each N, Z, V and C.
+    /// %ccr: N, Z, V and C of 64 bits in bits 7:4, of 32 bits in bits 3:0.
     pub ccr: u8,
     /// %y.
     pub y: u32,
     /// %asi.
     pub asi: u8,
-    /// The windows that it may use.
+    /// The windows that the strand may use without a trap.
     pub windows: WindowState,
-    /// Those that only privileged software has.
+    /// The privileged and hyperprivileged registers.
     pub control: Control,
 }
 
-/// Where execution goes on.
+/// The place at which execution goes on.
 enum Next {
     /// After the instruction.
     After,
-    /// At an address, after the delay slot.
+    /// At this address, after the delay slot.
     Branch(u64),
-    /// After the delay slot, which is not executed; at an address, if there is one.
+    /// At this address, or else after the delay slot, which is not executed.
     Annulled(Option<u64>),
-    /// At two addresses.
+    /// At the first address, then at the second.
     At(u64, u64),
 }
 
 impl Strand {
-    /// Returns a strand that executes nonprivileged software from an address; its registers are 0.
+    /// Returns a strand that executes nonprivileged software from `pc`, with all registers 0.
     #[must_use]
     pub const fn user(pc: u64) -> Self {
         Self::new(pc, Control::user())
     }
 
-    /// Returns a strand after power on, which executes at its highest trap level.
+    /// Returns a strand after power on, at its highest trap level.
     #[must_use]
     pub fn reset(pc: u64) -> Self {
         let mut strand = Self::new(pc, Control::reset());
@@ -79,10 +80,10 @@ impl Strand {
         }
     }
 
-    /// Executes an instruction, or takes a trap: that of the instruction, or an interrupt.
+    /// Executes one instruction or takes one trap: an interrupt, or the trap of the instruction.
     ///
     /// # Errors
-    /// There is no higher trap level.
+    /// The strand is at its highest trap level.
     #[inline(always)]
     pub fn step(&mut self, environment: &mut impl Environment) -> Result<(), ErrorState> {
         let executed = match self.interrupt() {
@@ -95,7 +96,7 @@ impl Strand {
         }
     }
 
-    /// Returns what a trap saves in %tstate: %gl, %ccr, %asi, %pstate and %cwp.
+    /// Returns the value that a trap saves in %tstate: %gl, %ccr, %asi, %pstate and %cwp.
     #[must_use]
     pub fn state(&self) -> u64 {
         ((self.registers.global() as u64) << 40)
@@ -108,7 +109,7 @@ impl Strand {
     /// Takes a trap.
     ///
     /// # Errors
-    /// There is no higher trap level.
+    /// The strand is at its highest trap level.
     pub fn take(&mut self, Exception { trap, distance }: Exception) -> Result<(), ErrorState> {
         let global = self.registers.global();
         let window = self.registers.window();
@@ -128,10 +129,10 @@ impl Strand {
         Ok(())
     }
 
-    /// Executes an instruction.
+    /// Executes one instruction, without interrupts.
     ///
     /// # Errors
-    /// It traps: nothing has changed.
+    /// The instruction traps. The strand is unchanged.
     #[inline(always)]
     pub fn execute_next(&mut self, environment: &mut impl Environment) -> Result<(), Exception> {
         let pc = self.effective(self.pc);
@@ -156,13 +157,7 @@ impl Strand {
         environment: &mut impl Environment,
     ) -> Result<Next, Exception> {
         match instruction {
-            Instruction::Compute {
-                operation,
-                cc,
-                rd,
-                rs1,
-                operand,
-            } => {
+            Instruction::Compute { operation, cc, rd, rs1, operand } => {
                 let (a, b) = self.operands(rs1, operand);
                 let Computed { value, codes, y } = compute(operation, a, b, self.y, self.ccr)?;
                 self.registers.set(rd, value);
@@ -179,51 +174,25 @@ impl Strand {
                 let value = self.registers.get(rd);
                 self.store(place, datum.shift, value, environment)?;
             }
-            Instruction::Branch {
-                condition,
-                codes,
-                annul,
-                displacement,
-            } => {
+            Instruction::Branch { condition, codes, annul, displacement } => {
                 let taken = condition.holds(self.codes(codes));
                 return Ok(self.branch(taken, annul, condition.is_always(), displacement));
             }
-            Instruction::BranchOnRegister {
-                condition,
-                annul,
-                rs1,
-                displacement,
-            } => {
+            Instruction::BranchOnRegister { condition, annul, rs1, displacement } => {
                 let taken = condition.holds(self.registers.get(rs1));
                 return Ok(self.branch(taken, annul, false, displacement));
             }
             Instruction::Sethi { rd, value } => self.registers.set(rd, value.into()),
-            Instruction::Shift {
-                shift: which,
-                extended,
-                rd,
-                rs1,
-                operand,
-            } => {
+            Instruction::Shift { shift: which, extended, rd, rs1, operand } => {
                 let (value, count) = self.operands(rs1, operand);
                 (self.registers).set(rd, shift(which, extended, value, count));
             }
-            Instruction::Move {
-                condition,
-                codes,
-                rd,
-                operand,
-            } => {
+            Instruction::Move { condition, codes, rd, operand } => {
                 if condition.holds(self.codes(codes)) {
                     self.registers.set(rd, self.operand(operand));
                 }
             }
-            Instruction::MoveOnRegister {
-                condition,
-                rd,
-                rs1,
-                operand,
-            } => {
+            Instruction::MoveOnRegister { condition, rd, rs1, operand } => {
                 if condition.holds(self.registers.get(rs1)) {
                     self.registers.set(rd, self.operand(operand));
                 }
@@ -258,12 +227,7 @@ impl Strand {
                 self.registers.set(rd, value);
             }
             Instruction::Flushw => self.windows.flush()?,
-            Instruction::Trap {
-                condition,
-                codes,
-                rs1,
-                operand,
-            } => {
+            Instruction::Trap { condition, codes, rs1, operand } => {
                 if condition.holds(self.codes(codes)) {
                     let numbers = match self.control.level() {
                         Level::User => 0x7f,
@@ -286,17 +250,8 @@ impl Strand {
                 let value = self.registers.get(rd);
                 self.change(rd, place, 2, environment, |_| value)?;
             }
-            Instruction::Cas {
-                extended,
-                rd,
-                rs2,
-                place,
-            } => {
-                let (shift, mask) = if extended {
-                    (3, u64::MAX)
-                } else {
-                    (2, 0xffff_ffff)
-                };
+            Instruction::Cas { extended, rd, rs2, place } => {
+                let (shift, mask) = if extended { (3, u64::MAX) } else { (2, 0xffff_ffff) };
                 let (expected, new) = (self.registers.get(rs2) & mask, self.registers.get(rd));
                 let changed = |old| if old == expected { new } else { old };
                 self.change(rd, place, shift, environment, changed)?;
@@ -307,11 +262,7 @@ impl Strand {
                 let value = self.read(control, environment)?;
                 self.registers.set(rd, value);
             }
-            Instruction::Write {
-                control,
-                rs1,
-                operand,
-            } => {
+            Instruction::Write { control, rs1, operand } => {
                 let (a, b) = self.operands(rs1, operand);
                 self.write(control, a ^ b, environment)?;
             }
@@ -333,7 +284,7 @@ impl Strand {
         Ok(Next::After)
     }
 
-    /// Goes back from a trap to what it interrupted.
+    /// Restores the state that the trap of the current level interrupted.
     fn leave(&mut self) -> Result<Frame, Trap> {
         self.privileged()?;
         let frame = self.control.leave().ok_or(Trap::ILLEGAL_INSTRUCTION)?;
@@ -353,14 +304,10 @@ impl Strand {
         }
     }
 
-    /// Returns the address that is meant: with 32 bits, if that is asked for.
+    /// Returns the address, cut to 32 bits if PSTATE.AM is set.
     #[inline(always)]
     pub(super) const fn effective(&self, address: u64) -> u64 {
-        if self.control.pstate & pstate::AM == 0 {
-            address
-        } else {
-            address & 0xffff_ffff
-        }
+        if self.control.pstate & pstate::AM == 0 { address } else { address & 0xffff_ffff }
     }
 
     #[inline(always)]
@@ -392,8 +339,7 @@ impl Strand {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// The delay slot of a branch that is taken is executed, unless the branch is always taken and annuls; that of one that is not
-    /// taken is, unless it annuls.
+    /// Annulling skips the delay slot of a branch that is not taken, and that of a branch that is always taken.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {
@@ -405,12 +351,8 @@ impl Strand {
     }
 }
 
-/// Returns the address, which has to be a multiple of `1 << shift`.
+/// Returns the address if it is a multiple of `1 << shift`, and the trap otherwise.
 #[inline(always)]
 pub(super) const fn aligned(address: u64, shift: u8) -> Result<u64, Trap> {
-    if address & ((1 << shift) - 1) == 0 {
-        Ok(address)
-    } else {
-        Err(Trap::MEM_ADDRESS_NOT_ALIGNED)
-    }
+    if address & ((1 << shift) - 1) == 0 { Ok(address) } else { Err(Trap::MEM_ADDRESS_NOT_ALIGNED) }
 }

@@ -1,23 +1,22 @@
-//! What random programs of nonprivileged instructions do not show: traps, windows, privilege.
+//! Traps, windows and privilege, which random programs of nonprivileged instructions do not cover.
 //!
-//! Words of instructions are those that the GNU assembler makes of the comments beside them.
+//! The GNU assembler makes each instruction's word from the comment beside it.
 
 use std::collections::BTreeMap;
 
-use super::control::Level;
-use super::instruction::{Control as Named, Register};
-use super::{At, Counting, Environment, ErrorState, Instruction, Strand, Trap};
+use super::instruction::{ControlRegister, Register};
+use super::{At, Counting, Environment, ErrorState, Instruction, Level, Strand, Trap};
 
-/// The memory of the hypervisor, and that of the guest after it.
+/// The memory of the hypervisor, and the memory of the guest.
 const HYPERVISOR: u64 = 0x10_0000;
 const PARTITION: u64 = 0x8000_0000;
 
-/// Where the programs, and the trap tables of hypervisor and guest are.
+/// The program, and the trap tables of hypervisor and guest.
 const PROGRAM: u64 = PARTITION + 0x10_0000;
 const HTBA: u64 = HYPERVISOR + 0x4000;
 const TBA: u64 = PARTITION + 0x8000;
 
-/// Memory, in which other software than the hypervisor reaches the guest's only.
+/// Memory whose part below [`PARTITION`] only the hypervisor reaches.
 #[derive(Default)]
 struct Board(BTreeMap<u64, u8>);
 
@@ -34,7 +33,7 @@ impl Board {
     }
 }
 
-/// Returns the trap where software does not reach an address.
+/// Returns the trap if software at `level` may not reach the address.
 fn reached(address: u64, level: Level, trap: Trap) -> Result<(), Trap> {
     if level < Level::Hyperprivileged && address < PARTITION {
         return Err(trap);
@@ -79,29 +78,26 @@ fn privileged(words: &[u32]) -> (Strand, Board) {
     board.load_bytes(PROGRAM, &bytes);
     let mut strand = Strand::reset(PROGRAM);
     for (control, value) in [
-        (Named::Hyperprivileged(5), HTBA),
-        (Named::Privileged(5), TBA),
-        (Named::Privileged(7), 0),
-        (Named::Privileged(16), 0),
+        (ControlRegister::Hyperprivileged(5), HTBA),
+        (ControlRegister::Privileged(5), TBA),
+        (ControlRegister::Privileged(7), 0),
+        (ControlRegister::Privileged(16), 0),
         // PRIV.
-        (Named::Privileged(6), 1 << 2),
-        (Named::Hyperprivileged(0), 0),
+        (ControlRegister::Privileged(6), 1 << 2),
+        (ControlRegister::Hyperprivileged(0), 0),
     ] {
-        strand
-            .write(control, value, &mut board)
-            .expect("hyperprivileged");
+        strand.write(control, value, &mut board).expect("hyperprivileged");
     }
     (strand, board)
 }
 
-/// Executes so many steps.
 fn run(strand: &mut Strand, board: &mut Board, steps: usize) {
     for _ in 0..steps {
         strand.step(board).expect("a trap level is left");
     }
 }
 
-/// Executes one word as privileged software with the value in %o0. Returns where the strand is then.
+/// Executes one word as privileged software with a value in %o0. Returns the strand after it.
 fn after(word: u32, o0: u64) -> Strand {
     let (mut strand, mut board) = privileged(&[word]);
     strand.registers.set(O0, o0);
@@ -109,7 +105,7 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// The handler of a trap that the operating system takes from trap level 0, and that of the hypervisor.
+/// The handlers of a trap from trap level 0, in the operating system and in the hypervisor.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }
@@ -118,7 +114,7 @@ const fn hypervisors(number: u64) -> u64 {
     HTBA + number * 32
 }
 
-/// Table 12-2: who handles a trap of privileged software.
+/// The level that handles each trap of privileged software (table 12-2).
 #[test]
 fn traps_go_where_the_architecture_says() {
     for (word, o0, handler) in [
@@ -134,14 +130,14 @@ fn traps_go_where_the_architecture_says() {
         (0x81c2_0000, PROGRAM + 2, hypervisors(0x34)),
         // unimp 0: illegal_instruction.
         (0x0000_0000, 0, hypervisors(0x10)),
-        // rdhpr %hpstate, %o1: the hypervisor's.
+        // rdhpr %hpstate, %o1: illegal_instruction.
         (0x9348_0000, 0, hypervisors(0x10)),
         // fadds %f0, %f0, %f0: fp_disabled.
         (0x81a0_0820, 0, guests(0x20)),
         // rd %gsr, %o1, and wr %g0, 0, %gsr: fp_disabled.
         (0x9344_c000, 0, guests(0x20)),
         (0xa780_2000, 0, guests(0x20)),
-        // wrpr %g0, 0, %tick, and wr %g0, 0, %stick: illegal_instruction, for they are the hypervisor's to write.
+        // wrpr %g0, 0, %tick, and wr %g0, 0, %stick: illegal_instruction, because only the hypervisor sets clocks.
         (0x8990_2000, 0, hypervisors(0x10)),
         (0xb180_2000, 0, hypervisors(0x10)),
         // ldxa [%o0] 0x4f, %o1: privileged_action, a space of the hypervisor.
@@ -155,21 +151,13 @@ fn traps_go_where_the_architecture_says() {
         let strand = after(word, o0);
         assert_eq!(strand.pc, handler, "{word:#x} with {o0:#x}");
         assert_eq!(strand.npc, handler + 4);
-        let expected = if handler < PARTITION {
-            Level::Hyperprivileged
-        } else {
-            Level::Privileged
-        };
+        let expected = if handler < PARTITION { Level::Hyperprivileged } else { Level::Privileged };
         assert_eq!(strand.control.level(), expected, "{word:#x}");
-        assert_eq!(
-            strand.registers.get(O1),
-            0,
-            "{word:#x} has written its register"
-        );
+        assert_eq!(strand.registers.get(O1), 0, "{word:#x} has written its register");
     }
 }
 
-/// What a trap notes, and what `done` and `retry` make of it (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
+/// The frame of a trap, and the return by `done` and `retry` (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
 #[test]
 fn a_trap_comes_back() {
     // done: 0x81f00000, retry: 0x83f00000.
@@ -185,7 +173,7 @@ fn a_trap_comes_back() {
         assert_eq!(strand.registers.global(), 1);
         assert_eq!(strand.registers.get(Register::new(1)), 0);
         let mut read = |number| {
-            let value = strand.read(Named::Privileged(number), &mut board);
+            let value = strand.read(ControlRegister::Privileged(number), &mut board);
             value.expect("the hypervisor has them all")
         };
         // TPC, TNPC, TSTATE of GL 0, CCR, ASI, PSTATE and CWP 0; TT; TL.
@@ -203,7 +191,7 @@ fn a_trap_comes_back() {
     }
 }
 
-/// Six windows are free; the seventh `save` has one stored, in the window of which it is (section 5.6.7).
+/// Six windows are free. The seventh `save` traps, in the window to be stored (section 5.6.7).
 #[test]
 fn the_seventh_save_spills() {
     // save %sp, 0, %sp
@@ -212,24 +200,21 @@ fn the_seventh_save_spills() {
     assert_eq!(strand.registers.window(), 6);
     run(&mut strand, &mut board, 1);
     assert_eq!(strand.pc, guests(0x80));
-    // CWP + CANSAVE + 2: behind the window that stays free comes the oldest, which is the first.
+    // CWP + CANSAVE + 2: the oldest window, which is the first. One window stays free before it.
     assert_eq!(strand.registers.window(), 0);
 }
 
-/// Values of others are in a window that is not clean.
 #[test]
 fn a_window_that_is_not_clean_traps() {
     // save
     let (mut strand, mut board) = privileged(&[0x81e0_0000]);
-    strand
-        .write(Named::Privileged(12), 0, &mut board)
-        .expect("%cleanwin");
+    strand.write(ControlRegister::Privileged(12), 0, &mut board).expect("%cleanwin");
     run(&mut strand, &mut board, 1);
     assert_eq!(strand.pc, guests(0x24));
     assert_eq!(strand.registers.window(), 1);
 }
 
-/// The windows of a caller and of what it calls overlap (section 5.2.2).
+/// The outs of a caller are the ins of its callee (section 5.2.2).
 #[test]
 fn windows_overlap() {
     // save; mov 7, %l0; restore
@@ -243,23 +228,22 @@ fn windows_overlap() {
     assert_eq!((strand.registers.get(O0), strand.registers.get(L0)), (5, 6));
 }
 
-/// Privileged software reaches trap level 2 and globals 2 and no higher; a trap there goes to the hypervisor as that of a
-/// watchdog (section 5.7, TL and GL; chapter 12, Trap Processing).
+/// The highest trap level and globals of privileged software are 2. A trap there becomes guest_watchdog of the hypervisor (section
+/// 5.7, TL and GL; chapter 12, Trap Processing).
 #[test]
 fn privileged_software_has_two_levels() {
     // wrpr %g0, 7, %tl; wrpr %g0, 7, %gl; ta 0x6d
     let (mut strand, mut board) = privileged(&[0x8f90_2007, 0xa190_2007, 0x91d0_206d]);
     run(&mut strand, &mut board, 2);
-    let level = strand.read(Named::Privileged(7), &mut board);
+    let level = strand.read(ControlRegister::Privileged(7), &mut board);
     assert_eq!((level, strand.registers.global()), (Ok(2), 2));
     run(&mut strand, &mut board, 1);
     assert_eq!(strand.pc, hypervisors(2));
-    let number = strand.read(Named::Privileged(3), &mut board);
+    let number = strand.read(ControlRegister::Privileged(3), &mut board);
     assert_eq!(number, Ok(0x16d));
 }
 
-/// Bits that %pstate and %tstate do not have read 0: an UltraSPARC T2 has no memory model to choose, four levels of globals and
-/// eight windows.
+/// Unused bits of %pstate and %tstate read as 0. An UltraSPARC T2 has one memory model, four levels of globals and eight windows.
 #[test]
 fn control_registers_keep_what_they_have() {
     // wrpr %o0, %pstate; wrpr %g0, 1, %tl; wrpr %o1, %tstate
@@ -267,13 +251,14 @@ fn control_registers_keep_what_they_have() {
     strand.registers.set(O0, !(1 << 1));
     strand.registers.set(O1, u64::MAX);
     run(&mut strand, &mut board, 3);
-    let mut read = |number| strand.control_register(Named::Privileged(number), &mut board);
+    let mut read =
+        |number| strand.control_register(ControlRegister::Privileged(number), &mut board);
     // TCT, CLE, TLE, PEF, AM and PRIV; with IE.
     assert_eq!(read(6), Some(0x131c));
     assert_eq!(read(2), Some(0x3_ff_ff_13_1e_07));
 }
 
-/// PSTATE.CLE makes data little-endian, and PSTATE.TLE those of trap handlers (section 5.7, PSTATE; chapter 12, Trap Processing).
+/// PSTATE.CLE makes data little-endian, and PSTATE.TLE data of trap handlers (section 5.7, PSTATE; chapter 12, Trap Processing).
 #[test]
 fn data_are_little_endian_if_asked_for() {
     // wrpr %g0, 0x304, %pstate (CLE, TLE and PRIV); st %o0, [%o1]; ldub [%o1], %l0; ta 0x6d
@@ -283,12 +268,12 @@ fn data_are_little_endian_if_asked_for() {
     strand.registers.set(O1, PROGRAM + 0x100);
     run(&mut strand, &mut board, 4);
     assert_eq!(strand.registers.get(L0), 4);
-    let pstate = strand.control_register(Named::Privileged(6), &mut board);
+    let pstate = strand.control_register(ControlRegister::Privileged(6), &mut board);
     // CLE, TLE, PEF and PRIV.
     assert_eq!(pstate, Some(0x314));
 }
 
-/// From above trap level 0 the operating system's handlers are in the other half of its table.
+/// Traps from above trap level 0 use the other half of the operating system's table.
 #[test]
 fn a_trap_in_a_handler_goes_to_the_other_half() {
     // wrpr %g0, 1, %tl; ta 0x6d
@@ -309,17 +294,11 @@ fn a_trap_at_the_highest_level_ends_the_strand() {
     );
 }
 
-/// %softint asks for the level of an interrupt, which %pil and PSTATE.IE let through (section 5.5, SOFTINT; chapter 12, Trap Control).
+/// %pil and PSTATE.IE mask the interrupt level in %softint (section 5.5, SOFTINT; chapter 12, Trap Control).
 #[test]
 fn an_interrupt_comes_when_it_may() {
     // wr %g0, 0x80, %softint_set; wrpr %g0, 7, %pil; wrpr %g0, 6, %pstate (PRIV and IE); wrpr %g0, 6, %pil; nop
-    let words = [
-        0xa980_2080,
-        0x9190_2007,
-        0x8d90_2006,
-        0x9190_2006,
-        0x0100_0000,
-    ];
+    let words = [0xa980_2080, 0x9190_2007, 0x8d90_2006, 0x9190_2006, 0x0100_0000];
     let (mut strand, mut board) = privileged(&words);
     run(&mut strand, &mut board, 4);
     assert_eq!(strand.pc, PROGRAM + 16);
@@ -327,28 +306,26 @@ fn an_interrupt_comes_when_it_may() {
     assert_eq!(strand.pc, guests(0x47));
 }
 
-/// A strand that comes back to trap level 0 with HTSTATE.TLZ takes trap_level_zero, and a trap leaves HPSTATE.TLZ as it is (section 5.8.1).
+/// A return to trap level 0 with HTSTATE.TLZ takes trap_level_zero, and a trap does not change HPSTATE.TLZ (section 5.8.1).
 #[test]
 fn trap_level_zero_is_the_hypervisors_to_ask_for() {
     // ta 0x80. The handler: wrhpr %g0, 1, %htstate; done.
     let (mut strand, mut board) = privileged(&[0x91d0_2080]);
     board.load_bytes(
         hypervisors(0x180),
-        &[0x8398_2001_u32, 0x81f0_0000]
-            .map(u32::to_be_bytes)
-            .concat(),
+        &[0x8398_2001_u32, 0x81f0_0000].map(u32::to_be_bytes).concat(),
     );
     run(&mut strand, &mut board, 3);
     assert_eq!(strand.pc, PROGRAM + 4);
     run(&mut strand, &mut board, 1);
     assert_eq!(strand.pc, hypervisors(0x5f));
-    let mut read = |number| strand.control_register(Named::Hyperprivileged(number), &mut board);
-    // HPRIV and TLZ, of the guest TLZ alone.
+    let mut read =
+        |number| strand.control_register(ControlRegister::Hyperprivileged(number), &mut board);
+    // HPRIV and TLZ; for the guest only TLZ.
     assert_eq!((read(0), read(1)), (Some(5), Some(1)));
 }
 
-/// A delay slot of a branch that is not taken, and that annuls, is not executed; nor is that of a branch that is always taken and
-/// annuls (section 6.3.4).
+/// Annulling skips the delay slot of a branch that is not taken, and that of a branch that is always taken (section 6.3.4).
 #[test]
 fn delay_slots() {
     for (branch, o1, pc) in [
@@ -360,23 +337,16 @@ fn delay_slots() {
     ] {
         let (mut strand, mut board) = privileged(&[branch, 0x9202_6001, 0x0100_0000]);
         run(&mut strand, &mut board, 2);
-        assert_eq!(
-            (strand.registers.get(O1), strand.pc),
-            (o1, pc),
-            "{branch:#x}"
-        );
+        assert_eq!((strand.registers.get(O1), strand.pc), (o1, pc), "{branch:#x}");
     }
 }
 
 #[test]
 fn an_instruction_is_copied_in_one_step() {
-    assert_eq!(
-        (size_of::<Instruction>(), align_of::<Instruction>()),
-        (16, 16)
-    );
+    assert_eq!((size_of::<Instruction>(), align_of::<Instruction>()), (16, 16));
 }
 
-/// SIR 1, as software of each level executes it.
+/// SIR 1, executed at the privileged and the hyperprivileged level.
 #[test]
 fn a_software_reset_is_an_illegal_instruction() {
     const ILLEGAL_INSTRUCTION: u64 = 0x10;
@@ -387,8 +357,7 @@ fn a_software_reset_is_an_illegal_instruction() {
     assert_eq!(strand.pc, hypervisors(ILLEGAL_INSTRUCTION));
 }
 
-/// LDTXA loads 16 bytes, of which each half is in the order of the space, and wants their address aligned. LDTWA has the same opcode and
-/// loads two words.
+/// LDTXA loads 16 aligned bytes, each half in the byte order of the space. LDTWA has the same opcode and loads two words.
 #[test]
 fn twins_of_twin_spaces_have_64_bits() {
     const DATA: u64 = PARTITION + 0x20_0000;

@@ -1,30 +1,30 @@
-//! The windows that a strand may use before it traps (UltraSPARC Architecture 2007, section 5.6.7.1).
+//! The state of the register windows (UltraSPARC Architecture 2007, section 5.6.7.1).
 
 use super::instruction::Windows;
 use super::registers::WINDOWS;
 use super::trap::Trap;
 
-/// The state of the register windows: how many there are of each kind. Each number counts modulo [`WINDOWS`].
+/// The numbers of register windows of each kind. Each number is taken modulo [`WINDOWS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowState {
-    /// %cansave: windows that `save` may enter.
+    /// %cansave: windows that `save` may enter without a trap.
     pub can_save: u8,
-    /// %canrestore: windows that `restore` may go back to.
+    /// %canrestore: windows that `restore` may return to without a trap.
     pub can_restore: u8,
-    /// %otherwin: windows with values of another address space.
+    /// %otherwin: windows that hold values of another address space.
     pub other: u8,
-    /// %cleanwin: windows that have no values of others.
+    /// %cleanwin: windows without values of other software.
     pub clean: u8,
-    /// %wstate: bits 2 to 0 choose among the traps for one's own windows, 5 to 3 among those for others'.
+    /// %wstate: bits 2:0 select the spill and fill traps of own windows, bits 5:3 those of windows of another address space.
     pub state: u8,
 }
 
-/// An instruction traps.
+/// The trap of an instruction or an interrupt, and the window of its handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// The trap.
+    /// The trap to take.
     pub trap: Trap,
-    /// The handler's window is so many after the instruction's, modulo [`WINDOWS`].
+    /// The distance from the instruction's window to the handler's, modulo [`WINDOWS`].
     pub distance: u8,
 }
 
@@ -35,39 +35,30 @@ impl From<Trap> for Exception {
     }
 }
 
-/// The last window, and the mask of a number of windows.
+/// The number of the last window, which also masks window numbers.
 const LAST: u8 = WINDOWS as u8 - 1;
 
 impl WindowState {
-    /// Returns the state of a strand that may use all windows, and has used one.
+    /// Returns the state in which the current window is in use and all others are free and clean.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            can_save: LAST - 1,
-            can_restore: 0,
-            other: 0,
-            clean: LAST,
-            state: 0,
-        }
+        Self { can_save: LAST - 1, can_restore: 0, other: 0, clean: LAST, state: 0 }
     }
 
-    /// `save`: goes to the next window.
+    /// `save`: enters the next window.
     pub(super) fn save(&mut self) -> Result<(), Exception> {
         if self.can_save == 0 {
             return Err(self.spill());
         }
         if self.clean.wrapping_sub(self.can_restore) & LAST == 0 {
-            return Err(Exception {
-                trap: Trap::CLEAN_WINDOW,
-                distance: 1,
-            });
+            return Err(Exception { trap: Trap::CLEAN_WINDOW, distance: 1 });
         }
         self.can_save = self.can_save.wrapping_sub(1) & LAST;
         self.can_restore = self.can_restore.wrapping_add(1) & LAST;
         Ok(())
     }
 
-    /// `restore` or `return`: goes back to the window before.
+    /// `restore` or `return`: returns to the previous window.
     pub(super) fn restore(&mut self) -> Result<(), Exception> {
         if self.can_restore == 0 {
             return Err(Exception {
@@ -80,7 +71,7 @@ impl WindowState {
         Ok(())
     }
 
-    /// `flushw`: has all windows but the current one stored.
+    /// `flushw`: traps until all windows but the current one are stored.
     pub(super) fn flush(&self) -> Result<(), Exception> {
         if self.can_save == LAST - 1 {
             return Ok(());
@@ -95,22 +86,18 @@ impl WindowState {
         }
     }
 
-    /// Returns the field of %wstate that chooses among the traps.
+    /// Returns the field of %wstate that selects the spill or fill trap.
     const fn chosen(&self) -> u8 {
         let shift = if self.other == 0 { 0 } else { 3 };
         self.state >> shift & 7
     }
 
-    /// An instruction of a handler.
+    /// SAVED, RESTORED and the other instructions of window handlers.
     pub(super) fn change(&mut self, windows: Windows) {
         match windows {
             Windows::Saved => {
                 self.can_save = self.can_save.wrapping_add(1) & LAST;
-                let stored = if self.other == 0 {
-                    &mut self.can_restore
-                } else {
-                    &mut self.other
-                };
+                let stored = if self.other == 0 { &mut self.can_restore } else { &mut self.other };
                 *stored = stored.wrapping_sub(1) & LAST;
             }
             Windows::Restored => {
@@ -118,11 +105,7 @@ impl WindowState {
                 if self.clean < LAST {
                     self.clean += 1;
                 }
-                let replaced = if self.other == 0 {
-                    &mut self.can_save
-                } else {
-                    &mut self.other
-                };
+                let replaced = if self.other == 0 { &mut self.can_save } else { &mut self.other };
                 *replaced = replaced.wrapping_sub(1) & LAST;
             }
             Windows::AllClean => self.clean = LAST,

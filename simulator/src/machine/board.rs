@@ -1,12 +1,12 @@
-//! The simulated machine with its hypervisor, and the traps of guests into it.
+//! The simulated machine with its hypervisor, for guests that are code of the simulator.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use guest_abi::guest::StrandCounters;
 use guest_abi::layout::{SparcPcr, SparcPic};
-use guest_abi::{HvError, Hypercall, Registers, StrandId, Trap};
-use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
+use guest_abi::{Hypercall, Registers, StrandId, Trap};
+use hv_core::{Caller, GuestId, Hypervisor, NoConsole, Strand};
 use perfctr_service::{ConfigError, GuestConfig, PerfCounterService};
 use platform::Machine;
 use platform::models::Devices;
@@ -17,10 +17,10 @@ use crate::events::collect::{Collector, Keep};
 /// The collector of the hypervisor's events.
 pub type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
 
-/// The service of the simulation.
+/// The performance counter service of the board.
 pub type Service<'a> = PerfCounterService<(&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>)>;
 
-/// Returns the devices of a machine that has booted. An access to a hub takes `hub_cycles`.
+/// Returns the devices of a booted machine. An access to a hub takes `hub_cycles`.
 pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
     let devices = Box::new(Devices::new(machine));
     devices.start_caches();
@@ -28,17 +28,7 @@ pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
     devices
 }
 
-/// The embedder of the simulation. Guests have no console, because none of them writes to one.
-#[derive(Clone, Copy, Debug)]
-pub struct NoConsole;
-
-impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
-        Err(HvError::WouldBlock)
-    }
-}
-
-/// The hypervisor of the simulation.
+/// A simulated machine with the hypervisor.
 pub struct Board<'a> {
     devices: &'a Devices,
     hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole, &'a Collected<'a>>>,
@@ -48,12 +38,12 @@ pub struct Board<'a> {
     tallies: RefCell<Vec<Tally>>,
 }
 
-/// The number of a guest's hypercalls by status.
+/// The number of a guest's hypercalls, by status.
 pub type Tally = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
-    /// Returns a hypervisor for these guests, which records its events in `events`. If all events are kept, the rings are
-    /// read after each call.
+    /// Returns a board with these guests, whose hypervisor records events in `events`. With [`Keep::All`], a ring is read after
+    /// each call.
     ///
     /// # Errors
     /// The service rejects the guests.
@@ -86,15 +76,12 @@ impl<'a> Board<'a> {
         &self.hypervisor.services().0
     }
 
-    /// Returns a strand of a guest, as the guest's code sees it.
+    /// Returns a strand of a guest, for the guest's code.
     pub fn strand(&'a self, guest: GuestId, strand: StrandId) -> SimulatedStrand<'a> {
-        SimulatedStrand {
-            board: self,
-            strand: self.hypervisor.strand(Caller { guest, strand }),
-        }
+        SimulatedStrand { board: self, strand: self.hypervisor.strand(Caller { guest, strand }) }
     }
 
-    /// Has the hypervisor work on a strand, for the time of a hypercall.
+    /// Executes `work` of the hypervisor on a strand, which takes the time of a hypercall.
     pub fn work<R>(&self, strand: StrandId, work: impl FnOnce(&Service<'a>) -> R) -> R {
         self.call(strand, || work(self.service()))
     }
@@ -107,12 +94,12 @@ impl<'a> Board<'a> {
         result
     }
 
-    /// Resets a guest. `on` is the strand that executes this.
+    /// Resets a guest. The hypervisor executes the reset on strand `on`.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         self.call(on, || self.hypervisor.reset_guest(guest, on));
     }
 
-    /// Has a strand take the cross-call that waits for it. Returns `true` if there was one.
+    /// Lets a strand handle its pending cross-call. Returns `false` if none is pending.
     pub fn answer(&self, strand: StrandId) -> bool {
         let waits = self.devices.take_cross_call(strand);
         if waits {
@@ -121,12 +108,12 @@ impl<'a> Board<'a> {
         waits
     }
 
-    /// Keeps no more events from now on than fit into the rings.
+    /// Stops reading the rings, so that they keep only the events that fit.
     pub fn keep_no_more(&self) {
         self.keep.set(Keep::First);
     }
 
-    /// Returns the numbers of hypercalls until now, by guest.
+    /// Returns the number of hypercalls so far, by guest.
     pub fn tallies(&self) -> Vec<Tally> {
         self.tallies.borrow().clone()
     }
@@ -149,7 +136,7 @@ impl Hypercall for SimulatedStrand<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         self.board.call(self.id(), || match trap {
             Trap::Fast => self.strand.fast_trap(registers),
-            // No guest of the simulation calls exit.
+            // No guest of a board calls exit.
             Trap::Core => drop(self.strand.core_trap(registers)),
         });
         let mut tallies = self.board.tallies.borrow_mut();

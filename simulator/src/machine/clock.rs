@@ -9,14 +9,14 @@ use platform::{AccessError, Bus, PhysicalAddress};
 /// Ticks of the clock in a second: one a cycle.
 pub const HZ: u64 = 1_165_379_275;
 
-/// How many cycles a call of the hypervisor takes.
+/// The cycles of a hypercall.
 pub const HYPERCALL_CYCLES: u64 = 60;
 
-/// Cycles until the hypervisor reads the clock: from the trap, or from when it read the clock before.
+/// The cycles from the trap, or from the previous read, to a read of the clock.
 const READ: u64 = 10;
 
-/// Returns the cycles of an access. An L2 control register takes least, because a call accesses up to 24 of them; then come
-/// DRAM channels of the strand's own node, those of other nodes, and hubs.
+/// Returns the cycles of an access. L2 control registers are the fastest, because a call accesses up to 24 of them; then come
+/// the DRAM channels of the strand's own node, of other nodes, and hubs.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,
@@ -26,14 +26,14 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The clock of the machine, which only advances: with the earliest of the strands that execute the program, and by
-/// [`HYPERCALL_CYCLES`] for each call of the hypervisor.
+/// The clock of the machine, which never goes back. It advances with the earliest strand of the replayed program, and by
+/// [`HYPERCALL_CYCLES`] for each hypercall.
 ///
-/// Within a call it advances when the hypervisor reads it or accesses a device, but not beyond the cycles of the call. It
-/// is also the hypervisor's bus, so that it sees the accesses. The devices hold the time itself ([`Devices::now`]).
+/// Within a call, reads of the clock and accesses to devices advance it, up to the end of the call. The clock is also the
+/// hypervisor's bus, so that it sees these accesses. The devices hold the time ([`Devices::now`]).
 pub struct MachineClock<'a> {
     devices: &'a Devices,
-    /// The end of the present call or, outside of calls, of the last one.
+    /// The end of the present call or, outside calls, of the last one.
     call_ends: Cell<u64>,
 }
 
@@ -41,10 +41,7 @@ impl<'a> MachineClock<'a> {
     /// Returns the clock of these devices.
     #[must_use]
     pub fn new(devices: &'a Devices) -> Self {
-        Self {
-            devices,
-            call_ends: Cell::new(0),
-        }
+        Self { devices, call_ends: Cell::new(0) }
     }
 
     /// Returns the time, in cycles.
@@ -53,7 +50,7 @@ impl<'a> MachineClock<'a> {
         self.devices.now()
     }
 
-    /// Does `work`, which takes [`HYPERCALL_CYCLES`].
+    /// Executes `work` as a hypercall, which takes [`HYPERCALL_CYCLES`].
     pub fn call<R>(&self, work: impl FnOnce() -> R) -> R {
         self.call_ends.set(self.now() + HYPERCALL_CYCLES);
         let result = work();
@@ -76,19 +73,14 @@ impl Clock for MachineClock<'_> {
 }
 
 impl Bus for MachineClock<'_> {
-    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        self.pass(access_cycles(address));
-        self.devices.read(strand, address)
+    fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError> {
+        self.pass(access_cycles(at));
+        self.devices.read(strand, at)
     }
 
-    fn write(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        self.pass(access_cycles(address));
-        self.devices.write(strand, address, value)
+    fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
+        self.pass(access_cycles(at));
+        self.devices.write(strand, at, value)
     }
 }
 

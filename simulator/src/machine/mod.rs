@@ -1,4 +1,8 @@
-//! The simulated machine: its hypervisor and its clock.
+//! The simulated machine: its configuration and description, its guests, its hypervisor and its clock.
 
 pub mod board;
 pub mod clock;
+pub mod configuration;
+pub mod description;
+pub mod guests;
+pub mod strands;

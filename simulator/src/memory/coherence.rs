@@ -1,47 +1,39 @@
-//! What nodes do for each other: MOESI between their L2 caches, and home memories.
+//! Coherence between nodes: MOESI between the L2 caches, and the memory of the home node.
 
 use guest_abi::Node;
 
 use super::access::Access;
 use super::figures::Variant;
-use super::geometry::Line;
-use super::l2::{Slot, State, Victim};
+use super::geometry::L2Line;
+use super::l2::{LineState, Slot, Victim};
 use super::plane::Plane;
-use super::traffic::{Answer, Answers, Request, Source, Transaction};
-use super::truth::Service;
+use super::traffic::{Answers, NodeRequest, SnoopAnswer, Source, Transaction};
+use super::truth::ServedBy;
 
 impl<V: Variant> Access<'_, V> {
-    /// Gets a line that the node's L2 cache does not have, to write it if `state` is modified. Says where it is
-    /// and what served it.
+    /// Brings a missing line into the node's L2 cache, to write it if `state` is modified. Returns its slot and what served it.
     #[cold]
     #[inline(never)]
-    pub(super) fn miss(&mut self, line: Line, state: State) -> (Slot, Service) {
-        let to_own = state == State::Modified;
+    pub(super) fn miss(&mut self, line: L2Line, state: LineState) -> (Slot, ServedBy) {
+        let to_own = state == LineState::Modified;
         let snoop = self.snoop(line, to_own);
         let answers = snoop.answers;
-        let dirty =
-            |answer: &Option<Answer>| matches!(answer, Some(Answer::Modified | Answer::Owned));
+        let dirty = |answer: &Option<SnoopAnswer>| {
+            matches!(answer, Some(SnoopAnswer::Modified | SnoopAnswer::Owned))
+        };
         let alone = !answers.iter().flatten().any(|answer| answer.has());
         let (source, service) = match answers.iter().position(dirty) {
             Some(owner) => {
                 let owner = Node::ALL[owner];
                 self.now += self.timing().cache_to_cache;
                 self.now = self.send(line, owner, self.node, self.now);
-                (Source::Cache(owner), Service::CacheToCache)
+                (Source::Cache(owner), ServedBy::CacheToCache)
             }
             None => self.read_memory(line),
         };
-        let request = Request::Read {
-            to_own,
-            source,
-            answers,
-        };
+        let request = NodeRequest::Read { to_own, source, answers };
         self.complete(line, &snoop, request);
-        let state = if !to_own && alone {
-            State::Exclusive
-        } else {
-            state
-        };
+        let state = if !to_own && alone { LineState::Exclusive } else { state };
         let arrives = self.now;
         let (slot, victim) = self.l2().fill(line, state, arrives);
         if let Some(victim) = victim {
@@ -50,23 +42,23 @@ impl<V: Variant> Access<'_, V> {
         (slot, service)
     }
 
-    /// Makes the node the only one that has a line, to write it.
+    /// Makes the node the only holder of a line, so that it can be written.
     #[inline(always)]
-    pub(super) fn own(&mut self, line: Line, slot: Slot) {
+    pub(super) fn own(&mut self, line: L2Line, slot: Slot) {
         match self.l2().state(slot) {
-            State::Modified => {}
-            State::Exclusive => self.l2().set_state(slot, State::Modified),
-            State::Shared | State::Owned => {
-                self.l2().set_state(slot, State::Modified);
+            LineState::Modified => {}
+            LineState::Exclusive => self.l2().set_state(slot, LineState::Modified),
+            LineState::Shared | LineState::Owned => {
+                self.l2().set_state(slot, LineState::Modified);
                 let snoop = self.snoop(line, true);
                 let answers = snoop.answers;
-                self.complete(line, &snoop, Request::Invalidate { answers });
+                self.complete(line, &snoop, NodeRequest::Invalidate { answers });
             }
         }
     }
 
-    /// Asks the other nodes of the machine for a line, and takes it from them if it is to be owned.
-    fn snoop(&mut self, line: Line, to_own: bool) -> Snoop {
+    /// Asks the other nodes for a line. With `to_own`, they lose it.
+    fn snoop(&mut self, line: L2Line, to_own: bool) -> Snoop {
         let nodes = self.plan.machine.nodes();
         let arrives = self.now;
         let (mut begins, mut waited) = (arrives, 0);
@@ -82,16 +74,11 @@ impl<V: Variant> Access<'_, V> {
                 *answer = Some(self.ask(*node, line, to_own));
             }
         }
-        Snoop {
-            begins,
-            met: begins > arrives,
-            waited,
-            answers,
-        }
+        Snoop { begins, met: begins > arrives, waited, answers }
     }
 
-    /// A request to the other nodes is complete.
-    fn complete(&mut self, line: Line, snoop: &Snoop, request: Request) {
+    /// Ends a request to the other nodes: notes it at its hub and in the moved lines.
+    fn complete(&mut self, line: L2Line, snoop: &Snoop, request: NodeRequest) {
         if self.plan.machine.nodes() > 1 {
             let (ends, issued) = (self.now, self.issued);
             let plane = self.plane(line);
@@ -103,15 +90,15 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    fn ask(&mut self, node: Node, line: Line, to_own: bool) -> Answer {
+    fn ask(&mut self, node: Node, line: L2Line, to_own: bool) -> SnoopAnswer {
         let l2 = &mut self.l2s[node.index()];
         let Some(slot) = l2.find(line) else {
-            return Answer::Miss;
+            return SnoopAnswer::Miss;
         };
         let (answer, shared) = match l2.state(slot) {
-            State::Modified => (Answer::Modified, State::Owned),
-            State::Owned => (Answer::Owned, State::Owned),
-            State::Exclusive | State::Shared => (Answer::Shared, State::Shared),
+            LineState::Modified => (SnoopAnswer::Modified, LineState::Owned),
+            LineState::Owned => (SnoopAnswer::Owned, LineState::Owned),
+            LineState::Exclusive | LineState::Shared => (SnoopAnswer::Shared, LineState::Shared),
         };
         if !to_own {
             l2.set_state(slot, shared);
@@ -121,7 +108,7 @@ impl<V: Variant> Access<'_, V> {
         answer
     }
 
-    fn read_memory(&mut self, line: Line) -> (Source, Service) {
+    fn read_memory(&mut self, line: L2Line) -> (Source, ServedBy) {
         let (home, mcu) = self.plan.interleave.home(line);
         let channel = &mut self.channels[home.index()][mcu.index()];
         let (done, held) = channel.read(line, self.now, &self.plan.variant.figures().timing);
@@ -138,22 +125,18 @@ impl<V: Variant> Access<'_, V> {
         }
         drop(controller);
         let service = if home == self.node {
-            Service::Local
+            ServedBy::Local
         } else {
             self.now += self.timing().remote;
             self.now = self.send(line, home, self.node, self.now);
-            Service::Remote
+            ServedBy::Remote
         };
         (Source::Memory(home), service)
     }
 
-    /// A line leaves the L2 cache of the node for another.
+    /// Drops a line from the L2 cache of the node, and writes it back if memory is stale.
     fn evict(&mut self, victim: Victim) {
-        let Victim {
-            line,
-            state,
-            copies,
-        } = victim;
+        let Victim { line, state, copies } = victim;
         self.drop_copies(self.node, line, copies);
         if !state.is_dirty() {
             return;
@@ -164,7 +147,7 @@ impl<V: Variant> Access<'_, V> {
             let (_, asked) = self.serialize(line, arrives);
             let waited = asked - self.timing().serialize - arrives;
             arrives = self.send(line, self.node, home, asked);
-            self.tell_hub(line, Request::WriteBack { home }, false, waited);
+            self.tell_hub(line, NodeRequest::WriteBack { home }, false, waited);
         }
         let channel = &mut self.channels[home.index()][mcu.index()];
         let queued = channel.write(line, arrives, &self.plan.variant.figures().timing) - arrives;
@@ -175,46 +158,41 @@ impl<V: Variant> Access<'_, V> {
         controller.line_written(queued as u32);
     }
 
-    /// A request passes the hub of its line, or what takes its place where nodes are linked directly; there is another node.
-    /// `waited` are the cycles that it waited there, and `met` says that it did so for another request for the same line.
-    fn tell_hub(&mut self, line: Line, request: Request, met: bool, waited: u64) {
-        let transaction = Transaction {
-            hub: line.hub(),
-            requester: self.node,
-            request,
-            met,
-            waited,
-        };
+    /// Records a request at the hub of its line. Without hubs, the record alone is kept. `met` says that the request waited for
+    /// another one for the same line; `waited` are all cycles that it waited at the hub.
+    fn tell_hub(&mut self, line: L2Line, request: NodeRequest, met: bool, waited: u64) {
+        let transaction =
+            Transaction { hub: line.hub(), requester: self.node, request, met, waited };
         self.hub_records[transaction.hub.index()].record(&transaction);
         if self.plan.machine.model().has_hubs() {
             self.hub_events[transaction.hub.index()].passed(&transaction);
         }
     }
 
-    /// Returns when a line that leaves a node at the time `now` arrives at another.
-    fn send(&mut self, line: Line, from: Node, to: Node, now: u64) -> u64 {
+    /// Returns when a line that leaves the node `from` at the time `now` arrives at the node `to`.
+    fn send(&mut self, line: L2Line, from: Node, to: Node, now: u64) -> u64 {
         let timing = &self.plan.variant.figures().timing;
         self.planes[line.hub().index()].send(from, to, now, timing)
     }
 
-    /// A request for a line arrives at its hub; see [`Plane::serialize`].
-    fn serialize(&mut self, line: Line, arrives: u64) -> (u64, u64) {
+    /// See [`Plane::serialize`].
+    fn serialize(&mut self, line: L2Line, arrives: u64) -> (u64, u64) {
         let timing = &self.plan.variant.figures().timing;
         self.planes[line.hub().index()].serialize(line, arrives, timing)
     }
 
-    fn plane(&mut self, line: Line) -> &mut Plane {
+    fn plane(&mut self, line: L2Line) -> &mut Plane {
         &mut self.planes[line.hub().index()]
     }
 }
 
-/// What the other nodes answered.
+/// A request to the other nodes, and their answers.
 struct Snoop {
-    /// When it was the turn of the request.
+    /// The time at which its hub began to serve it.
     begins: u64,
-    /// Whether the request had to wait for another.
+    /// It waited for another request for the same line.
     met: bool,
-    /// The cycles that it waited for this and for the hub.
+    /// The cycles that it waited for that request and for the hub.
     waited: u64,
     answers: Answers,
 }

@@ -1,27 +1,26 @@
 //! The configuration of a memory system.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::copies::MOST_PARTS;
-use super::geometry::ADDRESS_BITS;
+use super::geometry::{ADDRESS_BITS, MOST_PARTS};
 use super::order::MOST_WAYS;
 use super::stores::MOST_STORES;
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
 
 /// A cache. Replacement is exact LRU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// How many lines a set has.
+    /// The number of lines in a set.
     pub ways: u64,
-    /// The bytes of a line.
+    /// The length of a line in bytes.
     pub line: u64,
 }
 
 impl Cache {
-    /// Returns how many sets it has.
+    /// Returns the number of sets.
     #[must_use]
     pub const fn sets(&self) -> u64 {
         self.bytes / (self.ways * self.line)
@@ -29,7 +28,7 @@ impl Cache {
 }
 
 /// The caches and times of a memory system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The instruction cache of a core.
     pub l1i: Cache,
@@ -37,28 +36,16 @@ pub struct Config {
     pub l1d: Cache,
     /// The L2 cache of a node: its eight banks together.
     pub l2: Cache,
-    /// How long things take.
+    /// The times of all operations.
     pub timing: Timing,
 }
 
 impl Config {
     /// The configuration of a T2 Plus.
     pub const T2_PLUS: Self = Self {
-        l1i: Cache {
-            bytes: 16 << 10,
-            ways: 8,
-            line: 32,
-        },
-        l1d: Cache {
-            bytes: 8 << 10,
-            ways: 4,
-            line: 16,
-        },
-        l2: Cache {
-            bytes: 4 << 20,
-            ways: 16,
-            line: 64,
-        },
+        l1i: Cache { bytes: 16 << 10, ways: 8, line: 32 },
+        l1d: Cache { bytes: 8 << 10, ways: 4, line: 16 },
+        l2: Cache { bytes: 4 << 20, ways: 16, line: 64 },
         timing: Timing::T2_PLUS,
     };
 }
@@ -69,14 +56,14 @@ impl Default for Config {
     }
 }
 
-/// A number of a configuration.
+/// A number that a configuration file can set.
 #[derive(Clone, Copy)]
 pub struct Setting {
-    /// What it belongs to.
+    /// The table of the file that holds it.
     pub table: &'static str,
-    /// Its name there.
+    /// Its key in the table.
     pub key: &'static str,
-    /// The least and the most that it may be.
+    /// Its least and its greatest value.
     range: (u64, u64),
     field: fn(&mut Config) -> &mut u64,
 }
@@ -96,34 +83,34 @@ macro_rules! settings {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct Impossible {
-    /// The settings that do not fit, by table and key.
+    /// The settings at fault, by table and key.
     pub settings: Vec<(&'static str, &'static str)>,
-    /// What was found, and what was expected.
+    /// The value found and the value expected, as one line.
     pub problem: String,
 }
 
-/// The bytes of the longest line.
+/// The greatest length of a line in bytes.
 const LONGEST_LINE: u64 = 256;
-/// The bytes of the shortest line of data.
 const SHORTEST_DATA: u64 = 16;
-/// The bytes of the shortest line of instructions: a recording says no more than which of such pieces are fetched.
+/// A recording tells fetches apart by pieces of this length, so no line of instructions is shorter.
 const SHORTEST_FETCH: u64 = 1 << FETCH_SHIFT;
-/// The most ways of an L1 cache, which are compared one after the other.
+/// The ways of an L1 cache are searched one after the other, so their number is limited for speed.
 const L1_WAYS: u64 = 64;
-/// The order of the ways of an L2 set is a word, with four bits for each.
+/// The order of the ways of an L2 set is one word with four bits for each way.
 const L2_WAYS: u64 = MOST_WAYS as u64;
-/// The most bytes of a cache of a core, and of a node: what the simulator's own memory has room for.
+/// The greatest sizes of a core's cache and of a node's, which bound the simulator's own memory.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
-/// A tag has 31 bits of an address: the others choose a byte of the way.
+/// A tag holds 31 bits of an address, so a way spans at least the bytes that the other bits select.
 const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
-/// The most cycles for which a unit is busy with a request, so that no counter of how long requests wait wraps unseen.
+/// The most cycles for which a unit is busy with one request. The bound keeps counters of waiting cycles from wrapping twice
+/// between two reads.
 const MOST_BUSY: u64 = 1000;
-/// The most cycles of what nobody else waits for.
+/// The most cycles of a delay that occupies no unit.
 const LONGEST: u64 = 10_000;
 
 impl Config {
-    /// All settings.
+    /// All numbers of a configuration.
     pub const SETTINGS: [Setting; 22] = settings! {
         l1i: {
             bytes: LEAST_WAY => L1_BYTES,
@@ -157,21 +144,21 @@ impl Config {
         }
     };
 
-    /// Returns the value of a setting.
+    /// Reads one number, without a check.
     #[must_use]
     pub fn get(mut self, setting: &Setting) -> u64 {
         *(setting.field)(&mut self)
     }
 
-    /// Changes the value of a setting.
+    /// Writes one number, without a [check](Self::check).
     pub fn set(&mut self, setting: &Setting, value: u64) {
         *(setting.field)(self) = value;
     }
 
-    /// Checks the configuration.
+    /// Checks that the memory system can be built.
     ///
     /// # Errors
-    /// A number is too small or too large, or some do not fit together.
+    /// A number is out of its range, or numbers do not fit together.
     pub fn check(&self) -> Result<(), Impossible> {
         for setting in &Self::SETTINGS {
             let (table, key) = (setting.table, setting.key);
@@ -218,9 +205,6 @@ fn ensure<const N: usize>(
 ) -> Result<(), Impossible> {
     match possible {
         true => Ok(()),
-        false => Err(Impossible {
-            settings: settings.into(),
-            problem: problem(),
-        }),
+        false => Err(Impossible { settings: settings.into(), problem: problem() }),
     }
 }

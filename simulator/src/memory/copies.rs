@@ -1,14 +1,12 @@
-//! Which L1 caches of a node may have parts of an L2 line, as bits of a word: for each core 4 bits for the parts that are lines
-//! of its data cache, then for each 4 for those that are lines of its instruction cache.
+//! The directory of L1 copies of an L2 line, one bit for each part that an L1 cache may hold.
 //!
-//! A bit is set when an L1 cache takes the part in. It is not cleared when the L1 cache drops it by itself.
+//! A word has 4 bits for the data cache of each core, then 4 bits for the instruction cache of each core. A bit is set when the
+//! L1 cache takes the part in. It stays set when the L1 cache replaces the part.
 
 use super::figures::Figures;
-use super::geometry::Line;
+use super::geometry::{L2Line, MOST_PARTS};
 
-/// A line of the L2 cache has so many parts at most, of either kind.
-pub(super) const MOST_PARTS: u64 = 1 << PARTS_SHIFT;
-const PARTS_SHIFT: usize = 2;
+const PARTS_SHIFT: usize = MOST_PARTS.ilog2() as usize;
 const CORES: usize = 8;
 const INSTRUCTION: usize = CORES << PARTS_SHIFT;
 
@@ -17,29 +15,27 @@ const DATA_PARTS: u64 = 0x1111_1111;
 /// Part 0 in every instruction cache.
 const INSTRUCTION_PARTS: u64 = DATA_PARTS << INSTRUCTION;
 
-/// A part of a line that an L1 cache may have, by the core's number within the node.
+/// A part of an L2 line in an L1 cache. Cores are numbered within the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copy {
-    /// A line of the core's data cache, by the line's number.
     Data { core: usize, line: u64 },
-    /// A line of its instruction cache.
     Instructions { core: usize, line: u64 },
 }
 
 impl Figures {
-    /// Returns the L2 line that a line of a data cache is part of.
+    /// Returns the L2 line that holds a line of a data cache.
     #[inline(always)]
-    pub(super) fn line_of_data(&self, line: u64) -> Line {
-        Line(line >> self.data_shift())
+    pub(super) fn line_of_data(&self, line: u64) -> L2Line {
+        L2Line(line >> self.data_shift())
     }
 
-    /// Returns the L2 line that a line of an instruction cache is part of.
+    /// Returns the L2 line that holds a line of an instruction cache.
     #[inline(always)]
-    pub(super) fn line_of_instructions(&self, line: u64) -> Line {
-        Line(line >> self.instruction_shift())
+    pub(super) fn line_of_instructions(&self, line: u64) -> L2Line {
+        L2Line(line >> self.instruction_shift())
     }
 
-    /// An L2 line has 2 to this power lines of a data cache.
+    /// Returns the binary logarithm of the number of data cache lines in an L2 line.
     fn data_shift(&self) -> u32 {
         self.l2.line_shift - self.l1d.line_shift
     }
@@ -52,36 +48,31 @@ impl Figures {
         line & ((1 << self.data_shift()) - 1)
     }
 
-    /// Returns the bit of a line in the data cache of a core.
     pub(super) fn data_copy(&self, core: usize, line: u64) -> u64 {
         1 << ((core << PARTS_SHIFT) + self.data_part(line) as usize)
     }
 
-    /// Returns the bit of a line in the instruction cache of a core.
     pub(super) fn instruction_copy(&self, core: usize, line: u64) -> u64 {
         let part = line & ((1 << self.instruction_shift()) - 1);
         1 << (INSTRUCTION + (core << PARTS_SHIFT) + part as usize)
     }
 
-    /// Returns the bits of all copies that a store by this core to a line of its data cache makes stale: every copy but its own
-    /// in its data cache.
+    /// Returns the bits of all copies that a store by this core to a line of data makes stale: every copy of the stored bytes
+    /// except the one in its own data cache.
     #[inline(always)]
     pub(super) fn stale_after_store(&self, core: usize, line: u64) -> u64 {
         let part = self.data_part(line);
         let (data, instructions) = (self.l1d.line_shift, self.l1i.line_shift);
-        // The bytes of one or several lines of instructions.
+        // A line of data spans part of a line of instructions, or several lines.
         let (first, several) = match data <= instructions {
             true => (part >> (instructions - data), 1),
-            false => (
-                part << (data - instructions),
-                (1 << (1 << (data - instructions))) - 1,
-            ),
+            false => (part << (data - instructions), (1 << (1 << (data - instructions))) - 1),
         };
         (DATA_PARTS << part | (INSTRUCTION_PARTS * several) << first) & !self.data_copy(core, line)
     }
 
-    /// Returns the copies of a line that these bits mean.
-    pub(super) fn copies(&self, mut bits: u64, line: Line) -> impl Iterator<Item = Copy> + use<> {
+    /// Returns the copies of a line for which bits are set.
+    pub(super) fn copies(&self, mut bits: u64, line: L2Line) -> impl Iterator<Item = Copy> + use<> {
         let first_data = line.0 << self.data_shift();
         let first_instructions = line.0 << self.instruction_shift();
         std::iter::from_fn(move || {
@@ -89,14 +80,8 @@ impl Figures {
             bits &= bits - 1;
             let (core, part) = ((bit % INSTRUCTION) >> PARTS_SHIFT, bit as u64 % MOST_PARTS);
             Some(match bit < INSTRUCTION {
-                true => Copy::Data {
-                    core,
-                    line: first_data + part,
-                },
-                false => Copy::Instructions {
-                    core,
-                    line: first_instructions + part,
-                },
+                true => Copy::Data { core, line: first_data + part },
+                false => Copy::Instructions { core, line: first_instructions + part },
             })
         })
     }
@@ -110,13 +95,13 @@ mod tests {
     const T2_PLUS: Figures = Figures::new(&Config::T2_PLUS);
 
     #[test]
-    fn bits_and_back() {
+    fn copies_become_bits_and_bits_copies() {
         let bits = T2_PLUS.data_copy(0, 400)
             | T2_PLUS.data_copy(7, 403)
             | T2_PLUS.instruction_copy(0, 201)
             | T2_PLUS.instruction_copy(7, 200);
         assert_eq!(bits, 1 | 1 << 31 | 1 << 33 | 1 << 60);
-        let copies: Vec<_> = T2_PLUS.copies(bits, Line(100)).collect();
+        let copies: Vec<_> = T2_PLUS.copies(bits, L2Line(100)).collect();
         assert_eq!(
             copies,
             [
@@ -136,7 +121,7 @@ mod tests {
         assert_eq!(T2_PLUS.stale_after_store(0, 401) >> 32, 0x1111_1111);
     }
 
-    /// A line of 128 bytes has 2 lines of data, each of which has 2 lines of instructions; or 4 of either kind.
+    /// An L2 line of 128 bytes with 2 lines of data and 4 of instructions; then with 4 of either kind.
     #[test]
     fn lines_of_other_lengths() {
         let figures = |line, data, instructions| {
@@ -145,19 +130,13 @@ mod tests {
             Figures::new(&config)
         };
         let wide = figures(128, 64, 32);
-        assert_eq!(wide.line_of_data(201), Line(100));
-        assert_eq!(wide.line_of_instructions(403), Line(100));
+        assert_eq!(wide.line_of_data(201), L2Line(100));
+        assert_eq!(wide.line_of_instructions(403), L2Line(100));
         let stale = wide.stale_after_store(0, 201);
         assert_eq!(stale & 0xffff_ffff, 0x2222_2220);
         assert_eq!(stale >> 32, 0xcccc_cccc);
-        let copies: Vec<_> = wide.copies(stale & 0xf000_00f0, Line(100)).collect();
-        assert_eq!(
-            copies,
-            [
-                Copy::Data { core: 1, line: 201 },
-                Copy::Data { core: 7, line: 201 },
-            ]
-        );
+        let copies: Vec<_> = wide.copies(stale & 0xf000_00f0, L2Line(100)).collect();
+        assert_eq!(copies, [Copy::Data { core: 1, line: 201 }, Copy::Data { core: 7, line: 201 },]);
         let narrow = figures(128, 32, 32);
         let stale = narrow.stale_after_store(7, 403);
         assert_eq!(stale, 0x8888_8888_0888_8888);

@@ -1,62 +1,24 @@
-//! What the replay reads of a [configuration](Config). It is compiled twice: for a T2 Plus, whose figures are constants, and for
-//! any other machine.
+//! The figures of a [configuration](Config) that the memory system reads. The memory system is compiled twice: for a T2 Plus,
+//! whose figures are constants, and for any configuration.
 
 use std::fmt::Debug;
 
-use super::config::{Cache, Config};
+use super::config::Config;
 use super::l1::{Fixed, Sets, Sized};
+use super::shape::CacheShape;
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
 
-/// The shape of a cache.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// A line has 2 to this power bytes.
-    pub(super) line_shift: u32,
-    /// There are 2 to this power sets.
-    set_shift: u32,
-    pub(super) ways: usize,
-}
-
-impl Shape {
-    pub(super) const fn new(cache: &Cache) -> Self {
-        Self {
-            line_shift: cache.line.trailing_zeros(),
-            set_shift: cache.sets().trailing_zeros(),
-            ways: cache.ways as usize,
-        }
-    }
-
-    /// Returns how many sets there are.
-    pub(super) const fn sets(&self) -> usize {
-        1 << self.set_shift
-    }
-
-    /// Returns the set of a line, and its tag there.
-    #[inline(always)]
-    pub(super) const fn place(&self, line: u64) -> (usize, u32) {
-        (
-            line as usize & (self.sets() - 1),
-            (line >> self.set_shift) as u32,
-        )
-    }
-
-    /// Returns the line that has this tag in this set.
-    pub(super) const fn line(&self, set: usize, tag: u32) -> u64 {
-        (tag as u64) << self.set_shift | set as u64
-    }
-}
-
-/// The figures of a machine.
+/// The shapes of the caches and all times.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    pub(super) l1i: Shape,
-    pub(super) l1d: Shape,
-    pub(super) l2: Shape,
+    pub(super) l1i: CacheShape,
+    pub(super) l1d: CacheShape,
+    pub(super) l2: CacheShape,
     pub(super) timing: Timing,
 }
 
-// What a step skips is fetched already.
+// A step skips fetches within `1 << FETCH_SHIFT` bytes, which must be in one line.
 const _: () = assert!(FETCH_SHIFT <= Figures::T2_PLUS.l1i.line_shift);
 
 impl Figures {
@@ -64,26 +26,26 @@ impl Figures {
 
     pub(super) const fn new(config: &Config) -> Self {
         Self {
-            l1i: Shape::new(&config.l1i),
-            l1d: Shape::new(&config.l1d),
-            l2: Shape::new(&config.l2),
+            l1i: CacheShape::new(&config.l1i),
+            l1d: CacheShape::new(&config.l1d),
+            l2: CacheShape::new(&config.l2),
             timing: config.timing,
         }
     }
 }
 
-/// What knows the figures of a machine.
+/// A source of figures: constants, or values.
 pub trait Variant: Copy + Debug {
-    /// The sets of an instruction cache.
+    /// The storage of an instruction cache.
     type Instructions: Sets;
-    /// The sets of a data cache.
+    /// The storage of a data cache.
     type Data: Sets;
 
-    /// Returns the figures.
+    /// Returns the shapes of the caches and all times.
     fn figures(&self) -> &Figures;
 }
 
-/// A T2 Plus.
+/// The figures of a T2 Plus, as constants.
 #[derive(Clone, Copy, Debug)]
 pub struct T2Plus;
 
@@ -97,7 +59,6 @@ impl Variant for T2Plus {
     }
 }
 
-/// Any machine.
 impl Variant for Figures {
     type Instructions = Sized;
     type Data = Sized;

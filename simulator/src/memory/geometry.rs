@@ -1,7 +1,7 @@
 //! Which unit serves which address.
 //!
-//! If lines of the L2 cache have 64 bytes, bits of the physical address choose. In any case it is these bits of the line's number,
-//! without the 6 below.
+//! With L2 lines of 64 bytes, bits of the physical address choose the unit. With other lengths, the same bits of the line's
+//! number choose it: the table's bits less 6.
 //!
 //! | bits | choose |
 //! |---|---|
@@ -13,22 +13,22 @@
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
 
-/// Physical addresses of memory have so many bits: bit 39 of the 40 chooses input and output.
+/// The number of bits of a physical address of memory. Bit 39 of the 40 selects input and output.
 pub const ADDRESS_BITS: u32 = 39;
 
-/// What is kept of an address.
+/// The bits of an address that select memory.
 pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
-/// A line of the L2 cache of a T2 Plus has 2 to this power bytes.
+/// The binary logarithm of the bytes of an L2 line of a T2 Plus.
 pub const LINE_SHIFT: u32 = 6;
-/// So many bytes, 2 to this power, follow each other in the memory of one node, if lines have 64 bytes.
+/// The binary logarithm of the consecutive bytes in the memory of one node, with lines of 64 bytes.
 pub const INTERLEAVE_SHIFT: u32 = 9;
 
 /// The number of a line of the L2 cache: on a T2 Plus, bits 38:6 of its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line(pub(super) u64);
+pub(super) struct L2Line(pub(super) u64);
 
-impl Line {
+impl L2Line {
     pub(super) fn bank(self) -> usize {
         (self.0 & 7) as usize
     }
@@ -38,15 +38,18 @@ impl Line {
     }
 }
 
-/// A machine none of whose memory channels is enabled.
+/// The most lines of an L1 cache, of data or of instructions, that one line of the L2 cache holds.
+pub(super) const MOST_PARTS: u64 = 4;
+
+/// The machine has no enabled memory channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory channel of the machine is enabled")]
 pub struct NoMemory;
 
-/// Which channel has a line.
+/// The assignment of lines to memory channels.
 #[derive(Clone, Debug)]
 pub(super) struct Interleave {
-    /// For each node that has memory: itself, and the channel for either value of address bit 8.
+    /// The nodes that have memory, each with the channel for either value of address bit 8.
     homes: Vec<(Node, [Mcu; 2])>,
 }
 
@@ -64,19 +67,15 @@ impl Interleave {
                 }
             })
             .collect();
-        if homes.is_empty() {
-            Err(NoMemory)
-        } else {
-            Ok(Self { homes })
-        }
+        if homes.is_empty() { Err(NoMemory) } else { Ok(Self { homes }) }
     }
 
-    /// Returns how many nodes have memory.
+    /// Returns the number of nodes that have memory.
     pub(super) fn nodes(&self) -> u64 {
         self.homes.len() as u64
     }
 
-    pub(super) fn home(&self, line: Line) -> (Node, Mcu) {
+    pub(super) fn home(&self, line: L2Line) -> (Node, Mcu) {
         let (node, channels) =
             self.homes[((line.0 >> (INTERLEAVE_SHIFT - LINE_SHIFT)) % self.nodes()) as usize];
         (node, channels[(line.0 >> 2 & 1) as usize])
@@ -88,8 +87,8 @@ mod tests {
     use super::*;
     use platform::Model;
 
-    fn line(address: u64) -> Line {
-        Line(address >> 6)
+    fn line(address: u64) -> L2Line {
+        L2Line(address >> 6)
     }
 
     #[test]
@@ -113,12 +112,11 @@ mod tests {
         }
     }
 
-    /// The interleave of a Batoka without these channels.
+    /// Returns the interleave of a Batoka without these channels.
     fn without(nodes: usize, channels: &[(Node, Mcu)]) -> Result<Interleave, NoMemory> {
         let whole = Machine::new(Model::Batoka, nodes).unwrap();
-        let machine = (channels.iter()).fold(whole, |machine, (node, mcu)| {
-            machine.without_channel(*node, *mcu)
-        });
+        let machine = (channels.iter())
+            .fold(whole, |machine, (node, mcu)| machine.without_channel(*node, *mcu));
         Interleave::new(&machine)
     }
 

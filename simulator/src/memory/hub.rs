@@ -1,40 +1,35 @@
-//! From what passes a hub to its register model.
+//! Counts the events of a hub for its register model.
 
 use guest_abi::Node;
 use guest_abi::event::{AsuEvent, LpuEvent};
 use platform::models::HubChip;
 
-use super::traffic::{Answer, Answers, Request, Source, Transaction};
+use super::traffic::{Answers, NodeRequest, SnoopAnswer, Source, Transaction};
 
 const LPU_EVENTS: usize = LpuEvent::ALL.len();
 const ASU_EVENTS: usize = AsuEvent::ALL.len();
 const _: () = assert!(LpuEvent::ALL[LPU_EVENTS - 1] as usize == LPU_EVENTS - 1);
 const _: () = assert!(AsuEvent::ALL[ASU_EVENTS - 1] as usize == ASU_EVENTS - 1);
 
-/// The events of a hub that its counters have not seen yet.
+/// Events of a hub that have not been added to its counters.
 #[derive(Clone, Debug)]
 pub(super) struct HubEvents {
-    /// By port, then by code.
+    /// By port and code.
     lpu: [[u64; LPU_EVENTS]; Node::ALL.len()],
-    /// By code.
     asu: [u64; ASU_EVENTS],
 }
 
 impl HubEvents {
     pub(super) const fn new() -> Self {
-        Self {
-            lpu: [[0; LPU_EVENTS]; Node::ALL.len()],
-            asu: [0; ASU_EVENTS],
-        }
+        Self { lpu: [[0; LPU_EVENTS]; Node::ALL.len()], asu: [0; ASU_EVENTS] }
     }
 
-    /// Returns `true` if there are any.
     pub(super) fn any(&self) -> bool {
-        // Each transaction is a packet that comes in.
+        // Every transaction enters as a packet.
         self.asu[AsuEvent::PacketsIn as usize] > 0
     }
 
-    /// Tells the counters what they have not seen.
+    /// Adds the events to the counters and forgets them.
     pub(super) fn tell(&mut self, hub: &mut HubChip) {
         for (port, counts) in Node::ALL.iter().zip(&self.lpu) {
             for (event, count) in LpuEvent::ALL.iter().zip(counts) {
@@ -47,7 +42,7 @@ impl HubEvents {
         *self = Self::new();
     }
 
-    /// A transaction passed the hub.
+    /// Counts the events of a transaction.
     pub(super) fn passed(&mut self, transaction: &Transaction) {
         let port = transaction.requester;
         self.asu(AsuEvent::PacketsIn);
@@ -56,11 +51,7 @@ impl HubEvents {
             self.asu(AsuEvent::Wakeup);
         }
         match transaction.request {
-            Request::Read {
-                to_own,
-                source,
-                answers,
-            } => {
+            NodeRequest::Read { to_own, source, answers } => {
                 let egress = match to_own {
                     false => LpuEvent::ReadToShareEgress,
                     true => LpuEvent::ReadToOwnEgress,
@@ -68,11 +59,11 @@ impl HubEvents {
                 self.data(port, source);
                 self.snoop(port, &answers, egress);
             }
-            Request::Invalidate { answers } => {
+            NodeRequest::Invalidate { answers } => {
                 self.lpu(port, LpuEvent::NoDataReply);
                 self.snoop(port, &answers, LpuEvent::InvalidateEgress);
             }
-            Request::WriteBack { home } => {
+            NodeRequest::WriteBack { home } => {
                 self.lpu(port, LpuEvent::WriteBack);
                 self.lpu(port, by_way_of(WRITE_BACK, port, home));
                 self.lpu(home, LpuEvent::WriteBackEgress);
@@ -81,7 +72,7 @@ impl HubEvents {
         }
     }
 
-    /// The line's way to the requester.
+    /// Counts the delivery of a line to the requester.
     fn data(&mut self, port: Node, source: Source) {
         match source {
             Source::Cache(owner) => {
@@ -99,7 +90,7 @@ impl HubEvents {
         }
     }
 
-    /// The request's way to the other nodes, and their answers' way back.
+    /// Counts the request at the other nodes, and their answers.
     fn snoop(&mut self, port: Node, answers: &Answers, egress: LpuEvent) {
         self.lpu(port, LpuEvent::ReadOrInvalidate);
         for (other, answer) in Node::ALL.iter().zip(answers) {
@@ -108,10 +99,10 @@ impl HubEvents {
             self.lpu(*other, egress);
             self.lpu(*other, LpuEvent::RepliesReceived);
             let found = match answer {
-                Answer::Modified => LpuEvent::HitModified,
-                Answer::Owned => LpuEvent::HitOwned,
-                Answer::Shared => LpuEvent::HitShared,
-                Answer::Miss => LpuEvent::Miss,
+                SnoopAnswer::Modified => LpuEvent::HitModified,
+                SnoopAnswer::Owned => LpuEvent::HitOwned,
+                SnoopAnswer::Shared => LpuEvent::HitShared,
+                SnoopAnswer::Miss => LpuEvent::Miss,
             };
             self.lpu(*other, found);
         }
@@ -133,7 +124,7 @@ const CACHE_TO_CACHE: [E; 3] = [E::CacheToCacheX, E::CacheToCacheY, E::CacheToCa
 const MEMORY: [E; 3] = [E::MemoryX, E::MemoryY, E::MemoryZ];
 const WRITE_BACK: [E; 3] = [E::WriteBackX, E::WriteBackY, E::WriteBackZ];
 
-/// The event of the three for another port: X, Y and Z are the other ports in ascending order.
+/// Returns the one of three events that stands for `other`: X, Y and Z are the other ports in ascending order.
 fn by_way_of(events: [LpuEvent; 3], port: Node, other: Node) -> LpuEvent {
     let (port, other) = (port.index(), other.index());
     events[if other < port { other } else { other - 1 }]

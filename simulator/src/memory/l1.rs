@@ -1,56 +1,50 @@
-//! A cache of a core.
+//! The instruction cache or data cache of a core.
 
 use std::fmt::Debug;
 
-use super::figures::Shape;
+use super::shape::CacheShape;
 
-/// The sets of a cache, each with the tags of its ways.
+/// Storage of the tags of a cache, set by set.
 pub trait Sets: Clone + Debug {
-    /// The tags of a set.
+    /// The tags of one set.
     type Set: AsMut<[u32]> + ?std::marker::Sized;
 
-    /// Returns empty sets.
-    fn new(shape: &Shape) -> Self;
+    /// Returns sets without lines.
+    fn new(shape: &CacheShape) -> Self;
 
-    /// Returns the set of a line, and its tag there.
+    /// Returns the set of a line, and its tag in that set.
     fn set(&mut self, line: u64) -> (&mut Self::Set, u32);
 }
 
-/// Sets whose number is known to the compiler.
+/// Sets whose number and ways are constants.
 #[derive(Clone, Debug)]
 pub struct Fixed<const SETS: usize, const WAYS: usize>([[u32; WAYS]; SETS]);
 
 impl<const SETS: usize, const WAYS: usize> Sets for Fixed<SETS, WAYS> {
     type Set = [u32; WAYS];
 
-    fn new(_: &Shape) -> Self {
+    fn new(_: &CacheShape) -> Self {
         Self([[FREE; WAYS]; SETS])
     }
 
     #[inline(always)]
     fn set(&mut self, line: u64) -> (&mut Self::Set, u32) {
-        (
-            &mut self.0[line as usize % SETS],
-            (line / SETS as u64) as u32,
-        )
+        (&mut self.0[line as usize % SETS], (line / SETS as u64) as u32)
     }
 }
 
-/// Any number of sets.
+/// Sets whose number and ways are values.
 #[derive(Clone, Debug)]
 pub struct Sized {
-    shape: Shape,
+    shape: CacheShape,
     tags: Box<[u32]>,
 }
 
 impl Sets for Sized {
     type Set = [u32];
 
-    fn new(shape: &Shape) -> Self {
-        Self {
-            shape: *shape,
-            tags: vec![FREE; shape.sets() * shape.ways].into(),
-        }
+    fn new(shape: &CacheShape) -> Self {
+        Self { shape: *shape, tags: vec![FREE; shape.sets() * shape.ways].into() }
     }
 
     #[inline(always)]
@@ -61,16 +55,16 @@ impl Sets for Sized {
     }
 }
 
-/// Tags, set by set. Within a set the most recently used way is the first, so that replacement is exact LRU and
-/// most hits need one comparison. Free ways are the last ones.
+/// A cache. Within a set the most recently used way is the first and free ways are the last, so that replacement is exact LRU and
+/// most hits need one comparison.
 #[derive(Clone, Debug)]
 pub(super) struct L1<S>(S);
 
-/// Tags have 31 bits at most.
+/// The tag of a free way. Tags of lines have at most 31 bits.
 const FREE: u32 = u32::MAX;
 
 impl<S: Sets> L1<S> {
-    pub(super) fn new(shape: &Shape) -> Self {
+    pub(super) fn new(shape: &CacheShape) -> Self {
         Self(S::new(shape))
     }
 
@@ -90,7 +84,7 @@ impl<S: Sets> L1<S> {
 
     fn touch_older(set: &mut S::Set, tag: u32) -> bool {
         let set = set.as_mut();
-        // The line in each way goes to the next way, up to where the line was.
+        // Each way takes the line of the way before it, up to the way that held the line.
         for way in 1..set.len() {
             set.swap(0, way);
             if set[0] == tag {
@@ -103,14 +97,14 @@ impl<S: Sets> L1<S> {
         false
     }
 
-    /// Returns `true` if the cache has the line. Changes nothing.
+    /// Returns `true` if the cache has the line, without changing the order of use.
     #[cfg(test)]
     pub(super) fn has(&mut self, line: u64) -> bool {
         let (set, tag) = self.0.set(line);
         set.as_mut().contains(&tag)
     }
 
-    /// Takes in a line that it does not have, in place of the least recently used one.
+    /// Puts a missing line in place of the least recently used one.
     pub(super) fn fill(&mut self, line: u64) {
         let (set, tag) = self.0.set(line);
         let set = set.as_mut();
@@ -134,11 +128,7 @@ mod tests {
     use super::*;
     use crate::memory::config::Cache;
 
-    const SHAPE: Shape = Shape::new(&Cache {
-        bytes: 256,
-        ways: 4,
-        line: 16,
-    });
+    const SHAPE: CacheShape = CacheShape::new(&Cache { bytes: 256, ways: 4, line: 16 });
 
     /// Lines 0, 4, 8 and 12 share set 0.
     fn full<S: Sets>() -> L1<S> {
@@ -181,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn sets_known_to_the_compiler() {
+    fn constant_sets() {
         the_least_recently_used_line_goes::<Fixed<4, 4>>();
         a_removed_line_leaves_room::<Fixed<4, 4>>();
         sets_do_not_meet::<Fixed<4, 4>>();
     }
 
     #[test]
-    fn any_sets() {
+    fn sets_of_any_shape() {
         the_least_recently_used_line_goes::<Sized>();
         a_removed_line_leaves_room::<Sized>();
         sets_do_not_meet::<Sized>();

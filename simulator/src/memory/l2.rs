@@ -1,31 +1,32 @@
 //! The L2 cache of a node.
 
-use super::figures::{Shape, Variant};
-use super::geometry::Line;
+use super::figures::Variant;
+use super::geometry::L2Line;
 use super::order::{MOST_WAYS, Order};
+use super::shape::CacheShape;
 
-/// The state of a line that is in the cache.
+/// The MOESI state of a line in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum State {
-    /// Other caches may have it. Memory may be stale if one of them owns it.
+pub(super) enum LineState {
+    /// Other caches may hold it. Memory may be stale if one of them owns it.
     Shared,
-    /// No other cache has it. Memory is up to date.
+    /// No other cache holds it. Memory is up to date.
     Exclusive,
-    /// Others may have it; memory is stale, and this cache has to write it back.
+    /// Other caches may hold it. Memory is stale, and this cache has to write it back.
     Owned,
-    /// No other cache has it; memory is stale.
+    /// No other cache holds it. Memory is stale.
     Modified,
 }
 
-impl State {
+impl LineState {
     /// Returns `true` if memory is stale and this cache has to write the line back.
     pub(super) fn is_dirty(self) -> bool {
         matches!(self, Self::Owned | Self::Modified)
     }
 }
 
-/// Where a line is in the cache. Good until the next fill.
+/// The place of a line in the cache, valid until the next fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(usize);
 
@@ -46,40 +47,39 @@ impl Slot {
     }
 }
 
-/// A line that is in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
     pub(super) slot: Slot,
-    pub(super) state: State,
-    /// When it arrives or arrived, if it is the one that came into its set last; otherwise 0.
+    pub(super) state: LineState,
+    /// When the line arrives, if it is the latest line of its set; otherwise 0.
     pub(super) arrives: u64,
 }
 
-/// A line that leaves the cache, and its state there.
+/// A line that leaves the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Victim {
-    pub(super) line: Line,
-    pub(super) state: State,
+    pub(super) line: L2Line,
+    pub(super) state: LineState,
     pub(super) copies: u64,
 }
 
-/// Tags have 31 bits at most.
+/// The tag of a free way. Tags of lines have at most 31 bits.
 const FREE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 struct Set {
     order: Order,
-    /// The way that a line came into last, and when that line arrives.
+    /// The way that was filled last, and the time at which its line arrives.
     filled: usize,
     arrives: u64,
-    /// Ways that the cache does not have stay free.
-    states: [State; MOST_WAYS],
+    /// Ways beyond the cache's own stay free.
+    states: [LineState; MOST_WAYS],
     tags: [u32; MOST_WAYS],
-    /// Which L1 caches of the node may have parts of a line; see [`super::copies`].
+    /// The L1 copies of each line; see [`super::copies`].
     copies: [u64; MOST_WAYS],
 }
 
-/// Tags and states. Inclusive: what an L1 cache of the node has, this cache has. Replacement is exact LRU.
+/// The L2 cache of a node. It holds every line that an L1 cache of the node holds. Replacement is exact LRU.
 #[derive(Clone, Debug)]
 pub(super) struct L2<V> {
     variant: V,
@@ -93,24 +93,20 @@ impl<V: Variant> L2<V> {
             order: Order::new(shape.ways),
             filled: 0,
             arrives: 0,
-            states: [State::Shared; MOST_WAYS],
+            states: [LineState::Shared; MOST_WAYS],
             tags: [FREE; MOST_WAYS],
             copies: [0; MOST_WAYS],
         };
-        Self {
-            variant,
-            sets: vec![set; shape.sets()],
-        }
+        Self { variant, sets: vec![set; shape.sets()] }
     }
 
     #[inline(always)]
-    fn shape(&self) -> &Shape {
+    fn shape(&self) -> &CacheShape {
         &self.variant.figures().l2
     }
 
-    /// Where the line is.
     #[inline]
-    pub(super) fn find(&self, line: Line) -> Option<Slot> {
+    pub(super) fn find(&self, line: L2Line) -> Option<Slot> {
         let (index, tag) = self.shape().place(line.0);
         let set = &self.sets[index];
         let latest = set.order.latest();
@@ -121,9 +117,8 @@ impl<V: Variant> L2<V> {
         Some(Slot::new(index, way))
     }
 
-    /// Finds a line, and makes it the most recently used of its set.
     #[inline(always)]
-    pub(super) fn hit(&mut self, line: Line) -> Option<Hit> {
+    pub(super) fn hit(&mut self, line: L2Line) -> Option<Hit> {
         let (index, tag) = self.shape().place(line.0);
         let set = &mut self.sets[index];
         let mut way = set.order.latest();
@@ -132,46 +127,42 @@ impl<V: Variant> L2<V> {
             set.order.renew(way);
         }
         let arrives = if set.filled == way { set.arrives } else { 0 };
-        Some(Hit {
-            slot: Slot::new(index, way),
-            state: set.states[way],
-            arrives,
-        })
+        Some(Hit { slot: Slot::new(index, way), state: set.states[way], arrives })
     }
 
-    /// Returns when a line arrives or arrived, as [`hit`](Self::hit) does, if it is the most recently used of its set, modified,
-    /// and none of these copies is there.
+    /// Returns when a line arrives, as [`hit`](Self::hit) does, if the line is the most recently used of its set, is modified and
+    /// has none of these copies.
     #[inline(always)]
-    pub(super) fn own(&self, line: Line, copies: u64) -> Option<u64> {
+    pub(super) fn own(&self, line: L2Line, copies: u64) -> Option<u64> {
         let (index, tag) = self.shape().place(line.0);
         let set = &self.sets[index];
         let way = set.order.latest();
         let is_own = set.tags[way] == tag
-            && set.states[way] == State::Modified
+            && set.states[way] == LineState::Modified
             && set.copies[way] & copies == 0;
         is_own.then_some(if set.filled == way { set.arrives } else { 0 })
     }
 
     #[inline]
-    pub(super) fn state(&self, slot: Slot) -> State {
+    pub(super) fn state(&self, slot: Slot) -> LineState {
         self.sets[slot.set()].states[slot.way()]
     }
 
-    pub(super) fn set_state(&mut self, slot: Slot, state: State) {
+    pub(super) fn set_state(&mut self, slot: Slot, state: LineState) {
         self.sets[slot.set()].states[slot.way()] = state;
     }
 
-    /// Which L1 caches may have parts of the line.
+    /// Returns the L1 copies of a line; see [`super::copies`].
     #[inline]
     pub(super) fn copies(&mut self, slot: Slot) -> &mut u64 {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
-    /// Takes in a line that it does not have, and that arrives at this time; the least recently used one of the set goes.
+    /// Puts a missing line, which arrives at the time `arrives`, in place of the least recently used one of its set.
     pub(super) fn fill(
         &mut self,
-        line: Line,
-        state: State,
+        line: L2Line,
+        state: LineState,
         arrives: u64,
     ) -> (Slot, Option<Victim>) {
         let (index, tag) = self.shape().place(line.0);
@@ -185,7 +176,7 @@ impl<V: Variant> L2<V> {
         (slot, victim)
     }
 
-    /// Drops a line; its place is the next to be filled. `None` if there was none.
+    /// Drops the line in a slot, which becomes the next to be filled. Returns `None` if the slot is free.
     pub(super) fn take(&mut self, slot: Slot) -> Option<Victim> {
         let shape = *self.shape();
         let set = &mut self.sets[slot.set()];
@@ -193,20 +184,19 @@ impl<V: Variant> L2<V> {
         let tag = std::mem::replace(&mut set.tags[slot.way()], FREE);
         let copies = std::mem::take(&mut set.copies[slot.way()]);
         (tag != FREE).then(|| Victim {
-            line: Line(shape.line(slot.set(), tag)),
+            line: L2Line(shape.line(slot.set(), tag)),
             state: set.states[slot.way()],
             copies,
         })
     }
 
-    /// All lines and their states.
     #[cfg(test)]
-    pub(super) fn lines(&self) -> impl Iterator<Item = (Line, State)> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = (L2Line, LineState)> {
         self.sets.iter().enumerate().flat_map(move |(index, set)| {
             let entries = set.tags.iter().zip(set.states);
             entries
                 .filter(|(tag, _)| **tag != FREE)
-                .map(move |(tag, state)| (Line(self.shape().line(index, *tag)), state))
+                .map(move |(tag, state)| (L2Line(self.shape().line(index, *tag)), state))
         })
     }
 }
@@ -216,26 +206,26 @@ mod tests {
     use super::*;
     use crate::memory::figures::T2Plus;
 
-    /// The nth line of set 5.
-    fn line(n: u64) -> Line {
-        Line(5 + 4096 * n)
+    /// Returns the nth line of set 5.
+    fn line(n: u64) -> L2Line {
+        L2Line(5 + 4096 * n)
     }
 
     #[test]
     fn the_least_recently_used_line_goes() {
         let mut cache = L2::new(T2Plus);
         for n in 0..16 {
-            let (slot, victim) = cache.fill(line(n), State::Exclusive, 0);
+            let (slot, victim) = cache.fill(line(n), LineState::Exclusive, 0);
             assert!(victim.is_none(), "{n}");
             *cache.copies(slot) = n;
         }
         let first = cache.hit(line(0)).unwrap().slot;
-        let (_, victim) = cache.fill(line(16), State::Modified, 0);
+        let (_, victim) = cache.fill(line(16), LineState::Modified, 0);
         let victim = victim.unwrap();
         assert_eq!((victim.line, victim.copies), (line(1), 1));
-        assert_eq!(victim.state, State::Exclusive);
+        assert_eq!(victim.state, LineState::Exclusive);
         assert_eq!(cache.find(line(1)), None);
-        assert_eq!(cache.state(cache.find(line(16)).unwrap()), State::Modified);
+        assert_eq!(cache.state(cache.find(line(16)).unwrap()), LineState::Modified);
         assert_eq!(*cache.copies(first), 0);
         assert_eq!(cache.lines().count(), 16);
     }
@@ -244,13 +234,13 @@ mod tests {
     fn a_line_that_is_taken_leaves_room() {
         let mut cache = L2::new(T2Plus);
         for n in 0..16 {
-            cache.fill(line(n), State::Owned, 0);
+            cache.fill(line(n), LineState::Owned, 0);
         }
         let slot = cache.find(line(7)).unwrap();
         *cache.copies(slot) = 3;
         assert_eq!(cache.take(slot).unwrap().copies, 3);
         assert!(cache.take(slot).is_none());
-        assert!(cache.fill(line(20), State::Shared, 0).1.is_none());
+        assert!(cache.fill(line(20), LineState::Shared, 0).1.is_none());
         let slot = cache.find(line(20)).unwrap();
         assert_eq!(*cache.copies(slot), 0);
     }

@@ -1,13 +1,13 @@
-//! Which events the memory system brings about. All others read 0.
+//! The events that the memory system models. All others read 0.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
-/// Events that may or may not be modelled.
+/// Events of a counter, modelled or not.
 pub trait Modelled: Copy {
-    /// Returns why the memory system never brings about this event; `None` if it models the event.
+    /// Returns why the memory system does not model this event; `None` if it does.
     fn absence(self) -> Option<&'static str>;
 
-    /// Returns `true` if the memory system models this event. Other events are never counted.
+    /// Returns `true` if the memory system models this event.
     fn is_modelled(self) -> bool {
         self.absence().is_none()
     }
@@ -78,7 +78,7 @@ impl Modelled for DramEvent {
 impl Modelled for LpuEvent {
     fn absence(self) -> Option<&'static str> {
         match self {
-            // Counting nothing is modelled faithfully.
+            // `None` counts nothing, as on the hardware.
             Self::None
             | Self::Clock
             | Self::CacheToCacheX

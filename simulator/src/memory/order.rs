@@ -1,34 +1,33 @@
-//! In which order the ways of a set were used, sixteen at most.
+//! The order in which the ways of a set were used.
 
-/// The ways of a set from the one used last, in bits 3:0, to the one to be replaced next: in bits 63:60, if there are
-/// sixteen. The bits above it are 0.
+/// The ways of a set, four bits each, from the one used last in bits 3:0 to the one that is replaced next. Unused high bits are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
-/// A set has so many ways at most.
+/// The most ways of a set.
 pub(super) const MOST_WAYS: usize = 16;
 
 const ONES: u64 = 0x1111_1111_1111_1111;
 
 impl Order {
-    /// Way 0 of so many is filled first.
+    /// Returns the order in which way 0 is filled first.
     pub(super) const fn new(ways: usize) -> Self {
         Self(0x0123_4567_89ab_cdef >> (4 * (MOST_WAYS - ways)))
     }
 
-    /// The way used last.
+    /// Returns the way used last.
     #[inline]
     pub(super) fn latest(self) -> usize {
         (self.0 & 0xf) as usize
     }
 
-    /// The way to be replaced next, of so many.
+    /// Returns the way that is replaced next, in a set of `ways`.
     #[inline]
     pub(super) fn oldest(self, ways: usize) -> usize {
         (self.0 >> (4 * ways - 4)) as usize
     }
 
-    /// The way is used.
+    /// Makes a way the one used last.
     #[inline]
     pub(super) fn renew(&mut self, way: usize) {
         if self.latest() == way {
@@ -40,7 +39,7 @@ impl Order {
         self.0 = older | younger << 4 | way as u64;
     }
 
-    /// The way, of so many, is free.
+    /// Makes a way the one that is replaced next, in a set of `ways`.
     pub(super) fn retire(&mut self, way: usize, ways: usize) {
         let shift = self.shift(way);
         let younger = self.0 & ((1 << shift) - 1);
@@ -48,10 +47,10 @@ impl Order {
         self.0 = older >> 4 | younger | (way as u64) << (4 * ways - 4);
     }
 
-    /// Where a way stands: how many bits are below it.
+    /// Returns the number of bits below a way.
     #[inline]
     fn shift(self, way: usize) -> u32 {
-        // The digit of the way becomes 0. Of all zeros that the subtraction finds the lowest is right.
+        // The digit of the way becomes 0. The subtraction marks zero digits; only its lowest mark is certain.
         let digits = self.0 ^ (way as u64 * ONES);
         let zeros = digits.wrapping_sub(ONES) & !digits & (8 * ONES);
         zeros.trailing_zeros() & !3
@@ -65,9 +64,7 @@ mod tests {
     use super::*;
 
     fn digits(order: Order) -> Vec<usize> {
-        (0..MOST_WAYS)
-            .map(|n| (order.0 >> (4 * n) & 0xf) as usize)
-            .collect()
+        (0..MOST_WAYS).map(|n| (order.0 >> (4 * n) & 0xf) as usize).collect()
     }
 
     #[test]

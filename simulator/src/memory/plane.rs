@@ -1,42 +1,42 @@
-//! The ways between the nodes for the lines of one hub. Nodes without hubs have such ways, too.
+//! The connection of the nodes for the lines of one hub. Directly linked nodes have the same four connections.
 
 use guest_abi::Node;
 
-use super::geometry::Line;
+use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request on its way, or several for the same line, each of which waited for the one before it.
+/// A request under way, or a chain of requests for one line, each of which waited for the one before it.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
-    line: Line,
+    line: L2Line,
     begins: u64,
     ends: u64,
 }
 
-/// The directions of the link of a node.
+/// The two directions of a node's link.
 #[derive(Clone, Debug, Default)]
 struct Link {
     out: Queue,
     into: Queue,
 }
 
-/// So many lists have the requests under way, for a request is compared with all of one list.
+/// The number of lists of requests under way. A request is compared with one list only.
 const LISTS: usize = 32;
 
-/// What serializes the requests, and the links of the nodes.
+/// The serializer of requests, and the links of the nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plane {
     serializer: Queue,
     links: [Link; Node::ALL.len()],
-    /// The requests for lines that may still be under way, [by line](list).
+    /// The requests that may still be under way, in the [list] of their line.
     flights: [Vec<Flight>; LISTS],
 }
 
 impl Plane {
-    /// A request for a line arrives at the time `now`. Returns when it is its turn, which is later if it has to wait for another
-    /// request for the same line, and when the other nodes are asked.
-    pub(super) fn serialize(&mut self, line: Line, now: u64, timing: &Timing) -> (u64, u64) {
+    /// Serializes a request for a line that arrives at the time `now`. Returns the time at which its turn begins, after other
+    /// requests for the same line, and the time at which the other nodes are asked.
+    pub(super) fn serialize(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
             flight.line == line && (flight.begins..flight.ends).contains(&now)
         };
@@ -48,14 +48,14 @@ impl Plane {
         (begins, self.serializer.enter(begins, timing.serialize))
     }
 
-    /// Returns when a line that leaves a node at the time `now` has passed its link.
+    /// Returns when a line that leaves the node `from` at the time `now` has passed both links.
     pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
         let sent = self.links[from.index()].out.enter(now, timing.link);
         self.links[to.index()].into.enter(sent, timing.link)
     }
 
-    /// A request for a line was under way in this time. No request comes before the time `now` any more.
-    pub(super) fn complete(&mut self, line: Line, begins: u64, ends: u64, now: u64) {
+    /// Notes that a request for a line was under way from `begins` to `ends`. No later request arrives before the time `now`.
+    pub(super) fn complete(&mut self, line: L2Line, begins: u64, ends: u64, now: u64) {
         let flights = &mut self.flights[list(line)];
         flights.retain(|flight| flight.ends > now);
         let waited = |flight: &&mut Flight| flight.line == line && flight.ends == begins;
@@ -66,8 +66,8 @@ impl Plane {
     }
 }
 
-/// Returns the number of the list that has the requests for a line.
-fn list(line: Line) -> usize {
+/// Returns the number of the list for a line.
+fn list(line: L2Line) -> usize {
     (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LISTS
 }
 
@@ -80,8 +80,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Against a list of all requests that there have ever been. Those for lines 0, 8 and 16 wait for those for the same
-        /// line alone.
+        /// Compares with a list of all requests so far. Requests for lines 0, 8 and 16 wait only for requests for the same line.
         #[test]
         fn as_a_list_of_requests(requests in prop::collection::vec((0..3_u64, 0..20_u64, 0..40_u64, 1..60_u64), 1..80)) {
             let mut plane = Plane::default();
@@ -89,7 +88,7 @@ mod tests {
             let mut time = 0;
             for (number, passed, later, takes) in requests {
                 time += passed;
-                let line = Line(8 * number);
+                let line = L2Line(8 * number);
                 let under_way = |at: &u64| {
                     all.iter().any(|(other, when)| *other == number && when.contains(at))
                 };

@@ -1,29 +1,28 @@
-//! What is busy with one request at a time.
+//! A unit that serves one request at a time.
 
-/// How many spans a queue remembers. Requests come almost in the order of time, and spans without a gap are one.
+/// The number of busy spans that a queue remembers. Requests arrive almost in the order of time, and spans without a gap between
+/// them are merged, so few spans suffice.
 const SPANS: usize = 16;
 
-/// A span of time, in cycles, with its begin and without its end.
+/// A span of time in cycles, `begins..ends`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Span {
     begins: u64,
     ends: u64,
 }
 
-/// A bank, a link or a channel, which serves one request at a time: each in the first gap that is long enough. So requests
-/// that come in the order of time are served in their order, and one that comes with an earlier time than others before it
-/// does not wait for what happens later.
+/// The busy times of a bank, a link or a channel. Each request is served in the first gap that is long enough: requests in the order
+/// of time are served in that order, and a request with an earlier time does not wait for later ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// When it was and will be busy: the last span, and those before it.
+    /// The latest busy span, and the spans before it.
     last: Span,
     before: Before,
-    /// It serves nothing more before this time.
+    /// Requests are served from this time on, because earlier spans have been forgotten.
     forgotten: u64,
 }
 
-/// Spans in the order of time, with gaps between them, in a ring that is always full: spans of no length at the begin of what
-/// is remembered take the places that are not needed.
+/// Busy spans in the order of time, with gaps between them, in a ring that is always full: empty spans fill the unused places.
 #[derive(Clone, Debug, Default)]
 struct Before {
     spans: [Span; SPANS],
@@ -31,13 +30,13 @@ struct Before {
 }
 
 impl Before {
-    /// The span that so many others follow.
+    /// Returns the span that `later` others follow.
     #[inline]
     fn at(&mut self, later: usize) -> &mut Span {
         &mut self.spans[self.latest.wrapping_sub(later) % SPANS]
     }
 
-    /// Takes in a span that so many others follow. Returns the earliest of all, which goes.
+    /// Inserts a span that `later` others follow. Returns the earliest span, which is forgotten.
     #[inline]
     fn insert(&mut self, later: usize, span: Span) -> Span {
         if later == SPANS {
@@ -52,21 +51,18 @@ impl Before {
         earliest
     }
 
-    /// Takes out the span that so many others follow. One of no length, at this time, becomes the earliest.
+    /// Removes the span that `later` others follow. An empty span at `time` becomes the earliest.
     fn remove(&mut self, later: usize, time: u64) {
         for others in (0..later).rev() {
             *self.at(others + 1) = *self.at(others);
         }
-        *self.at(0) = Span {
-            begins: time,
-            ends: time,
-        };
+        *self.at(0) = Span { begins: time, ends: time };
         self.latest = self.latest.wrapping_sub(1) % SPANS;
     }
 }
 
 impl Queue {
-    /// A request arrives at the time `now`, and takes this many cycles, 1 at least. Returns the time at which it is done.
+    /// Serves a request that arrives at the time `now` and takes at least 1 cycle. Returns the time at which it is done.
     #[inline]
     pub(super) fn enter(&mut self, now: u64, cycles: u64) -> u64 {
         if now < self.last.begins {
@@ -74,21 +70,18 @@ impl Queue {
         }
         if now > self.last.ends {
             self.forgotten = self.before.insert(0, self.last).ends;
-            self.last = Span {
-                begins: now,
-                ends: now,
-            };
+            self.last = Span { begins: now, ends: now };
         }
         self.last.ends += cycles;
         self.last.ends
     }
 
-    /// As [`enter`](Self::enter), for a request that arrives before the last span.
+    /// Serves a request that arrives before the last span.
     #[inline(never)]
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let spans = &mut self.before;
         let mut begins = now.max(self.forgotten);
-        // How many spans end later, and then how many of them begin too late to be in the way.
+        // Counts the spans that end later, then those among them that begin late enough to leave room for the request.
         let mut later = 0;
         while later < SPANS && spans.at(later).ends > begins {
             later += 1;
@@ -143,23 +136,16 @@ mod tests {
         let mut queue = Queue::default();
         assert_eq!(queue.enter(200, 10), 210);
         assert_eq!(queue.enter(100, 10), 110);
-        assert_eq!(
-            queue.enter(105, 80),
-            190,
-            "after the second, before the first"
-        );
+        assert_eq!(queue.enter(105, 80), 190, "after the second, before the first");
         assert_eq!(queue.enter(105, 10), 200, "between them");
         assert_eq!(queue.enter(105, 10), 220, "after all");
         assert_eq!(queue.enter(0, 100), 100);
         let before = queue.before.spans;
-        assert!(
-            before.iter().all(|span| span.begins == span.ends),
-            "there is no gap"
-        );
+        assert!(before.iter().all(|span| span.begins == span.ends), "there is no gap");
     }
 
     proptest! {
-        /// Against a list of all busy cycles. The requests are never so far apart that a span is forgotten that matters.
+        /// Compares with a set of all busy cycles. The requests are so close that no span they depend on is forgotten.
         #[test]
         fn as_a_list_of_cycles(requests in prop::collection::vec((0..12_u64, 0..12_u64, 1..6_u64), 1..200)) {
             let mut queue = Queue::default();
@@ -175,7 +161,7 @@ mod tests {
             }
         }
 
-        /// Against a list of spans, of which the last 17 are remembered. The requests are far apart.
+        /// Compares with a list of the last 17 spans. The requests are far apart.
         #[test]
         fn as_a_list_of_spans(requests in prop::collection::vec((0..40_u64, 0..400_u64, 1..15_u64), 1..300)) {
             let mut queue = Queue::default();

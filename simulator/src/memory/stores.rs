@@ -1,24 +1,25 @@
-//! The stores of a strand that are on their way.
+//! The stores of a strand that are under way.
 
-/// The most stores of a strand that are on their way.
+/// The most stores of a strand under way.
 pub(super) const MOST_STORES: usize = 16;
 
-/// When each of the last stores is done. They are done in the order of the program.
+/// The times at which the latest stores are done. Stores are done in the order of the program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     done: [u64; MOST_STORES],
-    /// The oldest of them.
+    /// The index of the oldest store in `done`.
     oldest: usize,
     latest: u64,
 }
 
 impl Stores {
-    /// Returns when there is room for another.
+    /// Returns the time at which another store may begin.
     pub(super) fn room(&self) -> u64 {
         self.done[self.oldest % MOST_STORES]
     }
 
-    /// Takes in a store that the L2 cache has done at this time, as one of `most`. Returns when it is done, which may be later.
+    /// Adds a store that the L2 cache completes at the time `done`, with at most `most` stores under way. Returns the time at which
+    /// the store is done, which is not before any earlier store.
     pub(super) fn enter(&mut self, done: u64, most: u64) -> u64 {
         self.latest = self.latest.max(done);
         self.done[self.oldest % MOST_STORES] = self.latest;
@@ -36,15 +37,11 @@ mod tests {
         let mut stores = Stores::default();
         for done in [100, 50, 110, 120, 130, 140, 150, 160] {
             assert_eq!(stores.room(), 0);
-            assert_eq!(
-                stores.enter(done, 8),
-                done.max(100),
-                "none is done before an older one"
-            );
+            assert_eq!(stores.enter(done, 8), done.max(100), "none is done before an older one");
         }
         assert_eq!(stores.room(), 100);
         stores.enter(300, 8);
-        assert_eq!(stores.room(), 100, "that of the second");
+        assert_eq!(stores.room(), 100, "the second store is done");
         stores.enter(301, 8);
         assert_eq!(stores.room(), 110);
     }

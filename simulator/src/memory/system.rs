@@ -1,4 +1,4 @@
-//! The machine's caches and channels, and the replay.
+//! The caches, channels and links of a machine.
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
@@ -8,7 +8,7 @@ use platform::models::Devices;
 use super::channel::Channel;
 use super::config::{Config, Impossible};
 use super::figures::{Figures, T2Plus, Variant};
-use super::geometry::{Interleave, Line, NoMemory};
+use super::geometry::{Interleave, L2Line, NoMemory};
 use super::hub::HubEvents;
 use super::l1::L1;
 use super::l2::L2;
@@ -18,7 +18,6 @@ use super::queue::Queue;
 use super::stores::Stores;
 use super::truth::{Truth, Usage};
 use super::wires::{Idle, StrandEvents};
-use super::work::Work;
 
 #[derive(Clone, Debug)]
 pub(super) struct Core<V: Variant> {
@@ -28,12 +27,12 @@ pub(super) struct Core<V: Variant> {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Strand {
+pub(super) struct StrandState {
     pub(super) stores: Stores,
     pub(super) events: StrandEvents,
 }
 
-/// What does not change while a machine works.
+/// The constant part of a memory system.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<V> {
     pub(super) machine: Machine,
@@ -41,23 +40,23 @@ pub(super) struct Plan<V> {
     pub(super) variant: V,
 }
 
-/// Caches, memory channels and links of a machine, at first empty, and the truth about what they did.
+/// The caches, memory channels and links of a machine, and the record of their events. All caches begin empty.
 ///
-/// A T2 Plus takes less than 1 MB a node. Deterministic: the same references in the same order have the same effects.
+/// A node of a T2 Plus takes less than 1 MB. The same references in the same order have the same effects.
 #[derive(Clone, Debug)]
 pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) plan: Plan<V>,
-    pub(super) strands: Vec<Strand>,
+    pub(super) strands: Vec<StrandState>,
     pub(super) cores: Vec<Core<V>>,
     pub(super) l2: Vec<L2<V>>,
     /// The banks of the L2 cache of each node.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
-    /// The ways of the lines of each hub, be there hubs or not.
+    /// The connections of the nodes for the lines of each hub, also on machines without hubs.
     pub(super) planes: [Plane; Hub::ALL.len()],
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
-    /// The lines that move, if somebody wants to know.
+    /// The lines that move, if [`note_moves`](Self::note_moves) was called.
     pub(super) moves: Option<MovedLines>,
 }
 
@@ -67,12 +66,12 @@ impl MemorySystem {
     /// # Errors
     /// None of the machine's memory channels is enabled.
     pub fn new(machine: &Machine) -> Result<Self, NoMemory> {
-        Self::of(machine, T2Plus)
+        Self::with_variant(machine, T2Plus)
     }
 }
 
 impl<V: Variant> MemorySystem<V> {
-    pub(super) fn of(machine: &Machine, variant: V) -> Result<Self, NoMemory> {
+    pub(super) fn with_variant(machine: &Machine, variant: V) -> Result<Self, NoMemory> {
         let core = Core {
             idle: Idle::default(),
             instructions: L1::new(&variant.figures().l1i),
@@ -80,12 +79,8 @@ impl<V: Variant> MemorySystem<V> {
         };
         let channel = Channel::new();
         Ok(Self {
-            plan: Plan {
-                machine: *machine,
-                interleave: Interleave::new(machine)?,
-                variant,
-            },
-            strands: vec![Strand::default(); machine.strands()],
+            plan: Plan { machine: *machine, interleave: Interleave::new(machine)?, variant },
+            strands: vec![StrandState::default(); machine.strands()],
             cores: vec![core; machine.strands() / StrandId::PER_CORE],
             l2: vec![L2::new(variant); machine.nodes()],
             banks: Default::default(),
@@ -97,20 +92,7 @@ impl<V: Variant> MemorySystem<V> {
         })
     }
 
-    /// Begins to work with these devices. What happens is counted in them when the work ends.
-    ///
-    /// # Panics
-    /// The devices are those of another machine.
-    pub fn work<'a>(&'a mut self, devices: &'a Devices) -> Work<'a, V> {
-        assert_eq!(
-            devices.machine(),
-            self.plan.machine,
-            "devices of another machine"
-        );
-        Work::new(self, devices)
-    }
-
-    /// The counters of a strand catch up with what happened.
+    /// Adds the noted events of a strand to its counters.
     pub(super) fn tell(&mut self, strand: StrandId, devices: &Devices) {
         let now = self.truth.cycles;
         let idle = self.cores[strand.core()].idle.until(now);
@@ -118,62 +100,62 @@ impl<V: Variant> MemorySystem<V> {
         self.strands[strand.index()].events.tell(idle, &mut unit);
     }
 
-    /// Notes from now on which lines move between nodes.
+    /// Starts to note which lines move between nodes.
     pub(crate) fn note_moves(&mut self) {
         self.moves = Some(MovedLines::default());
     }
 
-    /// Returns the lines that have moved since [`note_moves`](Self::note_moves), by number: the physical address without
-    /// its last [`LINE_SHIFT`](super::geometry::LINE_SHIFT) bits. They are in no order.
+    /// Returns the lines that have moved since [`note_moves`](Self::note_moves), in any order. The number of a line is its physical
+    /// address without the low [`LINE_SHIFT`](super::geometry::LINE_SHIFT) bits.
     pub(crate) fn moves(&self) -> impl Iterator<Item = (u64, Moves)> {
         let moves = self.moves.iter().flat_map(|moved| &moved.0);
         moves.map(|(line, moves)| (*line, *moves))
     }
 
-    /// Returns the node in whose memory a line is.
+    /// Returns the node whose memory holds a line.
     pub(crate) fn home(&self, line: u64) -> Node {
-        self.plan.interleave.home(Line(line)).0
+        self.plan.interleave.home(L2Line(line)).0
     }
 
-    /// Returns how many nodes have memory, between which lines are interleaved.
+    /// Returns the number of nodes that have memory.
     pub(crate) fn homes(&self) -> u64 {
         self.plan.interleave.nodes()
     }
 
-    /// Returns how channels, hubs and links were used until now.
+    /// Returns the use of channels, hubs and links since the start.
     #[must_use]
     pub fn usage(&self) -> Usage {
         Usage::new(&self.truth, &self.plan.machine, self.plan.variant.figures())
     }
 
-    /// Returns what happened until now.
+    /// Returns the record of all events since the start.
     pub fn truth(&self) -> &Truth {
         &self.truth
     }
 }
 
-/// The memory system of a machine with any configuration. Whoever works with it does so with either kind apart, for speed.
+/// The memory system of a machine with any configuration. Callers match on the variant once and then run code compiled for it.
 #[derive(Clone, Debug)]
 pub enum AnyMemory {
-    /// That of a T2 Plus.
+    /// The caches and times are those of a T2 Plus, as constants.
     T2Plus(MemorySystem),
-    /// Another.
+    /// The caches and times are values.
     Other(MemorySystem<Figures>),
 }
 
-/// Why there is no such memory system.
+/// Why a memory system cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// No memory channel is enabled.
+    /// The machine has no enabled memory channel.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
-    /// The configuration is impossible.
+    /// A number of the configuration is out of range, or numbers do not fit together.
     #[error(transparent)]
     Impossible(#[from] Impossible),
 }
 
-/// Does the same with either kind of memory system.
+/// Evaluates an expression for either variant.
 macro_rules! either {
     ($any:expr, $memory:ident => $does:expr) => {
         match $any {
@@ -192,7 +174,7 @@ impl AnyMemory {
         config.check()?;
         Ok(match *config == Config::T2_PLUS {
             true => Self::T2Plus(MemorySystem::new(machine)?),
-            false => Self::Other(MemorySystem::of(machine, Figures::new(config))?),
+            false => Self::Other(MemorySystem::with_variant(machine, Figures::new(config))?),
         })
     }
 
@@ -211,13 +193,13 @@ impl AnyMemory {
         either!(self, memory => memory.home(line))
     }
 
-    /// Returns how channels, hubs and links were used until now.
+    /// Returns the use of channels, hubs and links since the start.
     #[must_use]
     pub fn usage(&self) -> Usage {
         either!(self, memory => memory.usage())
     }
 
-    /// Returns what happened until now.
+    /// Returns the record of all events since the start.
     pub fn truth(&self) -> &Truth {
         either!(self, memory => memory.truth())
     }

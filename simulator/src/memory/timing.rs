@@ -1,8 +1,8 @@
-//! How long things take, in cycles of 0.86 ns (1.165 GHz), and where this is known from.
+//! The times of all operations, in cycles of 0.86 ns (1.165 GHz), with their sources.
 //!
-//! The time of a strand is when it issues its instructions. What takes longer than an instruction is added to it where the
-//! strand waits for it; what is busy meanwhile, others wait for. No public document of the T2 Plus states all of this: what is
-//! marked *assumed* is chosen so that the sums are plausible. Another machine may have another [`Timing`].
+//! A strand's time is the time at which it issues its instructions. Delays that a strand waits for are added to its time; a unit
+//! that is busy meanwhile delays other requests. No public document of the T2 Plus states all times: those marked *assumed* are
+//! chosen so that the sums are plausible. Another machine may have another [`Timing`].
 //!
 //! | on a T2 Plus, from issue until the strand goes on | cycles |
 //! |---|---|
@@ -15,48 +15,49 @@
 //! | from the memory of another node | 293 |
 //! | from the L2 cache of another node | 186 |
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// A pipeline issues one instruction in this time. Two integer pipelines a core, each with the strands of one thread group
-/// of four: Nawathe et al., "Implementation of an 8-Core, 64-Thread, Power-Efficient SPARC Server on a Chip", IEEE Journal of
-/// Solid-State Circuits 43(1), 2008.
+/// The time in which a pipeline issues one instruction. A core has two integer pipelines, each for one thread group of four strands:
+/// Nawathe et al., "Implementation of an 8-Core, 64-Thread, Power-Efficient SPARC Server on a Chip", IEEE Journal of Solid-State
+/// Circuits 43(1), 2008.
 pub const ISSUE: u64 = 1;
 
-/// The times of a machine, in cycles, with those of a T2 Plus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The times of a machine, in cycles. Each field names the value of a T2 Plus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// What a load takes after its issue if the L1 cache has the line: 2. The load-use latency is three cycles (Nawathe et al.).
-    /// The instruction after it is assumed to use what it loads.
+    /// A load that hits the L1 cache, after its issue: 2. The load-use latency is three cycles (Nawathe et al.), and the next
+    /// instruction is assumed to use the loaded value.
     pub load: u64,
-    /// What a taken branch, jump, call, return or trap takes after its issue: 4. The compiler GCC schedules for the T2 with five
-    /// cycles each (`gcc/config/sparc/niagara2.md`). Branches are predicted not to be taken, so that others take nothing.
+    /// A taken branch, jump, call, return or trap, after its issue: 4. The compiler GCC schedules for the T2 with five cycles each
+    /// (`gcc/config/sparc/niagara2.md`). Branches are predicted not taken, so branches not taken add nothing.
     pub taken: u64,
-    /// A request of a core goes through the crossbar to an L2 bank and back: 23. Assumed.
+    /// A request from a core through the crossbar to an L2 bank and back: 23. Assumed.
     pub l2: u64,
-    /// A bank of the L2 cache is busy with a request, for each 16 bytes: 1. Eight banks that read 16 bytes a cycle make the
+    /// The time for which an L2 bank is busy with a request, for each 16 bytes: 1. Eight banks that read 16 bytes a cycle make the
     /// 180 GB/s that Sun states for 1.4 GHz; a line of instructions, 32 bytes, takes twice as long.
     pub bank: u64,
-    /// How many stores of a strand are on their way before the next has to wait: 8. Assumed.
+    /// The number of stores of a strand that may be under way: 8. Assumed.
     pub stores: u64,
-    /// The hub serializes a request among those of its lines: 2. Assumed. (That it does, and that it lets a request wait as
-    /// long as another for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Where
-    /// nodes are linked directly they do it themselves, alike.
+    /// Serialization of a request at the hub of its line: 2. Assumed. (A hub serializes requests, and lets a request wait while
+    /// another for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly linked
+    /// nodes are assumed to do the same.
     pub serialize: u64,
-    /// The other nodes of the machine are asked for a line, and answer: 60. Assumed.
+    /// The question to the other nodes for a line, and their answers: 60. Assumed.
     pub snoop: u64,
-    /// A line comes from the cache of another node, in addition to the snoop and the links: 80. Assumed.
+    /// A line from the cache of another node, in addition to the snoop and the links: 80. Assumed.
     pub cache_to_cache: u64,
-    /// A line comes from memory, in addition to its time in the queue: 120. Assumed.
+    /// A line from memory, in addition to its time in the queue: 120. Assumed.
     pub memory: u64,
-    /// The memory is that of another node, in addition to the links: 60. Assumed.
+    /// Added for the memory of another node, in addition to the links: 60. Assumed.
     pub remote: u64,
-    /// A link between a node and a hub, or between two nodes, is busy with a line in one direction: 9, for 14 lanes of 4.8 Gb/s.
-    /// Assumed.
+    /// The time for which a link between a node and a hub, or between two nodes, is busy with a line in one direction: 9, for 14
+    /// lanes of 4.8 Gb/s. Assumed.
     pub link: u64,
-    /// A DRAM channel is busy with a line that is read: 7. The four of a T2 have more than 60 GB/s together, two thirds of it for
-    /// reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007): 64 bytes in 6 ns.
+    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have more than 60 GB/s together, two
+    /// thirds of it for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007): 64 bytes in
+    /// 6 ns.
     pub channel_read: u64,
-    /// A DRAM channel is busy with a line that is written: 14, half as fast as it reads.
+    /// The time for which a DRAM channel is busy with a write: 14, at half the speed of reads.
     pub channel_write: u64,
 }
 
@@ -78,7 +79,7 @@ impl Timing {
         channel_write: 14,
     };
 
-    /// No reference takes longer, unless it misses a cache.
+    /// Returns the longest time of a reference that misses no cache.
     pub(super) const fn longest(&self) -> u64 {
         ISSUE + self.taken + self.load
     }

@@ -1,4 +1,4 @@
-//! From what happens on strands to the register models.
+//! Counts the events of strands for their register models.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
@@ -29,7 +29,7 @@ const EVENTS: [SparcEvent; 7] = [
     SparcEvent::CrossbarStores,
 ];
 
-/// The bits of an instruction in SL 2 by kind of fetch. An atomic instruction is a load and a store, too.
+/// The event codes (SL 2) of an instruction, by kind of fetch. An atomic instruction is also a load and a store.
 const INSTRUCTIONS: [u16; 4] = [
     SparcEvent::OtherInstructions.code(),
     SparcEvent::Loads.code(),
@@ -37,38 +37,32 @@ const INSTRUCTIONS: [u16; 4] = [
     SparcEvent::AtomicOperations.code() | SparcEvent::Loads.code() | SparcEvent::Stores.code(),
 ];
 
-/// The bits that come with them in the order of [`Branch`].
+/// The event codes of a branch, in the order of [`Branch`].
 const BRANCHES: [u16; 3] = [
     0,
     SparcEvent::BranchesCompleted.code(),
     SparcEvent::BranchesCompleted.code() | SparcEvent::BranchesTaken.code(),
 ];
 
-/// The events of a strand that its counters have not seen yet.
+/// Events of a strand that have not been added to its counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StrandEvents {
     /// By kind of fetch, then in the order of [`Branch`].
     instructions: [[u64; BRANCHES.len()]; INSTRUCTIONS.len()],
     others: [u64; EVENTS.len()],
-    /// The idle clocks of the core that they have seen.
+    /// The idle clocks of the core that the counters include.
     idle: u64,
 }
 
 impl StrandEvents {
-    /// An instruction whose fetch is of this kind.
     #[inline(always)]
     pub(crate) fn instruction(&mut self, fetch: Kind, branch: Branch) {
         self.instructions[fetch as usize][branch as usize] += 1;
     }
 
-    /// Instructions by kind of fetch.
     pub(super) fn instructions(&mut self, by_kind: &ByKind) {
         let (sums, counts) = (&mut self.instructions, by_kind.counts());
-        for (sum, count) in sums
-            .as_flattened_mut()
-            .iter_mut()
-            .zip(counts.as_flattened())
-        {
+        for (sum, count) in sums.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
             *sum += count;
         }
     }
@@ -77,7 +71,7 @@ impl StrandEvents {
         self.others[event as usize] += 1;
     }
 
-    /// Tells the counters what they have not seen. `idle` are all idle clocks of the core until now.
+    /// Adds the events to the counters and forgets them. `idle` are all idle clocks of the core since the start.
     pub(crate) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
         let mut tell = |select: SparcSelect, times: &mut u64| {
             while *times > 0 {
@@ -99,7 +93,7 @@ impl StrandEvents {
     }
 }
 
-/// A branch that does not touch data is of the class of branches alone.
+/// Returns the class and events of an instruction. A branch without data counts as a branch alone.
 const fn select(instruction: u16, branch: u16) -> SparcSelect {
     let other = SparcEvent::OtherInstructions.code();
     SparcSelect::from_code(match instruction == other && branch != 0 {
@@ -112,20 +106,20 @@ const fn select(instruction: u16, branch: u16) -> SparcSelect {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Idle {
     clocks: u64,
-    /// The first clock that is not known yet.
+    /// The first clock that is not counted yet.
     next: u64,
 }
 
 impl Idle {
-    /// A strand issues so many instructions, each at a time of its own: the first, the last one, and none of the core at an
-    /// earlier time hereafter.
+    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. The core issues none before
+    /// `first` afterwards.
     #[inline(always)]
     pub(super) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.clocks += first.saturating_sub(self.next) + (last + 1 - first - count);
         self.next = last + 1;
     }
 
-    /// Returns the clocks until the time `now`, before which no instruction is issued any more.
+    /// Returns the idle clocks before the time `now`, which is after every issued instruction.
     pub(super) fn until(&mut self, now: u64) -> u64 {
         if now > self.next {
             self.clocks += now - self.next;

@@ -1,7 +1,7 @@
-//! A recording is read and decoded in a thread of its own, ahead of who uses it.
+//! Reads and decodes a recording in a thread of its own, ahead of its user.
 //!
-//! The thread reads what it is asked for, in order, and ends when nobody can ask any more. So the requests that are under way bound
-//! how much is read ahead.
+//! The thread serves requests in order, and ends when the sender of requests is dropped. The number of requests under way bounds how
+//! far it reads ahead.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,19 +11,19 @@ use std::thread::{self, JoinHandle};
 
 use super::chunk::Chunk;
 use super::error::RecordingError;
-use super::recording::Reader;
+use super::formats::Reader;
 use super::source::Progress;
 
-/// So many chunks are read ahead at most: one for each strand of the largest machine.
+/// The most chunks read ahead: one for each strand of the largest machine.
 const MOST: usize = 256;
 
-/// A request for the next chunk of a thread. It has a chunk to write over.
-struct Request {
+/// A request for the next chunk of a thread, with a chunk to overwrite.
+struct ChunkRequest {
     thread: usize,
     chunk: Chunk,
 }
 
-/// What was read, and how many bytes of the recording were needed for it.
+/// The answer to a request. `read` is the number of bytes read for it.
 struct Piece {
     thread: usize,
     chunk: Chunk,
@@ -31,32 +31,33 @@ struct Piece {
     read: u64,
 }
 
-/// A thread of a recording.
+/// The state of one thread of a recording.
 #[derive(Default)]
 struct Lane {
-    /// What has been read, and how many requests are under way.
+    /// Answers that have arrived and not been used.
     pieces: VecDeque<Piece>,
+    /// The number of requests under way.
     asked: usize,
     ended: bool,
 }
 
 /// A recording that is read ahead.
 pub(super) struct Ahead {
-    requests: Sender<Request>,
+    requests: Sender<ChunkRequest>,
     pieces: Receiver<Piece>,
-    /// Ends once `requests` is gone: at once, or when it has read what it is reading. Nobody waits for that, as there may never be
-    /// more in a pipe.
+    /// Ends after `requests` is dropped and the current read returns. Nobody joins the thread, because a read from a pipe may never
+    /// return.
     thread: Option<JoinHandle<()>>,
     lanes: Vec<Lane>,
-    /// How many chunks are read ahead of each thread.
+    /// The number of chunks that are read ahead for each thread.
     depth: usize,
-    /// How many chunks of all threads have been asked for, and not been used.
+    /// The number of chunks of all threads that have been requested and not been used.
     ahead: usize,
     progress: Progress,
 }
 
 impl Ahead {
-    /// Reads the threads of a recording ahead. If the host has no thread for it, the reader comes back.
+    /// Starts the thread. Returns the reader if the host cannot start one.
     pub(super) fn new(reader: Reader, threads: usize, depth: usize) -> Result<Self, Reader> {
         let (requests, asked) = mpsc::channel();
         let (answers, pieces) = mpsc::channel();
@@ -83,7 +84,7 @@ impl Ahead {
         })
     }
 
-    /// Returns the progress of who uses the recording.
+    /// Returns the progress of the user, not of the thread.
     pub(super) fn progress(&self) -> Progress {
         self.progress
     }
@@ -117,13 +118,13 @@ impl Ahead {
         Ok(true)
     }
 
-    /// Returns how many chunks of a thread have been asked for, and not been used.
+    /// Returns the number of chunks of a thread that have been requested and not been used.
     fn held(&self, thread: usize) -> usize {
         let lane = &self.lanes[thread];
         lane.asked + lane.pieces.len()
     }
 
-    /// Returns what the thread does next, for which there is a request.
+    /// Returns the next answer for a thread, for which a request is under way.
     fn wait(&mut self, thread: usize) -> Piece {
         while let Ok(piece) = self.pieces.try_recv() {
             self.keep(piece);
@@ -152,31 +153,26 @@ impl Ahead {
     fn ask(&mut self, thread: usize, chunk: Chunk) {
         self.lanes[thread].asked += 1;
         self.ahead += 1;
-        // If the thread has panicked, that is found when its answer is missing.
-        let _ = self.requests.send(Request { thread, chunk });
+        // A panic of the thread is found when its answer is missing.
+        let _ = self.requests.send(ChunkRequest { thread, chunk });
     }
 
-    /// The thread has ended, though somebody can ask it: it panicked.
+    /// Resumes the panic of the thread, which has ended before `requests` was dropped.
     fn fail(&mut self) -> ! {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(cause)) => panic::resume_unwind(cause),
-            _ => unreachable!("it reads as long as it is asked"),
+            _ => unreachable!("the thread reads until `requests` is dropped"),
         }
     }
 }
 
-/// Reads what is asked for, until nobody can ask or wants it any more.
-fn read(mut reader: Reader, requests: &Receiver<Request>, pieces: &Sender<Piece>) {
-    for Request { thread, mut chunk } in requests {
+/// Serves requests until either channel is closed.
+fn read(mut reader: Reader, requests: &Receiver<ChunkRequest>, pieces: &Sender<Piece>) {
+    for ChunkRequest { thread, mut chunk } in requests {
         let before = reader.progress().read;
         let result = reader.next_chunk(thread, &mut chunk);
         let read = reader.progress().read - before;
-        let piece = Piece {
-            thread,
-            chunk,
-            result,
-            read,
-        };
+        let piece = Piece { thread, chunk, result, read };
         if pieces.send(piece).is_err() {
             return;
         }

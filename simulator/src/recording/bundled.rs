@@ -1,19 +1,19 @@
-//! The recording that comes with the program.
+//! The bundled recording.
 
-use super::Recording;
+use super::recording::Recording;
 
 static RECORDING: &[u8] = include_bytes!("../../bundled/workload.refs");
 
-/// The program of the bundled recording, an ELF file that has its symbols and lines and no code.
+/// The program of the bundled recording, as an ELF file with symbols and lines and without code.
 pub static BUNDLED_PROGRAM: &[u8] = include_bytes!("../../bundled/workload.elf");
 
-/// The bundled recording: 3 million references of the eight threads of `bundled/workload.c`, as it really ran on SPARC V9.
+/// Opens the bundled recording: 3 million references of the eight threads of `bundled/workload.c`, executed on SPARC V9.
 #[must_use]
 pub fn bundled() -> Recording {
-    Recording::from_reader(
-        "the bundled recording",
-        RECORDING,
-        Some(RECORDING.len() as u64),
-    )
-    .expect("the recording is part of the program")
+    Recording::from_reader("the bundled recording", RECORDING, Some(RECORDING.len() as u64))
+        .expect("the recording is part of the program")
 }
+
+/// The path, as the program's debugging information has it, and the text of the bundled program's source.
+pub static BUNDLED_SOURCE: (&str, &str) =
+    ("simulator/bundled/workload.c", include_str!("../../bundled/workload.c"));

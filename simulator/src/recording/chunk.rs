@@ -1,34 +1,35 @@
-//! What a thread of a recorded program did, piece by piece.
+//! Chunks: pieces of a thread of a recorded program.
 
+use refs::Order;
 use std::slice;
 use std::sync::Arc;
 
-use super::Reference;
 use super::code::{Code, MOST_WHOLE, Shape, Step};
+use super::reference::Reference;
 use super::runs;
 
-/// References of one thread, and where other threads order them.
+/// Consecutive references of one thread, and their order among other threads.
 ///
-/// It has the references as executions of code, each with the addresses of its data.
+/// References are stored as executions of code, each with the addresses of its data.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk {
-    /// What orders the threads, each before the reference with this index (or after all of them, if there are as many), in
-    /// the order of the program.
+    /// Signals and waits in the order of the program. Each comes before the reference with its index, or after all references if
+    /// the index is their number.
     pub order: Vec<(usize, Order)>,
     code: Arc<Code>,
     executions: Executions,
 }
 
-/// Executions of code.
+/// Executions of shapes, in the order of the program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Executions {
-    /// The shapes that are executed, by number, and the addresses of their data. There is room behind both.
+    /// The numbers of the executed shapes. Entries from `executed` on are unused.
     shapes: Vec<u32>,
+    /// The addresses of the data of all executions. Entries from `accessed` on are unused.
     data: Vec<u64>,
-    /// How many there are of each.
     executed: usize,
     accessed: usize,
-    /// The number of their references.
+    /// The number of references.
     pub(super) length: usize,
 }
 
@@ -37,7 +38,7 @@ impl Executions {
         (self.executed, self.accessed, self.length) = (0, 0, 0);
     }
 
-    /// Returns what follows, after making room for so many executions and data.
+    /// Returns room for at least `executions` and `data` in all.
     pub(super) fn room(&mut self, executions: usize, data: usize) -> Room<'_> {
         if self.shapes.len() < executions || self.data.len() < data {
             self.shapes.resize(executions, 0);
@@ -52,13 +53,13 @@ impl Executions {
         }
     }
 
-    /// Takes what was added in the room.
+    /// Accepts the executions that were written into the room.
     pub(super) fn take(&mut self, executed: usize, accessed: usize, length: usize) {
         (self.executed, self.accessed, self.length) = (executed, accessed, length);
     }
 }
 
-/// Room for executions.
+/// The storage of executions, to be filled.
 pub(super) struct Room<'a> {
     pub(super) shapes: &'a mut [u32],
     pub(super) data: &'a mut [u64],
@@ -68,7 +69,7 @@ pub(super) struct Room<'a> {
 }
 
 impl Chunk {
-    /// Returns a chunk with these references, in the order of the program. An instruction is in one chunk with all its data.
+    /// Returns a chunk with these references, in the order of the program. All data of an instruction must be in its chunk.
     #[must_use]
     pub fn new(references: Vec<Reference>, order: Vec<(usize, Order)>) -> Self {
         let mut chunk = Self::default();
@@ -76,7 +77,7 @@ impl Chunk {
         Self { order, ..chunk }
     }
 
-    /// Returns a chunk with executions of these shapes, each with the addresses of its data.
+    /// Returns a chunk with executions of these shapes: the number of a shape, and the addresses of its data.
     #[cfg(test)]
     pub(crate) fn executing(shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
         let mut code = Code::default();
@@ -86,7 +87,7 @@ impl Chunk {
         Self::executing_code(code, shapes, executed)
     }
 
-    /// As [`executing`](Self::executing), reference by reference: the shapes have no steps.
+    /// Returns the chunk of [`executing`](Self::executing) without steps, so that it is replayed reference by reference.
     #[cfg(test)]
     pub(crate) fn one_by_one(shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
         let mut code = Code::default();
@@ -110,9 +111,7 @@ impl Chunk {
         for (place, address) in room.data.iter_mut().zip(addresses) {
             *place = *address;
         }
-        let lengths = executed
-            .iter()
-            .map(|(shape, _)| shapes[*shape as usize].len());
+        let lengths = executed.iter().map(|(shape, _)| shapes[*shape as usize].len());
         executions.take(executed.len(), accessed, lengths.sum());
         chunk
     }
@@ -131,26 +130,26 @@ impl Chunk {
         self.executions.length
     }
 
-    /// Returns `true` if there is nothing: no reference and no order.
+    /// Returns `true` if there is no reference and no order.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.executions.length == 0 && self.order.is_empty()
     }
 
-    /// Removes everything.
+    /// Removes all references and orders.
     pub fn clear(&mut self) {
         self.set(&[]);
         self.order.clear();
     }
 
-    /// Has all data at other addresses: `moved` returns the new one.
+    /// Replaces the address of each datum by what `moved` returns for it.
     pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64) {
         for address in &mut self.executions.data {
             *address = moved(*address);
         }
     }
 
-    /// Replaces the references, in the order of the program.
+    /// Replaces the references, and keeps the orders.
     pub(super) fn set(&mut self, references: &[Reference]) {
         let Executions { shapes, data, .. } = &mut self.executions;
         shapes.clear();
@@ -158,14 +157,14 @@ impl Chunk {
         if Arc::get_mut(&mut self.code).is_none() {
             self.code = Arc::default();
         }
-        let code = Arc::get_mut(&mut self.code).expect("it is nobody else's");
+        let code = Arc::get_mut(&mut self.code).expect("the code is not shared");
         code.clear();
         runs::execute(references, code, shapes, data);
         (self.executions.executed, self.executions.accessed) = (shapes.len(), data.len());
         self.executions.length = references.len();
     }
 
-    /// Removes everything, and returns the place for executions of this code and for what orders them.
+    /// Removes everything, and returns the executions and orders to be filled with executions of `code`.
     pub(super) fn begin(
         &mut self,
         code: &Arc<Code>,
@@ -178,7 +177,7 @@ impl Chunk {
         (&mut self.executions, &mut self.order)
     }
 
-    /// Returns the references from a position on, at most so many.
+    /// Returns at most `most` references from a position on.
     #[inline]
     pub(crate) fn from(&self, position: &Position, most: usize) -> References<'_> {
         References {
@@ -191,26 +190,27 @@ impl Chunk {
     }
 }
 
-/// A place in a chunk, before one of its references.
+/// A position in a chunk, before one of its references.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
-    /// How many references of the chunk are before it.
+    /// The number of references before it.
     passed: usize,
-    /// The number of the execution that has the reference, and of its first data.
+    /// The index of the current execution.
     execution: usize,
+    /// The index of the first datum of the current execution.
     data: usize,
-    /// The number of the reference in that execution.
+    /// The index of the reference in the current execution.
     first: usize,
 }
 
 impl Position {
-    /// Returns how many references of the chunk are before it.
+    /// Returns the number of references before it.
     #[inline]
     pub(crate) fn passed(&self) -> usize {
         self.passed
     }
 
-    /// Goes on by so many references of a chunk. There must be as many.
+    /// Advances by `references`, of which the chunk must have as many left.
     #[inline]
     pub(crate) fn advance(&mut self, chunk: &Chunk, references: usize) {
         self.passed += references;
@@ -233,51 +233,49 @@ impl Position {
     }
 }
 
-/// References of a chunk that follow each other.
+/// Consecutive references of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct References<'a> {
     code: &'a Code,
-    /// The shapes that are executed, and the addresses of their data.
+    /// The executed shapes.
     executions: &'a [u32],
+    /// The addresses of the data of all executions.
     data: &'a [u64],
-    /// The number of the first reference in the first execution.
+    /// The index of the first reference in the first execution.
     first: usize,
     length: usize,
 }
 
 impl<'a> References<'a> {
-    /// Returns their number.
+    /// Returns the number of references.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Returns `true` if there are none.
+    /// Returns `true` if there is no reference.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Returns the first.
+    /// Returns the first reference.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<Reference> {
         self.iter().next()
     }
 
-    /// Returns the first references, at most so many.
+    /// Returns the first `most` references, or all if there are fewer.
     #[inline]
     #[must_use]
     pub fn up_to(self, most: usize) -> Self {
-        Self {
-            length: self.length.min(most),
-            ..self
-        }
+        Self { length: self.length.min(most), ..self }
     }
 
-    /// Returns the references one after the other.
+    /// Iterates over the references.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Reference> + use<'a> {
         let mut rest = self;
@@ -291,7 +289,7 @@ impl<'a> References<'a> {
         std::iter::from_fn(next_part).flatten()
     }
 
-    /// Returns those of the first execution, one after the other. There must be any.
+    /// Iterates over the references of the first execution. There must be a reference.
     #[inline(always)]
     pub(crate) fn first_part(&self) -> impl Iterator<Item = Reference> + use<'a> {
         let Self { code, data, .. } = *self;
@@ -302,21 +300,18 @@ impl<'a> References<'a> {
                 true => reference.address,
                 false => data[reference.address as usize],
             };
-            Reference {
-                address,
-                ..*reference
-            }
+            Reference { address, ..*reference }
         })
     }
 
-    /// Passes over those of the first execution.
+    /// Removes the references of the first execution.
     #[inline]
     pub(crate) fn skip_part(&mut self) {
         let shape = self.code.shape(self.executions[0]);
         self.skip((shape.count as usize - self.first).min(self.length));
     }
 
-    /// Returns the executions all of whose references are there, from the first on: not more than [`MOST_WHOLE`] of them.
+    /// Returns the executions that are here with all their references, with at most [`MOST_WHOLE`] references together.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Whole<'a> {
         let most = if self.first == 0 { self.length } else { 0 };
@@ -330,7 +325,7 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Passes over the executions that have been taken from here.
+    /// Removes the executions that were taken from [`whole`](Self::whole).
     #[inline(always)]
     pub(crate) fn pass(&mut self, taken: Whole<'a>) {
         self.executions = taken.executions.as_slice();
@@ -338,8 +333,7 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Passes over the executions that have been taken from here, but for the last one. Of its references so many have been
-    /// taken.
+    /// Removes the executions that were taken from [`whole`](Self::whole) but the last, of which `references` were executed.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);
@@ -350,7 +344,7 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left - shape.count as usize;
     }
 
-    /// Passes over the first references, so many, all of the first execution. They may be its last.
+    /// Removes the first `references`, which all belong to the first execution.
     #[inline(always)]
     pub(crate) fn skip(&mut self, references: usize) {
         let shape = self.code.shape(self.executions[0]);
@@ -364,41 +358,30 @@ impl<'a> References<'a> {
     }
 }
 
-/// Executions that are taken one after the other, each with all its references.
+/// Executions with all their references, to be taken one after the other.
 pub(crate) struct Whole<'a> {
     code: &'a Code,
     executions: slice::Iter<'a, u32>,
-    /// The addresses of data that have not been taken.
+    /// The addresses of the data that have not been taken.
     pub(crate) data: slice::Iter<'a, u64>,
-    /// How many references may be taken, and how many of them are left.
+    /// The number of references at the start.
     most: usize,
+    /// The number of references that have not been taken.
     left: usize,
 }
 
 impl<'a> Whole<'a> {
-    /// Returns the shape of the next execution, and its steps. There are none if it is not executed step by step.
+    /// Returns the shape and the steps of the next execution. A shape without steps is executed reference by reference.
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<(&'a Shape, &'a [Step])> {
         let shape = self.code.shape(*self.executions.as_slice().first()?);
         (shape.count as usize <= self.left).then(|| (shape, self.code.steps(shape)))
     }
 
-    /// Takes the next execution, whose shape this is; but for its data.
+    /// Takes the next execution, which has this shape. Its data are taken by themselves.
     #[inline(always)]
     pub(crate) fn take(&mut self, shape: &Shape) {
         self.executions.next();
         self.left -= shape.count as usize;
     }
-}
-
-/// What puts a place of one thread before a place of another: a thread waits until another has signalled.
-///
-/// One thread signals each number, once; any number of threads wait for it. Each wait comes after its signal in the order in
-/// which the program ran, so that waits never form a circle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// What this thread did before comes before what waits for this number. (It starts a thread, wakes one, or ends.)
-    Signal(u64),
-    /// What this thread does next comes after the signal with this number.
-    Wait(u64),
 }

@@ -1,52 +1,50 @@
-//! What a program executes.
+//! The code of a recorded program.
 
 use std::array;
 
-use super::{Branch, Kind, Reference};
+use super::reference::{Branch, Kind, Reference};
 
-/// Instructions in the same aligned bytes, so many to the power of 2, are fetched together: none but the first of them needs
-/// a [step](Step).
+/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together: only the first of them needs a [step](Step).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
-/// The ways in which blocks of a program execute: *shapes*, each with its references, but for the addresses of its data.
+/// The shapes of a program. A *shape* is one way in which a block executes: its references without the addresses of data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
-    /// Those of all shapes. Data have their number among the data of their shape in place of the address.
+    /// The references of all shapes. Instead of an address, a datum has its index among the data of the shape.
     references: Vec<Reference>,
     steps: Vec<Step>,
 }
 
-/// One way in which a block executes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shape {
-    /// How many references it has, and how many of them are data.
+    /// The number of references.
     pub(crate) count: u32,
+    /// The number of data among the references.
     pub(crate) data: u32,
-    /// The first of its references.
+    /// The index of its first reference.
     first: u32,
-    /// The first of its steps, and their number: 0 if it is not executed step by step.
+    /// The index of its first step.
     first_step: u32,
+    /// The number of its steps; 0 if it is executed reference by reference.
     steps: u32,
-    /// All of it.
+    /// The work of the whole shape.
     pub(crate) done: Done,
     /// The address of its first instruction.
     pub(crate) address: u64,
     pub(crate) by_kind: ByKind,
 }
 
-/// How many instructions there are by kind of fetch, and in a word of it in the order of [`Branch`], each in so many bits as
-/// [`MOST_WHOLE`] takes.
+/// Numbers of instructions: a word for each kind of fetch, which holds one count for each [`Branch`] in `ByKind::BITS` bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByKind([u64; Kind::FETCHES.len()]);
 
-/// So many references are taken [whole](super::chunk::Whole) at a time, at most.
+/// The most references taken as [whole executions](super::chunk::Whole) at a time, which bounds the counts of [`ByKind`].
 pub(crate) const MOST_WHOLE: usize = (1 << 20) - 1;
 
 impl ByKind {
     const BITS: usize = MOST_WHOLE.count_ones() as usize;
 
-    /// Adds an instruction.
     fn count(&mut self, fetch: Kind, branch: Branch) {
         self.0[fetch as usize] += 1 << (Self::BITS * branch as usize);
     }
@@ -58,7 +56,7 @@ impl ByKind {
         }
     }
 
-    /// Returns the counts.
+    /// Returns the counts by kind of fetch and branch.
     #[inline]
     pub(crate) fn counts(self) -> [[u64; Branch::COUNT]; Kind::FETCHES.len()] {
         self.0.map(|by_branch| {
@@ -69,43 +67,42 @@ impl ByKind {
 
 const _: () = assert!(ByKind::BITS * Branch::COUNT <= u64::BITS as usize);
 
-/// What an instruction does besides that it begins.
+/// A part of an instruction that may access a cache: a fetch of other bytes, or an access to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// What is done before it.
+    /// The work of the shape before this step.
     pub(crate) done: Done,
-    /// The number of the reference that comes next; [`WITHIN`](Self::WITHIN) if this one is not done.
+    /// The index of the reference after the step; [`WITHIN`](Self::WITHIN) if the fetch goes on with another step.
     pub(crate) next: u16,
-    /// The bytes of a fetch, after the address of the shape.
+    /// The address of a fetch, relative to the address of the shape.
     pub(crate) offset: i32,
-    /// How many bytes of data are accessed, less one.
+    /// The number of bytes of data, less one.
     pub(crate) further: u16,
-    pub(crate) action: Action,
+    pub(crate) action: StepAction,
 }
 
-/// What is done from the begin of a shape on.
+/// The work from the start of a shape up to some point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
-    /// How many instructions have begun.
+    /// The number of instructions that have begun.
     pub(crate) begun: u16,
-    /// How many of them pass control on elsewhere, and whether the latest does.
+    /// The number of these instructions that go elsewhere.
     pub(crate) taken: u16,
+    /// The latest instruction goes elsewhere.
     pub(crate) is_taken: bool,
-    /// How many data have been read, and how many of them before the latest instruction began.
+    /// The number of loads.
     pub(crate) loads: u16,
+    /// The number of loads before the latest instruction began.
     pub(crate) loads_before: u16,
 }
 
-/// What happens in a step.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// The instruction begins in other [bytes](FETCH_SHIFT) than those that were fetched before it, or goes on in further ones.
+pub(crate) enum StepAction {
+    /// Fetches aligned [bytes](FETCH_SHIFT) other than those fetched before.
     Fetch,
-    /// Data is read.
     Load,
-    /// Data is written.
     Store,
-    /// Data is read and written back.
     Modify,
 }
 
@@ -115,15 +112,14 @@ impl Step {
 }
 
 impl Code {
-    /// Removes everything.
     pub(super) fn clear(&mut self) {
         self.shapes.clear();
         self.references.clear();
         self.steps.clear();
     }
 
-    /// Adds a shape with these references, the addresses of whose data do not matter. If it has instructions, it is executed step
-    /// by step. Returns its number.
+    /// Adds a shape with these references, whose addresses of data are ignored. A shape that begins with an instruction gets steps.
+    /// Returns the shape's number.
     pub(super) fn add(&mut self, references: &[Reference]) -> u32 {
         let first_step = self.steps.len();
         let mut shape = Shape {
@@ -141,7 +137,7 @@ impl Code {
             }
             self.references.push(reference);
         }
-        // Instructions that are longer than any real one would take many steps each.
+        // Instructions longer than any real one would need many steps each.
         let is_long =
             |reference: &Reference| reference.kind.is_fetch() && reference.size > 1 << FETCH_SHIFT;
         let first = references.first().filter(|first| first.kind.is_fetch());
@@ -155,7 +151,7 @@ impl Code {
         (self.shapes.len() - 1) as u32
     }
 
-    /// Has all shapes executed reference by reference.
+    /// Removes all steps, so that shapes are executed reference by reference.
     #[cfg(test)]
     pub(super) fn forget_steps(&mut self) {
         for shape in &mut self.shapes {
@@ -163,13 +159,13 @@ impl Code {
         }
     }
 
-    /// Returns how many references a shape has; 0 if there is no such shape.
+    /// Returns the number of references of a shape; 0 if the shape does not exist.
     #[inline]
     pub(super) fn count(&self, shape: u32) -> usize {
         (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)
     }
 
-    /// Returns `true` if references are an execution of a shape, and appends the addresses of their data then.
+    /// Returns `true` if references are an execution of a shape. If so, appends the addresses of their data.
     #[inline]
     pub(super) fn is_execution(
         &self,
@@ -197,46 +193,37 @@ impl Code {
         is_same
     }
 
-    /// Returns the shape with this number.
     #[inline(always)]
     pub(super) fn shape(&self, number: u32) -> &Shape {
         &self.shapes[number as usize]
     }
 
-    /// Returns the references of a shape.
     #[inline(always)]
     pub(super) fn references(&self, shape: &Shape) -> &[Reference] {
         &self.references[shape.first as usize..][..shape.count as usize]
     }
 
-    /// Returns the steps of a shape.
     #[inline(always)]
     pub(super) fn steps(&self, shape: &Shape) -> &[Step] {
         &self.steps[shape.first_step as usize..][..shape.steps as usize]
     }
 }
 
-/// Appends the steps of a shape. Returns what is done after them.
+/// Appends the steps of a shape. Returns the work of the whole shape.
 fn add_steps(references: &[Reference], steps: &mut Vec<Step>) -> Done {
     let mut done = Done::default();
     let mut address = None;
     let mut fetched = None;
     for (number, one) in (0..).zip(references) {
         let access = match one.kind {
-            Kind::Load => Some(Action::Load),
-            Kind::Store => Some(Action::Store),
-            Kind::Modify => Some(Action::Modify),
+            Kind::Load => Some(StepAction::Load),
+            Kind::Store => Some(StepAction::Store),
+            Kind::Modify => Some(StepAction::Modify),
             _ => None,
         };
         if let Some(action) = access {
-            steps.push(Step {
-                done,
-                next: number + 1,
-                offset: 0,
-                further: one.size - 1,
-                action,
-            });
-            done.loads += u16::from(action != Action::Store);
+            steps.push(Step { done, next: number + 1, offset: 0, further: one.size - 1, action });
+            done.loads += u16::from(action != StepAction::Store);
             continue;
         }
         done.begun += 1;
@@ -250,14 +237,10 @@ fn add_steps(references: &[Reference], steps: &mut Vec<Step>) -> Done {
             if fetched != Some(line) {
                 steps.push(Step {
                     done,
-                    next: if line == last {
-                        number + 1
-                    } else {
-                        Step::WITHIN
-                    },
+                    next: if line == last { number + 1 } else { Step::WITHIN },
                     offset: (line << FETCH_SHIFT).wrapping_sub(from) as i32,
                     further: 0,
-                    action: Action::Fetch,
+                    action: StepAction::Fetch,
                 });
             }
             fetched = Some(line);
@@ -279,10 +262,7 @@ mod tests {
     fn instructions_of_a_line_share_a_step() {
         let fetch = |address, size, kind| Reference::new(address, size, kind);
         let data = |kind| Reference::new(0, 8, kind);
-        let taken = Reference {
-            flow: Flow::Taken,
-            ..fetch(0x1024, 4, Kind::FetchOther)
-        };
+        let taken = Reference { flow: Flow::Taken, ..fetch(0x1024, 4, Kind::FetchOther) };
         let mut code = Code::default();
         code.add(&[
             fetch(0x1004, 4, Kind::FetchOther),
@@ -292,19 +272,14 @@ mod tests {
             data(Kind::Load),
             data(Kind::Store),
             fetch(0x1010, 14, Kind::FetchOther),
-            // It begins in the line of the instructions before it, and ends in the next.
+            // It starts in the line of the previous instructions, and ends in the next line.
             fetch(0x101e, 6, Kind::FetchOther),
             taken,
             // A delay slot.
             fetch(0x1028, 4, Kind::FetchOther),
         ]);
         let step = |next, action, offset, further, begun, [loads, loads_before]: [u16; 2]| Step {
-            done: Done {
-                begun,
-                loads,
-                loads_before,
-                ..Done::default()
-            },
+            done: Done { begun, loads, loads_before, ..Done::default() },
             next,
             offset,
             further,
@@ -314,21 +289,15 @@ mod tests {
         assert_eq!(
             code.steps(shape),
             [
-                step(1, Action::Fetch, -4, 0, 1, [0, 0]),
-                step(4, Action::Load, 0, 7, 3, [0, 0]),
-                step(5, Action::Store, 0, 7, 3, [1, 0]),
-                step(7, Action::Fetch, 0x1020 - 0x1004, 0, 5, [1, 1]),
+                step(1, StepAction::Fetch, -4, 0, 1, [0, 0]),
+                step(4, StepAction::Load, 0, 7, 3, [0, 0]),
+                step(5, StepAction::Store, 0, 7, 3, [1, 0]),
+                step(7, StepAction::Fetch, 0x1020 - 0x1004, 0, 5, [1, 1]),
             ]
         );
-        let done = Done {
-            begun: 7,
-            taken: 1,
-            is_taken: false,
-            loads: 1,
-            loads_before: 1,
-        };
+        let done = Done { begun: 7, taken: 1, is_taken: false, loads: 1, loads_before: 1 };
         assert_eq!((shape.done, shape.address), (done, 0x1004));
-        // Without data: no branch, and a taken one. And one that loads and stores.
+        // Without data: no branch, and a taken one. One that loads and stores.
         let by_kind = [[5, 0, 1], [0; 3], [0; 3], [1, 0, 0]];
         assert_eq!(shape.by_kind.counts(), by_kind);
     }

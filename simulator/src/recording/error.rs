@@ -1,6 +1,6 @@
-//! Why a recording cannot be read.
+//! Errors of recordings, and printable text for them.
 
-/// Why a recording cannot be read: where, what was found there, and what was expected. One line as text.
+/// A recording cannot be read. The message is one line with the place, the content found there and the content expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: found {found}, expected {expected}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct RecordingError {
@@ -11,17 +11,12 @@ pub struct RecordingError {
 }
 
 impl RecordingError {
-    /// Returns the error for a file that as a whole is no recording.
-    pub(super) fn of_file(file: &str, found: impl Into<String>, expected: &'static str) -> Self {
-        Self {
-            file: file.to_owned(),
-            line: None,
-            found: found.into(),
-            expected,
-        }
+    /// Returns an error about the file as a whole.
+    pub(super) fn in_file(file: &str, found: impl Into<String>, expected: &'static str) -> Self {
+        Self { file: file.to_owned(), line: None, found: found.into(), expected }
     }
 
-    /// The line of the (decompressed) text, from 1; none where the file as a whole is at fault.
+    /// Returns the line of the (decompressed) text, from 1; `None` if the file as a whole is at fault.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.line
@@ -37,7 +32,7 @@ pub(super) fn quoted(bytes: &[u8]) -> String {
     }
 }
 
-/// Returns a name with its control characters escaped, so that it stays on one line.
+/// Escapes control characters, so that a name stays on one line.
 pub(super) fn printable(name: &str) -> String {
     let printable = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),

@@ -1,8 +1,8 @@
-//! One line of a recording: the careful parser, and the fast one for the lines that lackey writes most.
+//! Parsers of one line of lackey: an exact one, and a fast one for the most common lines.
 
-use super::{Kind, Reference};
+use super::reference::{Kind, Reference};
 
-/// The first three bytes of a line, and what it is.
+/// The first three bytes of a line, and the kind of its reference.
 const LEADS: [([u8; 3], Kind); 4] = [
     (*b"I  ", Kind::FetchOther),
     (*b" L ", Kind::Load),
@@ -14,11 +14,11 @@ pub(super) const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeff
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 
-/// No correct line is longer: lead, 16 digits, comma, 4 digits, carriage return make 25 bytes. Somewhat more of
-/// a wrong one is looked at, to show it.
+/// The bytes of a line that are looked at. A correct line has at most 25: lead, 16 digits, comma, 4 digits, carriage return. The others
+/// show more of a wrong line in its message.
 pub(super) const LONGEST: usize = 40;
 
-/// Parses a line without its newline. Returns `None` if it is empty. The error says what was expected.
+/// Parses a line without its newline. Returns `None` for an empty line. The error is the expected content.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Reference>, &'static str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() {
@@ -26,15 +26,10 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Reference>, &'static str> {
     }
     let (lead, rest) = line.split_first_chunk::<3>().ok_or(A_LINE)?;
     let kind = kind(lead).ok_or(A_LINE)?;
-    let comma = rest
-        .iter()
-        .position(|&byte| byte == b',')
-        .ok_or(AN_ADDRESS)?;
+    let comma = rest.iter().position(|&byte| byte == b',').ok_or(AN_ADDRESS)?;
     let (digits, size) = (&rest[..comma], &rest[comma + 1..]);
     let address = number(digits, 16, 16).ok_or(AN_ADDRESS)?;
-    let size = number(size, 10, 4)
-        .filter(|size| (1..=4096).contains(size))
-        .ok_or(A_SIZE)?;
+    let size = number(size, 10, 4).filter(|size| (1..=4096).contains(size)).ok_or(A_SIZE)?;
     Ok(Some(Reference::new(address, size as u16, kind)))
 }
 
@@ -43,7 +38,7 @@ fn kind(lead: &[u8; 3]) -> Option<Kind> {
     known.map(|(_, kind)| *kind)
 }
 
-/// One to `most` digits, and nothing else.
+/// Parses a number of one to `most` digits.
 pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
     if digits.is_empty() || digits.len() > most {
         return None;
@@ -54,10 +49,10 @@ pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
     })
 }
 
-/// How far [`Fast`] looks ahead.
+/// The length of the text that [`Fast`] looks at.
 pub(super) const WINDOW: usize = 24;
 
-/// What each byte is worth as a hexadecimal digit, at the lowest place, the second, and so on; [`WRONG`] if it is none.
+/// The value of each byte as a hexadecimal digit, at the lowest place, the second, and so on; [`WRONG`] for other bytes.
 static DIGITS: [[u32; 256]; 5] = {
     let mut digits = [[WRONG; 256]; 5];
     let mut byte = 0;
@@ -76,7 +71,7 @@ static DIGITS: [[u32; 256]; 5] = {
 
 const WRONG: u32 = 1 << 31;
 
-/// Returns the value of hexadecimal digits, at most five, or something with [`WRONG`] if one is none.
+/// Returns the value of at most five hexadecimal digits. The bit [`WRONG`] is set if a byte is no digit.
 #[inline(always)]
 fn hexadecimal<const N: usize>(text: &[u8; N]) -> u32 {
     let mut value = 0;
@@ -86,12 +81,13 @@ fn hexadecimal<const N: usize>(text: &[u8; N]) -> u32 {
     value
 }
 
-/// The fast parser. Most lines begin with the same eight bytes as another one shortly before: the lead and five digits.
+/// The fast parser. It caches parsed beginnings, because most lines share their first eight bytes, the lead and five digits, with a
+/// recent line.
 pub(super) struct Fast {
     beginnings: [Beginning; 1 << Self::BITS],
 }
 
-/// The first eight bytes of a correct line, and what they mean.
+/// The first eight bytes of a correct line, and their meaning.
 #[derive(Clone, Copy, Debug)]
 struct Beginning {
     text: u64,
@@ -100,7 +96,7 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// How many digits it has.
+    /// The number of digits in a beginning.
     const DIGITS: usize = 5;
 
     fn parse(text: u64) -> Option<Self> {
@@ -111,7 +107,7 @@ impl Beginning {
         (digits & WRONG == 0).then_some(Self { text, digits, kind })
     }
 
-    /// Returns where a beginning with this text is in the table.
+    /// Returns the place in the table for a beginning with this text.
     #[inline(always)]
     const fn place(text: u64) -> usize {
         (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize
@@ -122,19 +118,14 @@ impl Fast {
     const BITS: u32 = 8;
 
     pub(super) fn new() -> Self {
-        // It stands everywhere, and is found in its own place alone.
-        let some = Beginning {
-            text: u64::from_le_bytes(*b"I  00000"),
-            digits: 0,
-            kind: Kind::FetchOther,
-        };
-        Self {
-            beginnings: [some; 1 << Self::BITS],
-        }
+        // This entry fills every place, and matches only in its own.
+        let some =
+            Beginning { text: u64::from_le_bytes(*b"I  00000"), digits: 0, kind: Kind::FetchOther };
+        Self { beginnings: [some; 1 << Self::BITS] }
     }
 
-    /// Parses the line at the start of `text` if its address has 8 to 10 digits, its size 1 or 2, and it ends with a newline;
-    /// and says how long it is, newline included. None means nothing: the careful parser decides.
+    /// Parses the line at the start of `text` if its address has 8 to 10 digits, its size has 1 or 2, and it ends with a newline.
+    /// Returns the reference and the length of the line with its newline. `None` leaves the decision to the exact parser.
     #[inline(always)]
     pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         let (first, _) = text.split_first_chunk()?;
@@ -153,7 +144,7 @@ impl Fast {
 }
 
 impl Beginning {
-    /// Parses the rest of a line with so many digits more.
+    /// Parses the rest of a line whose address has `N` more digits.
     #[inline(always)]
     fn complete<const N: usize>(&self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         const FROM: usize = 3 + Beginning::DIGITS;
@@ -183,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines that are right, or nearly.
+    /// Correct and almost correct lines.
     const LINE: &str =
         "(I  | [LSM] |[ ILSM]{3})[0-9a-f]{0,3}0{0,8}[0-9a-fA-F]{0,6}[,\\-]?[0-9]{0,3}\n?";
 

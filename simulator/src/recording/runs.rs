@@ -1,33 +1,33 @@
-//! References, found again as executions of code.
+//! Splits references into executions of code.
 
-use super::Reference;
 use super::code::Code;
+use super::reference::Reference;
 
-/// A run has at most so many references, and more only if they are data of its last instruction.
+/// The most references of a run, not counting further data of its last instruction.
 const MOST: usize = 64;
 
-/// A run with all data of its last instruction has at most so many references.
+/// The most references of a run with all data of its last instruction.
 const MOST_WITH_DATA: usize = 4096;
 
-/// Runs are remembered in so many places.
+/// The number of places in a table of known runs.
 const PLACES: usize = 1 << 12;
 
-/// Appends executions that have these references, in their order, and the addresses of their data. Each is of instructions that
-/// follow each other in memory; those that come again are of the same shape.
+/// Appends executions with these references, and the addresses of their data. The instructions of an execution follow each other in
+/// memory. Equal runs share a shape.
 pub(super) fn execute(
     references: &[Reference],
     code: &mut Code,
     shapes: &mut Vec<u32>,
     data: &mut Vec<u64>,
 ) {
-    // By the address where they begin, and by that and their length.
+    // The latest run by its address, and known runs by address and length.
     let mut latest = [Run::default(); PLACES];
     let mut known = [Run::default(); PLACES];
     let mut rest = references;
     while let Some(first) = rest.first() {
         let latest = &mut latest[place(first.address)];
         let length = code.count(latest.shape);
-        // Most runs are as the one before that began there.
+        // Most runs equal the latest one with the same address.
         if !(ends(rest, length, latest.end)
             && code.is_execution(latest.shape, &rest[..length], data))
         {
@@ -45,7 +45,7 @@ struct Run {
     end: u64,
 }
 
-/// Returns the first run, whose shape may be new.
+/// Returns the first run. Adds its shape to the code if it is new.
 fn find(
     rest: &[Reference],
     known: &mut [Run; PLACES],
@@ -81,7 +81,7 @@ fn length(references: &[Reference]) -> (usize, u64) {
     (references.len().min(MOST_WITH_DATA), next)
 }
 
-/// Returns `true` if the first run has so many references, if it has as many. `next` is the address after its last instruction.
+/// Returns `true` if a run of at least `length` references ends there. `next` is the address after its last instruction.
 #[inline(always)]
 fn ends(references: &[Reference], length: usize, next: u64) -> bool {
     match references.get(length) {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::recording::{Chunk, Kind};
 
-    /// Returns the shapes and the addresses of data.
+    /// Returns the executed shapes and the addresses of their data.
     fn executed(references: &[Reference]) -> (Vec<u32>, Vec<u64>) {
         let (mut shapes, mut data) = (Vec::new(), Vec::new());
         execute(references, &mut Code::default(), &mut shapes, &mut data);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_again_is_of_the_same_shape() {
+    fn equal_runs_share_a_shape() {
         let round = |kind, address| {
             [
                 Reference::new(0x1000, 4, Kind::FetchOther),
@@ -114,13 +114,9 @@ mod tests {
                 Reference::new(
                     address,
                     8,
-                    if kind == Kind::FetchLoad {
-                        Kind::Load
-                    } else {
-                        Kind::Store
-                    },
+                    if kind == Kind::FetchLoad { Kind::Load } else { Kind::Store },
                 ),
-                // It does not follow.
+                // Not the next address.
                 Reference::new(0x1010, 4, Kind::FetchOther),
             ]
         };
@@ -140,7 +136,7 @@ mod tests {
         let load = Reference::new(0x8000, 8, Kind::Load);
         let pairs: Vec<_> = (0..100).flat_map(|number| [fetch(number), load]).collect();
         assert_eq!(length(&pairs).0, 64);
-        // Data of an instruction that is not there.
+        // Data without an instruction.
         assert_eq!(length(&pairs[1..]).0, 1);
         let mut much = vec![fetch(0)];
         much.extend([load; 5000]);

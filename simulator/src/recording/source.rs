@@ -1,4 +1,4 @@
-//! The source of a recording: a file or a stream, plain or compressed. The first bytes say which.
+//! The source of a recording: a file or a stream, plain or compressed. The first bytes tell the format.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -9,48 +9,50 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use super::error::{RecordingError, printable};
-use super::native::MAGIC;
 use super::zstd::Frames;
 
-/// The text of a recording as a reader, with what is known of its size.
+/// The decompressed content of a recording as a reader.
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: Box<dyn Read + Send>,
     format: Format,
-    /// The beginning of the text.
+    /// The first bytes of the content.
     head: Vec<u8>,
-    /// The file, if it is plain and can be read from any position.
+    /// The file itself, if it is plain and seekable.
     file: Option<File>,
-    /// Bytes taken from the file or stream so far.
+    /// The bytes read from the file or stream so far.
     pub(super) read: Arc<AtomicU64>,
-    /// Bytes in all, where known.
+    /// The length of the file or stream, where known.
     pub(super) total: Option<u64>,
 }
 
-/// Progress in a recording, in bytes of the file or stream before decompression.
+/// The progress of reading a recording, in bytes of the file or stream before decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes read so far.
     pub read: u64,
-    /// All bytes; `None` for a pipe.
+    /// The length in bytes; `None` for a pipe.
     pub total: Option<u64>,
 }
 
-/// What the content of a source is.
+/// The format of the decompressed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Made by `cargo xtask record`.
+    /// Written by `vfalls record`.
     Native,
-    /// Made by valgrind's lackey.
+    /// Written by valgrind's lackey.
     Lackey,
     /// Written by hand.
     Text,
 }
 
-const A_RECORDING: &str = "a recording of \"cargo xtask record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
+/// The first bytes of a native recording.
+const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
+
+const A_RECORDING: &str = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
                            text such as \"0 w 0x1000 8\", plain, gzip or zstd";
 
-/// The content is known by its first bytes: of a text by the first one that is not blank, if it is among so many.
+/// The number of bytes that are searched for the first one that is not blank, which tells the format of a text.
 const HEAD: usize = 256;
 
 impl Source {
@@ -60,11 +62,11 @@ impl Source {
             return Self::from_reader("standard input", io::stdin(), None);
         }
         let name = printable(&path.to_string_lossy());
-        let refused = |error| RecordingError::of_file(&name, unreadable(&error), A_RECORDING);
+        let refused = |error| RecordingError::in_file(&name, unreadable(&error), A_RECORDING);
         let file = File::open(path).map_err(refused)?;
         let metadata = file.metadata().map_err(refused)?;
         if metadata.is_dir() {
-            return Err(RecordingError::of_file(&name, "a directory", A_RECORDING));
+            return Err(RecordingError::in_file(&name, "a directory", A_RECORDING));
         }
         if !metadata.is_file() {
             return Self::from_reader(&name, file, None);
@@ -72,13 +74,10 @@ impl Source {
         let plain = file.try_clone().map_err(refused)?;
         let source = Self::from_reader(&name, file, Some(metadata.len()))?;
         let plain = matches!(source.format, Format::Plain).then_some(plain);
-        Ok(Self {
-            file: plain,
-            ..source
-        })
+        Ok(Self { file: plain, ..source })
     }
 
-    /// Reads from a stream; `total` is its length in bytes, where known.
+    /// Reads from a stream. `total` is its length in bytes, where known.
     pub(super) fn from_reader(
         name: &str,
         stream: impl Read + Send + 'static,
@@ -86,42 +85,29 @@ impl Source {
     ) -> Result<Self, RecordingError> {
         let name = printable(name);
         let read = Arc::new(AtomicU64::new(0));
-        let mut stream = Counted {
-            stream,
-            read: Arc::clone(&read),
-        };
+        let mut stream = Counted { stream, read: Arc::clone(&read) };
         let mut magic = Vec::new();
         stream
             .by_ref()
             .take(6)
             .read_to_end(&mut magic)
-            .map_err(|error| RecordingError::of_file(&name, unreadable(&error), A_RECORDING))?;
+            .map_err(|error| RecordingError::in_file(&name, unreadable(&error), A_RECORDING))?;
         let format = format_of(&magic);
         let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(magic).chain(stream));
         let mut text: Box<dyn Read + Send> = match format {
             Format::Plain => Box::new(whole),
             Format::Gzip => Box::new(MultiGzDecoder::new(whole)),
             Format::Zstd => Box::new(Frames::new(whole)),
-            Format::Other(what) => return Err(RecordingError::of_file(&name, what, A_RECORDING)),
+            Format::Other(what) => return Err(RecordingError::in_file(&name, what, A_RECORDING)),
         };
-        // An error is found again when the text is read.
+        // A reader of the text meets the error again.
         let mut head = Vec::new();
         let failed = text.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
-        let text = io::Cursor::new(head.clone())
-            .chain(Failed(failed))
-            .chain(text);
-        Ok(Self {
-            name,
-            text: Box::new(text),
-            format,
-            head,
-            file: None,
-            read,
-            total,
-        })
+        let text = io::Cursor::new(head.clone()).chain(Failed(failed)).chain(text);
+        Ok(Self { name, text: Box::new(text), format, head, file: None, read, total })
     }
 
-    /// Finds out what the content is.
+    /// Returns the format of the content.
     pub(super) fn content(&self) -> Content {
         let first = self.head.iter().find(|byte| !byte.is_ascii_whitespace());
         match first {
@@ -131,15 +117,14 @@ impl Source {
         }
     }
 
-    /// Returns the content as a file that can be read from any position: the file itself if it is plain, otherwise a
-    /// temporary file without a name.
+    /// Returns the content as a seekable file: the file itself if it is plain, otherwise a temporary file without a name.
     pub(super) fn into_file(mut self) -> Result<File, RecordingError> {
         if let Some(file) = self.file {
             return Ok(file);
         }
         let mut file = tempfile::tempfile().map_err(|error| {
             let found = format!("no temporary file ({})", printable(&error.to_string()));
-            RecordingError::of_file(&self.name, found, "room to decompress a recording")
+            RecordingError::in_file(&self.name, found, "room to decompress a recording")
         })?;
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -147,32 +132,26 @@ impl Source {
                 Ok(0) => return Ok(file),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // What came before is read, as of a plain file that is cut off.
+                // The content up to the damage is kept, as of a plain file that is cut off.
                 Err(error) if error.raw_os_error().is_none() => return Ok(file),
                 Err(error) => {
                     let found = unreadable(&error);
-                    return Err(RecordingError::of_file(&self.name, found, A_RECORDING));
+                    return Err(RecordingError::in_file(&self.name, found, A_RECORDING));
                 }
             };
             file.write_all(&buffer[..count]).map_err(|error| {
-                let found = format!(
-                    "no room for a temporary file ({})",
-                    printable(&error.to_string())
-                );
-                RecordingError::of_file(&self.name, found, "room to decompress a recording")
+                let found =
+                    format!("no room for a temporary file ({})", printable(&error.to_string()));
+                RecordingError::in_file(&self.name, found, "room to decompress a recording")
             })?;
         }
     }
 
-    /// Returns the progress.
     pub(super) fn progress(&self) -> Progress {
-        Progress {
-            read: self.read.load(Ordering::Relaxed),
-            total: self.total,
-        }
+        Progress { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Returns in a few words why the text cannot be read.
+    /// Returns the reason for an error, as the content found.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),
@@ -208,7 +187,7 @@ fn format_of(magic: &[u8]) -> Format {
     }
 }
 
-/// Fails once, if it has an error.
+/// Fails the first read if it has an error, and then is at its end.
 struct Failed(Option<io::Error>);
 
 impl Read for Failed {
@@ -217,7 +196,7 @@ impl Read for Failed {
     }
 }
 
-/// Counts the bytes that pass.
+/// Counts the bytes read from a stream.
 struct Counted<R> {
     stream: R,
     read: Arc<AtomicU64>,

@@ -1,22 +1,22 @@
-//! Recordings that people write by hand: see the [formats](super).
+//! Reads recordings written by hand; see the [formats](super).
 
 use std::io::{BufRead, BufReader, Read};
 
 use guest_abi::StrandId;
 
-use super::chunk::{Chunk, Order};
+use super::chunk::Chunk;
 use super::error::{RecordingError, quoted};
+use super::lackey::BLOCK;
 use super::line::number;
-use super::reader::BLOCK;
+use super::reference::{Kind, Reference};
 use super::source::Source;
 use super::threads::Threads;
-use super::{Kind, Reference};
+use refs::Order;
 
-/// A file has at most so many references, which are kept in memory: 384 MB, and 768 MB more if each is of another strand
-/// than the one before.
+/// The most references of a file. They take 384 MB of memory, and 768 MB more if each is of another strand than the one before.
 pub(super) const MOST: u64 = 1 << 24;
 
-/// A line has at most so many bytes.
+/// The most bytes of a line.
 const LONGEST: u64 = 1024;
 
 const A_STRAND: &str = "a strand, 0 to 255";
@@ -28,20 +28,16 @@ const A_LINE: &str = "a line of at most 1024 bytes";
 const FEWER: &str = "at most 16777216 references";
 const SOME: &str = "at least one, such as \"0 w 0x1000 8\"";
 
-/// Reads all of a text.
+/// Reads a whole text.
 pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
-    let mut text = Text::default();
+    let mut text = ParsedText::default();
     let mut line = Vec::new();
     let mut reader = BufReader::new(&mut source.text);
     let mut number = 0;
     let failed = loop {
         number += 1;
         line.clear();
-        match reader
-            .by_ref()
-            .take(LONGEST + 1)
-            .read_until(b'\n', &mut line)
-        {
+        match reader.by_ref().take(LONGEST + 1).read_until(b'\n', &mut line) {
             Ok(0) => break None,
             Ok(_) if line.len() as u64 > LONGEST => break Some((quoted(&line), A_LINE)),
             Ok(_) => {}
@@ -58,15 +54,11 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
     if let Some((found, expected)) = failed {
         return Err(RecordingError {
             line: Some(number),
-            ..RecordingError::of_file(&source.name, found, expected)
+            ..RecordingError::in_file(&source.name, found, expected)
         });
     }
     if text.references == 0 {
-        return Err(RecordingError::of_file(
-            &source.name,
-            "no memory reference",
-            SOME,
-        ));
+        return Err(RecordingError::in_file(&source.name, "no memory reference", SOME));
     }
     let (strands, threads) = text
         .threads
@@ -77,28 +69,18 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
             (thread.strand, pieces.map(chunk).collect())
         })
         .unzip();
-    Ok(Threads {
-        strands,
-        progress: source.progress(),
-        ..Threads::new(threads)
-    })
+    Ok(Threads { strands, progress: source.progress(), ..Threads::new(threads) })
 }
 
-/// Parses a line: the strand and the reference, if it has them. The error says what was expected.
+/// Parses a line. Returns `None` for a line without a reference. The error is the expected content.
 fn parse(line: &[u8]) -> Result<Option<(usize, Reference)>, &'static str> {
-    let end = line
-        .iter()
-        .position(|&byte| byte == b'#')
-        .unwrap_or(line.len());
-    let mut words = line[..end]
-        .split(u8::is_ascii_whitespace)
-        .filter(|word| !word.is_empty());
+    let end = line.iter().position(|&byte| byte == b'#').unwrap_or(line.len());
+    let mut words = line[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let Some(strand) = words.next() else {
         return Ok(None);
     };
-    let strand = number(strand, 10, 3)
-        .and_then(|strand| StrandId::new(strand as usize))
-        .ok_or(A_STRAND)?;
+    let strand =
+        number(strand, 10, 3).and_then(|strand| StrandId::new(strand as usize)).ok_or(A_STRAND)?;
     let (kind, usual) = match words.next() {
         Some(b"r") => (Kind::Load, 8),
         Some(b"w") => (Kind::Store, 8),
@@ -110,66 +92,51 @@ fn parse(line: &[u8]) -> Result<Option<(usize, Reference)>, &'static str> {
     let digits = address.strip_prefix(b"0x").unwrap_or(address);
     let address = number(digits, 16, 16).ok_or(AN_ADDRESS)?;
     let size = match words.next() {
-        Some(size) => number(size, 10, 4)
-            .filter(|size| (1..=4096).contains(size))
-            .ok_or(A_SIZE)?,
+        Some(size) => number(size, 10, 4).filter(|size| (1..=4096).contains(size)).ok_or(A_SIZE)?,
         None => usual,
     };
     match words.next() {
         Some(_) => Err(AN_END),
-        None => Ok(Some((
-            strand.index(),
-            Reference::new(address, size as u16, kind),
-        ))),
+        None => Ok(Some((strand.index(), Reference::new(address, size as u16, kind)))),
     }
 }
 
-/// What was read so far.
+/// The threads read so far.
 #[derive(Default)]
-struct Text {
-    threads: Vec<Thread>,
+struct ParsedText {
+    threads: Vec<TextThread>,
     references: u64,
     /// The thread of the latest reference.
     latest: Option<usize>,
     signals: u64,
 }
 
-struct Thread {
+struct TextThread {
     strand: usize,
     pieces: Vec<Piece>,
-    /// Where in the last piece the latest fetch is.
+    /// The index of the latest fetch in the last piece.
     fetch: Option<usize>,
 }
 
-/// What a chunk is made of.
+/// The content of a chunk.
 #[derive(Default)]
 struct Piece {
     references: Vec<Reference>,
     order: Vec<(usize, Order)>,
 }
 
-impl Text {
+impl ParsedText {
     fn push(&mut self, strand: usize, reference: Reference) -> Result<(), &'static str> {
         self.references += 1;
         if self.references > MOST {
             return Err(FEWER);
         }
-        let known = self
-            .threads
-            .iter()
-            .position(|thread| thread.strand == strand);
+        let known = self.threads.iter().position(|thread| thread.strand == strand);
         let thread = known.unwrap_or(self.threads.len());
         if known.is_none() {
-            self.threads.push(Thread {
-                strand,
-                pieces: vec![Piece::default()],
-                fetch: None,
-            });
+            self.threads.push(TextThread { strand, pieces: vec![Piece::default()], fetch: None });
         }
-        let before = self
-            .latest
-            .replace(thread)
-            .filter(|before| *before != thread);
+        let before = self.latest.replace(thread).filter(|before| *before != thread);
         if let Some(before) = before {
             self.threads[before].order(Order::Signal(self.signals));
             self.threads[thread].order(Order::Wait(self.signals));
@@ -180,7 +147,7 @@ impl Text {
     }
 }
 
-impl Thread {
+impl TextThread {
     fn last(&mut self) -> &mut Piece {
         self.pieces.last_mut().expect("a thread has a piece")
     }
@@ -211,10 +178,7 @@ mod tests {
 
     #[test]
     fn a_text_has_a_bound() {
-        let mut text = Text {
-            references: MOST - 1,
-            ..Text::default()
-        };
+        let mut text = ParsedText { references: MOST - 1, ..ParsedText::default() };
         let reference = Reference::new(0, 8, Kind::Load);
         assert_eq!(text.push(3, reference), Ok(()));
         assert_eq!(text.push(3, reference), Err("at most 16777216 references"));

@@ -1,11 +1,11 @@
-//! A zstd file as a reader: frame after frame, skippable ones skipped, checksums compared.
+//! Reads zstd files of several frames, skips skippable frames, and compares checksums.
 
 use std::io::{self, BufRead, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Decodes all frames of `source`, one after the other.
+/// Decodes all frames of `source`.
 pub(super) struct Frames<R> {
     source: R,
     decoder: FrameDecoder,
@@ -14,14 +14,10 @@ pub(super) struct Frames<R> {
 
 impl<R: BufRead> Frames<R> {
     pub(super) fn new(source: R) -> Self {
-        Self {
-            source,
-            decoder: FrameDecoder::new(),
-            in_frame: false,
-        }
+        Self { source, decoder: FrameDecoder::new(), in_frame: false }
     }
 
-    /// Goes to the next frame with data; false at the end of the file.
+    /// Starts the next frame with data. Returns `false` at the end of the file.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.source.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.source) {
@@ -63,9 +59,7 @@ impl<R: BufRead> Read for Frames<R> {
             }
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                 let one = BlockDecodingStrategy::UptoBlocks(1);
-                self.decoder
-                    .decode_blocks(&mut self.source, one)
-                    .map_err(io::Error::other)?;
+                self.decoder.decode_blocks(&mut self.source, one).map_err(io::Error::other)?;
             }
             let count = self.decoder.read(buffer)?;
             if count > 0 {

@@ -1,4 +1,4 @@
-//! What `babeltrace2` says of a trace.
+//! Traces as `babeltrace2` prints them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,17 +8,16 @@ use guest_abi::StrandId;
 
 use crate::recorded::Known;
 
-/// A line of its output.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct PrintedEvent {
     time: u64,
     name: String,
     cpu_id: u64,
     fields: Vec<(String, u64)>,
 }
 
-/// Every event in the order of `babeltrace2`, with its time in cycles; and its standard error. Its exit status is 0.
-pub(crate) fn read(trace: &Path) -> (Vec<Line>, String) {
+/// Returns every event in the order of `babeltrace2`, with its time in cycles, and the standard error. The exit status must be 0.
+pub(crate) fn read(trace: &Path) -> (Vec<PrintedEvent>, String) {
     let output = Command::new("babeltrace2")
         .arg("--clock-cycles")
         .arg("--no-delta")
@@ -28,18 +27,17 @@ pub(crate) fn read(trace: &Path) -> (Vec<Line>, String) {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{}: {stderr}", output.status);
     let stdout = String::from_utf8(output.stdout).unwrap();
-    let lines = stdout
-        .lines()
-        .map(|text| line(text).unwrap_or_else(|| panic!("{text}")));
+    let lines = stdout.lines().map(|text| line(text).unwrap_or_else(|| panic!("{text}")));
     (lines.collect(), stderr)
 }
 
-/// `[00000000000000000060] sun4v hv:name: { cpu_id = 0 }, { a = 1, b = 0x2, c = ( "NAME" : container = 3 ) }`
-fn line(text: &str) -> Option<Line> {
+/// Parses a line such as `[00000000000000000060] sun4v hv:name: { cpu_id = 0 }, { a = 1, b = 0x2, c = ( "NAME" : container = 3 )
+/// }`.
+fn line(text: &str) -> Option<PrintedEvent> {
     let (time, rest) = text.strip_prefix('[')?.split_once("] ")?;
     let (name, rest) = rest.strip_prefix("sun4v ")?.split_once(": { cpu_id = ")?;
     let (cpu_id, fields) = rest.strip_suffix(" }")?.split_once(" }, { ")?;
-    Some(Line {
+    Some(PrintedEvent {
         time: time.parse().ok()?,
         name: name.to_owned(),
         cpu_id: cpu_id.parse().ok()?,
@@ -60,33 +58,24 @@ fn field(text: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), value.ok()?))
 }
 
-/// Each ring's events, in order, are these.
-pub(crate) fn compare(known: &[Known], read: &[Line]) {
+/// Asserts the events of each ring, in order.
+pub(crate) fn compare(known: &[Known], read: &[PrintedEvent]) {
     let strands: HashSet<StrandId> = known.iter().map(|known| known.strand).collect();
     for strand in strands {
         let cpu_id = strand.index() as u64;
         let line = |known: &Known| {
             let (name, fields) = known.event.shown();
             let fields = fields.into_iter();
-            Line {
+            PrintedEvent {
                 time: known.time,
                 name: name.to_owned(),
                 cpu_id,
-                fields: fields
-                    .map(|(name, value)| (name.to_owned(), value))
-                    .collect(),
+                fields: fields.map(|(name, value)| (name.to_owned(), value)).collect(),
             }
         };
-        let expected = known
-            .iter()
-            .filter(|known| known.strand == strand)
-            .map(line);
+        let expected = known.iter().filter(|known| known.strand == strand).map(line);
         let found = read.iter().filter(|line| line.cpu_id == cpu_id);
-        assert_eq!(
-            expected.clone().count(),
-            found.clone().count(),
-            "of {cpu_id}"
-        );
+        assert_eq!(expected.clone().count(), found.clone().count(), "of {cpu_id}");
         for (expected, found) in expected.zip(found) {
             assert_eq!(*found, expected);
         }
@@ -94,7 +83,7 @@ pub(crate) fn compare(known: &[Known], read: &[Line]) {
     assert_eq!(known.len(), read.len());
 }
 
-/// The numbers of discarded events that it warns of.
+/// Returns the numbers of discarded events in the warnings.
 pub(crate) fn discarded(stderr: &str) -> Vec<u64> {
     stderr
         .lines()

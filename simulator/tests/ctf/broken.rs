@@ -1,4 +1,4 @@
-//! Traces that are broken: each is refused with one line that says where and what.
+//! Broken traces: each is refused with one line that names the place and the problem.
 
 use std::error::Error;
 use std::fs;
@@ -6,30 +6,28 @@ use std::path::Path;
 
 use hv_core::trace::Trace;
 use perfctr_service::trace::Get;
-use simulator::events::collect::{Keep, LayoutName, Rings};
+use simulator::events::collect::{Keep, Rings};
 use simulator::events::ctf::{self, Endian};
+use simulator::events::layouts::LayoutName;
 
 use crate::merged::rewritten;
 use crate::recorded::Random;
-use crate::{Hands, Place, strand, trace};
+use crate::{Hands, TestDirectory, strand, trace};
 
-/// A big-endian trace with two events on strand 3, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
-fn small(place: &Place) -> std::path::PathBuf {
+/// Writes a big-endian trace with two events on strand 3, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
+fn small(place: &TestDirectory) -> std::path::PathBuf {
     let clock = Hands::default();
     let rings = Rings::new(LayoutName::Clock64, Keep::All.mode());
     let collector = rings.collector(&clock);
     for time in [1000, 2000] {
         collector.record(strand(3), time, Get::default());
     }
-    let path = place.trace(
-        &trace(LayoutName::Clock64, collector.streams()),
-        Endian::Big,
-    );
+    let path = place.trace(&trace(LayoutName::Clock64, collector.streams()), Endian::Big);
     assert_eq!(fs::metadata(path.join("strand_003")).unwrap().len(), 112);
     path
 }
 
-/// Reads the trace, which fails, and returns the message, which is one line.
+/// Reads the trace, which must fail, and returns the message, which must be one line.
 fn problem(path: &Path) -> String {
     let error = ctf::read(path).unwrap_err();
     let source = error.source().map(|source| format!(": {source}"));
@@ -46,9 +44,9 @@ fn problem_of(path: &Path, file: &str) -> String {
     rest.unwrap_or_else(|| panic!("{message}")).to_owned()
 }
 
-/// Checks the messages about strand 3 when bytes of its file are changed: where, to what, and the message about packet 0.
+/// Asserts the messages after changes of strand 3's file: an offset, the new bytes, and the message about packet 0.
 fn with_bytes(cases: &[(usize, &[u8], &str)]) {
-    let place = Place::new("ctf-broken-bytes");
+    let place = TestDirectory::new("ctf-broken-bytes");
     for (at, bytes, says) in cases {
         let path = small(&place);
         let file = path.join("strand_003");
@@ -65,23 +63,11 @@ fn packets() {
     with_bytes(&[
         (0, &[0], "begins with 0x00fc1fc1, expected 0xc1fc1fc1"),
         (7, &[1], "is of stream class 1, expected 0"),
-        (
-            8,
-            &[1],
-            "is from 72057594037928936 to 2000, the one before to 0",
-        ),
+        (8, &[1], "is from 72057594037928936 to 2000, the one before to 0"),
         // The sizes, in bits: 112 bytes are 0x380.
-        (
-            31,
-            &[0x88],
-            "has 896 bits, 904 of them used, but there are 112 bytes",
-        ),
-        // Then the last event has one byte less.
-        (
-            31,
-            &[0x78],
-            "event 1: is cut off: expected a header and its fields",
-        ),
+        (31, &[0x88], "has 896 bits, 904 of them used, but there are 112 bytes"),
+        // The last event is one byte shorter.
+        (31, &[0x78], "event 1: is cut off: expected a header and its fields"),
         (24, &short, "has 8 bits, expected at least 480"),
         (47, &[1], "has the number 1"),
         (58, &[1, 1], "there is no strand 257"),
@@ -92,29 +78,22 @@ fn packets() {
 fn events() {
     with_bytes(&[
         (60, &[0x7f], "event 0: is of the unknown kind 32520"),
-        // The time of the first event, then of the second.
+        // Changes the time of the first event, then of the second.
         (69, &[0], "event 0 is at 768, expected 1000 to 2000"),
         (94, &[1], "event 1 is at 464, expected 1000 to 2000"),
-        // A set has as many fields; a refused set has one more.
-        (
-            87,
-            &[11],
-            "event 1: is cut off: expected a header and its fields",
-        ),
+        // A set has as many fields as the changed event; a refused set has one more.
+        (87, &[11], "event 1: is cut off: expected a header and its fields"),
     ]);
 }
 
 #[test]
 fn files() {
-    let place = Place::new("ctf-broken-files");
+    let place = TestDirectory::new("ctf-broken-files");
     let path = small(&place);
     let file = path.join("strand_003");
     let bytes = fs::read(&file).unwrap();
     for (content, says) in [
-        (
-            bytes[..59].to_vec(),
-            "packet 0: is cut off: 59 bytes have no room for its header",
-        ),
+        (bytes[..59].to_vec(), "packet 0: is cut off: 59 bytes have no room for its header"),
         (
             bytes[..111].to_vec(),
             "packet 0: has 896 bits, 896 of them used, but there are 111 bytes",
@@ -135,93 +114,46 @@ fn files() {
 
 #[test]
 fn metadata() {
-    let place = Place::new("ctf-broken-metadata");
+    let place = TestDirectory::new("ctf-broken-metadata");
     let path = small(&place);
     let file = path.join("metadata");
     let text = fs::read_to_string(&file).unwrap();
-    for (old, new, says) in [
-        (
-            "perfctr-service",
-            "lttng-modules",
-            "not a trace of this program: the line tracer_name = \"perfctr-service\"; is missing",
-        ),
-        (
-            "byte_order = be",
-            "byte_order = pdp",
-            "found 'pdp' for byte_order, expected be or le",
-        ),
-        (
-            "= 1165379275",
-            "= fast",
-            "found 'fast' for freq, expected a number",
-        ),
-        (
-            "= 1165379275",
-            "= 0",
-            "found 0 for freq, expected the rate of a clock",
-        ),
-        ("freq = 1165379275;", "", "there is no freq of the clock"),
-        (
-            "layout = \"clock64\"",
-            "layout = \"clock65\"",
-            "found 'clock65' for layout, expected the name of one",
-        ),
-        ("clock {", "cluck {", "found 0 of clock, expected 1"),
-        ("clock {", "/* clock {", "line 30: a comment without an end"),
-        ("\"hv:held\"", "\"hv:bent\"", "the event hv:bent is unknown"),
-        (
-            "uint16_t awaited;",
-            "uint32_t awaited;",
-            "hv:change_pending has other fields, expected awaited of 16 bits, strand of 16 bits",
-        ),
-        (
-            "uint16_t id; time_t",
-            "uint17_t id; time_t",
-            "line 56: found 'uint17_t', expected a type",
-        ),
-        (
-            "uint16_t id; time_t",
-            "integer { size = 65; } id; time_t",
-            "line 56: an integer of 65 bits, expected 1 to 64",
-        ),
-        (
-            "uint16_t id; time_t",
-            "integer { size = 16; signed = true; } id; time_t",
-            "line 56: found 'true', expected 'false'",
-        ),
-        (
-            "uint16_t id; time_t",
-            "variant <id> { uint16_t a; } id[2]; time_t",
-            "line 56: found '2', expected no length behind a type that is no integer",
-        ),
+    for row in [
+        "perfctr-service | lttng-modules | not a trace of this program: the line tracer_name = \"perfctr-service\"; is missing",
+        "byte_order = be | byte_order = pdp | found 'pdp' for byte_order, expected be or le",
+        "= 1165379275 | = fast | found 'fast' for freq, expected a number",
+        "= 1165379275 | = 0 | found 0 for freq, expected the rate of a clock",
+        "freq = 1165379275; |  | there is no freq of the clock",
+        "layout = \"clock64\" | layout = \"clock65\" | found 'clock65' for layout, expected the name of one",
+        "clock { | cluck { | found 0 of clock, expected 1",
+        "clock { | /* clock { | line 30: a comment without an end",
+        "\"hv:held\" | \"hv:bent\" | the event hv:bent is unknown",
+        "uint16_t awaited; | uint32_t awaited; | hv:change_pending has other fields, expected awaited of 16 bits, strand of 16 bits",
+        "uint16_t id; time_t | uint17_t id; time_t | line 56: found 'uint17_t', expected a type",
+        "uint16_t id; time_t | integer { size = 65; } id; time_t | line 56: an integer of 65 bits, expected 1 to 64",
+        "uint16_t id; time_t | integer { size = 16; signed = true; } id; time_t | line 56: found 'true', expected 'false'",
+        "uint16_t id; time_t | variant <id> { uint16_t a; } id[2]; time_t | line 56: found '2', expected no length behind a type that is no integer",
     ] {
+        let [old, new, says] = row.split(" | ").collect::<Vec<_>>()[..] else { unreachable!() };
         assert_eq!(text.matches(old).count(), 1, "{old}");
         fs::write(&file, text.replace(old, new)).unwrap();
         assert_eq!(problem_of(&path, "metadata"), says);
     }
-    // Types within types, without an end.
+    // Types nested too deeply.
     let deep = "struct { ".repeat(100_000);
     let old = "struct { uint16_t id;";
     fs::write(&file, text.replace(old, &deep)).unwrap();
     let says = "line 56: found 'struct', expected fewer types within others";
     assert_eq!(problem_of(&path, "metadata"), says);
-    // A header that has no number or time, or does not advance.
-    for (header, says) in [
-        ("struct { uint16_t id; }", "event 0: has no timestamp"),
-        ("struct { time_t timestamp; }", "event 0: has no id"),
-        (
-            "struct { uint8_t id[0]; time_t timestamp[0]; }",
-            "event 0: has no id",
-        ),
-        (
-            "struct { enum : uint8_t { a = 1 } id; variant <id> { struct { time_t timestamp; } a; } v; }",
-            "event 0: is cut off: expected a header and its fields",
-        ),
-        (
-            "struct { uint8_t id[18446744073709551615]; time_t timestamp; }",
-            "event 0: is cut off: expected a header and its fields",
-        ),
+    // A header without a number, without a time, or of size 0.
+    for row in [
+        "struct { uint16_t id; } | event 0: has no timestamp",
+        "struct { time_t timestamp; } | event 0: has no id",
+        "struct { uint8_t id[0]; time_t timestamp[0]; } | event 0: has no id",
+        "struct { enum : uint8_t { a = 1 } id; variant <id> { struct { time_t timestamp; } a; } v; } | event 0: is cut off: expected a header and its fields",
+        "struct { uint8_t id[18446744073709551615]; time_t timestamp; } | event 0: is cut off: expected a header and its fields",
     ] {
+        let (header, says) = row.split_once(" | ").unwrap();
         let old = "struct { uint16_t id; time_t timestamp; }";
         fs::write(&file, text.replace(old, header)).unwrap();
         assert_eq!(problem_of(&path, "strand_003"), format!("packet 0: {says}"));
@@ -231,10 +163,10 @@ fn metadata() {
     assert!(problem(&file).ends_with("is no directory, expected one with a trace"));
 }
 
-/// Whatever is damaged, in what we write and in what `babeltrace2` makes of it: the trace is read or refused.
+/// Any damage to a trace of ours or of `babeltrace2`: the trace is read or refused.
 #[test]
 fn any_damage() {
-    let place = Place::new("ctf-broken-any");
+    let place = TestDirectory::new("ctf-broken-any");
     let path = small(&place);
     let rewritten = rewritten(&place, &path);
     let mut random = Random(1);

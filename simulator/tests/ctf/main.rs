@@ -1,4 +1,4 @@
-//! Traces in the Common Trace Format, read by the real `babeltrace2` and by ourselves.
+//! Traces in the Common Trace Format, read by `babeltrace2` and by our reader.
 
 mod babeltrace;
 mod broken;
@@ -12,16 +12,17 @@ use std::path::{Path, PathBuf};
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{Mode, Trace as _};
 use perfctr_service::trace::ChangeComplete;
-use simulator::events::collect::{LayoutName, Rings};
+use simulator::events::collect::Rings;
 use simulator::events::ctf::{self, Endian};
-use simulator::events::{Entry, Stream, Trace};
+use simulator::events::layouts::LayoutName;
+use simulator::events::{Stream, StreamEntry, Trace};
 
 use recorded::{Known, Random, random_event, record};
 
-/// A directory for a test, gone after it.
-pub(crate) struct Place(pub(crate) PathBuf);
+/// A directory for a test, removed after it.
+pub(crate) struct TestDirectory(pub(crate) PathBuf);
 
-impl Place {
+impl TestDirectory {
     pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&path);
@@ -29,26 +30,22 @@ impl Place {
         Self(path)
     }
 
-    /// Writes a trace. Returns its directory.
     pub(crate) fn trace(&self, trace: &Trace, endian: Endian) -> PathBuf {
         let path = self.0.join("trace");
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
-        ctf::write(trace, endian, |name, bytes| {
-            fs::write(path.join(name), bytes)
-        })
-        .unwrap();
+        ctf::write(trace, endian, |name, bytes| fs::write(path.join(name), bytes)).unwrap();
         path
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A clock that is set.
+/// A clock that the test sets.
 #[derive(Debug, Default)]
 pub(crate) struct Hands(Cell<u64>);
 
@@ -62,7 +59,7 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// A trace around these streams.
+/// Returns a trace with these streams.
 pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     Trace {
         hz: 1_165_379_275,
@@ -86,8 +83,8 @@ fn gap(random: &mut Random) -> u64 {
     }
 }
 
-/// Records random events of all kinds on some of these strands, at random times. The rings are read after each of these
-/// numbers of events.
+/// Records random events on randomly chosen strands of `strands`, at random times. The rings are read after each of these numbers
+/// of events.
 fn record_random(
     (layout, mode): (LayoutName, Mode),
     mut random: Random,
@@ -117,47 +114,22 @@ fn record_random(
     (known, trace(layout, collector.streams()))
 }
 
-/// Records 3000 random events on four strands, and reads them as they come.
+/// Records 3000 random events on four strands, and reads the rings in between.
 pub(crate) fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
     let random = Random(layout as u64 + 1);
-    record_random(
-        (layout, Mode::Discard),
-        random,
-        &[0, 9, 70, 255],
-        &[1; 3000],
-    )
+    record_random((layout, Mode::Discard), random, &[0, 9, 70, 255], &[1; 3000])
 }
 
-/// Headers with 27 bits of the time have 4 bytes, with 32 bits 6 bytes, with all bits 10 bytes. Before an event that is too far
-/// from the one before it, all bits follow a number that no kind has.
+/// Headers with 27 bits of the time have 4 bytes, with 32 bits 6 bytes, with all bits 10 bytes. A header with all bits has a
+/// reserved number; it is used for an event that is too far from the previous one.
 #[test]
 fn headers_are_as_compact_as_in_the_rings() {
     const FAR: u64 = 0x2_0000_0001;
     for (layout, endian, near, far) in [
-        (
-            LayoutName::Clock27,
-            Endian::Big,
-            &[0x98, 0, 0, 9][..],
-            &[0xf8][..],
-        ),
-        (
-            LayoutName::Clock27Typed,
-            Endian::Little,
-            &[0x33, 1, 0, 0],
-            &[31],
-        ),
-        (
-            LayoutName::Clock32,
-            Endian::Big,
-            &[0, 19, 0, 0, 0, 9],
-            &[0xff, 0xff],
-        ),
-        (
-            LayoutName::Clock32,
-            Endian::Little,
-            &[19, 0, 9, 0, 0, 0],
-            &[0xff, 0xff],
-        ),
+        (LayoutName::Clock27, Endian::Big, &[0x98, 0, 0, 9][..], &[0xf8][..]),
+        (LayoutName::Clock27Typed, Endian::Little, &[0x33, 1, 0, 0], &[31]),
+        (LayoutName::Clock32, Endian::Big, &[0, 19, 0, 0, 0, 9], &[0xff, 0xff]),
+        (LayoutName::Clock32, Endian::Little, &[19, 0, 9, 0, 0, 0], &[0xff, 0xff]),
     ] {
         let clock = Hands::default();
         let rings = Rings::new(layout, Mode::Discard);
@@ -166,26 +138,18 @@ fn headers_are_as_compact_as_in_the_rings() {
             collector.record(strand(0), time, ChangeComplete { strand: 5 });
         }
         let [id, time, five] = match endian {
-            Endian::Big => [
-                vec![0, 0, 0, 19],
-                FAR.to_be_bytes().to_vec(),
-                vec![0, 0, 0, 5],
-            ],
-            Endian::Little => [
-                vec![19, 0, 0, 0],
-                FAR.to_le_bytes().to_vec(),
-                vec![5, 0, 0, 0],
-            ],
+            Endian::Big => [vec![0, 0, 0, 19], FAR.to_be_bytes().to_vec(), vec![0, 0, 0, 5]],
+            Endian::Little => [vec![19, 0, 0, 0], FAR.to_le_bytes().to_vec(), vec![5, 0, 0, 0]],
         };
         let expected = [near, &five, far, &id, &time, &five].concat();
-        let place = Place::new("ctf-compact");
+        let place = TestDirectory::new("ctf-compact");
         let path = place.trace(&trace(layout, collector.streams()), endian);
         let bytes = fs::read(path.join("strand_000")).unwrap();
         assert_eq!(bytes[60..], expected, "{layout:?} {endian:?}");
     }
-    // Times that are exact to 512 ticks have 28 bits.
+    // Times in units of 512 ticks have 28 bits.
     let (_, trace) = record_random((LayoutName::Clock19, Mode::Discard), Random(3), &[1], &[1]);
-    let place = Place::new("ctf-compact");
+    let place = TestDirectory::new("ctf-compact");
     let path = place.trace(&trace, Endian::Big);
     let words = trace.streams[0].events().next().unwrap().payload.len();
     let bytes = fs::metadata(path.join("strand_001")).unwrap().len();
@@ -199,7 +163,7 @@ fn babeltrace_reads_every_event_and_timestamp() {
         .zip(Endian::ALL.into_iter().cycle())
         .chain([(&LayoutName::Clock19, Endian::Little)])
     {
-        let place = Place::new(&format!("ctf-all-{}-{}", layout.name(), endian.name()));
+        let place = TestDirectory::new(&format!("ctf-all-{}-{}", layout.name(), endian.name()));
         let (known, trace) = record_and_read(*layout);
         assert_eq!((trace.events(), trace.lost()), (3000, 0));
         let (read, stderr) = babeltrace::read(&place.trace(&trace, endian));
@@ -210,7 +174,7 @@ fn babeltrace_reads_every_event_and_timestamp() {
 
 #[test]
 fn we_read_what_we_wrote() {
-    let place = Place::new("ctf-ours");
+    let place = TestDirectory::new("ctf-ours");
     for endian in Endian::ALL {
         for layout in [LayoutName::Clock19, LayoutName::Clock27] {
             let (_, trace) = record_and_read(layout);
@@ -221,7 +185,7 @@ fn we_read_what_we_wrote() {
 
 #[test]
 fn an_empty_trace() {
-    let place = Place::new("ctf-empty");
+    let place = TestDirectory::new("ctf-empty");
     let trace = trace(LayoutName::Clock27, Vec::new());
     let path = place.trace(&trace, Endian::Big);
     assert_eq!(ctf::read(&path).unwrap(), trace);
@@ -229,7 +193,7 @@ fn an_empty_trace() {
     assert_eq!((read.len(), &*stderr), (0, ""));
 }
 
-/// Records more than a ring holds, three times, and less, twice.
+/// Fills a ring beyond its size three times, and below it twice.
 pub(crate) fn overrun(mode: Mode) -> (Vec<Known>, Trace) {
     let reads = [4000, 10, 5000, 100, 3000];
     record_random((LayoutName::Clock27, mode), Random(7), &[9], &reads)
@@ -237,28 +201,22 @@ pub(crate) fn overrun(mode: Mode) -> (Vec<Known>, Trace) {
 
 #[test]
 fn babeltrace_knows_what_was_lost() {
-    for (mode, endian) in [
-        (Mode::Overwrite, Endian::Big),
-        (Mode::Discard, Endian::Little),
-    ] {
-        let place = Place::new(&format!("ctf-lost-{mode:?}"));
+    for (mode, endian) in [(Mode::Overwrite, Endian::Big), (Mode::Discard, Endian::Little)] {
+        let place = TestDirectory::new(&format!("ctf-lost-{mode:?}"));
         let (known, trace) = overrun(mode);
         let lost: Vec<u64> = trace.streams[0].gaps().map(|(_, lost)| lost).collect();
         assert_eq!(lost.len(), 3, "one gap for each time that it was too much");
         let path = place.trace(&trace, endian);
         let (read, stderr) = babeltrace::read(&path);
-        // In the order of gaps: so many events between the one before and the one behind.
+        // The numbers are in the order of the gaps between events.
         assert_eq!(babeltrace::discarded(&stderr), lost, "{stderr}");
-        assert_eq!(
-            read.len() as u64 + lost.iter().sum::<u64>(),
-            known.len() as u64
-        );
+        assert_eq!(read.len() as u64 + lost.iter().sum::<u64>(), known.len() as u64);
         let mut left = Vec::new();
         let mut rest = &known[..];
         for entry in &trace.streams[0].entries {
             match entry {
-                Entry::Lost(lost) => rest = &rest[*lost as usize..],
-                Entry::Event(_) => left.extend(rest.split_off_first()),
+                StreamEntry::Lost(lost) => rest = &rest[*lost as usize..],
+                StreamEntry::Event(_) => left.extend(rest.split_off_first()),
             }
         }
         assert_eq!(rest, []);

@@ -1,33 +1,26 @@
-//! Traces that other programs merge or write anew.
+//! Traces that `babeltrace2` merges or rewrites.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hv_core::trace::{Mode, Trace as _};
-use simulator::events::collect::{LayoutName, Rings};
+use simulator::events::collect::Rings;
 use simulator::events::ctf::{self, Endian};
+use simulator::events::layouts::LayoutName;
 use simulator::events::{Epoch, Trace};
 
-use crate::{Hands, Place, overrun, record_and_read, strand, trace};
+use crate::{Hands, TestDirectory, overrun, record_and_read, strand, trace};
 
-/// Runs `babeltrace2`. Returns its exit status, output and error.
+/// Runs `babeltrace2`. Returns whether it succeeded, its output and its errors.
 fn babeltrace(arguments: &[&str], directories: &[&Path]) -> (bool, String, String) {
-    let output = Command::new("babeltrace2")
-        .args(arguments)
-        .args(directories)
-        .output()
-        .unwrap();
+    let output = Command::new("babeltrace2").args(arguments).args(directories).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.success(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
-/// Lets `babeltrace2` write a trace anew, with its component `sink.ctf.fs`. Returns the directory.
-pub(crate) fn rewritten(place: &Place, path: &Path) -> PathBuf {
+/// Rewrites a trace with the component `sink.ctf.fs` of `babeltrace2`. Returns the directory.
+pub(crate) fn rewritten(place: &TestDirectory, path: &Path) -> PathBuf {
     let output = place.0.join("rewritten");
     let _ = fs::remove_dir_all(&output);
     let arguments = ["-o", "ctf", "-w", output.to_str().unwrap()];
@@ -38,14 +31,11 @@ pub(crate) fn rewritten(place: &Place, path: &Path) -> PathBuf {
 
 #[test]
 fn we_read_what_babeltrace_writes_of_our_traces() {
-    let place = Place::new("ctf-rewritten");
+    let place = TestDirectory::new("ctf-rewritten");
     for layout in LayoutName::ALL {
         for endian in Endian::ALL {
             let (_, mut trace) = record_and_read(*layout);
-            trace.epoch = Some(Epoch {
-                seconds: 1_700_000_000,
-                ticks: 123,
-            });
+            trace.epoch = Some(Epoch { seconds: 1_700_000_000, ticks: 123 });
             trace.missed = 7;
             let path = rewritten(&place, &place.trace(&trace, endian));
             assert_eq!(ctf::read(&path).unwrap(), trace, "{layout:?} {endian:?}");
@@ -55,7 +45,7 @@ fn we_read_what_babeltrace_writes_of_our_traces() {
 
 #[test]
 fn we_read_what_babeltrace_writes_of_traces_with_gaps() {
-    let place = Place::new("ctf-rewritten-lost");
+    let place = TestDirectory::new("ctf-rewritten-lost");
     for mode in [Mode::Overwrite, Mode::Discard] {
         let (_, trace) = overrun(mode);
         assert!(trace.lost() > 0);
@@ -64,7 +54,7 @@ fn we_read_what_babeltrace_writes_of_traces_with_gaps() {
     }
 }
 
-/// A trace of a clock of this rate with events of one strand at these ticks.
+/// Returns a trace of a clock of this rate with events of one strand at these ticks.
 fn at(hz: u64, epoch: Option<Epoch>, number: usize, times: &[u64]) -> Trace {
     let clock = Hands::default();
     let rings = Rings::new(LayoutName::Clock27, Mode::Discard);
@@ -73,28 +63,16 @@ fn at(hz: u64, epoch: Option<Epoch>, number: usize, times: &[u64]) -> Trace {
         let event = perfctr_service::trace::ChangeComplete { strand: 0 };
         collector.record(strand(number), *time, event);
     }
-    Trace {
-        hz,
-        epoch,
-        ..trace(LayoutName::Clock27, collector.streams())
-    }
+    Trace { hz, epoch, ..trace(LayoutName::Clock27, collector.streams()) }
 }
 
 #[test]
 fn traces_of_two_clocks_are_merged() {
     let epoch = |seconds, ticks| Some(Epoch { seconds, ticks });
-    let place = ["ctf-merged-1", "ctf-merged-2"].map(Place::new);
-    let one = at(
-        1_000_000_000,
-        epoch(1_700_000_000, 0),
-        1,
-        &[5, 2_000_000_000],
-    );
+    let place = ["ctf-merged-1", "ctf-merged-2"].map(TestDirectory::new);
+    let one = at(1_000_000_000, epoch(1_700_000_000, 0), 1, &[5, 2_000_000_000]);
     let other = at(500, epoch(1_700_000_000, 250), 2, &[1, 800]);
-    let paths = [
-        place[0].trace(&one, Endian::Big),
-        place[1].trace(&other, Endian::Little),
-    ];
+    let paths = [place[0].trace(&one, Endian::Big), place[1].trace(&other, Endian::Little)];
     let (well, stdout, stderr) =
         babeltrace(&["--clock-seconds", "--no-delta"], &[&paths[0], &paths[1]]);
     assert!(well, "{stderr}");
@@ -114,10 +92,10 @@ fn traces_of_two_clocks_are_merged() {
     assert_eq!(lines, expected);
 }
 
-/// The times of different simulations have nothing to do with each other, unless an epoch relates them.
+/// Clocks of different replays are unrelated, unless an epoch relates them.
 #[test]
 fn traces_without_an_epoch_are_not_merged() {
-    let place = ["ctf-apart-1", "ctf-apart-2"].map(Place::new);
+    let place = ["ctf-apart-1", "ctf-apart-2"].map(TestDirectory::new);
     let paths = [[5], [6]].map(|times| at(1_000_000_000, None, 1, &times));
     let paths = [0, 1].map(|index| place[index].trace(&paths[index], Endian::Big));
     let (well, ..) = babeltrace(&[], &[&paths[0], &paths[1]]);
@@ -130,9 +108,7 @@ fn identifiers(trace: &Trace, endian: Endian) -> Vec<String> {
     ctf::write(trace, endian, |name, bytes| {
         if name == "metadata" {
             let text = String::from_utf8(bytes.to_vec()).unwrap();
-            let lines = text
-                .lines()
-                .filter_map(|line| line.trim().strip_prefix("uuid = "));
+            let lines = text.lines().filter_map(|line| line.trim().strip_prefix("uuid = "));
             found = lines.map(str::to_owned).collect();
         }
         Ok::<_, ()>(())
@@ -163,10 +139,8 @@ fn identifiers_are_those_of_the_content() {
     began.began = 1;
     missed.missed = 1;
     guests.guests.pop();
-    let mut all: Vec<String> = (others.iter())
-        .flat_map(|other| identifiers(other, Endian::Big))
-        .chain(known)
-        .collect();
+    let mut all: Vec<String> =
+        (others.iter()).flat_map(|other| identifiers(other, Endian::Big)).chain(known).collect();
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 20);

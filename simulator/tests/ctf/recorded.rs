@@ -1,4 +1,4 @@
-//! Events as the tests record them, with their fields written out.
+//! Random events, with their fields listed independently.
 
 use guest_abi::StrandId;
 use hv_core::trace::{FastCall, GuestReset, SetVersion, Trace};
@@ -7,7 +7,6 @@ use perfctr_service::trace::{
     SetRefused, UnitOut, UnitReturned,
 };
 
-/// An event that was recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Known {
     pub(crate) time: u64,
@@ -33,14 +32,13 @@ impl Random {
 
 macro_rules! kinds {
     ($($Name:ident $text:literal { $($field:ident),* })*) => {
-        /// An event of any kind.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) enum AnyEvent {
             $($Name($Name),)*
         }
 
         impl AnyEvent {
-            /// Its name, and its fields in order.
+            /// Returns the event's name, and its fields in order.
             pub(crate) fn shown(&self) -> (&'static str, Vec<(&'static str, u64)>) {
                 match self {
                     $(Self::$Name($Name { $($field),* }) => {
@@ -50,10 +48,10 @@ macro_rules! kinds {
             }
         }
 
-        /// An event of any kind, with any values.
+        /// Returns an event of any kind with random values.
         pub(crate) fn random_event(random: &mut Random) -> AnyEvent {
             let kinds: &[fn(&mut Random) -> AnyEvent] = &[$(|random| {
-                // The upper bits of the generator are as good as the lower ones.
+                // Values of all magnitudes; the generator's upper bits are as good as its lower ones.
                 AnyEvent::$Name($Name { $($field: (random.next() >> random.below(64)) as _),* })
             }),*];
             kinds[random.below(kinds.len() as u64) as usize](random)

@@ -1,7 +1,7 @@
-//! The binary format, written out.
+//! The binary format, byte by byte.
 
 use platform::md::Md;
-use simulator::md::{Description, Node, Property, Unfit, Value, parse};
+use simulator::machine::description::{Description, Node, Property, Unfit, Value, parse};
 
 use crate::{built, machine};
 
@@ -25,7 +25,7 @@ const BYTES: &[u8] = &[
     b'N', 4, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 3,
     b'a', 3, 0, 0,  0, 0, 0, 5,     0, 0, 0, 0, 0, 0, 0, 3,
     b'E', 0, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 0,
-    // 3: node unit, the next would be 10; a number, a string, data, an arc whose name is there already, no data; its end.
+    // 3: node unit, the next would be 10; a number, a string, data, an arc with a name that is used before, empty data; its end.
     b'N', 4, 0, 0,  0, 0, 0, 9,     0, 0, 0, 0, 0, 0, 0, 10,
     b'v', 2, 0, 0,  0, 0, 0, 14,    0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
     b's', 4, 0, 0,  0, 0, 0, 17,    0, 0, 0, 4,  0, 0, 0, 0,
@@ -55,7 +55,7 @@ fn as_it_is_written_out() {
 
 #[test]
 fn a_hypervisor_description_begins_as_those_of_sun() {
-    // A T1 hypervisor description of Sun: N, 4, 0; "root" is the first name; the next node is 6, behind four arcs.
+    // Sun's T1 hypervisor description begins with N, 4, 0; "root" is the first name; the next node is 6, after four arcs.
     let bytes = built(&machine("t1"));
     assert_eq!(bytes[..4], [0, 1, 0, 0]);
     assert_eq!(bytes[16..32], *b"N\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\x06");
@@ -81,19 +81,13 @@ fn nothing() {
 fn what_does_not_fit() {
     let build = |name: &str, value| {
         let name = name.to_owned();
-        let properties = vec![Property {
-            name: "p".to_owned(),
-            value,
-        }];
+        let properties = vec![Property { name: "p".to_owned(), value }];
         let nodes = vec![Node { name, properties }];
         Description { nodes }.build()
     };
     let long = "n".repeat(256);
     let zero = Value::Number(0);
-    assert_eq!(
-        build(&long, zero.clone()),
-        Err(Unfit::LongName(long.clone()))
-    );
+    assert_eq!(build(&long, zero.clone()), Err(Unfit::LongName(long.clone())));
     assert!(build(&long[1..], zero.clone()).is_ok());
     assert_eq!(build("a\0b", zero), Err(Unfit::Nul("a\0b".to_owned())));
     let text = Value::String("\0".to_owned());
@@ -104,7 +98,7 @@ fn what_does_not_fit() {
 #[test]
 fn what_was_removed_is_left_out() {
     let mut bytes = built(SOURCE);
-    // The number of unit.
+    // Replaces the tag of unit's number.
     bytes[16 + 4 * 16] = b' ';
     let read = Description::read(Md::new(&bytes).unwrap());
     let mut expected = parse(SOURCE).unwrap();

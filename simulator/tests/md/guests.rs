@@ -1,13 +1,13 @@
-//! Guests and their rights: what a description can say, and what contradicts itself.
+//! Guests and their rights: valid and contradictory descriptions.
 
 use guest_abi::StrandId;
-use perfctr_service::{Grant, StrandRight};
-use simulator::md::Described;
+use perfctr_service::Grant;
+use simulator::machine::description::Described;
 
 use crate::built;
 
-/// A hypervisor description of two guests with these properties, and two strands. Its elements: 0 root, 3 guests,
-/// 7 and 10 the strands, 13 the first guest.
+/// Returns a hypervisor description of two guests with these properties, and two strands. Its elements: 0 root, 3 guests, 7 and
+/// 10 the strands, 13 the first guest.
 fn two(first: &str, second: &str) -> String {
     format!(
         r#"
@@ -29,9 +29,9 @@ resource_id = 4
     )
 }
 
-/// Where the first property of the first guest is, behind its `resource_id`: element 15.
+/// The first guest's property after `resource_id`: element 15.
 const FIRST: &str = "offset 0x100";
-/// Where the second guest is if the first has one property more than `resource_id`: element 17.
+/// The second guest, if the first has one property besides `resource_id`: element 17.
 const SECOND_NODE: &str = "offset 0x120";
 
 fn described(text: &str) -> Described {
@@ -46,21 +46,14 @@ fn rejected(text: &str, says: &str) {
 
 #[test]
 fn rights() {
-    let grant = |global, strand| Grant { global, strand };
-    let strand = grant(false, StrandRight::Strand);
-    let both = grant(true, StrandRight::Strand);
+    let strand = Grant::STRAND;
+    let both = Grant::GLOBAL_STRAND;
     for (properties, expected) in [
         ("", Grant::NONE),
         (r#"perf-counters = """#, Grant::NONE),
-        (
-            r#"perf-counters = "global""#,
-            grant(true, StrandRight::None),
-        ),
+        (r#"perf-counters = "global""#, Grant::GLOBAL),
         (r#"perf-counters = "strand""#, strand),
-        (
-            r#"perf-counters = "htstrand""#,
-            grant(false, StrandRight::HtStrand),
-        ),
+        (r#"perf-counters = "htstrand""#, Grant::HTSTRAND),
         (r#"perf-counters = "global,strand""#, both),
         (r#"perf-counters = "htstrand,global""#, Grant::ALL),
         ("perfctraccess = 0", Grant::NONE),
@@ -70,18 +63,14 @@ fn rights() {
         ("perfctraccess = 0\nperfctrhtaccess = 1", Grant::NONE),
         ("perfctraccess = 2\nperfctrhtaccess = 1", Grant::ALL),
         ("perfctraccess = 1\nperfctrhtaccess = 0", both),
-        // LDoms' property wins, whatever the others are.
-        (
-            "perfctraccess = 1\nperfctrhtaccess = 1\nperf-counters = \"strand\"",
-            strand,
-        ),
+        // LDoms' property has priority over the others.
+        ("perfctraccess = 1\nperfctrhtaccess = 1\nperf-counters = \"strand\"", strand),
         ("perf-counters = \"\"\nperfctraccess = \"x\"", Grant::NONE),
     ] {
         let guests = described(&two(properties, "")).guests;
         assert_eq!(guests[0].config.grant, expected, "{properties}");
         assert_eq!(guests[1].config.grant, Grant::NONE);
     }
-    assert_eq!(Grant::ALL, grant(true, StrandRight::HtStrand));
 }
 
 #[test]
@@ -90,48 +79,32 @@ fn rights_that_make_no_sense() {
         let error = format!("{FIRST}: node guest: {problem}");
         rejected(&two(properties, ""), &error);
     };
-    for (rights, problem) in [
-        ("all", "'all', expected global, strand or htstrand"),
-        ("global,", "'', expected global, strand or htstrand"),
-        (
-            "global, strand",
-            "' strand', expected global, strand or htstrand",
-        ),
-        ("Global", "'Global', expected global, strand or htstrand"),
-        (
-            "strand,htstrand",
-            "both strand and htstrand, which exclude each other",
-        ),
-        (
-            "htstrand,global,strand",
-            "both strand and htstrand, which exclude each other",
-        ),
-        ("global,global", "global twice"),
-        ("strand,strand", "strand twice"),
+    for row in [
+        "all | 'all', expected global, strand or htstrand",
+        "global, | '', expected global, strand or htstrand",
+        "global, strand | ' strand', expected global, strand or htstrand",
+        "Global | 'Global', expected global, strand or htstrand",
+        "strand,htstrand | both strand and htstrand, which exclude each other",
+        "htstrand,global,strand | both strand and htstrand, which exclude each other",
+        "global,global | global twice",
+        "strand,strand | strand twice",
     ] {
+        let (rights, problem) = row.split_once(" | ").unwrap();
         let property = format!("perf-counters = \"{rights}\"");
         says(&property, &format!("perf-counters has {problem}"));
     }
-    for (property, problem) in [
-        ("perf-counters = 1", "perf-counters is not a string"),
-        ("perfctraccess = \"1\"", "perfctraccess is not a number"),
-        (
-            "perfctrhtaccess = { data = \"01\" }",
-            "perfctrhtaccess is not a number",
-        ),
-        (
-            "perfctrcompatible = \"yes\"",
-            "perfctrcompatible is not a number",
-        ),
-        ("gid = \"0\"", "gid is not a number"),
-        ("name = 0", "name is not a string"),
+    for row in [
+        "perf-counters = 1 | perf-counters is not a string",
+        "perfctraccess = \"1\" | perfctraccess is not a number",
+        "perfctrhtaccess = { data = \"01\" } | perfctrhtaccess is not a number",
+        "perfctrcompatible = \"yes\" | perfctrcompatible is not a number",
+        "gid = \"0\" | gid is not a number",
+        "name = 0 | name is not a string",
     ] {
+        let (property, problem) = row.split_once(" | ").unwrap();
         says(property, &format!("property {problem}"));
     }
-    rejected(
-        &two("gid = [0, 1]", ""),
-        "offset 0x110: node guest: property gid is there twice",
-    );
+    rejected(&two("gid = [0, 1]", ""), "offset 0x110: node guest: property gid is there twice");
 }
 
 #[test]
@@ -150,26 +123,15 @@ fn one_holder_of_global() {
 fn strands() {
     let of = |text: &str| -> Vec<Vec<usize>> {
         let guests = described(text).guests.into_iter();
-        guests
-            .map(|guest| guest.config.strands.iter().map(StrandId::index).collect())
-            .collect()
+        guests.map(|guest| guest.config.strands.iter().map(StrandId::index).collect()).collect()
     };
     assert_eq!(of(&two("", "")), [[], []] as [[usize; 0]; 2]);
-    assert_eq!(
-        of(&two("fwd = [\"cpu-1\"]", "fwd = [\"cpu-0\"]")),
-        [[1], [0]]
-    );
+    assert_eq!(of(&two("fwd = [\"cpu-1\"]", "fwd = [\"cpu-0\"]")), [[1], [0]]);
     let back = |text: String| text.replace("pid = 1\n", "pid = 1\nback = [\"guest-0\"]\n");
     assert_eq!(of(&back(two("", "fwd = [\"cpu-0\"]"))), [[1], [0]]);
-    assert_eq!(
-        of(&back(two("fwd = [\"cpu-0\", \"cpu-1\"]", ""))),
-        [vec![0, 1], vec![]]
-    );
-    // Arcs to and from other nodes say nothing of strands.
-    let others = two(
-        "fwd = [\"guests\", \"root\", \"guest-0\"]",
-        "back = [\"cpu-0\"]",
-    );
+    assert_eq!(of(&back(two("fwd = [\"cpu-0\", \"cpu-1\"]", ""))), [vec![0, 1], vec![]]);
+    // Only arcs from guests to cpus assign strands.
+    let others = two("fwd = [\"guests\", \"root\", \"guest-0\"]", "back = [\"cpu-0\"]");
     assert_eq!(of(&others), [[], []] as [[usize; 0]; 2]);
 }
 
@@ -181,23 +143,14 @@ fn strands_that_contradict() {
         &format!("{SECOND_NODE}{shared}"),
     );
     let back = |text: String| text.replace("pid = 0\n", "pid = 0\nback = [\"guest-1\"]\n");
-    rejected(
-        &back(two("fwd = [\"cpu-0\"]", "")),
-        &format!("offset 0x130{shared}"),
-    );
+    rejected(&back(two("fwd = [\"cpu-0\"]", "")), &format!("offset 0x130{shared}"));
     let both = "pid = 0\nback = [\"guest-0\", \"guest-1\"]\n";
-    rejected(
-        &two("", "").replace("pid = 0\n", both),
-        &format!("offset 0x130{shared}"),
-    );
+    rejected(&two("", "").replace("pid = 0\n", both), &format!("offset 0x130{shared}"));
     // The second cpu is element 10.
     for (pid, problem) in [
         ("pid = 0", "pid 0 is there twice"),
         ("pid = 256", "pid 256, expected a strand from 0 to 255"),
-        (
-            "pid = 0xffffffffffffffff",
-            "pid 18446744073709551615, expected a strand from 0 to 255",
-        ),
+        ("pid = 0xffffffffffffffff", "pid 18446744073709551615, expected a strand from 0 to 255"),
         ("id = 1", "has no property pid"),
     ] {
         let text = two("", "").replace("pid = 1", pid);
@@ -237,7 +190,7 @@ fn guests_that_contradict() {
         &two("", "").replace("resource_id = 4", "resource_id = 3"),
         "offset 0x110: node guest: resource_id 3 is there twice",
     );
-    // The same one twice.
+    // One strand twice in a guest.
     rejected(
         &two("", "").replace("\"guest-1\"]", "\"guest-0\"]"),
         "offset 0xe0: node guest: resource_id 3 is there twice",
@@ -255,13 +208,9 @@ fn guests_that_contradict() {
 #[test]
 fn as_many_guests_as_strands() {
     let many = |count: usize| {
-        let arcs: Vec<String> = (0..count)
-            .map(|guest| format!("\"guest-{guest}\""))
-            .collect();
-        let mut text = format!(
-            "[root]\nfwd = [\"guests\"]\n[guests]\nfwd = [{}]\n",
-            arcs.join(", ")
-        );
+        let arcs: Vec<String> = (0..count).map(|guest| format!("\"guest-{guest}\"")).collect();
+        let mut text =
+            format!("[root]\nfwd = [\"guests\"]\n[guests]\nfwd = [{}]\n", arcs.join(", "));
         for guest in 0..count {
             text += &format!("[guest-{guest}]\nresource_id = {guest}\n");
         }
@@ -269,18 +218,13 @@ fn as_many_guests_as_strands() {
     };
     let all = described(&many(256)).guests;
     assert!(all.iter().map(|guest| guest.resource_id).eq(0..256));
-    rejected(
-        &many(257),
-        "offset 0x40: node guests: has more than 256 guests",
-    );
+    rejected(&many(257), "offset 0x40: node guests: has more than 256 guests");
 }
 
 #[test]
 fn names() {
     let guests = described(&two("name = \"primary\"\ngid = 7", "")).guests;
-    let told: Vec<_> = guests
-        .iter()
-        .map(|guest| (&*guest.name, guest.resource_id, guest.gid))
-        .collect();
+    let told: Vec<_> =
+        guests.iter().map(|guest| (&*guest.name, guest.resource_id, guest.gid)).collect();
     assert_eq!(told, [("primary", 3, Some(7)), ("guest4", 4, None)]);
 }

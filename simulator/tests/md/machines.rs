@@ -1,20 +1,18 @@
-//! The machines in `simulator/machines`: what they describe, and that nothing is lost on the way.
+//! The machines in `simulator/machines`: what they describe, and that source and binary form hold the same.
 
 use guest_abi::{Mcu, Node, StrandId};
-use perfctr_service::{Grant, GuestConfig, StrandRight, policy};
+use perfctr_service::{Grant, GuestConfig, policy};
 use platform::md::Md;
 use platform::{Machine, Model};
-use simulator::md::{Described, Description, Guest, Platform, parse, print};
+use simulator::machine::description::{
+    Described, Description, GuestDescription, Platform, parse, print,
+};
 
 use crate::{MACHINES, built, machine};
 
-fn grant(global: bool, strand: StrandRight) -> Grant {
-    Grant { global, strand }
-}
-
-/// A guest whose gid is its resource id.
-fn guest(name: &str, id: u64, strands: &[usize], grant: Grant) -> Guest {
-    Guest {
+/// Returns a guest whose gid is its resource id.
+fn guest(name: &str, id: u64, strands: &[usize], grant: Grant) -> GuestDescription {
+    GuestDescription {
         name: name.to_owned(),
         resource_id: id,
         gid: Some(id),
@@ -32,25 +30,13 @@ fn describes(
     nodes: usize,
     platform: Option<(&str, Option<u64>)>,
     machine: Option<Machine>,
-    guests: Vec<Guest>,
+    guests: Vec<GuestDescription>,
 ) {
-    let platform = platform.map(|(name, stick_frequency)| Platform {
-        name: name.to_owned(),
-        stick_frequency,
-    });
-    let expected = Described {
-        nodes,
-        platform,
-        machine,
-        guests,
-    };
-    assert_eq!(
-        Described::new(&built(&self::machine(name))).unwrap(),
-        expected
-    );
+    let platform =
+        platform.map(|(name, stick_frequency)| Platform { name: name.to_owned(), stick_frequency });
+    let expected = Described { nodes, platform, machine, guests };
+    assert_eq!(Described::new(&built(&self::machine(name))).unwrap(), expected);
 }
-
-const GLOBAL_HT: Grant = Grant::ALL;
 
 fn some(model: Model, nodes: usize) -> Option<Machine> {
     Some(Machine::new(model, nodes).unwrap())
@@ -63,10 +49,7 @@ fn marambas() {
         14,
         Some(("SUNW,Sun-Blade-T6340", None)),
         some(Model::Maramba, 1),
-        vec![
-            guest("primary", 0, &[0, 8, 16], GLOBAL_HT),
-            guest("ldg1", 1, &[24], Grant::NONE),
-        ],
+        vec![guest("primary", 0, &[0, 8, 16], Grant::ALL), guest("ldg1", 1, &[24], Grant::NONE)],
     );
     describes(
         "maramba-2",
@@ -74,13 +57,8 @@ fn marambas() {
         Some(("SUNW,T5240", None)),
         some(Model::Maramba, 2),
         vec![
-            guest(
-                "primary",
-                0,
-                &[0, 8, 64, 72],
-                grant(true, StrandRight::Strand),
-            ),
-            guest("ldg1", 1, &[16, 80], grant(false, StrandRight::HtStrand)),
+            guest("primary", 0, &[0, 8, 64, 72], Grant::GLOBAL_STRAND),
+            guest("ldg1", 1, &[16, 80], Grant::HTSTRAND),
         ],
     );
 }
@@ -93,9 +71,9 @@ fn batokas() {
         13,
         Some(("SUNW,T5440", Some(1_414_000_000))),
         some(Model::Batoka, 1),
-        vec![guest("primary", 0, &[0, 8, 16, 24], GLOBAL_HT)],
+        vec![guest("primary", 0, &[0, 8, 16, 24], Grant::ALL)],
     );
-    let mut compatible = guest("ldg1", 1, &[72, 80], grant(true, StrandRight::None));
+    let mut compatible = guest("ldg1", 1, &[72, 80], Grant::GLOBAL);
     compatible.config.compatible = true;
     describes(
         "batoka-2",
@@ -103,7 +81,7 @@ fn batokas() {
         t5440,
         some(Model::Batoka, 2),
         vec![
-            guest("primary", 0, &[0, 8, 64], grant(false, StrandRight::Strand)),
+            guest("primary", 0, &[0, 8, 64], Grant::STRAND),
             compatible,
             guest("ldg2", 2, &[88], Grant::NONE),
         ],
@@ -114,21 +92,16 @@ fn batokas() {
         t5440,
         some(Model::Batoka, 3),
         vec![
-            guest(
-                "primary",
-                0,
-                &[0, 8, 64, 128],
-                grant(true, StrandRight::Strand),
-            ),
-            guest("ldg1", 1, &[72, 136], grant(false, StrandRight::HtStrand)),
+            guest("primary", 0, &[0, 8, 64, 128], Grant::GLOBAL_STRAND),
+            guest("ldg1", 1, &[72, 136], Grant::HTSTRAND),
         ],
     );
     let four = Machine::new(Model::Batoka, 4).unwrap();
     let without = four.without_channel(Node::Node1, Mcu::Mcu0);
     for (name, machine) in [("batoka-4", four), ("batoka-4-disabled", without)] {
         let guests = vec![
-            guest("primary", 0, &[0, 8, 64, 72, 128, 136, 192, 200], GLOBAL_HT),
-            guest("ldg1", 1, &[16, 80], grant(false, StrandRight::HtStrand)),
+            guest("primary", 0, &[0, 8, 64, 72, 128, 136, 192, 200], Grant::ALL),
+            guest("ldg1", 1, &[16, 80], Grant::HTSTRAND),
             guest("ldg2", 2, &[144, 208], Grant::NONE),
         ];
         describes(name, 32, t5440, Some(machine), guests);
@@ -137,16 +110,10 @@ fn batokas() {
 
 #[test]
 fn others() {
-    let mut only = guest("guest0", 0, &[0, 1, 2, 3], grant(true, StrandRight::Strand));
+    let mut only = guest("guest0", 0, &[0, 1, 2, 3], Grant::GLOBAL_STRAND);
     only.gid = Some(0);
     describes("t1", 11, None, None, vec![only]);
-    describes(
-        "guest",
-        5,
-        Some(("SUNW,T5440", Some(1_414_000_000))),
-        None,
-        vec![],
-    );
+    describes("guest", 5, Some(("SUNW,T5440", Some(1_414_000_000))), None, vec![]);
 }
 
 #[test]

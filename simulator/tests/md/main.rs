@@ -1,4 +1,4 @@
-//! Machine descriptions: sources, the binary format, and what they say.
+//! Machine descriptions: sources, the binary format, and their contents.
 
 mod format;
 mod guests;
@@ -9,27 +9,21 @@ mod source;
 use std::fs;
 use std::path::Path;
 
-use simulator::md::parse;
+use simulator::machine::description::parse;
 
-/// The text of a source in `simulator/machines`, without the comments.
+/// Returns a source of `simulator/machines`, without the comments.
 pub(crate) fn machine(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("machines/{name}.toml"));
     let text = fs::read_to_string(path).unwrap();
     let start = text.find("\n[root]").unwrap() + 1;
-    assert!(
-        text[..start]
-            .lines()
-            .all(|line| line.is_empty() || line.starts_with("# "))
-    );
+    assert!(text[..start].lines().all(|line| line.is_empty() || line.starts_with("# ")));
     text[start..].to_owned()
 }
 
-/// The binary description of a source.
 pub(crate) fn built(text: &str) -> Vec<u8> {
     parse(text).unwrap().build().unwrap()
 }
 
-/// All sources in `simulator/machines`.
 pub(crate) const MACHINES: [&str; 9] = [
     "maramba-1",
     "maramba-2",

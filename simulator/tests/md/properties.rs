@@ -1,12 +1,14 @@
-//! What holds for any description and any bytes.
+//! Properties of arbitrary descriptions and bytes.
 
 use platform::md::Md;
 use proptest::prelude::*;
-use simulator::md::{Described, Description, Node, Property, Value, parse, print};
+use simulator::machine::description::{
+    Described, Description, Node, Property, Value, parse, print,
+};
 
 use crate::{MACHINES, built, machine};
 
-/// Names that real descriptions have, and some that sources have to be careful with.
+/// Names of real descriptions, and names that need quotes or escapes in sources.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => prop::sample::select(
@@ -39,7 +41,7 @@ fn description() -> impl Strategy<Value = Description> {
         .prop_map(|nodes| Description { nodes })
 }
 
-/// The same with the properties of one name together, at the place of the first.
+/// Returns the description with properties of one name next to each other, at the position of the first.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> = node.properties.iter().map(|p| p.name.clone()).collect();
@@ -49,9 +51,9 @@ fn together(mut description: Description) -> Description {
     description
 }
 
-/// Reads bytes in every way there is; those that are a description come back from their own source.
+/// Reads bytes in every way. A valid description equals that of its own source.
 fn read(bytes: &[u8]) {
-    // Whatever it says, it ends.
+    // It may fail, but returns.
     let _ = Described::new(bytes);
     let Ok(md) = Md::new(bytes) else { return };
     let read = Description::read(md);

@@ -1,23 +1,17 @@
-//! The source: what a person may write, and what is said about the rest.
+//! Sources: what they may contain, and the messages for anything else.
 
-use simulator::md::{Description, Node, Property, Value, parse, print};
+use simulator::machine::description::{Description, Node, Property, Value, parse, print};
 
 fn node(name: &str, properties: Vec<(&str, Value)>) -> Node {
-    let property = |(name, value): (&str, Value)| Property {
-        name: name.to_owned(),
-        value,
-    };
-    Node {
-        name: name.to_owned(),
-        properties: properties.into_iter().map(property).collect(),
-    }
+    let property = |(name, value): (&str, Value)| Property { name: name.to_owned(), value };
+    Node { name: name.to_owned(), properties: properties.into_iter().map(property).collect() }
 }
 
 fn string(text: &str) -> Value {
     Value::String(text.to_owned())
 }
 
-/// As it is printed.
+/// In the form in which it is printed.
 const SOURCE: &str = r#"[z]
 first = 0
 big = 0x100000000
@@ -122,13 +116,10 @@ fn long_arrays_are_broken() {
     let arcs = |name: &str, count| Description {
         nodes: vec![node("root", vec![(name, Value::Arc(0)); count])],
     };
-    // With the name, 8 characters for each but the last, and 13 around, a line of 100.
+    // A line of 100 characters, name included: 8 for each element but the last, and 13 around them.
     assert_eq!(
         print(&arcs("nine_char", 11)),
-        format!(
-            "[root]\nnine_char = [{}\"root\"]\n",
-            "\"root\", ".repeat(10)
-        )
+        format!("[root]\nnine_char = [{}\"root\"]\n", "\"root\", ".repeat(10))
     );
     let eleven = ["\"root\","; 11].join(" ");
     assert_eq!(
@@ -136,10 +127,7 @@ fn long_arrays_are_broken() {
         format!("[root]\ncharacters = [\n    {eleven}\n]\n")
     );
     let lines = print(&arcs("fwd", 13));
-    assert_eq!(
-        lines,
-        format!("[root]\nfwd = [\n    {eleven} \"root\",\n    \"root\",\n]\n")
-    );
+    assert_eq!(lines, format!("[root]\nfwd = [\n    {eleven} \"root\",\n    \"root\",\n]\n"));
     assert_eq!(parse(&lines).unwrap(), arcs("fwd", 13));
 }
 
@@ -160,46 +148,35 @@ fn what_is_wrong_and_where() {
         ("[[root]]", "1: 'root' is outside of all nodes"),
         ("[root]\n\"\\u0000\" = 1", "2: a name with a NUL in it"),
         ("[\"\\u0000\"]", "1: a name with a NUL in it"),
-        (
-            &format!("[root]\n{name} = 1"),
-            "2: a name of 256 bytes, expected at most 255",
-        ),
-        (
-            &format!("\n\n[{name}-1]"),
-            "3: a name of 256 bytes, expected at most 255",
-        ),
+        (&format!("[root]\n{name} = 1"), "2: a name of 256 bytes, expected at most 255"),
+        (&format!("\n\n[{name}-1]"), "3: a name of 256 bytes, expected at most 255"),
     ] {
         wrong(text, says);
     }
-    for (value, says) in [
-        ("-1", "found '-1', expected a number of 64 bits"),
-        (
-            "0x10000000000000000",
-            "found '0x10000000000000000', expected a number of 64 bits",
-        ),
-        ("1.5", "expected a number, a string, an array"),
-        ("true", "expected a number, a string"),
-        ("2000-01-01", "expected a number, a string"),
-        ("{}", "expected a number, a string"),
-        ("{ hex = \"00\" }", "expected a number, a string"),
-        ("{ data = 1 }", "expected a number, a string"),
-        (
-            "{ data = \"00\", string = \"\" }",
-            "expected a number, a string",
-        ),
-        ("[[1]]", "expected a number, a string"),
-        ("{ data = \"0\" }", "expected pairs"),
-        ("{ data = \"+1\" }", "expected pairs"),
-        ("{ data = \"é\" }", "expected pairs"),
-        ("{ strings = [1] }", "expected a string"),
-        ("{ strings = [\"\\u0000\"] }", "a string with a NUL in it"),
-        ("\"\\u0000\"", "a string with a NUL in it"),
+    for row in [
+        "-1 | found '-1', expected a number of 64 bits",
+        "0x10000000000000000 | found '0x10000000000000000', expected a number of 64 bits",
+        "1.5 | expected a number, a string, an array",
+        "true | expected a number, a string",
+        "2000-01-01 | expected a number, a string",
+        "{} | expected a number, a string",
+        "{ hex = \"00\" } | expected a number, a string",
+        "{ data = 1 } | expected a number, a string",
+        "{ data = \"00\", string = \"\" } | expected a number, a string",
+        "[[1]] | expected a number, a string",
+        "{ data = \"0\" } | expected pairs",
+        "{ data = \"+1\" } | expected pairs",
+        "{ data = \"é\" } | expected pairs",
+        "{ strings = [1] } | expected a string",
+        "{ strings = [\"\\u0000\"] } | a string with a NUL in it",
+        "\"\\u0000\" | a string with a NUL in it",
     ] {
+        let (value, says) = row.split_once(" | ").unwrap();
         wrong(&format!("[root]\nid = {value}"), &format!("2: {says}"));
     }
 }
 
-/// Checks the beginning of the message about a source.
+/// Asserts the beginning of the message for a source.
 #[track_caller]
 fn wrong(text: &str, says: &str) {
     let error = parse(text).unwrap_err().to_string();

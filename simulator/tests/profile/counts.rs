@@ -1,15 +1,15 @@
-//! Counts of both units beside the truth.
+//! Counts of both units, compared with the truth.
 
 use std::fmt::Write;
 
 use guest_abi::event::SparcEvent;
 use platform::models::r10000::R10000Event;
-use simulator::profile::Unit;
+use simulator::analysis::profile::SampledUnit;
 use simulator::recording::{Flow, Kind, Reference};
 
 use crate::{every, fetch, profile, profile_flow};
 
-/// The program below, every fifth instruction of which is a branch: taken, not taken, or always elsewhere.
+/// Returns the program below, in which every fifth instruction is a branch: taken, not taken, or indirect.
 fn program_with_branches() -> Vec<Reference> {
     let mut references = Vec::new();
     for number in 0_u64..12_000 {
@@ -32,8 +32,8 @@ fn program_with_branches() -> Vec<Reference> {
     references
 }
 
-/// A program on 20 pages, every other instruction of which loads, stores or does both, here and there in 4 MB, and there once
-/// more: every kind of miss, and lines written back.
+/// Returns a program on 20 pages. Every other instruction loads, stores or does both, scattered over 4 MB, and a second time at
+/// the same address: it causes every kind of miss, and lines written back.
 fn program() -> String {
     let mut text = String::new();
     for number in 0_u64..12_000 {
@@ -49,25 +49,21 @@ fn program() -> String {
     text
 }
 
-/// Every event by itself: the guest counts what happened, samples stand for it, and an event without a model says so. So
-/// many `occur`.
-fn all_events<'a>(unit: Unit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
+/// Samples every event alone: the guest's count is the truth, samples stand for it, and events without a model say so. `occur` is
+/// the number of events that must occur.
+fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
     let program = program_with_branches();
     let mut happened = 0;
     for (selector, name) in names {
         let report = profile_flow(unit, program.clone(), &selector, every(7)).unwrap();
         let event = &report.first;
-        assert_eq!((report.unit, event.event), (unit.name(), name));
-        assert_eq!(
-            (event.count, event.count_error),
-            (event.exact_count, Some(0)),
-            "{name}"
-        );
+        assert_eq!((&*report.unit, &*event.event), (unit.name(), name));
+        assert_eq!((event.count, event.count_error), (event.exact_count, Some(0)), "{name}");
         assert_eq!(event.lost, 0, "{name}");
         assert_eq!(event.modelled, event.exact_count > 0, "{name}");
         assert_eq!(event.modelled, event.absence.is_none(), "{name}");
         let (samples, missed) = (event.samples, event.missed);
-        // Overflows of a strand come one by one; an R10000 may be past several when it can be interrupted.
+        // Overflows of a strand are taken one by one; an R10000 may pass several before it can be interrupted.
         assert_eq!(samples + missed, event.count / 7, "{name}");
         let stand_for: u64 = event.rows.iter().map(|row| row.events).sum();
         assert_eq!(stand_for, (samples + missed) * 7, "{name}");
@@ -81,14 +77,14 @@ fn all_events<'a>(unit: Unit, names: impl Iterator<Item = (String, &'a str)>, oc
 #[test]
 fn every_event_of_a_strand() {
     let names = SparcEvent::ALL.iter().map(|event| event.name());
-    all_events(Unit::Sparc, names.map(|name| (name.to_owned(), name)), 15);
+    all_events(SampledUnit::Sparc, names.map(|name| (name.to_owned(), name)), 15);
 }
 
 #[test]
 fn every_event_of_an_r10000() {
     let events = R10000Event::ALL.iter().enumerate();
     all_events(
-        Unit::R10000,
+        SampledUnit::R10000,
         events.map(|(number, event)| (number.to_string(), event.name())),
         21,
     );
@@ -98,57 +94,52 @@ fn every_event_of_an_r10000() {
 #[test]
 fn branches_need_a_recording_that_has_them() {
     for (unit, event) in [
-        (Unit::R10000, "decoded_branches"),
-        (Unit::R10000, "mispredicted_branches"),
-        (Unit::Sparc, "Br_completed"),
-        (Unit::Sparc, "Br_taken"),
+        (SampledUnit::R10000, "decoded_branches"),
+        (SampledUnit::R10000, "mispredicted_branches"),
+        (SampledUnit::Sparc, "Br_completed"),
+        (SampledUnit::Sparc, "Br_taken"),
     ] {
         let first = profile(unit, &program(), event, every(7)).unwrap().first;
         let absence = "the recording does not tell branches from other instructions";
-        assert_eq!((first.absence, first.count), (Some(absence), 0), "{event}");
+        assert_eq!((first.absence.as_deref(), first.count), (Some(absence), 0), "{event}");
     }
 }
 
-/// 12,000 instructions: 3,000 load, 1,500 store, 1,500 do both. Those are atomics to a strand, which are loads and stores too.
+/// 12,000 instructions: 3,000 load, 1,500 store, 1,500 do both. For a strand the last are atomics, which are loads and stores
+/// too.
 #[test]
 fn instructions_by_what_they_do() {
     let counts = |unit, events: &str| -> Vec<u64> {
         let report = profile(unit, &program(), events, every(100)).unwrap();
         report.events().map(|event| event.count).collect()
     };
-    assert_eq!(counts(Unit::Sparc, "Instr_cnt,Instr_ld"), [12_000, 4_500]);
-    assert_eq!(counts(Unit::Sparc, "Instr_st,Atomics"), [3_000, 1_500]);
+    assert_eq!(counts(SampledUnit::Sparc, "Instr_cnt,Instr_ld"), [12_000, 4_500]);
+    assert_eq!(counts(SampledUnit::Sparc, "Instr_st,Atomics"), [3_000, 1_500]);
     assert_eq!(
-        counts(Unit::R10000, "graduated_instructions,graduated_loads"),
+        counts(SampledUnit::R10000, "graduated_instructions,graduated_loads"),
         [12_000, 4_500]
     );
     assert_eq!(
-        counts(Unit::R10000, "Failed store conditionals,Graduated stores"),
+        counts(SampledUnit::R10000, "Failed store conditionals,Graduated stores"),
         [0, 3_000]
     );
 }
 
-/// Two events of one counter, and a third that fits the other one: the two take turns.
+/// Two events of one counter take turns; a third fits the other counter.
 #[test]
 fn more_events_than_counters_take_turns() {
-    // The same things happen all the time, so that every turn is like the others.
+    // A uniform program, so that all turns are alike.
     let program = program().repeat(20);
     for (unit, events) in [
-        (
-            Unit::Sparc,
-            "Instr_cnt,Instr_ld,Instr_st,DC_miss,CPU_ld_to_PCX",
-        ),
-        (Unit::R10000, "25,26,18,2"),
+        (SampledUnit::Sparc, "Instr_cnt,Instr_ld,Instr_st,DC_miss,CPU_ld_to_PCX"),
+        (SampledUnit::R10000, "25,26,18,2"),
     ] {
         let report = profile(unit, &program, events, every(31)).unwrap();
         assert_eq!(report.events().count(), events.split(',').count());
         for event in report.events() {
-            let name = event.event;
+            let name = &event.event;
             let error = event.count_error.unwrap();
-            assert!(
-                error > 0 && error < event.exact_count / 10,
-                "{name}: {error}"
-            );
+            assert!(error > 0 && error < event.exact_count / 10, "{name}: {error}");
             let apart = event.count.abs_diff(event.exact_count);
             assert!(apart <= 4 * error, "{name}: {apart} is not {error}");
             assert!(event.samples > 100 && event.lost == 0, "{name}");
@@ -157,7 +148,7 @@ fn more_events_than_counters_take_turns() {
     }
 }
 
-/// Names that both counters know go where there is room, so nothing takes turns.
+/// Events that either counter can count are distributed, so that none takes turns.
 #[test]
 fn both_counters_are_used() {
     for events in [
@@ -167,30 +158,22 @@ fn both_counters_are_used() {
         "cycles,cycles",
         "graduated_loads,instructions",
     ] {
-        let report = profile(Unit::R10000, &program(), events, every(100)).unwrap();
+        let report = profile(SampledUnit::R10000, &program(), events, every(100)).unwrap();
         for event in report.events() {
-            assert_eq!(
-                (event.count, event.count_error),
-                (event.exact_count, Some(0)),
-                "{events}"
-            );
+            assert_eq!((event.count, event.count_error), (event.exact_count, Some(0)), "{events}");
         }
     }
 }
 
-/// More samples between two ticks of the timer than the guest has room for.
+/// More samples between two timer ticks than the guest's ring holds.
 #[test]
 fn samples_that_are_lost_are_counted() {
     let program = crate::fetches((0..100_000).map(|step| 0x1000 + step % 8 * 4));
-    for unit in Unit::ALL {
+    for unit in SampledUnit::ALL {
         let report = profile(unit, &program, "instructions", every(1)).unwrap();
         let event = &report.first;
         assert!(event.lost > 0, "{unit:?}");
-        assert_eq!(
-            event.samples + event.lost + event.missed,
-            100_000,
-            "{unit:?}"
-        );
+        assert_eq!(event.samples + event.lost + event.missed, 100_000, "{unit:?}");
         assert_eq!(event.count, 100_000, "the count is right nevertheless");
     }
 }

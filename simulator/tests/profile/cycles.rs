@@ -1,23 +1,20 @@
-//! How the R10000 spends its time.
+//! The cycles of the R10000.
 
-use simulator::profile::Unit;
+use simulator::analysis::profile::SampledUnit;
 
 use crate::{every, fetches, profile};
 
-/// The cycles of a program in user mode, as both counters tell them. The first instruction misses the TLB, and so does the handler
-/// that the miss enters: 1 cycle and twice 7 cycles are in exception mode.
+/// Returns the cycles of a program in user mode, after both counters agree. The first instruction misses the TLB, and so does the
+/// handler that the miss enters: 1 cycle and twice 7 cycles are in exception mode.
 fn cycles(program: &str) -> u64 {
-    let report = profile(Unit::R10000, program, "0,16", every(1000)).unwrap();
+    let report = profile(SampledUnit::R10000, program, "0,16", every(1000)).unwrap();
     for event in report.events() {
-        assert_eq!(
-            (event.count, event.exact_count),
-            (report.cycles - 15, event.count)
-        );
+        assert_eq!((event.count, event.exact_count), (report.cycles - 15, event.count));
     }
     report.cycles - 15
 }
 
-/// A miss of the TLB: the cycle that finds it, and the one that enters the handler.
+/// A TLB miss: one cycle finds it, the next enters the handler.
 const REFILL: u64 = 2;
 
 /// A miss of both caches takes 70 cycles.
@@ -39,8 +36,8 @@ fn four_instructions_graduate_in_a_cycle() {
     assert_eq!(line(13), FIRST + 3);
 }
 
-/// While a load waits for its data, 31 instructions enter the active list behind it and issue, and graduate after it, four in a
-/// cycle. Of the others one in a cycle issues that uses memory.
+/// While a load waits for its data, 31 later instructions enter the active list and issue; after the load they graduate, four per
+/// cycle. The other instructions use memory, and one of them issues per cycle.
 #[test]
 fn one_instruction_of_a_cycle_uses_memory() {
     let first = "I  1000,4\n L 2000,4\n";
@@ -51,13 +48,10 @@ fn one_instruction_of_a_cycle_uses_memory() {
     assert_eq!(after(load.repeat(3)), 0);
     assert_eq!(after(load.repeat(31)), 7);
     assert_eq!(after(other.repeat(400)), 100);
-    assert_eq!(
-        after(format!("{load}{other}{other}{other}").repeat(100)),
-        100
-    );
-    // The first of the 369 others issues in the cycle after that in which four graduate and there is room for it.
+    assert_eq!(after(format!("{load}{other}{other}{other}").repeat(100)), 100);
+    // The first of the other 369 issues in the cycle after the one in which four graduate and free its entry.
     assert_eq!(after(load.repeat(400)), 1 + 369);
-    // The active list has 16 of the 200 loads.
+    // The active list holds 16 of the 200 loads.
     assert_eq!(after(format!("{load}{other}").repeat(200)), 1 + 184);
 }
 
@@ -65,7 +59,7 @@ fn one_instruction_of_a_cycle_uses_memory() {
 fn a_miss_that_the_secondary_cache_serves_takes_10_cycles() {
     // Two lines of 64 bytes in one of 128.
     assert_eq!(cycles("I  1000,4\nI  1040,4\n"), FIRST + 10);
-    // Three lines of 32 bytes of data: one after the other is served.
+    // Three data lines of 32 bytes: their misses are served one after another.
     let loads = "I  1000,4\n L 2000,4\nI  1004,4\n L 2020,4\nI  1008,4\n L 2040,4\n";
     assert_eq!(cycles(loads), FIRST + MISS + 2 * 10);
 }
@@ -74,16 +68,9 @@ fn a_miss_that_the_secondary_cache_serves_takes_10_cycles() {
 #[test]
 fn a_sample_names_the_oldest_instruction() {
     let text: String = (0..50)
-        .map(|n| {
-            format!(
-                "I  1000,4\nI  4004,4\n L {:x},4\nI  1008,4\n",
-                0x2000 + n * 128
-            )
-        })
+        .map(|n| format!("I  1000,4\nI  4004,4\n L {:x},4\nI  1008,4\n", 0x2000 + n * 128))
         .collect();
-    let first = profile(Unit::R10000, &text, "cycles", every(10))
-        .unwrap()
-        .first;
+    let first = profile(SampledUnit::R10000, &text, "cycles", every(10)).unwrap().first;
     let load = &first.rows[0];
     assert_eq!(load.name, "page 0x4000");
     assert!(load.percent > 90.0 && load.exact_percent > 90.0, "{load:?}");

@@ -1,4 +1,4 @@
-//! Profiles beside what is known of the programs.
+//! Profiles compared with the programs' known behaviour.
 
 mod counts;
 mod cycles;
@@ -11,26 +11,38 @@ use std::io::Cursor;
 
 use guest_abi::sampling::Period;
 use platform::{Machine, Model};
+use simulator::analysis::profile::events::Rate;
+use simulator::analysis::profile::report::ProfileReport;
+use simulator::analysis::profile::{Job, ProfileError, SampledUnit};
 use simulator::memory::Config;
-use simulator::profile::events::Rate;
-use simulator::profile::report::Report;
-use simulator::profile::{Job, ProfileError, Unit};
 use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
 
-/// Samples a recording in the text of lackey, by pages.
-fn profile(unit: Unit, trace: &str, events: &str, rate: Rate) -> Result<Report, ProfileError> {
+/// Samples a recording in lackey's text form, by pages.
+fn profile(
+    unit: SampledUnit,
+    trace: &str,
+    events: &str,
+    rate: Rate,
+) -> Result<ProfileReport, ProfileError> {
     let length = trace.len() as u64;
     let program = Recording::from_reader("test", Cursor::new(trace.to_owned()), Some(length))?;
-    job(program, rate).run(unit, events)
+    job(program, rate).run(unit, events).inspect(read_back)
 }
 
-/// Samples a recording with these references, which says how instructions pass control on.
+/// Asserts that a report read from its JSON writes the same JSON.
+fn read_back(report: &ProfileReport) {
+    let json = serde_json::to_string(report).unwrap();
+    let read: ProfileReport = serde_json::from_str(&json).unwrap();
+    assert_eq!(serde_json::to_string(&read).unwrap(), json);
+}
+
+/// Samples a recording of these references, which has control flow.
 fn profile_flow(
-    unit: Unit,
+    unit: SampledUnit,
     references: Vec<Reference>,
     events: &str,
     rate: Rate,
-) -> Result<Report, ProfileError> {
+) -> Result<ProfileReport, ProfileError> {
     let chunk = Chunk::new(references, Vec::new());
     job(Recording::from_threads("test", vec![vec![chunk]]), rate).run(unit, events)
 }
@@ -48,29 +60,19 @@ fn job(program: Recording, rate: Rate) -> Job<'static> {
     }
 }
 
-/// The fetch of an instruction of 4 bytes.
 fn fetch(address: u64, kind: Kind, flow: Flow) -> Reference {
-    Reference {
-        flow,
-        ..Reference::new(address, 4, kind)
-    }
+    Reference { flow, ..Reference::new(address, 4, kind) }
 }
 
 fn every(events: u32) -> Rate {
-    Rate {
-        period: Period::new(events),
-        seed: None,
-    }
+    Rate { period: Period::new(events), seed: None }
 }
 
 fn randomised(events: u32, seed: u64) -> Rate {
-    Rate {
-        seed: Some(seed),
-        ..every(events)
-    }
+    Rate { seed: Some(seed), ..every(events) }
 }
 
-/// Instructions of 4 bytes at these addresses.
+/// Returns fetches of 4 bytes at these addresses.
 fn fetches(addresses: impl Iterator<Item = u64>) -> String {
     addresses.fold(String::new(), |mut text, address| {
         let _ = writeln!(text, "I  {address:x},4");

@@ -1,23 +1,19 @@
-//! Branches, address translation, and issue apart from graduation, beside what theory says.
+//! Branches, address translation, and issued versus graduated instructions, compared with theory.
 
-use simulator::profile::Unit;
+use simulator::analysis::profile::SampledUnit;
 use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
 
 use crate::{every, fetch, fetches, job, profile, profile_flow};
 
-/// More events than a test causes: nothing interrupts.
+/// A period above any count of these tests: nothing interrupts.
 const NEVER: u32 = 1 << 20;
 
-/// The counts of these events, one by one.
+/// Returns the counts of these events, each in a run of its own.
 fn counts(program: &[Reference], events: &[&str]) -> Vec<u64> {
     let count = |event: &&str| {
-        let profile = profile_flow(Unit::R10000, program.to_vec(), event, every(NEVER));
+        let profile = profile_flow(SampledUnit::R10000, program.to_vec(), event, every(NEVER));
         let first = profile.unwrap().first;
-        assert_eq!(
-            (first.count, first.samples),
-            (first.exact_count, 0),
-            "{event}"
-        );
+        assert_eq!((first.count, first.samples), (first.exact_count, 0), "{event}");
         first.count
     };
     events.iter().map(count).collect()
@@ -25,19 +21,15 @@ fn counts(program: &[Reference], events: &[&str]) -> Vec<u64> {
 
 const BRANCHES: [&str; 2] = ["decoded_branches", "mispredicted_branches"];
 
-/// A loop of ten iterations, in another of `times`: three instructions and a branch back, which the tenth does not take. Then it
-/// jumps back to the beginning.
+/// Returns a loop of ten iterations inside a loop of `times`: three instructions and a branch back, which the tenth iteration
+/// does not take; then a jump to the beginning.
 fn nested(times: usize) -> Vec<Reference> {
     let mut program = Vec::new();
     for _ in 0..times {
         for iteration in 0..10 {
             let body = [0x1000, 0x1004, 0x1008];
             program.extend(body.map(|address| fetch(address, Kind::FetchOther, Flow::Next)));
-            let flow = if iteration < 9 {
-                Flow::Taken
-            } else {
-                Flow::NotTaken
-            };
+            let flow = if iteration < 9 { Flow::Taken } else { Flow::NotTaken };
             program.push(fetch(0x100c, Kind::FetchOther, flow));
         }
         program.push(fetch(0x1010, Kind::FetchOther, Flow::Jump));
@@ -45,7 +37,7 @@ fn nested(times: usize) -> Vec<Reference> {
     program
 }
 
-/// Two bits learn the branch in two mispredictions, and thereafter mispredict the end of each loop only.
+/// The two-bit counter learns the branch in two mispredictions; afterwards it mispredicts only the end of each loop.
 #[test]
 fn a_loop_mispredicts_its_end() {
     for times in [1, 2, 50] {
@@ -55,8 +47,7 @@ fn a_loop_mispredicts_its_end() {
     }
 }
 
-/// One branch that is always taken, and one that never is. If bits 11:3 of their addresses are the same, each unlearns what
-/// the other taught.
+/// One branch is always taken, and one never. If bits 11:3 of their addresses are equal, each undoes the other's training.
 #[test]
 fn branches_4_kb_apart_share_a_counter() {
     let alternate = |apart: u64| -> Vec<Reference> {
@@ -65,16 +56,12 @@ fn branches_4_kb_apart_share_a_counter() {
         (0..100).flat_map(|_| pair.map(branch)).collect()
     };
     assert_eq!(counts(&alternate(0x1000), &BRANCHES), [200, 100]);
-    assert_eq!(
-        counts(&alternate(4), &BRANCHES),
-        [200, 100],
-        "within 8 bytes"
-    );
+    assert_eq!(counts(&alternate(4), &BRANCHES), [200, 100], "within 8 bytes");
     assert_eq!(counts(&alternate(8), &BRANCHES), [200, 2]);
     assert_eq!(counts(&alternate(0x800), &BRANCHES), [200, 2]);
 }
 
-/// Branches that always go elsewhere are decoded, and never mispredicted; traps are no branches.
+/// Indirect branches are decoded, and never mispredicted; traps are no branches.
 #[test]
 fn what_is_a_branch() {
     for (flow, branches) in [
@@ -89,7 +76,7 @@ fn what_is_a_branch() {
     }
 }
 
-/// At most one branch is decoded in a cycle, and three cycles are between the issue of a mispredicted branch and the next
+/// At most one branch is decoded per cycle, and three cycles pass between the issue of a mispredicted branch and the next
 /// instruction.
 #[test]
 fn what_branches_cost() {
@@ -99,7 +86,7 @@ fn what_branches_cost() {
     };
     assert_eq!(cycles(Flow::Jump) - cycles(Flow::Next), 99 - 24);
     assert_eq!(cycles(Flow::NotTaken), cycles(Flow::Jump));
-    // The first two are mispredicted: they issue in the cycle after that in which they are decoded.
+    // The first two are mispredicted: each issues in the cycle after its decoding.
     assert_eq!(cycles(Flow::Taken) - cycles(Flow::Jump), 2 * 3);
 }
 
@@ -118,19 +105,15 @@ fn what_is_issued() {
         (Kind::FetchStore, Flow::Call, 100),
     ] {
         let program = vec![fetch(0x1000, kind, flow); 100];
-        assert_eq!(
-            counts(&program, &events),
-            [issued, 100],
-            "{kind:?}, {flow:?}"
-        );
+        assert_eq!(counts(&program, &events), [issued, 100], "{kind:?}, {flow:?}");
     }
 }
 
-/// Four instructions have issued and not graduated when a program without misses is interrupted, and issue again.
+/// When a program without misses is interrupted, four instructions have issued and not graduated; they issue again.
 #[test]
 fn an_interrupt_makes_instructions_issue_again() {
     let program = fetches((0..20_000).map(|n| 0x1000 + n % 16 * 4));
-    let report = profile(Unit::R10000, &program, "1,17", every(300)).unwrap();
+    let report = profile(SampledUnit::R10000, &program, "1,17", every(300)).unwrap();
     let [issued, graduated] = [&report.first, &report.further_events[0]];
     assert_eq!((graduated.count, graduated.exact_count), (20_000, 20_000));
     assert_eq!(issued.count, issued.exact_count);
@@ -138,7 +121,7 @@ fn an_interrupt_makes_instructions_issue_again() {
     assert_eq!(issued.count - graduated.count, 4 * report.interrupts);
 }
 
-/// Loads from the first page of so many pairs of pages, each after the other, and all of that again `times`.
+/// Returns loads from the first page of each of these pairs of pages in order, repeated `times`.
 fn pages(pairs: u64, times: u64) -> Vec<Reference> {
     let load = |n: u64| {
         let data = 0x4000_0000 + (n % pairs) * 0x8000;
@@ -158,54 +141,34 @@ fn a_few_pages_miss_the_tlb_once() {
     }
 }
 
-/// A stream of pages misses at each pair. The code misses again when Random has come to its entry: by at least 8, the handler
-/// and the load, for each pair, so for one pair in eight at most.
+/// A stream of pages misses at each pair. The code misses again when Random has reached its entry: Random advances by at least 8
+/// for each pair (the handler and the load), so this happens for at most one pair in eight.
 #[test]
 fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
-    let [misses] = counts(&pages(2000, 1), &TLB)[..] else {
-        unreachable!()
-    };
+    let [misses] = counts(&pages(2000, 1), &TLB)[..] else { unreachable!() };
     assert!((2001..=2001 + 2000 / 8).contains(&misses), "{misses}");
-    // 64 entries cannot hold 200 pairs: again and again most miss.
-    let [misses] = counts(&pages(200, 10), &TLB)[..] else {
-        unreachable!()
-    };
+    // 64 entries cannot hold 200 pairs: most miss in every round.
+    let [misses] = counts(&pages(200, 10), &TLB)[..] else { unreachable!() };
     assert!((1000..=2001 + 2000 / 8).contains(&misses), "{misses}");
 }
 
-/// The handler's own miss, of the page table, is in exception mode; and so are the seven instructions of a handler, two of
-/// which load.
+/// In exception mode are the handler's own miss, of the page table, and the handler's seven instructions, two of which load.
 #[test]
 fn misses_in_the_handler_are_in_exception_mode() {
     let count = |exceptions: bool, event: &str| {
         let chunk = Chunk::new(pages(6, 1), Vec::new());
-        let mut job = job(
-            Recording::from_threads("test", vec![vec![chunk]]),
-            every(NEVER),
-        );
+        let mut job = job(Recording::from_threads("test", vec![vec![chunk]]), every(NEVER));
         job.exceptions = exceptions;
-        let report = job.run(Unit::R10000, event).unwrap();
+        let report = job.run(SampledUnit::R10000, event).unwrap();
         assert_eq!(report.first.count, report.first.exact_count, "{event}");
-        assert_eq!(
-            event == "cycles" && exceptions,
-            report.cycles == report.first.count
-        );
+        assert_eq!(event == "cycles" && exceptions, report.cycles == report.first.count);
         report.first.count
     };
-    // The code and six pairs; the page table of the code, and that of the data.
-    assert_eq!(
-        [false, true].map(|modes| count(modes, "tlb_misses")),
-        [7, 7 + 2]
-    );
+    // Misses of the code and of six pairs; then of the page tables of the code and of the data.
+    assert_eq!([false, true].map(|modes| count(modes, "tlb_misses")), [7, 7 + 2]);
     let graduated = "graduated_instructions";
-    assert_eq!(
-        [false, true].map(|modes| count(modes, graduated)),
-        [6, 6 + 9 * 7]
-    );
-    assert_eq!(
-        [false, true].map(|modes| count(modes, "graduated_loads")),
-        [6, 6 + 9 * 2]
-    );
+    assert_eq!([false, true].map(|modes| count(modes, graduated)), [6, 6 + 9 * 7]);
+    assert_eq!([false, true].map(|modes| count(modes, "graduated_loads")), [6, 6 + 9 * 2]);
     let [user, all] = [false, true].map(|modes| count(modes, "cycles"));
     // Two misses of the handler, of a cycle each, and nine handlers.
     assert_eq!(all - user, 2 + 9 * 7);

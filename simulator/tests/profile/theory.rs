@@ -1,12 +1,12 @@
-//! What sampling theory says of the distance between samples and truth.
+//! The distance between samples and truth that sampling theory predicts.
 
 use std::f64::consts::PI;
 
-use simulator::profile::Unit;
+use simulator::analysis::profile::SampledUnit;
 
 use crate::{every, fetches, profile, randomised};
 
-/// Numbers that look random (xorshift64).
+/// A generator of pseudo-random numbers (xorshift64).
 struct Random(u64);
 
 impl Random {
@@ -21,8 +21,8 @@ impl Random {
 /// Eight pages, of which page n has n + 1 of 36 instructions.
 const SHARES: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// The mean of half the sum of |share of the samples - p|: of n random samples each share has the standard deviation
-/// sqrt(p (1 - p) / n), and a normal variable is sqrt(2 / pi) of that away from its mean on average.
+/// Returns the expected value of half the sum of |share of the samples - p|: for n random samples each share has the standard
+/// deviation sqrt(p (1 - p) / n), and the mean absolute deviation of a normal variable is sqrt(2 / pi) of its standard deviation.
 fn expected(samples: f64) -> f64 {
     let apart = SHARES.map(|share| {
         let p = share as f64 / 36.0;
@@ -31,7 +31,7 @@ fn expected(samples: f64) -> f64 {
     apart.iter().sum::<f64>() / 2.0
 }
 
-/// A program that goes to any of its pages at any time. Its samples are random ones, whatever the period.
+/// A program that jumps randomly between its pages. Its samples are random whatever the period.
 #[test]
 fn the_distance_falls_with_the_root_of_the_period() {
     const INSTRUCTIONS: usize = 80_000;
@@ -40,7 +40,7 @@ fn the_distance_falls_with_the_root_of_the_period() {
         let mut left = random.below(36);
         for (page, share) in SHARES.iter().enumerate() {
             if left < *share {
-                // Another set of the caches for each, so that no page waits longer than another.
+                // Each page uses its own set of the caches, so that no page waits longer than another.
                 return 0x1_0040 * (page as u64 + 1);
             }
             left -= share;
@@ -48,7 +48,7 @@ fn the_distance_falls_with_the_root_of_the_period() {
         unreachable!()
     };
     let program = fetches((0..INSTRUCTIONS).map(|_| page()));
-    for unit in Unit::ALL {
+    for unit in SampledUnit::ALL {
         let mut before = 0.0;
         for period in [10_u32, 40, 160] {
             const SEEDS: u64 = 5;
@@ -70,9 +70,8 @@ fn the_distance_falls_with_the_root_of_the_period() {
     }
 }
 
-/// A loop of 52 instructions on three pages, and periods that the length of the loop divides. All samples hit the same
-/// page, unless periods are random. (Each page has a multiple of four instructions, as an R10000 is interrupted only
-/// between cycles.)
+/// A loop of 52 instructions on three pages, and periods that are multiples of its length. All samples hit the same page, unless
+/// periods are random. (Each page has a multiple of four instructions, because an R10000 is interrupted only between cycles.)
 #[test]
 fn random_periods_are_not_in_step_with_a_loop() {
     let address = |step: u64| match step % 52 {
@@ -81,10 +80,10 @@ fn random_periods_are_not_in_step_with_a_loop() {
         step => 0x3000 + 4 * step,
     };
     let program = fetches((0..52_000).map(address));
-    for unit in Unit::ALL {
+    for unit in SampledUnit::ALL {
         for period in [260_u32, 520] {
             let in_step = profile(unit, &program, "instructions", every(period)).unwrap();
-            // The loop is at its beginning again whenever a period is over, on the page of 4 instructions.
+            // Every period ends at the beginning of the loop, on the page of 4 instructions.
             let apart = in_step.first.total_variation;
             assert!(apart > 0.85, "{unit:?}, {period}: {apart}");
 
@@ -100,17 +99,11 @@ fn random_periods_are_not_in_step_with_a_loop() {
             }
             let samples = hits.iter().sum::<u64>() as f64;
             assert!(samples > 0.99 * 6.0 * 52_000.0 / f64::from(period));
-            // No bias: all together, each share is right within three standard errors.
-            for (hits, share) in hits
-                .into_iter()
-                .zip([1.0 / 13.0, 4.0 / 13.0, 8.0_f64 / 13.0])
-            {
+            // No bias: over all runs together, each share is right within three standard errors.
+            for (hits, share) in hits.into_iter().zip([1.0 / 13.0, 4.0 / 13.0, 8.0_f64 / 13.0]) {
                 let error = (share * (1.0 - share) / samples).sqrt();
                 let apart = (hits as f64 / samples - share).abs();
-                assert!(
-                    apart < 3.0 * error,
-                    "{unit:?}, {period}: {share} by {apart}"
-                );
+                assert!(apart < 3.0 * error, "{unit:?}, {period}: {share} by {apart}");
             }
         }
     }

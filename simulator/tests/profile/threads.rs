@@ -1,21 +1,21 @@
-//! Programs of several threads.
+//! Profiles of programs with several threads.
 
 use platform::{Machine, Model};
-use simulator::placement::Placement;
-use simulator::profile::report::{EventProfile, Report};
-use simulator::profile::{Job, ProfileError, Unit};
+use simulator::analysis::profile::report::{EventProfile, ProfileReport};
+use simulator::analysis::profile::{Job, ProfileError, SampledUnit};
 use simulator::recording::{Chunk, Flow, Kind, Order, Recording, Reference};
+use simulator::replay::placement::Placement;
 
 use crate::{every, fetch, job};
 
-/// What a thread does: so many instructions, one after the other, on a page of its own.
+/// Returns a chunk of `count` consecutive instructions on a page of the thread's own.
 fn instructions(thread: u64, count: u64) -> Chunk {
     let address = |n: u64| 0x10_0000 + thread * 0x1000 + n % 64 * 4;
     let fetches = (0..count).map(|n| fetch(address(n), Kind::FetchOther, Flow::Next));
     Chunk::new(fetches.collect(), Vec::new())
 }
 
-/// What a thread does that loads from each of so many lines of 64 bytes, which are the same for all threads.
+/// Returns a chunk of loads from each of these lines of 64 bytes, the same for all threads.
 fn loads(thread: u64, lines: u64) -> Chunk {
     let load = |n: u64| {
         let load = fetch(0x10_0000 + thread * 0x1000, Kind::FetchLoad, Flow::Next);
@@ -32,15 +32,16 @@ fn threads(chunks: Vec<Chunk>, place: &str) -> Job<'static> {
     }
 }
 
-/// Returns the pages of the threads with how often the event really happened there, by address.
+/// Returns the threads' pages with the true number of events, by address.
 fn pages(event: &EventProfile) -> Vec<(u64, u64)> {
-    let row = |row: &simulator::profile::rows::Row| ((row.address >> 12) & 0xf, row.exact);
+    let row =
+        |row: &simulator::analysis::profile::rows::CodeRow| ((row.address >> 12) & 0xf, row.exact);
     let mut pages: Vec<_> = event.rows.iter().map(row).collect();
     pages.sort_unstable();
     pages
 }
 
-fn check_counts(report: &Report, threads: usize, count: u64) {
+fn check_counts(report: &ProfileReport, threads: usize, count: u64) {
     let first = &report.first;
     assert_eq!((report.threads, report.instructions), (threads, count));
     assert_eq!((first.count, first.exact_count), (count, count));
@@ -50,20 +51,15 @@ fn check_counts(report: &Report, threads: usize, count: u64) {
 #[test]
 fn each_strand_has_counters_and_a_guest_of_its_own() {
     let counts = [1_000, 2_005, 3_009, 17];
-    let chunks = || {
-        (0..)
-            .zip(counts)
-            .map(|(thread, count)| instructions(thread, count))
-    };
-    // On four nodes, on one core, and two by two on the same strands.
+    let chunks = || (0..).zip(counts).map(|(thread, count)| instructions(thread, count));
+    // On four nodes, on one core, and two threads each on two strands.
     for place in ["spread", "pack", "1,9"] {
-        let report = threads(chunks().collect(), place)
-            .run(Unit::Sparc, "instructions")
-            .unwrap();
+        let report =
+            threads(chunks().collect(), place).run(SampledUnit::Sparc, "instructions").unwrap();
         check_counts(&report, 4, 6_031);
         let expected = [(0, 1_000), (1, 2_005), (2, 3_009), (3, 17)];
         assert_eq!(pages(&report.first), expected, "{place}");
-        // Of each strand, a sample for every ten.
+        // One sample per ten events of each strand.
         let samples = match place {
             "1,9" => 4_009 / 10 + 2_022 / 10,
             _ => 100 + 200 + 300 + 1,
@@ -76,13 +72,8 @@ fn each_strand_has_counters_and_a_guest_of_its_own() {
 #[test]
 fn the_processor_and_the_placement_are_named() {
     let on = |place: &str, threads_: u64| {
-        let chunks = (0..threads_)
-            .map(|thread| instructions(thread, 100))
-            .collect();
-        threads(chunks, place)
-            .run(Unit::Sparc, "instructions")
-            .unwrap()
-            .processor
+        let chunks = (0..threads_).map(|thread| instructions(thread, 100)).collect();
+        threads(chunks, place).run(SampledUnit::Sparc, "instructions").unwrap().processor
     };
     let of = "of a batoka, nodes: 4; placement:";
     assert_eq!(on("spread", 1), format!("strand 0 {of} spread"));
@@ -90,17 +81,12 @@ fn the_processor_and_the_placement_are_named() {
     assert_eq!(on("pack", 3), format!("3 strands {of} pack"));
     assert_eq!(on("1,9", 4), format!("2 strands {of} 1,9"));
     let chunk = vec![instructions(0, 3_000)];
-    let dealt = threads(chunk, "deal:0,8")
-        .run(Unit::Sparc, "instructions")
-        .unwrap();
-    assert_eq!(
-        dealt.processor,
-        format!("2 strands {of} artificial, deal:0,8")
-    );
+    let dealt = threads(chunk, "deal:0,8").run(SampledUnit::Sparc, "instructions").unwrap();
+    assert_eq!(dealt.processor, format!("2 strands {of} artificial, deal:0,8"));
     check_counts(&dealt, 1, 3_000);
 }
 
-/// One thread loads from 100 lines after the other. On one core the second finds them in the data cache.
+/// Each thread loads from 100 lines in order. On one core the second finds them in the data cache.
 #[test]
 fn a_placement_decides_what_threads_share() {
     for (place, misses) in [("0,1", 100), ("0,8", 200)] {
@@ -108,17 +94,13 @@ fn a_placement_decides_what_threads_share() {
         first.order.push((first.len(), Order::Signal(7)));
         second.order.push((0, Order::Wait(7)));
         let job = threads(vec![first, second], place);
-        let report = job.run(Unit::Sparc, "DC_miss").unwrap();
+        let report = job.run(SampledUnit::Sparc, "DC_miss").unwrap();
         let event = &report.first;
-        assert_eq!(
-            (event.count, event.exact_count),
-            (misses, misses),
-            "{place}"
-        );
+        assert_eq!((event.count, event.exact_count), (misses, misses), "{place}");
     }
 }
 
-/// What thread 1 does first comes after what thread 0 does first, and its end before thread 0 goes on.
+/// Thread 1's first part follows thread 0's first part; thread 1 ends before thread 0 continues.
 #[test]
 fn an_r10000_executes_threads_in_turns() {
     let (mut first, mut second) = (instructions(0, 400), instructions(1, 300));
@@ -126,11 +108,9 @@ fn an_r10000_executes_threads_in_turns() {
     second.order = vec![(0, Order::Wait(1)), (300, Order::Signal(2))];
     for events in ["graduated_instructions", "issued_instructions"] {
         let job = threads(vec![first.clone(), second.clone()], "spread");
-        let report = job.run(Unit::R10000, events).unwrap();
+        let report = job.run(SampledUnit::R10000, events).unwrap();
         assert!(
-            report
-                .processor
-                .ends_with("; the threads take turns, each until it waits or ends")
+            report.processor.ends_with("; the threads take turns, each until it waits or ends")
         );
         assert_eq!(report.notes, Vec::<String>::new());
         let event = &report.first;
@@ -140,23 +120,18 @@ fn an_r10000_executes_threads_in_turns() {
                 check_counts(&report, 2, 700);
                 assert_eq!(pages(event), [(0, 400), (1, 300)]);
             }
-            _ => assert!(
-                event.count > 700,
-                "interrupts make instructions issue again"
-            ),
+            _ => assert!(event.count > 700, "interrupts make instructions issue again"),
         }
     }
 }
 
-/// A recording that is cut off lacks a signal.
+/// The signal is missing because the recording is cut off.
 #[test]
 fn a_wait_that_nothing_ends_is_left_out_with_a_note() {
-    for unit in Unit::ALL {
+    for unit in SampledUnit::ALL {
         let mut chunk = instructions(0, 100);
         chunk.order.push((50, Order::Wait(1)));
-        let report = threads(vec![chunk], "spread")
-            .run(unit, "instructions")
-            .unwrap();
+        let report = threads(vec![chunk], "spread").run(unit, "instructions").unwrap();
         check_counts(&report, 1, 100);
         assert_eq!(report.notes.len(), 1, "{:?}", report.notes);
     }
@@ -166,21 +141,13 @@ fn a_wait_that_nothing_ends_is_left_out_with_a_note() {
 fn threads_that_cannot_be_placed() {
     let run = |place: &str, many: u64| {
         let chunks = (0..many).map(|thread| instructions(thread, 100)).collect();
-        let job = Job {
-            machine: Machine::new(Model::Maramba, 1).unwrap(),
-            ..threads(chunks, place)
-        };
-        let error = job.run(Unit::Sparc, "instructions").unwrap_err();
+        let job =
+            Job { machine: Machine::new(Model::Maramba, 1).unwrap(), ..threads(chunks, place) };
+        let error = job.run(SampledUnit::Sparc, "instructions").unwrap_err();
         assert!(matches!(error, ProfileError::Placement(_)), "{error:?}");
         error.to_string()
     };
-    assert_eq!(
-        run("64", 1),
-        "there is no strand 64; this machine has strands 0 to 63"
-    );
-    assert_eq!(
-        run("deal:0,1", 2),
-        "deal deals the references of one thread, found 2 threads"
-    );
+    assert_eq!(run("64", 1), "there is no strand 64; this machine has strands 0 to 63");
+    assert_eq!(run("deal:0,1", 2), "deal deals the references of one thread, found 2 threads");
     assert!("everywhere".parse::<Placement>().is_err());
 }

@@ -1,4 +1,4 @@
-//! Recordings that are read in a thread of their own.
+//! Recordings that are read ahead.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,16 +12,10 @@ use simulator::recording::{BLOCK, Chunk, Order, Progress, Recording, RecordingEr
 
 use crate::gzip;
 
-/// What one call returned: the thread, the result, the references, the orders, and the progress.
-type Step = (
-    usize,
-    Result<bool, RecordingError>,
-    u64,
-    Vec<(usize, Order)>,
-    Progress,
-);
+/// The outcome of one call: the thread, the result, a hash of the references, the orders, and the progress.
+type Step = (usize, Result<bool, RecordingError>, u64, Vec<(usize, Order)>, Progress);
 
-/// Reads all threads, a chunk of this one, a chunk of that.
+/// Reads all threads chunk by chunk, in a random order of threads.
 fn steps(mut recording: Recording) -> Vec<Step> {
     let mut left: Vec<usize> = (0..recording.threads()).collect();
     let (mut chunk, mut steps) = (Chunk::default(), Vec::new());
@@ -43,10 +37,7 @@ fn steps(mut recording: Recording) -> Vec<Step> {
             assert_eq!(recording.next_chunk(ended, &mut chunk), Ok(false));
         }
     }
-    assert_eq!(
-        recording.next_chunk(recording.threads(), &mut chunk),
-        Ok(false)
-    );
+    assert_eq!(recording.next_chunk(recording.threads(), &mut chunk), Ok(false));
     steps
 }
 
@@ -133,11 +124,11 @@ fn a_slow_pipe_is_read_to_its_end() {
     writer.join().unwrap();
 }
 
-/// A text that goes on when the other end of the channel is dropped, and then ends.
+/// A text that ends only after the other end of the channel is dropped.
 struct Waits {
     text: Cursor<Vec<u8>>,
     goes_on: Receiver<()>,
-    /// Is dropped with the reader.
+    /// Tells the test that the reader is dropped.
     _lives: Sender<()>,
 }
 
@@ -156,11 +147,8 @@ fn nobody_waits_for_the_thread_and_it_ends() {
     for lines in [BLOCK + 1, 10 * BLOCK] {
         let (goes_on, waits) = channel();
         let (lives, is_there) = channel();
-        let reader = Waits {
-            text: Cursor::new(text(lines).into_bytes()),
-            goes_on: waits,
-            _lives: lives,
-        };
+        let reader =
+            Waits { text: Cursor::new(text(lines).into_bytes()), goes_on: waits, _lives: lives };
         let recording = Recording::from_reader("waits", reader, None).unwrap();
         let mut recording = recording.read_ahead();
         assert_eq!(recording.next_chunk(0, &mut Chunk::default()), Ok(true));

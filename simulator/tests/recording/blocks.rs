@@ -1,4 +1,4 @@
-//! Where blocks end.
+//! The ends of blocks.
 
 use std::io::Cursor;
 
@@ -8,16 +8,13 @@ use crate::{blocks, reference};
 
 #[test]
 fn an_instruction_and_its_data_share_a_block() {
-    // The last fetch that fits into the first block has three loads and a store.
+    // The last fetch of the first block has three loads and a store.
     let mut text = "I  04001090,3\n".repeat(BLOCK);
     text += &" L 1ffeffe7c8,8\n".repeat(3);
     text += "\n==7== between\n S 1ffeffe7c8,8\n";
     text += &"I  04001093,2\n".repeat(BLOCK + 1);
     let blocks = blocks(Recording::from_reader("refs", Cursor::new(text), None).unwrap()).unwrap();
-    assert_eq!(
-        blocks.iter().map(Vec::len).collect::<Vec<_>>(),
-        [BLOCK + 4, BLOCK, 1]
-    );
+    assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [BLOCK + 4, BLOCK, 1]);
     assert_eq!(blocks[0][BLOCK - 2].kind, Kind::FetchOther);
     assert_eq!(blocks[0][BLOCK - 1].kind, Kind::FetchModify);
     assert_eq!(blocks[0][BLOCK + 3].kind, Kind::Store);
@@ -29,11 +26,7 @@ fn data_without_end_does_not_make_a_block_without_end() {
     let data = " L 1ffeffe7c8,8\n".repeat(3 * BLOCK);
     let lengths = |text: String| {
         let reader = Recording::from_reader("refs", Cursor::new(text), None).unwrap();
-        blocks(reader)
-            .unwrap()
-            .iter()
-            .map(Vec::len)
-            .collect::<Vec<_>>()
+        blocks(reader).unwrap().iter().map(Vec::len).collect::<Vec<_>>()
     };
     assert_eq!(lengths(data.clone()), [BLOCK; 3]);
     let long = BLOCK + BLOCK_SLACK;
@@ -41,7 +34,7 @@ fn data_without_end_does_not_make_a_block_without_end() {
         lengths(format!("I  04001090,3\n{data}")),
         [long, BLOCK, 3 * BLOCK + 1 - long - BLOCK]
     );
-    // A class that no further data can change needs no more room.
+    // The kind of the fetch cannot change any more, so the block needs no more room.
     assert_eq!(
         lengths(format!("I  04001090,3\n S 1ffeffe7c8,8\n{data}")),
         [BLOCK, BLOCK, BLOCK, 2]

@@ -2,28 +2,16 @@
 
 use std::fs;
 use std::io::{self, Cursor, Read};
-use std::path::PathBuf;
 
 use simulator::recording::{Chunk, Progress, Recording};
 
-use crate::{gzip, read, read_text, zstd};
-
-fn file(name: &str, bytes: &[u8]) -> PathBuf {
-    let path =
-        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()));
-    fs::write(&path, bytes).unwrap();
-    path
-}
+use crate::{file, gzip, read, read_text, zstd};
 
 #[test]
 fn files_say_how_far_they_are_read() {
     let text = "I  04001090,3\n".repeat(100_000);
-    for bytes in [
-        text.clone().into_bytes(),
-        gzip(text.as_bytes()),
-        zstd(text.as_bytes()),
-    ] {
-        // The name says nothing.
+    for bytes in [text.clone().into_bytes(), gzip(text.as_bytes()), zstd(text.as_bytes())] {
+        // The name does not decide the format.
         let path = file("progress.xz", &bytes);
         let total = Some(bytes.len() as u64);
         let mut reader = Recording::open(&path).unwrap();
@@ -34,26 +22,17 @@ fn files_say_how_far_they_are_read() {
             count += block.len();
         }
         assert_eq!(count, 100_000);
-        assert_eq!(
-            reader.progress(),
-            Progress {
-                read: bytes.len() as u64,
-                total
-            }
-        );
+        assert_eq!(reader.progress(), Progress { read: bytes.len() as u64, total });
         fs::remove_file(path).unwrap();
     }
 }
 
 #[test]
 fn files_that_are_no_recordings_are_refused() {
-    let a_recording = "a recording of \"cargo xtask record\" or \"valgrind --tool=lackey --trace-mem=yes\", or text such as \"0 w 0x1000 8\", plain, gzip or zstd";
+    let a_recording = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or text such as \"0 w 0x1000 8\", plain, gzip or zstd";
     let refused = |path: &str, found: &str| {
         let error = Recording::open(path).expect_err(path).to_string();
-        assert_eq!(
-            error,
-            format!("{path}: found {found}, expected {a_recording}")
-        );
+        assert_eq!(error, format!("{path}: found {found}, expected {a_recording}"));
     };
     refused("/nonexistent/refs.txt", "no such file");
     refused(env!("CARGO_TARGET_TMPDIR"), "a directory");
@@ -70,30 +49,16 @@ fn files_that_are_no_recordings_are_refused() {
 
 #[test]
 fn several_members_and_frames_are_one_recording() {
-    let (first, second) = (
-        &b"I  04001090,3\n L 1ffe"[..],
-        &b"ffe7c8,8\nI  04001093,1\n"[..],
-    );
+    let (first, second) = (&b"I  04001090,3\n L 1ffe"[..], &b"ffe7c8,8\nI  04001093,1\n"[..]);
     let expected = read_text("I  04001090,3\n L 1ffeffe7c8,8\nI  04001093,1\n").unwrap();
     assert_eq!(expected.len(), 3);
-    assert_eq!(
-        read(Cursor::new([gzip(first), gzip(second)].concat())).unwrap(),
-        expected
-    );
-    // A frame to skip: magic number, length 3, 3 bytes.
+    assert_eq!(read(Cursor::new([gzip(first), gzip(second)].concat())).unwrap(), expected);
+    // A skippable frame: magic number, length 3, 3 bytes.
     let skippable = b"\x53\x2a\x4d\x18\x03\0\0\0abc".to_vec();
-    let frames = [
-        skippable.clone(),
-        zstd(first),
-        skippable.clone(),
-        zstd(second),
-        skippable,
-    ]
-    .concat();
+    let frames =
+        [skippable.clone(), zstd(first), skippable.clone(), zstd(second), skippable].concat();
     assert_eq!(read(Cursor::new(frames.clone())).unwrap(), expected);
-    let error = read(Cursor::new(frames[..frames.len() - 1].to_vec()))
-        .unwrap_err()
-        .to_string();
+    let error = read(Cursor::new(frames[..frames.len() - 1].to_vec())).unwrap_err().to_string();
     assert_eq!(
         error,
         "refs:4: found zstd data that is damaged or cut off, expected the rest of the recording"
@@ -103,28 +68,21 @@ fn several_members_and_frames_are_one_recording() {
 #[test]
 fn compressed_files_that_are_cut_off_are_errors() {
     let text = "I  04001090,3\n L 1ffeffe7c8,8\nI  04001093,1\n".repeat(20);
-    for (whole, format) in [
-        (gzip(text.as_bytes()), "gzip"),
-        (zstd(text.as_bytes()), "zstd"),
-    ] {
+    for (whole, format) in [(gzip(text.as_bytes()), "gzip"), (zstd(text.as_bytes()), "zstd")] {
         assert_eq!(read(Cursor::new(whole.clone())).unwrap().len(), 60);
         for length in 0..whole.len() {
-            let error = read(Cursor::new(whole[..length].to_vec()))
-                .expect_err("cut off")
-                .to_string();
-            // Less than four bytes are not known as what they were.
+            let error =
+                read(Cursor::new(whole[..length].to_vec())).expect_err("cut off").to_string();
+            // Fewer than four bytes do not tell the format.
             let found = format!(
                 "found {format} data that is damaged or cut off, expected the rest of the recording"
             );
-            assert!(
-                length < 4 || error.ends_with(&found),
-                "{length} bytes: {error}"
-            );
+            assert!(length < 4 || error.ends_with(&found), "{length} bytes: {error}");
         }
     }
 }
 
-/// A stream that breaks off with an error of the system.
+/// A stream that fails with an error of the operating system.
 struct Broken;
 
 impl Read for Broken {
@@ -135,25 +93,16 @@ impl Read for Broken {
 
 #[test]
 fn errors_of_the_system_are_named() {
-    let error = read(Cursor::new("I  04001090,3\n").chain(Broken))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.starts_with("refs:2: found unreadable data (Input/output error"),
-        "{error}"
-    );
+    let error = read(Cursor::new("I  04001090,3\n").chain(Broken)).unwrap_err().to_string();
+    assert!(error.starts_with("refs:2: found unreadable data (Input/output error"), "{error}");
     let error = read(Broken).unwrap_err().to_string();
-    assert!(
-        error.starts_with("refs: found unreadable data (Input/output error"),
-        "{error}"
-    );
+    assert!(error.starts_with("refs: found unreadable data (Input/output error"), "{error}");
 }
 
 #[test]
 fn compressed_files_that_are_damaged_are_errors_or_the_same() {
-    let text: String = (0..100u64)
-        .map(|at| format!("I  {:08x},{}\n", at * at * 977, at % 15 + 1))
-        .collect();
+    let text: String =
+        (0..100u64).map(|at| format!("I  {:08x},{}\n", at * at * 977, at % 15 + 1)).collect();
     let expected = read_text(&text).unwrap();
     for whole in [gzip(text.as_bytes()), zstd(text.as_bytes())] {
         for at in 0..whole.len() {

@@ -1,4 +1,4 @@
-//! What lines say, and what is said of lines that are wrong.
+//! Lines of lackey, and messages about wrong lines.
 
 use std::io::{self, Cursor, Read};
 
@@ -35,11 +35,7 @@ fn a_fetch_knows_its_data() {
     assert_eq!(read_text(text).unwrap(), expected);
     assert_eq!(read_text(&text.replace('\n', "\r\n")).unwrap(), expected);
     assert_eq!(
-        expected
-            .map(|reference| reference.kind.is_fetch())
-            .iter()
-            .filter(|fetch| **fetch)
-            .count(),
+        expected.map(|reference| reference.kind.is_fetch()).iter().filter(|fetch| **fetch).count(),
         6
     );
 }
@@ -59,7 +55,7 @@ fn the_edges_of_addresses_and_sizes() {
 #[test]
 fn malformed_lines_are_named() {
     let a_line = "a line such as \"I  04001090,3\" or \" L 1ffeffe7c8,8\"";
-    let a_format = "a recording of \"cargo xtask record\", lines of lackey such as \"I  04001090,3\" or \
+    let a_format = "a recording of \"vfalls record\", lines of lackey such as \"I  04001090,3\" or \
                     \" L 1ffeffe7c8,8\", or lines by hand such as \"0 w 0x1000 8\"";
     let an_address = "an address of 1 to 16 hexadecimal digits and a comma";
     let a_size = "a size from 1 to 4096 bytes";
@@ -87,7 +83,7 @@ fn malformed_lines_are_named() {
     for (line, expected) in cases {
         for (before, number) in [("", 1), ("I  04001090,3\n==7==\n\n", 4)] {
             for after in ["", "\n", "\nI  04001090,3\nI  04001090,3\nI  04001090,3\n"] {
-                // Nothing says of which format a text is that begins so.
+                // A text that begins with such a line has no known format.
                 let expected = match (number, expected) {
                     (1, expected) if expected == a_line => a_format,
                     _ => expected,
@@ -105,9 +101,7 @@ fn malformed_lines_are_named() {
 
 #[test]
 fn rubbish_is_shortened_and_printable() {
-    let error = read(io::repeat(0x1b).take(1 << 20))
-        .unwrap_err()
-        .to_string();
+    let error = read(io::repeat(0x1b).take(1 << 20)).unwrap_err().to_string();
     let expected = "refs:1: found \"\\x1b";
     assert!(
         error.starts_with(expected)
@@ -122,10 +116,7 @@ fn rubbish_is_shortened_and_printable() {
         error.starts_with("refs:2: found \"I  000000") && error.contains("expected an address"),
         "{error}"
     );
-    let name = Recording::from_reader("a\nb", io::empty(), None)
-        .unwrap()
-        .name()
-        .to_owned();
+    let name = Recording::from_reader("a\nb", io::empty(), None).unwrap().name().to_owned();
     assert_eq!(name, "a\\nb");
 }
 
@@ -134,26 +125,11 @@ fn nothing_but_messages_is_an_error() {
     let expected =
         "refs: found no memory reference, expected at least one, such as \"I  04001090,3\"";
     for text in ["", "\n", "==7== Lackey\n==7== no newline", "==", "\r\n\r\n"] {
-        assert_eq!(
-            read_text(text).unwrap_err().to_string(),
-            expected,
-            "{text:?}"
-        );
+        assert_eq!(read_text(text).unwrap_err().to_string(), expected, "{text:?}");
     }
-    assert_eq!(
-        read(io::repeat(b'=').take(20 << 20))
-            .unwrap_err()
-            .to_string(),
-        expected
-    );
-    assert_eq!(
-        read(Cursor::new(gzip(b""))).unwrap_err().to_string(),
-        expected
-    );
-    assert_eq!(
-        read(Cursor::new(zstd(b""))).unwrap_err().to_string(),
-        expected
-    );
+    assert_eq!(read(io::repeat(b'=').take(20 << 20)).unwrap_err().to_string(), expected);
+    assert_eq!(read(Cursor::new(gzip(b""))).unwrap_err().to_string(), expected);
+    assert_eq!(read(Cursor::new(zstd(b""))).unwrap_err().to_string(), expected);
 }
 
 #[test]

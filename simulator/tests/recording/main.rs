@@ -10,11 +10,13 @@ mod properties;
 mod text;
 
 use std::io::{Cursor, Read, Write};
+use std::path::PathBuf;
+use std::{fs, process};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
-use simulator::recording::{Chunk, Kind, Recording, RecordingError, Reference};
+use simulator::recording::{Chunk, Kind, Order, Recording, RecordingError, Reference};
 
 pub(crate) fn blocks(mut reader: Recording) -> Result<Vec<Vec<Reference>>, RecordingError> {
     let (mut blocks, mut block) = (Vec::new(), Chunk::default());
@@ -26,9 +28,8 @@ pub(crate) fn blocks(mut reader: Recording) -> Result<Vec<Vec<Reference>>, Recor
 }
 
 pub(crate) fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
-    Recording::from_reader("refs", stream, None)
-        .and_then(blocks)
-        .map(|blocks| blocks.concat())
+    let blocks = Recording::from_reader("refs", stream, None).and_then(blocks)?;
+    Ok(blocks.concat())
 }
 
 pub(crate) fn read_text(text: &str) -> Result<Vec<Reference>, RecordingError> {
@@ -47,4 +48,36 @@ pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
 
 pub(crate) fn reference(kind: Kind, address: u64, size: u16) -> Reference {
     Reference::new(address, size, kind)
+}
+
+/// Opens a recording with this content.
+pub(crate) fn open(content: impl Into<Vec<u8>>) -> Result<Recording, RecordingError> {
+    Recording::from_reader("refs", Cursor::new(content.into()), None)
+}
+
+/// The references of a thread, and its orders, each with the number of references before it.
+pub(crate) type Thread = (Vec<Reference>, Vec<(usize, Order)>);
+
+/// Reads all threads.
+pub(crate) fn threads(recording: &mut Recording) -> Result<Vec<Thread>, RecordingError> {
+    let (mut threads, mut chunk) = (Vec::new(), Chunk::default());
+    for thread in 0..recording.threads() {
+        let (mut references, mut order) = Thread::default();
+        while recording.next_chunk(thread, &mut chunk)? {
+            let before = references.len();
+            order.extend(chunk.order.iter().map(|(at, order)| (before + at, *order)));
+            references.extend(chunk.references().iter());
+        }
+        assert!(chunk.is_empty());
+        threads.push((references, order));
+    }
+    Ok(threads)
+}
+
+/// Writes a file that no other test uses.
+pub(crate) fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let name = format!("{}-{name}", process::id());
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, bytes).unwrap();
+    path
 }

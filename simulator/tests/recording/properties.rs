@@ -1,14 +1,14 @@
-//! What holds for any input.
+//! Properties of any input.
 
 use std::io::{self, Cursor, Read};
 
 use proptest::prelude::*;
-use simulator::recording::native::FILE_HEADER;
+use refs::FILE_HEADER;
 use simulator::recording::{Kind, Reference};
 
 use crate::{gzip, read, read_text, zstd};
 
-/// A stream that comes in pieces of given lengths.
+/// A stream that arrives in pieces of given lengths.
 struct Pieces(Cursor<Vec<u8>>, Vec<usize>, usize);
 
 impl Read for Pieces {
@@ -28,7 +28,7 @@ fn data() -> impl Strategy<Value = Reference> {
         .prop_map(|(kind, address, size)| Reference::new(address, size, kind))
 }
 
-/// The line of a reference, as lackey writes it.
+/// Returns the line that lackey writes for a reference.
 fn line(reference: &Reference) -> String {
     let lead = match reference.kind {
         Kind::Load => " L ",
@@ -39,7 +39,7 @@ fn line(reference: &Reference) -> String {
     format!("{lead}{:08x},{}\n", reference.address, reference.size)
 }
 
-/// What fetches should say, worked out from behind.
+/// Sets the kinds of fetches, from the last reference to the first.
 fn classified(mut references: Vec<Reference>) -> Vec<Reference> {
     let (mut loads, mut stores) = (false, false);
     for reference in references.iter_mut().rev() {

@@ -1,38 +1,9 @@
-//! Recordings that people write by hand.
-
-use std::io::Cursor;
+//! Recordings written by hand.
 
 use proptest::prelude::*;
-use simulator::recording::{BLOCK, Chunk, Kind, Order, Recording, RecordingError, Reference};
+use simulator::recording::{BLOCK, Chunk, Kind, Order, Recording};
 
-use crate::{gzip, reference, zstd};
-
-/// The strand of each thread, its references, and what orders them.
-type Thread = (usize, Vec<Reference>, Vec<(usize, Order)>);
-
-fn threads(mut recording: Recording) -> Vec<Thread> {
-    let mut threads = Vec::new();
-    let mut chunk = Chunk::default();
-    for thread in 0..recording.threads() {
-        let (mut references, mut order) = (Vec::new(), Vec::new());
-        while recording.next_chunk(thread, &mut chunk).unwrap() {
-            let at = references.len();
-            order.extend(
-                chunk
-                    .order
-                    .iter()
-                    .map(|(index, order)| (at + index, *order)),
-            );
-            references.extend(chunk.references().iter());
-        }
-        threads.push((recording.strand_of(thread).unwrap(), references, order));
-    }
-    threads
-}
-
-fn open(text: impl Into<Vec<u8>>) -> Result<Recording, RecordingError> {
-    Recording::from_reader("refs", Cursor::new(text.into()), None)
-}
+use crate::{gzip, open, reference, threads, zstd};
 
 #[test]
 fn lines_take_place_one_after_the_other() {
@@ -47,40 +18,34 @@ fn lines_take_place_one_after_the_other() {
                 0 m 10";
     let expected = [
         (
-            9,
             vec![
                 reference(Kind::Store, 0x1000, 8),
                 reference(Kind::FetchModify, 0x4_0000, 4),
                 reference(Kind::Load, 0x1000, 4),
                 reference(Kind::Store, 8, 1),
             ],
-            vec![
-                (3, Order::Signal(0)),
-                (3, Order::Wait(1)),
-                (4, Order::Signal(2)),
-            ],
+            vec![(3, Order::Signal(0)), (3, Order::Wait(1)), (4, Order::Signal(2))],
         ),
         (
-            255,
             vec![reference(Kind::Modify, 0xffff_ffff_abcd_abcd, 4096)],
             vec![(0, Order::Wait(0)), (1, Order::Signal(1))],
         ),
         (
-            0,
-            vec![
-                reference(Kind::FetchModify, 0, 3),
-                reference(Kind::Modify, 0x10, 8),
-            ],
+            vec![reference(Kind::FetchModify, 0, 3), reference(Kind::Modify, 0x10, 8)],
             vec![(0, Order::Wait(2))],
         ),
     ];
-    let recording = open(text).unwrap();
+    let mut recording = open(text).unwrap();
     assert!(!recording.has_flow());
-    assert_eq!(recording.strand_of(3), None);
+    let strands = [0, 1, 2, 3].map(|thread| recording.strand_of(thread));
+    assert_eq!(strands, [Some(9), Some(255), Some(0), None]);
     assert_eq!((recording.command(), recording.notes().len()), (None, 0));
-    assert_eq!(threads(recording), expected);
-    assert_eq!(threads(open(gzip(text.as_bytes())).unwrap()), expected);
-    assert_eq!(threads(open(zstd(text.as_bytes())).unwrap()), expected);
+    assert_eq!(threads(&mut recording).unwrap(), expected);
+    for compressed in [gzip(text.as_bytes()), zstd(text.as_bytes())] {
+        let mut recording = open(compressed).unwrap();
+        assert_eq!(recording.strand_of(1), Some(255));
+        assert_eq!(threads(&mut recording).unwrap(), expected);
+    }
 }
 
 #[test]
@@ -114,10 +79,7 @@ fn malformed_lines_are_named() {
     }
     let long = format!("1 w 0 {}", " ".repeat(1024));
     let error = open(long).unwrap_err().to_string();
-    assert!(
-        error.ends_with("expected a line of at most 1024 bytes"),
-        "{error}"
-    );
+    assert!(error.ends_with("expected a line of at most 1024 bytes"), "{error}");
     let error = open("# nothing\n").unwrap_err().to_string();
     let nothing =
         "refs: found no memory reference, expected at least one, such as \"0 w 0x1000 8\"";
@@ -127,22 +89,13 @@ fn malformed_lines_are_named() {
 #[test]
 fn damage_of_compressed_text_is_named() {
     let text = "3 w 0x1000 8\n4 r 0x1000 8\n".repeat(500);
-    for (whole, form) in [
-        (gzip(text.as_bytes()), "gzip"),
-        (zstd(text.as_bytes()), "zstd"),
-    ] {
+    for (whole, form) in [(gzip(text.as_bytes()), "gzip"), (zstd(text.as_bytes()), "zstd")] {
         let read = |mut recording: Recording| recording.next_chunk(0, &mut Chunk::default());
-        let error = open(&whole[..whole.len() - 1])
-            .and_then(read)
-            .expect_err(form)
-            .to_string();
+        let error = open(&whole[..whole.len() - 1]).and_then(read).expect_err(form).to_string();
         let found = format!(
             "found {form} data that is damaged or cut off, expected the rest of the recording"
         );
-        assert!(
-            error.starts_with("refs:") && error.ends_with(&found),
-            "{error}"
-        );
+        assert!(error.starts_with("refs:") && error.ends_with(&found), "{error}");
     }
 }
 

@@ -1,5 +1,5 @@
-! A pattern in every register, and all of them behind the trap.
-! around_fast, around_core, and so on: %o0 has the address of %o0 to %o5 for the trap, %o1 that of the 54 words that are found.
+! Writes a pattern into every register, traps, and stores all registers.
+! around_fast, around_core, and so on: %o0 points to %o0 to %o5 for the trap, %o1 to room for the 54 words stored after it.
 
         .register %g2, #scratch
         .register %g3, #scratch

@@ -1,6 +1,6 @@
-! Calls at every depth of a recursion, so with every number of free windows.
-! deep_fast, deep_core, deep_0x84: %o0 is the depth, %o1 the function, %o2 is %o0 of the call, %o3 the stack pointer at it. Returns
-! the bits of locals that changed.
+! Calls at every depth of a recursion, and therefore with every number of free windows.
+! deep_fast, deep_core, deep_0x84: %o0 is the depth, %o1 the function, %o2 is %o0 of the call, %o3 the stack pointer during the
+! call. Returns the bits of locals that changed.
 
         .register %g2, #scratch
         .register %g3, #scratch

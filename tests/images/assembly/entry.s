@@ -1,5 +1,5 @@
-! A guest's first instructions, and its trap table: register windows, and for every other trap an exit with its type.
-! The stack pointer is 2047 less than where the stack frame is.
+! A guest's first instructions, and its trap table: handlers for register windows; every other trap exits with its type.
+! %sp is 2047 bytes below the stack frame.
 
         .register %g2, #scratch
         .register %g3, #scratch
@@ -18,7 +18,7 @@ _start:
         .section .text.traps, "ax"
         .align 32768
 guest_traps:
-        .rept 2                         ! from TL 0, and from above it
+        .rept 2                         ! from TL 0, and from TL 1 and above
         .rept 0x24
         ba,a,pt %xcc, guest_unexpected
         .align 32

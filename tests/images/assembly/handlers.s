@@ -11,7 +11,7 @@ trap_in_handlers:
         .section .text.traps, "ax"
         .align 32768
 handlers:
-        .rept 2                         ! from TL 0, and from above it
+        .rept 2                         ! from TL 0, and from TL 1 and above
         .rept 0x200
         ba,a,pt %xcc, handler
         .align 32

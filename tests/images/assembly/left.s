@@ -1,6 +1,6 @@
-! Zero in everything that is free, and what is there behind the trap.
-! left_fast, left_core and so on: %o0 and %o1 of the call, and in %o2 its function. Returns the bits that are left in windows, and
-! those that are left in globals of levels 1 and 2.
+! Writes 0 to everything that is free, traps, and reads it back.
+! left_fast, left_core and so on: %o0 and %o1 of the call, and in %o2 its function. Returns the bits set in windows, and those set
+! in globals of levels 1 and 2.
 
         .register %g2, #scratch
         .register %g3, #scratch

@@ -1,4 +1,4 @@
-! The clock around a trap; traps at other levels and with other states.
+! The clock around a trap; traps at other trap levels and with other values of PSTATE.
 
         .register %g2, #scratch
         .register %g3, #scratch

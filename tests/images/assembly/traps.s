@@ -44,8 +44,9 @@ sampling_traps:
         half illegal, overflow          ! from TL 0
         half guest_unexpected, guest_unexpected
 
-! A trap from TL 0 and GL 0: calls a function at TL 0, with interrupts off. %o0 has the address of what it may change:
-! %g0 to %g7, %o0 to %o7, TPC, TNPC, TSTATE and %y; %o1 that of %l0 to %l7 and %i0 to %i7. (%g0 and %sp it cannot change.)
+! A trap from TL 0 and GL 0: calls a function at TL 0, with interrupts off. %o0 points to the registers that the function may
+! change: %g0 to %g7, %o0 to %o7, TPC, TNPC, TSTATE and %y; %o1 points to %l0 to %l7 and %i0 to %i7. (Changes of %g0 and %sp have
+! no effect.)
         .macro into name, function
 \name:
         save %sp, -336, %sp
@@ -96,7 +97,7 @@ take_traps:
         retl
          wrpr %o0, 0, %tba
 
-! Two places of a program where things happen, and what comes next.
+! Two places of a program at which the model counts events, and the instruction after each.
         .macro place name
         .globl \name, \name\()_next
 \name:
@@ -108,7 +109,7 @@ take_traps:
         place here
         place there
 
-! Writes %o0 to %pic and reads it back, by way of each kind of register. The bits that came back otherwise.
+! Writes %o0 to %pic and reads it back, with each kind of register as operand. Returns the bits that differed.
         .globl by_every_kind
 by_every_kind:
         save %sp, -176, %sp

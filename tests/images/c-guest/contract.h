@@ -1,6 +1,6 @@
 /*
- * What the contract says of a call, for strand 0 of a guest with all rights and no other strand: written out from the
- * specification, without the library that is tested.
+ * The contract's answers for strand 0 of a guest with all rights and without another strand, written from the specification and
+ * not from the library under test.
  */
 #ifndef CONTRACT_H
 #define CONTRACT_H
@@ -19,13 +19,13 @@ enum negotiated { NOTHING, VERSION_1_0, VERSION_1_1 };
 /* The status of a get or a set of a register. */
 uint64_t contract_status(struct machine machine, enum negotiated version, uint64_t id);
 
-/* The bits of a register that are kept. */
+/* The bits of a register that a set keeps. */
 uint64_t contract_mask(uint64_t id);
 
-/* A value to write: without HOLDOV of the PCR, by which it would not say what the PCR holds afterwards. */
+/* A value to write: without HOLDOV of the PCR, because with HOLDOV the value does not determine what the PCR holds. */
 uint64_t contract_written(uint64_t id, uint64_t value);
 
-/* Which units there are, as bits, and which of them the guest may not use. */
+/* The present units, as bits, and those that the guest may not use. */
 uint32_t contract_units(struct machine machine, enum negotiated version);
 uint32_t contract_refused(struct machine machine);
 

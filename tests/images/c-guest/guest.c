@@ -4,10 +4,7 @@
 #include "report.h"
 #include "sun4v_perf.h"
 
-/*
- * What it is to do, in bits 7:0. From bit 16 on the machine: the number of nodes (0 for four), and bit 24 for one without
- * hubs.
- */
+/* The task, in bits 7:0. From bit 16 on the machine: the number of nodes (0 for four), and bit 24 for a machine without hubs. */
 #define TASK (*(const volatile uint64_t *)0x87fffff8)
 
 static const enum negotiated versions[] = {NOTHING, VERSION_1_0, VERSION_1_1};
@@ -34,7 +31,7 @@ static void before_negotiation(void)
 
 static void negotiation(void)
 {
-    /* Major and minor; the status and the minor number that is granted. */
+    /* Major and minor; the expected status and granted minor number. */
     static const uint64_t asked[][4] = {
         {1, 0, 0, 0},          {1, 1, 0, 1},  {1, 2, 0, 1}, {1, UINT64_MAX, 0, 1}, {2, 0, 13, 77},
         {UINT64_MAX, 0, 13, 77}, {0, 0, 6, 77},
@@ -79,7 +76,7 @@ static void probing(struct machine machine)
 
 static void registers(struct machine machine)
 {
-    /* The last one leaves a register as it is at reset. */
+    /* The last value leaves a register as at reset. */
     static const uint64_t values[] = {UINT64_MAX, UINT64_C(0x123456789abcdef5), UINT64_C(0xaaaa5555aaaa5555), 0};
     uint64_t id, value;
     unsigned i;
@@ -133,7 +130,7 @@ static void sweep(struct machine machine)
     check_end();
 }
 
-/* What a call leaves in %o0 to %o5. */
+/* Checks the status and value of a call, and that %o2 to %o5 are preserved. */
 static void trap(uint64_t number, const uint64_t call[6], uint64_t status, uint64_t value)
 {
     uint64_t regs[6];
@@ -178,12 +175,12 @@ static void numbers(void)
     check_end();
 }
 
-/* Calls on both paths of the hypervisor at every depth; locals live in the register windows. */
+/* Calls on both paths of the hypervisor at every depth, with locals in register windows. */
 __attribute__((noinline)) static uint64_t deep(uint64_t depth)
 {
     uint64_t a = depth * 3, b = depth ^ 0x5a, below = 0;
 
-    /* The compiler is not to know what they hold. */
+    /* Hides the values from the compiler, which must keep both. */
     __asm__("" : "+r"(a), "+r"(b));
     check_same(depth, sun4v_perf_get(NULL, 90, NULL), 6);
     if (depth != 0)
@@ -199,12 +196,12 @@ static void recursion(void)
 {
     check_begin("20 functions of C deep");
     negotiate(VERSION_1_1);
-    /* Three times the sum of 1 to 20, and each of 0 to 20 exclusive-or 0x5a. */
+    /* Three times the sum of 1 to 20, and the sum of 0 to 20, each exclusive-or 0x5a. */
     check_same(20, deep(20), 630 + 1772);
     check_end();
 }
 
-/* Programs counters and reads them, as a driver does. */
+/* Programs counters and reads them like a driver. */
 static void counters(struct machine machine)
 {
     struct sun4v_count pic0 = {0, 0x7ffffff0}, pic1 = {0, 0};
@@ -244,7 +241,7 @@ static void counters(struct machine machine)
 /* Devices that trap: channel 1 of node 0, registers 4 and 5, and hub 3, registers 72 to 89. */
 static void faults(struct machine machine)
 {
-    /* A register and the status of its get and set, in this order. */
+    /* A register, and the status of its get and its set. */
     static const uint64_t statuses[][2] = {
         {5, 10}, {5, 10}, {4, 10}, {2, 0}, {3, 0}, {54, 0}, {75, 10}, {75, 10}, {89, 10}, {54, 0}, {71, 0},
     };

@@ -6,12 +6,12 @@
 
 enum { FAST = 0x80, CORE = 0xff, GET = 0x106, SET = 0x107, GROUP = 0x205 };
 
-/* One call of every way through the hypervisor: trap, what is in %o0 to %o5 before it, status and %o1 behind it. */
+/* A call for each way through the hypervisor: trap, %o0 to %o5 before it, status and %o1 after it. */
 struct way {
     unsigned trap;
     uint64_t before[6];
     uint64_t status, value;
-    /* A device register is read: 0 where there are no devices. */
+    /* Whether the call reads a device register, which is 0 where there are no devices. */
     bool device, hub;
 };
 
@@ -69,7 +69,7 @@ static void registers(struct machine machine, bool fast)
         check_same(what + 1, found.o[1], fast && way->device ? 0 : way->value);
         for (i = 2; i < 6; i++)
             check_same(what + i, found.o[i], way->before[i]);
-        /* The stack pointer as its distance to the frame pointer. */
+        /* %fp - %sp. */
         check_same(what + 6, found.o[6], 192);
         check_same(what + 7, found.o[7], 0x173);
         for (i = 0; i < 8; i++)
@@ -101,7 +101,7 @@ static void nothing_left(struct machine machine)
 
 static void depths(struct machine machine)
 {
-    /* A guest's address, one that is not aligned, the hypervisor's trap table, no memory at all. */
+    /* An address of the guest, a misaligned one, the hypervisor's trap table, an address without memory. */
     static const uint64_t sps[] = {0x81000000 - 2047, 0x81000003, 0x104000 - 2047, UINT64_MAX};
     uint64_t changed;
     unsigned w, s;
@@ -141,7 +141,7 @@ static void levels(void)
 
 static void pstates(void)
 {
-    /* IE, AM, TLE, CLE, and all of them. */
+    /* IE, AM, TLE, CLE, and all four. */
     static const uint64_t bits[] = {1 << 1, 1 << 3, 1 << 8, 1 << 9, 1 << 1 | 1 << 3 | 1 << 8 | 1 << 9};
     struct with_pstate found;
     unsigned i;

@@ -1,40 +1,40 @@
-/* What only assembly can look at: registers, windows and levels around a trap. The same as in the Rust guest. */
+/* Probes in assembly of registers, windows and levels around a trap, shared with the guest in Rust. */
 #ifndef PROBES_H
 #define PROBES_H
 
 #include <stdint.h>
 
-/* What around_fast and around_core find behind the trap. */
+/* The registers around the trap. */
 struct around {
     uint64_t o[8], l[8], i[4], g[8];
     /* CWP, CANSAVE, CANRESTORE, OTHERWIN, CLEANWIN, WSTATE, PSTATE, PIL, TL, GL, %y, %asi, %ccr. */
     uint64_t before[13], after[13];
 };
 
-/* What a trap left in the windows that were free, and in the globals of levels 1 and 2: every bit that was 0 before. */
+/* The bits that a trap set in the free windows, and in the globals of levels 1 and 2; all were 0 before. */
 struct left {
     uint64_t windows, globals;
 };
 
-/* What a call above TL 0 saw. In gl is GL, and from bit 8 on %g1, which was 0x77. */
+/* The state after a call above TL 0. gl is GL, and from bit 8 on %g1, which was 0x77. */
 struct at_level {
     uint64_t status, value, tl, gl;
 };
 
-/* What a call with an unusual PSTATE saw: the bits that are still inverted behind the trap. */
+/* The state after a call with an unusual PSTATE: the bits that are still inverted. */
 struct with_pstate {
     uint64_t value, inverted;
 };
 
-/* Traps with these in %o0 to %o5, and a pattern in every other register. */
+/* Traps with these %o0 to %o5, and a pattern in every other register. */
 void around_fast(const uint64_t o[6], struct around *around);
 void around_core(const uint64_t o[6], struct around *around);
 
-/* Traps with these in %o0, %o1 and %o5, and six free windows. */
+/* Traps with these %o0, %o1 and %o5, and six free windows. */
 struct left left_fast(uint64_t o0, uint64_t o1, uint64_t function);
 struct left left_core(uint64_t o0, uint64_t o1, uint64_t function);
 
-/* Traps twice at each of depth + 1 depths, with sp as the stack pointer. The bits of locals that changed. */
+/* Traps twice at each of depth + 1 depths, with sp as the stack pointer. Returns the bits of locals that changed. */
 uint64_t deep_fast(uint64_t depth, uint64_t function, uint64_t o0, uint64_t sp);
 uint64_t deep_core(uint64_t depth, uint64_t function, uint64_t o0, uint64_t sp);
 

@@ -27,7 +27,7 @@ static void number(uint64_t number, unsigned base)
     text(digit);
 }
 
-/* The line of a check begins with this. */
+/* Writes the beginning of a check's line. */
 static void check_name(void)
 {
     text("check C guest, ");
@@ -84,5 +84,6 @@ void report_end(void)
         number(cases, 10);
         text("\n");
     }
+    text("checked\n");
     sun4v_exit(NULL, failed != 0);
 }

@@ -4,20 +4,19 @@
 
 #include <stdint.h>
 
-/* What follows the names of checks from now on. */
+/* Appends a suffix to the names of all checks from now on. */
 void report_suffix(const char *suffix);
 
 void check_begin(const char *name);
 
-/* Compares, and reports the first difference of a check. */
+/* Compares two values. Each check prints its first difference. */
 void check_same(uint64_t what, uint64_t found, uint64_t expected);
 
-/* As check_same, for a call that is compared with the contract. */
+/* Like check_same, for a call that is compared with the contract. */
 void check_case(uint64_t what, uint64_t found, uint64_t expected);
 
 void check_end(void);
 
-/* Ends the guest. */
 void report_end(void);
 
 #endif

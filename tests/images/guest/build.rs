@@ -1,8 +1,8 @@
-//! Hands the linker script of the guests to the linker.
+//! Passes the linker script of the guests to the linker.
 
 fn main() {
     let directory = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
-    println!("cargo:rustc-link-arg=-T{directory}/../guest/image.ld");
+    println!("cargo:rustc-link-arg=-T{directory}/../../../guest-abi/guests/rust/image.ld");
     println!("cargo:rustc-link-arg=--gc-sections");
-    println!("cargo:rerun-if-changed=../guest/image.ld");
+    println!("cargo:rerun-if-changed=../../../guest-abi/guests/rust/image.ld");
 }

@@ -1,12 +1,11 @@
 //! The reader of machine descriptions: every function of the reader works on an input that it accepts, and returns only parts
-//! of the input. An error says what is wrong, and where.
+//! of the input. An error names its cause and its offset.
 
 use perfctr_service::description::{self, GuestError};
 use perfctr_service::policy;
 use platform::Machine;
 use platform::md::{Md, MdError, Node, NodeError, Value};
 
-/// The kind of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// It is no description.
@@ -18,9 +17,6 @@ pub enum Read {
 }
 
 /// Reads these bytes as a description.
-///
-/// # Panics
-/// If something does not hold.
 pub fn check(bytes: &[u8]) -> Read {
     let md = match Md::new(bytes) {
         Ok(md) => md,
@@ -100,19 +96,11 @@ fn look_at<'a>(md: Md<'a>, node: Node<'a>, bytes: &[u8]) -> usize {
         let name = property.name();
         is_text(name, bytes);
         assert!(property.offset() > node.offset() && property.offset() + 16 <= bytes.len());
-        let of_name = (node.properties())
-            .filter(|other| other.name() == name)
-            .count();
+        let of_name = (node.properties()).filter(|other| other.name() == name).count();
         assert_eq!(node.property(name).is_ok(), of_name == 1, "{name}");
         let value = property.value();
-        assert_eq!(
-            node.number(name).is_ok(),
-            of_name == 1 && matches!(value, Value::Number(_))
-        );
-        assert_eq!(
-            node.string(name).is_ok(),
-            of_name == 1 && matches!(value, Value::String(_))
-        );
+        assert_eq!(node.number(name).is_ok(), of_name == 1 && matches!(value, Value::Number(_)));
+        assert_eq!(node.string(name).is_ok(), of_name == 1 && matches!(value, Value::String(_)));
         match value {
             Value::Arc(target) => {
                 assert_eq!(md.node(target.index()), Some(target));

@@ -2,9 +2,8 @@
 //! built and read again, and after it was printed and parsed again. So are its machine and its guests.
 
 use platform::md::Md;
-use simulator::md::{Described, Description, Property, parse, print};
+use simulator::machine::description::{Described, Description, Property, parse, print};
 
-/// The kind of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// Neither a description nor a source.
@@ -16,9 +15,6 @@ pub enum Read {
 }
 
 /// Reads these bytes as a description and as a source.
-///
-/// # Panics
-/// If something does not hold.
 pub fn check(bytes: &[u8]) -> Read {
     if let Ok(md) = Md::new(bytes) {
         let description = Description::read(md);
@@ -72,9 +68,8 @@ fn meaning(bytes: &[u8]) -> Option<Described> {
 /// Moves the properties of each name behind the first one of that name, as a source has them.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
-        let names: Vec<String> = (node.properties.iter())
-            .map(|property| property.name.clone())
-            .collect();
+        let names: Vec<String> =
+            (node.properties.iter()).map(|property| property.name.clone()).collect();
         let first = |property: &Property| names.iter().position(|name| *name == property.name);
         node.properties.sort_by_key(first);
     }

@@ -1,5 +1,5 @@
-//! Recordings of memory references, plain and compressed. The reader finds the same references in whatever pieces the input
-//! comes; those of texts are those of a second reader, which is slow and plain.
+//! Recordings of memory references, plain and compressed. The reader finds the same references however the input is split; in
+//! texts it finds the same references as a second reader, which is slow and plain.
 
 mod by_hand;
 mod native;
@@ -12,7 +12,6 @@ use flate2::write::GzEncoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use simulator::recording::{self, BLOCK, BLOCK_SLACK, Chunk, Kind, RecordingError, Reference};
 
-/// The kind of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recording {
     /// A compressed file of an unknown format.
@@ -26,11 +25,8 @@ pub enum Recording {
 /// How a recording is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// Its text.
     Plain,
-    /// Compressed with gzip.
     Gzip,
-    /// Compressed with zstd.
     Zstd,
     /// Text that is written by hand.
     ByHand,
@@ -60,9 +56,6 @@ const MOST: usize = 2 * BLOCK;
 const LONGEST: u64 = 1 << 20;
 
 /// Reads these bytes as a recording.
-///
-/// # Panics
-/// If something does not hold.
 pub fn check(bytes: &[u8]) -> Recording {
     let found = read(Cursor::new(bytes.to_vec()));
     if let [0xfd, b'7', b'z', b'X', b'Z', 0, ..] | [b'B', b'Z', b'h', ..] = bytes {
@@ -145,17 +138,14 @@ fn same(found: &Result<Vec<Reference>, RecordingError>, expected: &Result<Vec<Re
     match (found, expected) {
         (Ok(found), Ok(expected)) => {
             let end = found.len().min(expected.len());
-            assert!(
-                end == expected.len() || end >= MOST,
-                "references are missing"
-            );
+            assert!(end == expected.len() || end >= MOST, "references are missing");
             assert_eq!(found[..end], expected[..end]);
         }
         (Err(error), Err(line)) => assert_eq!(error.line(), Some(*line), "{error}"),
         (Err(error), Ok(expected)) => {
             assert!(expected.is_empty() && error.line().is_none(), "{error}");
         }
-        // The first reader has not come to the wrong line.
+        // The first reader has not reached the wrong line.
         (Ok(found), Err(line)) => assert!(found.len() >= MOST, "line {line} is wrong"),
     }
 }
@@ -165,9 +155,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
     let mut references = Vec::new();
     let lines = text.split(|byte| *byte == b'\n');
     for (line, number) in lines.zip(1_u64..) {
-        let is_message = [b"==", b"--", b"**"]
-            .iter()
-            .any(|mark| line.starts_with(*mark));
+        let is_message = [b"==", b"--", b"**"].iter().any(|mark| line.starts_with(*mark));
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if !is_message && !line.is_empty() {
             references.push(reference(line).ok_or(number)?);

@@ -23,9 +23,7 @@ impl Drop for Named<'_> {
 
 /// Checks the inputs of a target. Returns, by name, what each has reached.
 fn replay<T>(target: &str, check: impl Fn(&[u8]) -> T) -> BTreeMap<String, T> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("corpus")
-        .join(target);
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     let mut reached = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -75,13 +73,7 @@ fn md_round_trip() {
 #[test]
 fn trace_input() {
     let reached = replay("trace_input", trace_input::check);
-    for form in [
-        Form::Plain,
-        Form::Gzip,
-        Form::Zstd,
-        Form::ByHand,
-        Form::Native,
-    ] {
+    for form in [Form::Plain, Form::Gzip, Form::Zstd, Form::ByHand, Form::Native] {
         let count = |found: fn(&Recording) -> Option<Form>| {
             let inputs = reached.values().filter(|one| found(one) == Some(form));
             inputs.count()
@@ -94,9 +86,6 @@ fn trace_input() {
             Recording::Wrong(form) => Some(*form),
             _ => None,
         });
-        assert!(
-            whole >= 2 && wrong >= 2,
-            "{form:?}: {whole} whole, {wrong} wrong"
-        );
+        assert!(whole >= 2 && wrong >= 2, "{form:?}: {whole} whole, {wrong} wrong");
     }
 }

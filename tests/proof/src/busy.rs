@@ -1,29 +1,30 @@
-//! A hub that stays busy, and the strand that takes it for broken: what is condemned was dead.
+//! A hub that stays busy, and a strand that takes the hub for broken: only a hub that serves nobody is taken for broken.
 //!
-//! **State.** What the gate knows ([`Turns`]), and its words: who has the hub, by which path, whether the fast path is closed, and whether
-//! what the fast path left is counted (`hubs/gate.rs`). The [`Watch`] of strand 0: each strand's is apart. Counts matter only by
-//! whether they have changed, so a count is kept as 0, and what a strand has seen of it as 0 or another number.
+//! **State.** The gate's [`Turns`] and its words: which strand has the hub, by which path, whether the fast path is closed, and
+//! whether the last access by the fast path is counted (`hubs/gate.rs`). The [`Watch`] of strand 0, which is independent of the
+//! watches of the other strands. It matters only whether a count has changed: so the present counts are 0, and the counts that
+//! strand 0 has seen are 0 or another number.
 //!
-//! **Actions.** Strands ask by either path, end their accesses, find the chip busy, stop in the gate, are declared dead. The clock of
-//! strand 0 shows anything at each look: it stands still, goes on by the longest time that is no pause, jumps, steps back. A strand
-//! that stops, or a chip that stays busy, is one with which nothing happens any more.
+//! **Actions.** Strands ask by either path, end their accesses, find the chip busy, stop in the gate, and are declared dead. At each
+//! look the clock of strand 0 may have stood still, advanced by the longest time that is no pause, jumped, or stepped back. A strand
+//! that stops, or a chip that stays busy, takes part in no further action.
 //!
 //! **Properties.** See [`BusyHub::properties`].
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
-use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
 use perfctr_service::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 use stateright::{Model, Property};
 
 /// A hub that some strands use.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyHub {
-    /// How many strands there are.
+    /// The number of strands.
     pub strands: usize,
 }
 
-/// The hub in one moment.
+/// The state of the hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     turns: Turns,
@@ -31,13 +32,14 @@ pub struct State {
     holder: Option<(StrandId, bool)>,
     /// The fast path is closed.
     closed: bool,
-    /// What the fast path has left is counted.
+    /// The last access by the fast path is counted.
     counted: bool,
     /// The strand that has stopped in the gate.
     inside: Option<StrandId>,
-    /// A strand has stopped while it decided, and nobody has decided since: nobody is refused without the lock (`hubs/kept.rs`).
+    /// A strand has stopped while it decided, and no strand has decided since: no strand is refused without the lock
+    /// (`hubs/atomic_turns.rs`).
     deciding: bool,
-    /// What strand 0 knows.
+    /// The watch of strand 0.
     watch: Watch,
     /// An access has ended since strand 0 began to wait.
     ended: bool,
@@ -45,7 +47,7 @@ pub struct State {
     wrong: bool,
 }
 
-/// What happens. Where strand 0 looks at a busy hub, its clock shows this long since its last look.
+/// An action. A number is the time since the last look of strand 0 by its clock, if strand 0 looks at a busy hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A strand asks.
@@ -60,19 +62,18 @@ pub enum Action {
     IsDeclaredDead(StrandId),
 }
 
-/// What a clock shows since the last look: nothing, no pause, a pause, and a step back.
+/// The times between two looks: none, no pause, a pause, and a step back.
 const CLOCK: [u64; 4] = [0, BUSY_PAUSE_TICKS, BUSY_PAUSE_TICKS + 1, u64::MAX];
 
-/// A count that is another than the one of now.
+/// A count that differs from the present one.
 const OTHER: u32 = u32::MAX;
 
 impl State {
-    /// An access ends, and that is counted.
     fn count_end(&mut self) {
         self.watch.counts.ended = OTHER;
     }
 
-    /// A strand on the slow path closes the fast path, and counts what it left.
+    /// A strand on the slow path closes the fast path, and counts the last access of the fast path.
     fn shut(&mut self) {
         self.closed = true;
         if !self.counted {
@@ -81,13 +82,13 @@ impl State {
         }
     }
 
-    fn step(&mut self, event: Event) -> Answer {
+    fn step(&mut self, event: HubEvent) -> Answer {
         let (turns, answer) = self.turns.step(event);
         self.turns = turns;
         answer
     }
 
-    /// Strand 0 did not get the hub, and looks.
+    /// Strand 0 looks at the hub after it was refused.
     fn look(&mut self, found: Found, clock: u64) {
         let now = self.watch.last.wrapping_add(clock);
         let (watch, stuck) = self.watch.step(found, Counts::default(), now);
@@ -105,16 +106,18 @@ impl State {
             return;
         }
         let (found, event) = match (self.holder, self.inside) {
-            (Some(_), _) => (Found::Busy, Event::AsksTaken(strand)),
-            (None, _) if self.is_turn_of_another(strand) => (Found::Turn, Event::AsksFree(strand)),
-            (None, Some(_)) => (Found::Locked, Event::AsksTaken(strand)),
+            (Some(_), _) => (Found::Busy, HubEvent::AsksTaken(strand)),
+            (None, _) if self.is_turn_of_another(strand) => {
+                (Found::Turn, HubEvent::AsksFree(strand))
+            }
+            (None, Some(_)) => (Found::Locked, HubEvent::AsksTaken(strand)),
             (None, None) => {
                 self.watch.counts.entered = OTHER;
                 self.deciding = false;
-                (Found::Turn, Event::AsksFree(strand))
+                (Found::Turn, HubEvent::AsksFree(strand))
             }
         };
-        // One who is refused without the lock finds it shut.
+        // A strand that is refused without the lock finds the fast path closed.
         self.shut();
         if self.step(event) == Answer::Served {
             self.holder = Some((strand, false));
@@ -124,9 +127,9 @@ impl State {
         }
     }
 
-    /// A strand that asks is refused without the lock.
+    /// Returns `true` if a strand that asks is refused without the lock.
     fn is_turn_of_another(&self, strand: StrandId) -> bool {
-        let (next, answer) = self.turns.step(Event::AsksFree(strand));
+        let (next, answer) = self.turns.step(HubEvent::AsksFree(strand));
         let turn = self.turns.turn.filter(|turn| *turn != strand);
         self.counted
             && !self.deciding
@@ -156,11 +159,7 @@ impl Model for BusyHub {
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         let holder = state.holder.map(|(holder, _)| holder);
         for strand in (0..self.strands).filter_map(StrandId::new) {
-            let clock = if strand.index() == 0 {
-                CLOCK.as_slice()
-            } else {
-                &CLOCK[..1]
-            };
+            let clock = if strand.index() == 0 { CLOCK.as_slice() } else { &CLOCK[..1] };
             if Some(strand) != holder && Some(strand) != state.inside {
                 actions.extend(clock.iter().map(|clock| Action::Asks(strand, *clock)));
                 if state.inside.is_none() && strand.index() != 0 {
@@ -196,7 +195,7 @@ impl Model for BusyHub {
             }
             Action::ChipBusy(clock) => {
                 let (holder, _) = state.holder.take()?;
-                state.step(Event::ChipBusy(holder));
+                state.step(HubEvent::ChipBusy(holder));
                 state.deciding = false;
                 (state.closed, state.counted) = (true, true);
                 state.watch.counts.chip_busy = OTHER;
@@ -213,7 +212,7 @@ impl Model for BusyHub {
                 if held {
                     (state.holder, state.counted) = (None, false);
                 }
-                state.step(Event::Died(dead));
+                state.step(HubEvent::Died(dead));
                 state.inside = state.inside.filter(|inside| *inside != dead);
             }
         }

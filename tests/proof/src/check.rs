@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-/// What came of a model.
+/// The result of the check of a model.
 #[derive(Debug)]
-pub struct Report {
-    /// How many states were visited.
+pub struct CheckedModel {
+    /// The number of visited states.
     pub states: usize,
-    /// How long that took.
+    /// The duration of the check.
     pub time: Duration,
-    /// What does not hold.
+    /// The properties that do not hold.
     pub violations: Vec<Violation>,
 }
 
 /// A property that does not hold.
 #[derive(Debug)]
 pub struct Violation {
-    /// Its name.
+    /// The name of the property.
     pub property: &'static str,
-    /// The actions from a first state to one in which it does not hold, and that state.
+    /// The actions from a first state to a state in which the property does not hold, and the two states.
     pub path: String,
 }
 
@@ -32,8 +32,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Visits every state of a model, the nearest first, by so many threads. Ends early if a property does not hold.
-pub fn check<M>(model: M, threads: usize) -> Report
+/// Visits every state of a model, breadth first, with this number of threads. Ends early if a property does not hold.
+pub fn check<M>(model: M, threads: usize) -> CheckedModel
 where
     M: Model + Send + Sync + 'static,
     M::State: fmt::Debug + Clone + Hash + PartialEq + Send + Sync,
@@ -48,18 +48,12 @@ where
         .join();
     let time = start.elapsed();
     let discoveries = checker.discoveries().into_iter();
-    let violations = discoveries.map(|(property, path)| Violation {
-        property,
-        path: described(path.into_vec()),
-    });
-    Report {
-        states: checker.unique_state_count(),
-        time,
-        violations: violations.collect(),
-    }
+    let violations = discoveries
+        .map(|(property, path)| Violation { property, path: described(path.into_vec()) });
+    CheckedModel { states: checker.unique_state_count(), time, violations: violations.collect() }
 }
 
-/// Returns the actions of a path, one in a line, and its first and last states.
+/// Prints the actions of a path, one per line, and its first and last states.
 pub(crate) fn described<S: fmt::Debug, A: fmt::Debug>(path: Vec<(S, Option<A>)>) -> String {
     let mut text = String::new();
     for (number, (state, action)) in path.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Visits every state of a large model, whose states fit in a few words.
+//! Visits every state of a large model whose states fit in a few words.
 //!
-//! It does what [`check`](crate::check::check) does by stateright, in less memory and time: what is kept of a state is its words, and
-//! not a hash, so no two states are taken for one; and of states that the model declares to be alike, one is visited. A test
-//! compares both.
+//! Does what [`check`](crate::check::check) does by stateright, in less memory and time. It keeps the words of a state, and not a
+//! hash, so that it never takes two states for one. Of states that the model declares to be alike, it visits one. A test compares
+//! both.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -12,24 +12,24 @@ use std::time::Instant;
 
 use stateright::{Expectation, Model};
 
-use crate::check::{Report, Violation, described};
+use crate::check::{CheckedModel, Violation, described};
 
-/// A model whose states fit in so many words.
+/// A model whose states fit in `WORDS` words.
 pub trait Packed<const WORDS: usize>: Model {
-    /// Returns the words of a state, not all 0. States that have the same are alike: what follows from them is alike, and
-    /// the properties hold in all of them or in none.
+    /// Returns the words of a state, which are not all 0. States with the same words are alike: their next states are alike, and a
+    /// property holds in all of them or in none.
     fn pack(&self, state: &Self::State) -> [u64; WORDS];
 
-    /// Returns the state that has these words, or one of those that are alike.
+    /// Returns the state with these words, or a state that is alike.
     fn unpack(&self, words: [u64; WORDS]) -> Self::State;
 }
 
-/// An action together with the state that it leads to. Its text is that of the action.
+/// An action together with the next state. Its `Debug` text is that of the action.
 #[derive(Clone, PartialEq)]
 pub struct To<A, S> {
-    /// The action.
+    #[allow(missing_docs)]
     pub action: A,
-    /// The state afterwards.
+    /// The next state.
     pub state: S,
 }
 
@@ -39,8 +39,9 @@ impl<A: fmt::Debug, S> fmt::Debug for To<A, S> {
     }
 }
 
-/// Visits every state, the nearest first, by so many threads. Ends early if a property does not hold. All properties are `always`.
-pub fn explore<const WORDS: usize, M>(model: &M, threads: usize) -> Report
+/// Visits every state, breadth first, with this number of threads. Ends early if a property does not hold. All properties must be
+/// `always`.
+pub fn explore<const WORDS: usize, M>(model: &M, threads: usize) -> CheckedModel
 where
     M: Packed<WORDS> + Sync,
     M::State: fmt::Debug + Clone,
@@ -49,8 +50,8 @@ where
     visit(model, threads).0
 }
 
-/// Does what [`explore`] does, and returns the states, too.
-pub fn visit<const WORDS: usize, M>(model: &M, threads: usize) -> (Report, Visited<WORDS>)
+/// Does what [`explore`] does, and also returns the states.
+pub fn visit<const WORDS: usize, M>(model: &M, threads: usize) -> (CheckedModel, Visited<WORDS>)
 where
     M: Packed<WORDS> + Sync,
     M::State: fmt::Debug + Clone,
@@ -72,9 +73,7 @@ where
         let results: Vec<_> = thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
             let results = workers.into_iter().map(|worker| worker.join());
-            results
-                .map(|result| result.expect("a model panics"))
-                .collect()
+            results.map(|result| result.expect("a model panics")).collect()
         });
         level = vec![];
         for (next, found) in results {
@@ -87,19 +86,15 @@ where
         path: described(visited.path(model, words)),
     });
     let violations = violations.collect();
-    let report = Report {
-        states: visited.count(),
-        time: start.elapsed(),
-        violations,
-    };
+    let report = CheckedModel { states: visited.count(), time: start.elapsed(), violations };
     (report, visited)
 }
 
-/// How many parts the set has. Each is used by one thread at a time.
+/// The number of parts of the set. One thread at a time uses a part.
 const PARTS: usize = 256;
-/// So many states are taken from the level at a time, and looked up in a part at a time.
+/// The number of states that a thread takes from the level at a time, and looks up in a part at a time.
 const BATCH: usize = 128;
-/// Of so many states a thread remembers that it has just seen them: what is done in several ways often comes to the same.
+/// The number of recent states that a thread remembers, because several actions often lead to the same state.
 const RECENT: usize = 1 << 12;
 
 /// The states that were visited.
@@ -107,10 +102,10 @@ pub struct Visited<const WORDS: usize> {
     parts: Vec<Mutex<Part<WORDS>>>,
 }
 
-/// A hash table: all 0 is none.
+/// A hash table. A free slot has the words 0.
 struct Part<const WORDS: usize> {
     states: Vec<[u64; WORDS]>,
-    /// The number of each one's level, from 1 on.
+    /// The level of each state, from 1 on; 0 for a free slot.
     depths: Vec<u8>,
     used: usize,
 }
@@ -123,17 +118,17 @@ fn hash<const WORDS: usize>(words: &[u64; WORDS]) -> u64 {
 }
 
 impl<const WORDS: usize> Part<WORDS> {
-    /// Returns where a state is, or where it is missing.
-    fn place(&self, state: &[u64; WORDS]) -> usize {
+    /// Returns the slot of a state, or the free slot for it.
+    fn slot(&self, state: &[u64; WORDS]) -> usize {
         let length = self.states.len();
-        let mut place = ((u128::from(hash(state)) * length as u128) >> 64) as usize;
-        while self.states[place] != [0; WORDS] && self.states[place] != *state {
-            place = if place + 1 == length { 0 } else { place + 1 };
+        let mut slot = ((u128::from(hash(state)) * length as u128) >> 64) as usize;
+        while self.states[slot] != [0; WORDS] && self.states[slot] != *state {
+            slot = if slot + 1 == length { 0 } else { slot + 1 };
         }
-        place
+        slot
     }
 
-    /// Returns `true` if the state was missing.
+    /// Inserts a state. Returns `true` if the state was missing.
     fn insert(&mut self, state: [u64; WORDS], depth: u8) -> bool {
         if 4 * self.used >= 3 * self.states.len() {
             let length = self.states.len() * 3 / 2 + 64;
@@ -141,15 +136,15 @@ impl<const WORDS: usize> Part<WORDS> {
             let depths = std::mem::replace(&mut self.depths, vec![0; length]);
             for (state, depth) in states.into_iter().zip(depths) {
                 if depth != 0 {
-                    let place = self.place(&state);
-                    (self.states[place], self.depths[place]) = (state, depth);
+                    let slot = self.slot(&state);
+                    (self.states[slot], self.depths[slot]) = (state, depth);
                 }
             }
         }
-        let place = self.place(&state);
-        let missing = self.depths[place] == 0;
+        let slot = self.slot(&state);
+        let missing = self.depths[slot] == 0;
         if missing {
-            (self.states[place], self.depths[place]) = (state, depth);
+            (self.states[slot], self.depths[slot]) = (state, depth);
             self.used += 1;
         }
         missing
@@ -161,16 +156,8 @@ type Broken<const WORDS: usize> = (&'static str, [u64; WORDS]);
 
 impl<const WORDS: usize> Visited<WORDS> {
     fn new() -> Self {
-        let part = |_| {
-            Mutex::new(Part {
-                states: vec![],
-                depths: vec![],
-                used: 0,
-            })
-        };
-        Self {
-            parts: (0..PARTS).map(part).collect(),
-        }
+        let part = |_| Mutex::new(Part { states: vec![], depths: vec![], used: 0 });
+        Self { parts: (0..PARTS).map(part).collect() }
     }
 
     fn insert(&self, state: [u64; WORDS], depth: u8) -> bool {
@@ -180,14 +167,14 @@ impl<const WORDS: usize> Visited<WORDS> {
         part.insert(state, depth)
     }
 
-    /// Returns how many they are.
+    /// Returns the number of states.
     pub fn count(&self) -> usize {
         let parts = self.parts.iter();
         let used = parts.map(|part| part.lock().expect("a thread panics").used);
         used.sum()
     }
 
-    /// Calls `each` with each of them whose level is such.
+    /// Calls `each` with each state whose level has the property `such`.
     pub fn for_each(&self, such: impl Fn(u8) -> bool, mut each: impl FnMut([u64; WORDS])) {
         for part in &self.parts {
             let part = part.lock().expect("a thread panics");
@@ -198,8 +185,8 @@ impl<const WORDS: usize> Visited<WORDS> {
         }
     }
 
-    /// Visits what follows from the states of a level, as far as no other thread has `taken` them. Returns the states of the
-    /// next level that are missing, and what does not hold in the states of this one.
+    /// Visits the next states of the states of a level that no other thread has `taken`. Returns the new states, which are of the
+    /// next level, and the properties that do not hold in the states of this level.
     fn expand<M: Packed<WORDS>>(
         &self,
         model: &M,
@@ -257,7 +244,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         (next, broken)
     }
 
-    /// Returns the states from a first one to this, and the action that follows in each.
+    /// Returns the states from a first state to `to`, each with the action that follows.
     fn path<M: Packed<WORDS>>(
         &self,
         model: &M,
@@ -265,7 +252,7 @@ impl<const WORDS: usize> Visited<WORDS> {
     ) -> Vec<(M::State, Option<M::Action>)> {
         let part = self.parts[hash(&to) as usize % PARTS].lock();
         let part = part.expect("a thread panics");
-        let mut depth = part.depths[part.place(&to)];
+        let mut depth = part.depths[part.slot(&to)];
         drop(part);
         let (mut path, mut to) = (vec![(model.unpack(to), None)], to);
         while depth > 1 {
@@ -279,7 +266,7 @@ impl<const WORDS: usize> Visited<WORDS> {
                     }
                     let (state, mut actions) = (model.unpack(words), vec![]);
                     model.actions(&state, &mut actions);
-                    // The number of the action: it need not be possible to copy it.
+                    // The number of the action, because an action need not be `Clone`.
                     let leads = |action| {
                         let after = model.next_state(&state, action);
                         after.is_some_and(|after| model.pack(&after) == to)

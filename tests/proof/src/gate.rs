@@ -1,42 +1,40 @@
-//! The gate of a hub: who is served, who is refused, and for how long.
+//! The gate of a hub: which strands it serves and refuses, and how often.
 //!
-//! **State.** What [`Turns`] remembers, and the strand whose access is in flight. The model makes each step by
-//! [`Turns::step`], the function that ships.
+//! **State.** The [`Turns`], and the strand whose access is in flight. The model makes each step by [`Turns::step`], the function
+//! that ships.
 //!
-//! **Actions.** Any strand does anything at any time: see [`Action`]. A strand that stops, or that has died and is not
-//! declared dead, is one that does nothing any more, also while its access is in flight; one that comes back is one that
-//! asks again. A strand whose access faults ends it; while the hub is out of service nobody asks. So none of this needs
-//! an action of its own.
+//! **Actions.** Any strand makes any [`Action`] at any time. These cases need no action of their own: a strand that stops, or has
+//! died and is not declared dead, makes no further action, even while its access is in flight; a strand that comes back asks
+//! again; a strand whose access faults ends the access; no strand asks while the hub is out of service.
 //!
-//! **Symmetry.** The function knows strands only by their cyclic order. So the strand that is watched is
-//! number 0, and the last turn before the first step was any strand's. The strands of the model lie on both sides of the words'
-//! ends.
+//! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and the last turn
+//! before the first step was that of any strand. The strands of the model lie on both sides of the ends of words.
 //!
-//! **Properties.** See [`Gate::properties`]: each has the sentence of the contract that it states.
+//! **Properties.** See [`Gate::properties`]: each quotes the sentence of the contract that it states.
 
 use guest_abi::StrandId;
-use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
 use stateright::{Model, Property};
 
-/// A hub that some strands use, and what of it is watched.
+/// A hub that some strands use.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// How many strands there are: N, from 2 on.
+    /// The number N of strands, from 2 on.
     pub strands: u8,
-    /// What is watched of strand 0.
+    /// The bound that is checked for strand 0.
     pub watches: Watches,
 }
 
-/// What a model watches of strand 0. Two models are smaller than one that watches both.
+/// The bound that a model checks for strand 0. Two models are smaller than one that checks both bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watches {
-    /// How many accesses of others it waits for while it keeps asking: the bound b.
+    /// The bound b: the number of accesses of others while strand 0 keeps asking.
     Wait,
-    /// How often others are refused on its behalf after it has gone: the bound r.
+    /// The bound r: the number of refusals of others on behalf of strand 0 after it has gone.
     Absence,
 }
 
-/// The hub in one moment.
+/// The state of the hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     turns: Turns,
@@ -45,62 +43,62 @@ pub struct State {
     watched: Watched,
 }
 
-/// What has happened to strand 0.
+/// The history of strand 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Watched {
-    /// Since it was refused; `None` if it was not, or does not keep asking.
+    /// The history since strand 0 was refused; `None` if it was not, or does not keep asking.
     Wait(Option<Wait>),
-    /// Refusals of others on its behalf, since it last did anything at the hub.
+    /// The number of refusals of others on behalf of strand 0 since its last action at the hub.
     Absence(u32),
 }
 
-/// What has happened since a strand was refused that keeps asking: at least once in every r asks of the others.
+/// The history since the refusal of a strand that keeps asking: at least once in every r asks of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
-    /// Accesses of others.
+    /// The number of accesses of others.
     accesses: u32,
-    /// One of these is in flight.
+    /// An access of another strand is in flight.
     in_flight: bool,
-    /// Asks of others since its own last ask.
+    /// The number of asks of others since its own last ask.
     asks: u32,
-    /// The fewest strands that were remembered since its own last ask: w of r = 2w.
+    /// The smallest number w of strands that were remembered since its own last ask: r = 2w.
     fewest: u32,
 }
 
-/// What a strand does.
+/// An action of a strand, or of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It asks for the hub.
+    /// The strand asks for the hub.
     Asks(u8),
-    /// It asks and cannot enter the gate, because another strand is, or has died, inside.
+    /// The strand asks and cannot enter the gate, because another strand is inside, or has died there.
     CannotEnter(u8),
-    /// Its access ends, served or failed.
+    /// The access in flight ends, served or failed.
     Ends,
-    /// Its access finds the chip busy, and does not take place.
+    /// The access in flight finds the chip busy, and does not happen.
     ChipBusy,
-    /// It is declared dead, in its access or not.
+    /// The strand is declared dead, during its access or not.
     IsDeclaredDead(u8),
     /// The hub is scrubbed for another guest, while no strand can ask.
     Renewed,
 }
 
 impl Gate {
-    /// Returns the strand of a number in the model: they are spread over all that a machine has.
+    /// Returns the strand with this number in the model. The strands of the model are spread over those of a machine.
     fn strand(&self, number: u8) -> StrandId {
         let last = StrandId::COUNT - 1;
         let number = usize::from(number) * last / usize::from(self.strands - 1);
         StrandId::new(number).expect("a machine has it")
     }
 
-    /// Returns what happens at the gate if a strand asks.
-    fn ask(&self, state: &State, strand: u8) -> Event {
+    /// Returns the event at the gate when a strand asks.
+    fn ask(&self, state: &State, strand: u8) -> HubEvent {
         match state.in_flight {
-            Some(_) => Event::AsksTaken(self.strand(strand)),
-            None => Event::AsksFree(self.strand(strand)),
+            Some(_) => HubEvent::AsksTaken(self.strand(strand)),
+            None => HubEvent::AsksFree(self.strand(strand)),
         }
     }
 
-    /// Returns all asks that are possible, each with what it leads to.
+    /// Returns the strands that can ask, each with the result.
     fn asks(&self, state: &State) -> impl Iterator<Item = (u8, Turns, Answer)> {
         let asking = (0..self.strands).filter(|strand| state.in_flight != Some(*strand));
         asking.map(|strand| {
@@ -109,12 +107,9 @@ impl Gate {
         })
     }
 
-    /// One access is in flight: whoever asks meanwhile is refused.
+    /// One access is in flight: a strand that asks meanwhile is refused.
     fn one_access_in_flight(&self, state: &State) -> bool {
-        state.in_flight.is_none()
-            || self
-                .asks(state)
-                .all(|(.., answer)| answer == Answer::Refused)
+        state.in_flight.is_none() || self.asks(state).all(|(.., answer)| answer == Answer::Refused)
     }
 
     /// A refused strand is remembered.
@@ -124,7 +119,7 @@ impl Gate {
         })
     }
 
-    /// At a free hub a strand is refused only on behalf of another one, which is remembered.
+    /// At a free hub a strand is refused only on behalf of another strand, which is remembered.
     fn refused_on_behalf_of_another(&self, state: &State) -> bool {
         state.in_flight.is_some()
             || self.asks(state).all(|(asks, after, answer)| {
@@ -141,7 +136,7 @@ impl Gate {
         }
     }
 
-    /// A strand that has gone costs the others r = 2N refusals at most, once.
+    /// A strand that has gone costs the others at most r = 2N refusals, once.
     fn the_absent_cost_r_refusals(&self, state: &State) -> bool {
         match state.watched {
             Watched::Absence(refusals) => refusals <= 2 * u32::from(self.strands),
@@ -151,12 +146,10 @@ impl Gate {
 
     /// A strand that is declared dead is forgotten.
     fn the_dead_are_forgotten(&self, state: &State) -> bool {
-        (0..self.strands)
-            .map(|number| self.strand(number))
-            .all(|dead| {
-                let (after, _) = state.turns.step(Event::Died(dead));
-                !after.remembered.has(dead) && after.turn != Some(dead)
-            })
+        (0..self.strands).map(|number| self.strand(number)).all(|dead| {
+            let (after, _) = state.turns.step(HubEvent::Died(dead));
+            !after.remembered.has(dead) && after.turn != Some(dead)
+        })
     }
 
     /// A strand whose chip was busy keeps its turn: nobody else is served before it asks again, but for r refusals.
@@ -164,35 +157,32 @@ impl Gate {
         let Some(holder) = state.in_flight.map(|holder| self.strand(holder)) else {
             return true;
         };
-        let (after, _) = state.turns.step(Event::ChipBusy(holder));
+        let (after, _) = state.turns.step(HubEvent::ChipBusy(holder));
         after.turn == Some(holder)
             && after.refusals == 0
-            && after.step(Event::AsksFree(holder)).1 == Answer::Served
+            && after.step(HubEvent::AsksFree(holder)).1 == Answer::Served
     }
 
-    /// A strand that is alone from now on is refused at most r = 2w times for each strand that is remembered, and then always
-    /// served.
+    /// If only one strand still asks, it is refused at most r = 2w times for each strand that is remembered, and then always served.
     fn who_is_alone_is_served(&self, state: &State) -> bool {
-        (0..self.strands)
-            .map(|number| self.strand(number))
-            .all(|alone| {
-                let mut turns = state.turns;
-                turns.remembered.insert(alone);
-                let remembered = turns.remembered.iter().count() as u32;
-                // 2w for w = 2 to all of them.
-                let most = remembered * (remembered + 1) - 2;
-                let mut refused = 0;
-                // Between two refusals it is served at most once.
-                for _ in 0..=2 * most + 2 {
-                    let (after, answer) = turns.step(Event::AsksFree(alone));
-                    turns = after;
-                    refused += u32::from(answer == Answer::Refused);
-                }
-                refused <= most && turns.remembered.is_empty()
-            })
+        (0..self.strands).map(|number| self.strand(number)).all(|alone| {
+            let mut turns = state.turns;
+            turns.remembered.insert(alone);
+            let remembered = turns.remembered.iter().count() as u32;
+            // The sum of 2w for w from 2 to the number of remembered strands.
+            let most = remembered * (remembered + 1) - 2;
+            let mut refused = 0;
+            // Between two refusals the strand is served at most once.
+            for _ in 0..=2 * most + 2 {
+                let (after, answer) = turns.step(HubEvent::AsksFree(alone));
+                turns = after;
+                refused += u32::from(answer == Answer::Refused);
+            }
+            refused <= most && turns.remembered.is_empty()
+        })
     }
 
-    /// Returns what has happened to strand 0 when something more has.
+    /// Returns the history of strand 0 after an action.
     fn watch(&self, before: &State, action: Action, after: &Turns, answer: Answer) -> Watched {
         match before.watched {
             Watched::Wait(wait) => Watched::Wait(self.wait(before, wait, action, after, answer)),
@@ -207,7 +197,7 @@ impl Gate {
         }
     }
 
-    /// Asks that do not enter the gate do not count, neither its own nor those of others.
+    /// Asks that do not enter the gate do not count, neither those of strand 0 nor those of others.
     fn wait(
         &self,
         before: &State,
@@ -217,25 +207,16 @@ impl Gate {
         answer: Answer,
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
-        // A strand that is refused is remembered, and so is the one on whose behalf it is, or it asks in vain once more.
+        // A refused strand is remembered, and so is the strand on whose behalf it is refused; if not, its next ask is refused, too.
         let w = (after.remembered.iter().count() as u32).max(2);
-        let refused = Wait {
-            accesses: 0,
-            in_flight: false,
-            asks: 0,
-            fewest: w,
-        };
+        let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
         match (action, wait) {
             (Action::IsDeclaredDead(0) | Action::Renewed, _) => None,
             (Action::Asks(0), _) if served => None,
             (Action::Asks(0), None) => Some(refused),
             (Action::ChipBusy, _) if before.in_flight == Some(0) => Some(refused),
             (_, None) => None,
-            (Action::Asks(0), Some(wait)) => Some(Wait {
-                asks: 0,
-                fewest: w,
-                ..wait
-            }),
+            (Action::Asks(0), Some(wait)) => Some(Wait { asks: 0, fewest: w, ..wait }),
             (Action::Asks(_), Some(mut wait)) => {
                 wait.asks += 1;
                 wait.fewest = wait.fewest.min(w);
@@ -243,20 +224,16 @@ impl Gate {
                 wait.in_flight |= served;
                 (wait.asks <= 2 * wait.fewest).then_some(wait)
             }
-            // There was no access after all.
+            // The access does not count, because it did not happen.
             (Action::ChipBusy, Some(wait)) => Some(Wait {
                 accesses: wait.accesses - u32::from(wait.in_flight),
                 in_flight: false,
                 ..wait
             }),
-            (Action::Ends, Some(wait)) => Some(Wait {
-                in_flight: false,
-                ..wait
-            }),
-            (Action::IsDeclaredDead(dead), Some(wait)) => Some(Wait {
-                in_flight: wait.in_flight && before.in_flight != Some(dead),
-                ..wait
-            }),
+            (Action::Ends, Some(wait)) => Some(Wait { in_flight: false, ..wait }),
+            (Action::IsDeclaredDead(dead), Some(wait)) => {
+                Some(Wait { in_flight: wait.in_flight && before.in_flight != Some(dead), ..wait })
+            }
             (Action::CannotEnter(_), wait) => wait,
         }
     }
@@ -272,10 +249,7 @@ impl Model for Gate {
             Watches::Absence => Watched::Absence(0),
         };
         let first = |last| State {
-            turns: Turns {
-                last: self.strand(last).index() as u32,
-                ..Turns::NEW
-            },
+            turns: Turns { last: self.strand(last).index() as u32, ..Turns::NEW },
             in_flight: None,
             watched,
         };
@@ -298,12 +272,12 @@ impl Model for Gate {
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
         let event = match action {
             Action::Asks(strand) => Some(self.ask(state, strand)),
-            // The mark of a refused strand is left whatever else happens.
-            Action::CannotEnter(strand) => Some(Event::AsksTaken(self.strand(strand))),
+            // The mark of a refused strand stays whatever else happens.
+            Action::CannotEnter(strand) => Some(HubEvent::AsksTaken(self.strand(strand))),
             Action::Ends => None,
-            Action::ChipBusy => Some(Event::ChipBusy(self.strand(state.in_flight?))),
-            Action::IsDeclaredDead(dead) => Some(Event::Died(self.strand(dead))),
-            Action::Renewed => Some(Event::Renewed),
+            Action::ChipBusy => Some(HubEvent::ChipBusy(self.strand(state.in_flight?))),
+            Action::IsDeclaredDead(dead) => Some(HubEvent::Died(self.strand(dead))),
+            Action::Renewed => Some(HubEvent::Renewed),
         };
         let unchanged = (state.turns, Answer::Refused);
         let (turns, answer) = event.map_or(unchanged, |event| state.turns.step(event));
@@ -314,20 +288,13 @@ impl Model for Gate {
             _ => state.in_flight,
         };
         let watched = self.watch(state, action, &turns, answer);
-        Some(State {
-            turns,
-            in_flight,
-            watched,
-        })
+        Some(State { turns, in_flight, watched })
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("one access is in flight", Self::one_access_in_flight),
-            Property::always(
-                "a refused strand is remembered",
-                Self::the_refused_are_remembered,
-            ),
+            Property::always("a refused strand is remembered", Self::the_refused_are_remembered),
             Property::always(
                 "at a free hub a strand is refused only on behalf of another that is remembered",
                 Self::refused_on_behalf_of_another,

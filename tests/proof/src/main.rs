@@ -29,7 +29,6 @@ struct Args {
     list: bool,
 }
 
-/// Returns the cases that the arguments name.
 fn named(args: &Args) -> anyhow::Result<Vec<Case>> {
     for model in &args.models {
         if !CASES.iter().any(|case| case.model == model) {
@@ -58,11 +57,7 @@ fn run(args: &Args) -> anyhow::Result<bool> {
         let holds = report.violations.is_empty();
         let verdict = if holds { "holds" } else { "DOES NOT HOLD" };
         let seconds = report.time.as_secs_f64();
-        writeln!(
-            out,
-            "{:>12} states {seconds:>8.1} s  {verdict}",
-            report.states
-        )?;
+        writeln!(out, "{:>12} states {seconds:>8.1} s  {verdict}", report.states)?;
         for violation in report.violations {
             writeln!(out, "{violation}")?;
         }

@@ -1,163 +1,115 @@
 //! The models by name, and the sizes in which they are checked.
 
 use crate::busy::BusyHub;
-use crate::check::{Report, check};
+use crate::check::{CheckedModel, check};
 use crate::explore::explore;
 use crate::gate::{Gate, Watches};
 use crate::product::{Handover, Product};
 use crate::rights::{Alike, Rights};
-use perfctr_service::{Grant, StrandRight};
+use perfctr_service::Grant;
 
 /// A model in one size.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// The model.
+    /// The name of the model.
     pub model: &'static str,
-    /// What it has how many of.
+    /// The numbers of strands and guests, and what restricts the model.
     pub size: &'static str,
-    /// It takes seconds, and is checked by `cargo test`.
+    /// The check takes seconds, and `cargo test` makes it.
     pub small: bool,
-    run: fn(threads: usize) -> Report,
+    run: fn(threads: usize) -> CheckedModel,
 }
 
 impl Case {
     /// Visits every state.
-    pub fn check(&self, threads: usize) -> Report {
+    pub fn check(&self, threads: usize) -> CheckedModel {
         (self.run)(threads)
     }
 }
 
-const fn small(model: &'static str, size: &'static str, run: fn(usize) -> Report) -> Case {
-    Case {
-        model,
-        size,
-        small: true,
-        run,
-    }
+const fn small(model: &'static str, size: &'static str, run: fn(usize) -> CheckedModel) -> Case {
+    Case { model, size, small: true, run }
 }
 
-const fn large(model: &'static str, size: &'static str, run: fn(usize) -> Report) -> Case {
-    Case {
-        model,
-        size,
-        small: false,
-        run,
-    }
+const fn large(model: &'static str, size: &'static str, run: fn(usize) -> CheckedModel) -> Case {
+    Case { small: false, ..small(model, size, run) }
 }
 
-fn wait<const STRANDS: u8>(threads: usize) -> Report {
-    let watches = Watches::Wait;
-    check(
-        Gate {
-            strands: STRANDS,
-            watches,
-        },
-        threads,
-    )
+fn wait<const STRANDS: u8>(threads: usize) -> CheckedModel {
+    let (strands, watches) = (STRANDS, Watches::Wait);
+    check(Gate { strands, watches }, threads)
 }
 
-fn absence<const STRANDS: u8>(threads: usize) -> Report {
-    let watches = Watches::Absence;
-    check(
-        Gate {
-            strands: STRANDS,
-            watches,
-        },
-        threads,
-    )
+fn absence<const STRANDS: u8>(threads: usize) -> CheckedModel {
+    let (strands, watches) = (STRANDS, Watches::Absence);
+    check(Gate { strands, watches }, threads)
 }
 
 const NONE: Grant = Grant::NONE;
-const GLOBAL: Grant = Grant {
-    strand: StrandRight::None,
-    global: true,
-};
-const STRAND: Grant = Grant {
-    strand: StrandRight::Strand,
-    global: false,
-};
-const HTSTRAND: Grant = Grant {
-    strand: StrandRight::HtStrand,
-    global: false,
-};
+const GLOBAL: Grant = Grant::GLOBAL;
+const STRAND: Grant = Grant::STRAND;
+const HTSTRAND: Grant = Grant::HTSTRAND;
 
 const HT_TO_NONE: &[[Grant; 1]] = &[[HTSTRAND], [STRAND], [NONE]];
 const STRAND_OF_TWO: &[[Grant; 2]] = &[[STRAND, NONE], [NONE, STRAND]];
-const STRAND_OF_THREE: &[[Grant; 3]] = &[
-    [STRAND, NONE, NONE],
-    [NONE, STRAND, NONE],
-    [NONE, NONE, STRAND],
-];
+const STRAND_OF_THREE: &[[Grant; 3]] =
+    &[[STRAND, NONE, NONE], [NONE, STRAND, NONE], [NONE, NONE, STRAND]];
 const HTSTRAND_AND_STRAND: &[[Grant; 2]] = &[[HTSTRAND, NONE], [NONE, STRAND]];
 const GLOBAL_OF_TWO: &[[Grant; 2]] = &[[GLOBAL, NONE], [NONE, GLOBAL]];
-const GLOBAL_OF_THREE: &[[Grant; 3]] = &[
-    [GLOBAL, NONE, NONE],
-    [NONE, GLOBAL, NONE],
-    [NONE, NONE, GLOBAL],
-];
+const GLOBAL_OF_THREE: &[[Grant; 3]] =
+    &[[GLOBAL, NONE, NONE], [NONE, GLOBAL, NONE], [NONE, NONE, GLOBAL]];
 const ALL_AND_BOTH: &[[Grant; 2]] = &[[Grant::ALL, NONE], [STRAND, GLOBAL]];
 
-/// Rights that pass as these configurations say, without crossings.
+/// Returns the model of rights that pass between guests by these configurations, without crossings.
 const fn passing<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     alike: Alike,
 ) -> Rights<G, S> {
-    Rights {
-        configurations,
-        crossings: false,
-        strands_scrub: true,
-        alike,
-    }
+    Rights { configurations, crossings: false, strands_scrub: true, alike }
 }
 
-/// Each guest gets what the others have.
+/// Checks a model in which each guest gets what the others have.
 fn around<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     threads: usize,
-) -> Report {
+) -> CheckedModel {
     explore(&passing::<G, S>(configurations, Alike::Guests), threads)
 }
 
 fn around_without_scrubs<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     threads: usize,
-) -> Report {
-    let model = passing::<G, S>(configurations, Alike::Guests);
-    let strands_scrub = false;
-    explore(
-        &Rights {
-            strands_scrub,
-            ..model
-        },
-        threads,
-    )
+) -> CheckedModel {
+    let mut model = passing::<G, S>(configurations, Alike::Guests);
+    model.strands_scrub = false;
+    explore(&model, threads)
 }
 
-/// So, with crossings.
+/// Checks a model with crossings.
 fn crossed<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     alike: Alike,
     threads: usize,
-) -> Report {
-    let model = passing::<G, S>(configurations, alike);
-    let crossings = true;
-    explore(&Rights { crossings, ..model }, threads)
+) -> CheckedModel {
+    let mut model = passing::<G, S>(configurations, alike);
+    model.crossings = true;
+    explore(&model, threads)
 }
 
-fn product<const S: usize>(configurations: &'static [[Grant; 2]], threads: usize) -> Report {
+fn product<const S: usize>(configurations: &'static [[Grant; 2]], threads: usize) -> CheckedModel {
     let model = passing::<2, S>(configurations, Alike::Strands);
     explore(&Product(model), threads)
 }
 
-fn handover<const STRANDS: usize>(threads: usize) -> Report {
+fn handover<const STRANDS: usize>(threads: usize) -> CheckedModel {
     check(Handover { strands: STRANDS }, threads)
 }
 
-fn busy<const STRANDS: usize>(threads: usize) -> Report {
+fn busy<const STRANDS: usize>(threads: usize) -> CheckedModel {
     check(BusyHub { strands: STRANDS }, threads)
 }
 
-/// All of them.
+/// All models in all sizes.
 #[rustfmt::skip]
 pub const CASES: &[Case] = &[
     small("gate-wait", "2 strands", wait::<2>),

@@ -1,27 +1,27 @@
-//! Non-interference, as products: two copies of a machine in which one guest does different things. All that another guest
-//! observes is the same in both.
+//! Non-interference, as products: two copies of a machine in which one guest acts differently. All that another guest observes is
+//! the same in both copies.
 //!
-//! **What differs.** [`Product`]: the calls of guest 0, when they begin and end and what they write. [`Handover`]: the asks of a hub
-//! of the guest that had `global` before.
+//! **What differs.** In [`Product`], the calls of guest 0: when they begin and end, and what they write. In [`Handover`], the asks for
+//! a hub by the guest that had `global` before.
 //!
-//! **What is the same in both copies**, because it is not the guest's to decide: the steps of the operator and their crossings,
-//! faults, deaths, the moment at which a strand takes a cross-call (it ends its call before that), and resets. A guest that
-//! has lost `global` has no say in when the next one gets it, but by starting again: then its strands are asked once more.
+//! **What is the same in both copies**, because the guest does not determine it: the steps of the operator and what comes between
+//! them, faults, deaths, the time at which a strand takes a cross-call (its call ends before), and resets. A guest that has lost
+//! `global` can delay the next holder only by a reset, after which its strands are asked once more.
 //!
-//! **What is observed.** The status and the value of every call that guest 1 could end now, in each state. By design a call for a hub
-//! ends with EWOULDBLOCK if another strand has the hub or its turn. Only the guest that holds `global` gets that far, so this
-//! strand is of the same guest.
+//! **What is observed.** The status and the value of every call that guest 1 could end in a state. By design a call for a hub ends with
+//! EWOULDBLOCK if another strand has the hub or its turn. Such a strand is of the same guest, because only the guest that holds
+//! `global` can ask for a hub.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandRight;
-use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
 use stateright::{Model, Property};
 
 use crate::explore::{Packed, To};
 use crate::rights::world::{Call, Doing, Tenure, World};
 use crate::rights::{Act, Action, Alike, Crossing, Rights, Steps};
 
-/// Guest 0 does different things in the two copies, and guest 1 observes.
+/// A machine in two copies: guest 0 acts differently in them, and guest 1 observes.
 #[derive(Clone, Copy, Debug)]
 pub struct Product<const S: usize>(pub Rights<2, S>);
 
@@ -32,27 +32,25 @@ pub struct Copies<T> {
     second: T,
 }
 
-/// What happens.
+/// An action in one copy or in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum In<A> {
-    /// In both copies.
     Both(A),
-    /// In the first copy only.
     First(A),
-    /// In the second copy only.
     Second(A),
 }
 
-/// What a call for a register comes to.
+/// The result of a call for a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Observed {
     /// ENOACCESS.
     Refused,
     /// EOK, and 0.
     Zero,
-    /// EOK, and what the guest has written itself.
+    /// EOK, and a value that the guest has written itself.
     Own(Tenure),
-    /// EOK, and what the other guest has written.
+    /// EOK, and a value that the other guest has written.
     OfTheOther,
 }
 
@@ -60,7 +58,7 @@ const OTHER: usize = 0;
 const OBSERVER: usize = 1;
 
 impl<const S: usize> World<2, S> {
-    /// Returns what a strand of the observer finds in the unit and in its %pcr; `None` while it makes no call.
+    /// Returns the results of the calls of a strand of the observer for the unit and for %pcr; `None` while it can make no call.
     fn observed(&self, number: usize) -> Option<[Observed; 2]> {
         let strand = &self.strands[OBSERVER][number];
         let held = self.guests[OBSERVER].held;
@@ -82,7 +80,7 @@ impl<const S: usize> World<2, S> {
         }
     }
 
-    /// Returns `true` if a strand of the other guest may take a cross-call, after the end of its call if it is in one.
+    /// Returns `true` if a strand of the other guest may take a cross-call, which first ends the call of the strand.
     fn may_take_cross_call(&self, number: usize) -> bool {
         let strand = &self.strands[OTHER][number];
         strand.asked.is_asked() && matches!(strand.doing, Doing::Guest | Doing::Call(_))
@@ -98,7 +96,6 @@ impl<const S: usize> World<2, S> {
     }
 }
 
-/// Returns `true` if this is a call of the other guest.
 fn is_call_of_the_other(act: Act) -> bool {
     matches!(act, Act::Calls(OTHER, ..) | Act::EndsCall(OTHER, _))
 }
@@ -109,10 +106,7 @@ impl<const S: usize> Model for Product<S> {
 
     fn init_states(&self) -> Vec<Self::State> {
         let world = World::new(&self.0.configurations[0]);
-        vec![Copies {
-            first: world,
-            second: world,
-        }]
+        vec![Copies { first: world, second: world }]
     }
 
     fn actions(&self, copies: &Self::State, actions: &mut Vec<Self::Action>) {
@@ -161,10 +155,8 @@ impl<const S: usize> Model for Product<S> {
                 let after = |trail: &[World<2, S>], world: &World<2, S>| {
                     *trail.get(made - 1).or(trail.last()).unwrap_or(world)
                 };
-                let state = Copies {
-                    first: after(&trails[0], first),
-                    second: after(&trails[1], second),
-                };
+                let state =
+                    Copies { first: after(&trails[0], first), second: after(&trails[1], second) };
                 let crossing = match made {
                     made if made == steps => Crossing::Nothing,
                     made => Crossing::Dies(made),
@@ -226,14 +218,13 @@ impl<const S: usize> Packed<4> for Product<S> {
     }
 }
 
-/// A hub passes from one guest to another, each with so many strands. What the strands of the first asked for differs.
+/// A hub that passes from one guest to another. In the two copies, the strands of the first guest ask differently.
 #[derive(Clone, Copy, Debug)]
 pub struct Handover {
-    /// How many strands each guest has.
+    /// The number of strands of each guest.
     pub strands: usize,
 }
 
-/// A hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Hub {
     turns: Turns,
@@ -248,32 +239,32 @@ pub struct HandedOver {
     passed: bool,
 }
 
-/// What a strand does.
+/// An action at a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtHub {
-    /// It asks.
+    /// The strand asks.
     Asks(StrandId),
     /// The access in flight ends.
     Ends,
     /// The access in flight finds the chip busy.
     ChipBusy,
-    /// The hub is scrubbed, and is the second guest's from now on.
+    /// The hub is scrubbed and passes to the second guest.
     Passes,
 }
 
 impl Hub {
-    fn event(&self, asks: StrandId) -> Event {
+    fn event(&self, asks: StrandId) -> HubEvent {
         match self.in_flight {
-            Some(_) => Event::AsksTaken(asks),
-            None => Event::AsksFree(asks),
+            Some(_) => HubEvent::AsksTaken(asks),
+            None => HubEvent::AsksFree(asks),
         }
     }
 
     fn happens(&mut self, action: AtHub) {
         let event = match (action, self.in_flight) {
             (AtHub::Asks(strand), _) => self.event(strand),
-            (AtHub::ChipBusy, Some(holder)) => Event::ChipBusy(holder),
-            (AtHub::Passes, _) => Event::Renewed,
+            (AtHub::ChipBusy, Some(holder)) => HubEvent::ChipBusy(holder),
+            (AtHub::Passes, _) => HubEvent::Renewed,
             (AtHub::Ends | AtHub::ChipBusy, _) => {
                 self.in_flight = None;
                 return;
@@ -288,7 +279,7 @@ impl Hub {
         }
     }
 
-    /// Returns what these strands can do.
+    /// Returns the possible actions of these strands.
     fn actions(&self, strands: impl Iterator<Item = StrandId>) -> Vec<AtHub> {
         let asking = strands.filter(|strand| self.in_flight != Some(*strand));
         let mut actions: Vec<AtHub> = asking.map(AtHub::Asks).collect();
@@ -300,7 +291,7 @@ impl Hub {
 }
 
 impl Handover {
-    /// Returns the strands of a guest. Those of the two guests take turns in the order of numbers.
+    /// Returns the strands of a guest. Strands of the two guests alternate.
     fn strands_of(&self, guest: usize) -> impl Iterator<Item = StrandId> {
         (0..self.strands).filter_map(move |strand| StrandId::new(60 + 2 * strand + guest))
     }
@@ -311,43 +302,21 @@ impl Model for Handover {
     type Action = In<AtHub>;
 
     fn init_states(&self) -> Vec<HandedOver> {
-        let hub = Hub {
-            turns: Turns::NEW,
-            in_flight: None,
-        };
-        let hubs = Copies {
-            first: hub,
-            second: hub,
-        };
-        vec![HandedOver {
-            hubs,
-            passed: false,
-        }]
+        let hub = Hub { turns: Turns::NEW, in_flight: None };
+        let hubs = Copies { first: hub, second: hub };
+        vec![HandedOver { hubs, passed: false }]
     }
 
     fn actions(&self, state: &HandedOver, actions: &mut Vec<In<AtHub>>) {
         let Copies { first, second } = state.hubs;
         if state.passed {
-            actions.extend(
-                first
-                    .actions(self.strands_of(OBSERVER))
-                    .into_iter()
-                    .map(In::Both),
-            );
+            let both = first.actions(self.strands_of(OBSERVER));
+            actions.extend(both.into_iter().map(In::Both));
             return;
         }
-        actions.extend(
-            first
-                .actions(self.strands_of(OTHER))
-                .into_iter()
-                .map(In::First),
-        );
-        actions.extend(
-            second
-                .actions(self.strands_of(OTHER))
-                .into_iter()
-                .map(In::Second),
-        );
+        let [in_first, in_second] = [first, second].map(|hub| hub.actions(self.strands_of(OTHER)));
+        actions.extend(in_first.into_iter().map(In::First));
+        actions.extend(in_second.into_iter().map(In::Second));
         // Every strand of the first guest has acknowledged.
         if first.in_flight.is_none() && second.in_flight.is_none() {
             actions.push(In::Both(AtHub::Passes));

@@ -1,17 +1,17 @@
-//! Rights that pass from guest to guest while strands are in calls, die and come back, guests start again, and units fault.
+//! Rights that pass from guest to guest while strands make calls, die and come back, guests are reset, and units fault.
 //!
-//! **State.** A [`World`]: what is known of rights, of which each part makes its steps by the functions that ship
-//! (`Holding::step`, `Global::step`, `Asked::step`), in the orders that ship (`Ledger`); what each strand is doing; and what
-//! guests have written, in terms of whose it is.
+//! **State.** A [`World`]: the state of the rights, whose parts make their steps by the functions that ship (`Holding::step`,
+//! `Global::step`, `Asked::step`), in the orders that ship (`Ledger`); what each strand is doing; and which guest has written
+//! what is in the registers.
 //!
-//! **Actions.** Guests, strands and the operator do anything at any time: see [`Action`]. The strand that makes the steps of a change
-//! may die after any of them, and then another one begins again; or something else may happen there. A strand that has died
-//! and is not declared dead is one that does nothing any more.
+//! **Actions.** Guests, strands and the operator make any [`Action`] at any time. The strand that makes the steps of a change may die
+//! after any step, and then another strand starts over; or another action may come between two steps. A strand that has died and
+//! is not declared dead makes no further action.
 //!
-//! **Symmetry.** The strands of a guest are alike, and the guests are, where each can be granted what the others can: of all machines that
-//! are alike, one is visited (`packed.rs` says why that is enough). The functions go through guests and strands in any order.
+//! **Symmetry.** The strands of a guest are alike. So are the guests, if each can be granted what the others can. Of all machines
+//! that are alike, one is visited (`packed.rs` says why this is enough). The functions visit guests and strands in any order.
 //!
-//! **Properties.** See [`Rights::properties`](Model::properties): each has the sentence of the contract that it states.
+//! **Properties.** See [`Rights::properties`](Model::properties): each quotes the sentence of the contract that it states.
 
 mod owner;
 mod packed;
@@ -28,70 +28,70 @@ use owner::Owner;
 pub use world::World;
 use world::{Call, Doing, Tenure, held_by};
 
-/// A machine with `G` guests, three at most, each with `S` strands, two at most.
+/// A machine with at most three guests (`G`), each with at most two strands (`S`).
 #[derive(Clone, Copy, Debug)]
 pub struct Rights<const G: usize, const S: usize> {
-    /// What the operator grants: any of these, at any time. The machine begins with the first.
+    /// The configurations that the operator grants at any time. The machine begins with the first one.
     pub configurations: &'static [[Grant; G]],
-    /// Something may happen between any two steps of the operator's, and of a strand that does what is to be done.
+    /// An action may come between any two steps of the owner of the lock.
     pub crossings: bool,
-    /// Strands are asked to scrub what the protocol says. Otherwise they are only asked to acknowledge, and any acknowledgement may
-    /// be one that does not count, as it is if more was asked since: whatever a machine does whose strands scrub, this one
-    /// does. It has far fewer states, and serves where no guest has a right to strands.
+    /// Strands are asked to scrub what the protocol says. If `false`, they are only asked to acknowledge, and any acknowledgement may
+    /// be without effect, as it is if the strand has been asked for more. Such a machine does everything that a machine with scrubs
+    /// does, in far fewer states. For models in which no guest has a right to strands.
     pub strands_scrub: bool,
-    /// One is visited of all machines that are alike.
+    /// The machines that count as alike.
     pub alike: Alike,
 }
 
-/// Which machines are taken for alike.
+/// The machines that count as alike. Of these, one is visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alike {
-    /// None.
+    /// Only equal machines.
     Nothing,
-    /// Those that have the strands of a guest in another order.
+    /// Machines that differ in the order of the strands of a guest.
     Strands,
-    /// And those that have the guests in another order. Whatever one can be granted, each can.
+    /// Machines that differ in the order of guests and of their strands. Each guest can be granted what the others can.
     Guests,
 }
 
-/// What happens.
+/// An action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A guest or a strand does something.
+    /// An action of a guest or a strand.
     Act(Act),
-    /// The operator, or a strand, owns the lock.
+    /// The operator or a strand takes the lock, and makes the steps of a change.
     Works(Work, Steps),
     /// The operator returns the unit to service.
     UnitReturns,
 }
 
-/// What the owner of the lock does.
+/// The change that the owner of the lock makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// The operator grants the guests this configuration, by its number.
+    /// The operator grants the guests the configuration with this number.
     Configures(usize),
-    /// A strand does what is to be done.
+    /// A strand makes the pending steps.
     Turns(Scrubbing),
 }
 
-/// What a guest or a strand does. A strand is named by its guest and its number there.
+/// An action of a guest or a strand. A strand is given by its guest and its number in the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// The strand begins a call, which finds that its guest may make it.
+    /// The strand begins a call, and finds that its guest has the right to it.
     Calls(usize, usize, Register),
     /// The strand's call makes its access, and ends.
     EndsCall(usize, usize),
-    /// The strand takes its cross-call, and scrubs what it is asked to.
+    /// The strand takes its cross-call, and makes the scrub that it is asked for.
     TakesCrossCall(usize, usize),
     /// The strand acknowledges.
     Acknowledges(usize, usize),
-    /// The strand acknowledges, and has been asked for more meanwhile.
+    /// The strand acknowledges, but has been asked for more meanwhile.
     AcknowledgesInVain(usize, usize),
     /// The strand is declared dead, or excused by the operator.
     IsDeclaredDead(usize, usize),
-    /// The strand is back, and takes its cross-call before anything else.
+    /// The strand comes back, and first takes its cross-call.
     ComesBack(usize, usize),
-    /// The guest starts again.
+    /// The guest is reset.
     Resets(usize),
     /// The unit faults.
     UnitFaults,
@@ -100,7 +100,7 @@ pub enum Act {
 /// The register that a call writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
-    /// One that `global` covers.
+    /// A register that `global` covers.
     OfUnit,
     /// %pcr of the calling strand.
     Pcr,
@@ -108,7 +108,7 @@ pub enum Register {
     PcrWithHt,
 }
 
-/// How the scrub of a unit comes out.
+/// The result of the scrub of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scrubbing {
     /// The unit is scrubbed.
@@ -117,57 +117,46 @@ pub enum Scrubbing {
     Busy,
     /// The unit faults.
     Faults,
-    /// The unit is on another node, where a strand of the guest is asked for it.
+    /// The unit is on another node, so that a strand of the guest there is asked to scrub it.
     Elsewhere,
 }
 
-/// How the steps of the owner of the lock are made.
+/// The way in which the owner of the lock makes its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     /// The order of the guests.
     pub guests: [usize; 3],
-    /// The strands of a guest are asked from the last to the first.
+    /// The owner asks the strands of a guest from the last to the first.
     pub reversed: bool,
-    /// What comes in between.
+    /// The event that comes between the steps.
     pub crossing: Crossing,
 }
 
-/// What comes between the steps of the owner of the lock.
+/// The event that comes between the steps of the owner of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
-    /// Nothing.
+    /// No event.
     Nothing,
-    /// Its death, after so many steps.
+    /// The death of the owner after this number of steps.
     Dies(usize),
-    /// Something else, after so many steps.
+    /// An action after this number of steps.
     Meets(usize, Act),
 }
 
-/// The orders of one guest, of two and of three: each begins with those of fewer.
-const ORDERS: [[usize; 3]; 6] = [
-    [0, 1, 2],
-    [1, 0, 2],
-    [0, 2, 1],
-    [1, 2, 0],
-    [2, 0, 1],
-    [2, 1, 0],
-];
+/// The orders of three guests. The first one is that of one guest, and the first two are those of two.
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 impl Steps {
-    const ALL: Self = Self {
-        guests: ORDERS[0],
-        reversed: false,
-        crossing: Crossing::Nothing,
-    };
+    const ALL: Self = Self { guests: ORDERS[0], reversed: false, crossing: Crossing::Nothing };
 }
 
-/// Returns the number of a guest.
+/// Returns the guest with this number.
 fn guest(number: usize) -> GuestId {
     GuestId::new(number).expect("a machine has it")
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// The owner of the lock does this. Adds the worlds after each of its steps to `trail`.
+    /// Makes the steps of the owner of the lock. Adds the world after each step to `trail`.
     pub(crate) fn works(
         &mut self,
         model: &Rights<G, S>,
@@ -182,21 +171,21 @@ impl<const G: usize, const S: usize> World<G, S> {
                 owner.configure(|guest| grants[guest.index()], |_, _| ());
             }
             Work::Turns(scrubbing) => {
-                owner.turn(|owner, loser| owner.scrub(loser, scrubbing), |_, _| ());
+                owner.round(|owner, loser| owner.scrub(loser, scrubbing), |_, _| ());
             }
         }
     }
 
-    /// The operator returns the unit to service.
+    /// Makes the action [`Action::UnitReturns`].
     pub(crate) fn unit_returns(&mut self) {
-        // While `global` is revoked from a guest, the unit is scrubbed before the next one has it.
+        // While `global` is being revoked from a guest, the transfer scrubs the unit before the next guest has it.
         if self.unit.unclean && !matches!(self.global, Global::Revoked(_)) {
             (self.unit.written, self.unit.unclean) = (None, false);
         }
         self.unit.out = false;
     }
 
-    /// A guest or a strand does something.
+    /// Makes an action of a guest or a strand.
     pub(crate) fn act(&mut self, act: Act) {
         match act {
             Act::Calls(guest, strand, register) => {
@@ -249,7 +238,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Calls `each` with what guests and strands can do.
+    /// Calls `each` with the possible actions of guests and strands.
     pub(crate) fn acts(&self, model: &Rights<G, S>, mut each: impl FnMut(Act)) {
         for (guest, strands) in self.strands.iter().enumerate() {
             let held = self.guests[guest].held;
@@ -289,7 +278,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns `true` if the owner of the lock does nothing to this guest at this work, whatever comes of the others.
+    /// Returns `true` if this change makes no step for this guest, whatever its steps for the other guests are.
     fn is_idle(&self, model: &Rights<G, S>, work: Work, number: usize) -> bool {
         let own = self.guests[number];
         let starts = self.reset[number] || self.resetting == Some(guest(number));
@@ -304,25 +293,21 @@ impl<const G: usize, const S: usize> World<G, S> {
             }
     }
 
-    /// Calls `each` with what an owner of the lock can do, and the orders in which it can do it, as far as they make a difference.
+    /// Calls `each` with the possible changes by an owner of the lock, and the orders of their steps that make a difference.
     pub(crate) fn each_work(&self, model: &Rights<G, S>, mut each: impl FnMut(Work, Steps)) {
-        // If nothing is scrubbed, it does not matter how that comes out.
+        // If the change scrubs nothing, the result of a scrub makes no difference.
         let scrubs = matches!(self.global, Global::Listed(_) | Global::Revoked(_))
             || self.reset.contains(&true)
             || self.resetting.is_some();
-        let scrubbing = [
-            Scrubbing::Succeeds,
-            Scrubbing::Busy,
-            Scrubbing::Faults,
-            Scrubbing::Elsewhere,
-        ];
+        let scrubbing =
+            [Scrubbing::Succeeds, Scrubbing::Busy, Scrubbing::Faults, Scrubbing::Elsewhere];
         let turns = scrubbing.into_iter().take(if scrubs { 4 } else { 1 });
         let configures = (0..model.configurations.len()).map(Work::Configures);
         for work in configures.chain(turns.map(Work::Turns)) {
             let mut idle = [true; 3];
             let mut strands_differ = false;
             for (number, strands) in self.strands.iter().enumerate() {
-                // What crosses its steps can give the owner more to do.
+                // An action between the steps can give the owner more to do.
                 idle[number] = !model.crossings && self.is_idle(model, work, number);
                 let asked = !idle[number] || self.global.user() == Some(guest(number));
                 strands_differ |= asked && strands.iter().any(|strand| *strand != strands[0]);
@@ -336,20 +321,10 @@ impl<const G: usize, const S: usize> World<G, S> {
                 })
             };
             for guests in ORDERS.iter().filter(matters) {
-                for reversed in [false, true]
-                    .into_iter()
-                    .take(1 + usize::from(strands_differ))
-                {
+                for reversed in [false, true].into_iter().take(1 + usize::from(strands_differ)) {
                     let crossing = Crossing::Nothing;
                     let guests = *guests;
-                    each(
-                        work,
-                        Steps {
-                            guests,
-                            reversed,
-                            crossing,
-                        },
-                    );
+                    each(work, Steps { guests, reversed, crossing });
                 }
             }
         }
@@ -357,7 +332,7 @@ impl<const G: usize, const S: usize> World<G, S> {
 }
 
 impl<const G: usize, const S: usize> Rights<G, S> {
-    /// Returns what an owner of the lock makes of a world, in this way. Adds the worlds after each of its steps to `trail`.
+    /// Returns the action of an owner of the lock and the world after it. Adds the world after each step to `trail`.
     fn work(
         &self,
         world: &World<G, S>,
@@ -418,10 +393,7 @@ impl<const G: usize, const S: usize> Model for Rights<G, S> {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("one guest at most has global", Self::one_holder_of_global),
-            Property::always(
-                "a guest holds no more than it is granted",
-                Self::held_is_granted,
-            ),
+            Property::always("a guest holds no more than it is granted", Self::held_is_granted),
             Property::always(
                 "whoever has global finds a unit that is scrubbed",
                 Self::holders_of_global_find_nothing,

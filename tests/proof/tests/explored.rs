@@ -1,9 +1,9 @@
-//! The explorer visits what stateright visits, and of states that are alike it visits one.
+//! The explorer visits the states that stateright visits, and one of the states that are alike.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
 
-use perfctr_service::{Grant, StrandRight};
+use perfctr_service::Grant;
 use proof::check::check;
 use proof::explore::{Packed, explore, visit};
 use proof::product::Product;
@@ -11,16 +11,10 @@ use proof::rights::{Alike, Rights};
 use stateright::{Model, Property};
 
 const NONE: Grant = Grant::NONE;
-const GLOBAL: Grant = Grant {
-    strand: StrandRight::None,
-    global: true,
-};
-const HTSTRAND: Grant = Grant {
-    strand: StrandRight::HtStrand,
-    global: false,
-};
+const GLOBAL: Grant = Grant::GLOBAL;
+const HTSTRAND: Grant = Grant::HTSTRAND;
 
-/// A machine whose guests have `global` or nothing, in turn.
+/// A machine of which one guest at a time has `global`.
 const GLOBAL_OF_TWO: Rights<2, 1> = Rights {
     configurations: &[[GLOBAL, NONE], [NONE, GLOBAL]],
     crossings: false,
@@ -28,7 +22,7 @@ const GLOBAL_OF_TWO: Rights<2, 1> = Rights {
     alike: Alike::Nothing,
 };
 
-/// Compares the states that are visited with and without symmetry, and those that stateright visits.
+/// Compares the states that the explorer visits with and without symmetry, and the number of states that stateright visits.
 fn compare<const WORDS: usize, M>(plain: M, reduced: M)
 where
     M: Packed<WORDS> + Clone + Send + Sync + 'static,
@@ -62,13 +56,7 @@ where
 #[test]
 fn guests_that_are_alike() {
     let alike = Alike::Guests;
-    compare(
-        GLOBAL_OF_TWO,
-        Rights {
-            alike,
-            ..GLOBAL_OF_TWO
-        },
-    );
+    compare(GLOBAL_OF_TWO, Rights { alike, ..GLOBAL_OF_TWO });
 }
 
 #[test]
@@ -83,7 +71,7 @@ fn strands_that_are_alike() {
     compare(plain, Rights { alike, ..plain });
 }
 
-/// Counts up to 9, or starts anew; it never shows 7, which is not so.
+/// A counter from 0 to 9 with a property that does not hold: that it never shows 7.
 #[derive(Clone, Copy)]
 struct Counter;
 
@@ -121,22 +109,17 @@ impl Packed<1> for Counter {
 #[test]
 fn what_does_not_hold_is_found_on_a_shortest_path() {
     let found = explore(&Counter, 2);
-    let [violation] = &*found.violations else {
-        panic!("{found:?}")
-    };
+    let [violation] = &*found.violations else { panic!("{found:?}") };
     assert_eq!(violation.property, "never 7");
-    // By 2 and by 1: four actions, a line each, and the first and last states.
+    // Three steps by 2 and one by 1: four actions, one per line, and the first and last states.
     assert_eq!(violation.path.lines().count(), 6, "{}", violation.path);
     assert!(violation.path.ends_with("to 7\n"));
     assert_eq!(check(Counter, 1).violations.len(), 1);
 }
 
-/// With a strand each no copies are alike.
+/// With one strand per guest, no two states are alike.
 #[test]
 fn two_copies() {
-    let model = Product(Rights {
-        strands_scrub: false,
-        ..GLOBAL_OF_TWO
-    });
+    let model = Product(Rights { strands_scrub: false, ..GLOBAL_OF_TWO });
     assert_eq!(check(model, 1).states, explore(&model, 1).states);
 }

@@ -1,9 +1,9 @@
-//! PROOF.md names checks that exist: the target of each link, and in it the word that the link is named by.
+//! PROOF.md names checks that exist: each link has a target, which declares the name of the link.
 
 use std::fs;
 use std::path::Path;
 
-/// Returns the texts of all files of a folder, or the text of a file.
+/// Returns the text of a file, or of all files of a folder.
 fn text(path: &Path) -> String {
     if path.is_dir() {
         let entries = fs::read_dir(path).unwrap();

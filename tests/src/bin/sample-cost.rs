@@ -88,10 +88,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let request = |event: SparcEvent| Request {
-        event: event.into(),
-        pace: Some(pace),
-    };
+    let request = |event: SparcEvent| Request { event: event.into(), pace: Some(pace) };
     let requests = [SparcEvent::Instructions, SparcEvent::DataCacheMisses].map(request);
     let counters = overflows.count_ones() as usize;
     let mut profiler = Sampler::new(SparcMode::User.into(), &requests[..counters])

@@ -28,9 +28,7 @@ pub enum Trap {
 /// What a guest sends to its console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console {
-    /// A byte.
     Byte(u8),
-    /// A break.
     Break,
 }
 
@@ -67,12 +65,7 @@ impl World {
     pub fn call(&mut self, strand: u16, trap: Trap, regs: [u64; 6]) -> Outcome {
         let index = self.guest_of(strand);
         let versions = &mut self.guests[index].versions;
-        let mut out = Outcome {
-            regs,
-            exited: false,
-            console: None,
-            accesses: Vec::new(),
-        };
+        let mut out = Outcome { regs, exited: false, console: None, accesses: Vec::new() };
         let [arg0, arg1, arg2, _, _, function] = regs;
         match (trap, function) {
             (Trap::Core, 0) => match versions.set(arg0, arg1, arg2) {
@@ -123,9 +116,7 @@ impl World {
                 Ok(self.pcr_of(strand))
             }
             1 => {
-                let bank = self
-                    .read(node, Cell::L2 { node, bank: 0 }, log)
-                    .map_err(status_of)?;
+                let bank = self.read(node, Cell::L2 { node, bank: 0 }, log).map_err(status_of)?;
                 Ok((bank & PERF_CONFIG) >> PERF_CONFIG_SHIFT)
             }
             _ => self.read(node, Cell::Register(id), log).map_err(status_of),
@@ -145,9 +136,7 @@ impl World {
                 Ok(())
             }
             1 => self.set_perf_config(node, value, log).map_err(status_of),
-            _ => self
-                .write(node, Cell::Register(id), value, log)
-                .map_err(status_of),
+            _ => self.write(node, Cell::Register(id), value, log).map_err(status_of),
         }
     }
 
@@ -193,9 +182,7 @@ impl World {
         }
         let unit = match id {
             0 => None,
-            1 => Some(Unit::L2 {
-                node: World::node_of(strand),
-            }),
+            1 => Some(Unit::L2 { node: World::node_of(strand) }),
             _ => Some(Unit::of(Cell::Register(id))),
         };
         let in_version = id < 18 || minor >= 1 || guest.compat;

@@ -17,7 +17,6 @@ pub const L2_BANKS: usize = 8;
 pub enum Cell {
     /// One bank's L2 control register.
     L2 {
-        /// The node that it belongs to.
         node: usize,
         /// 0 to 7.
         bank: usize,
@@ -109,14 +108,10 @@ impl Unit {
         }
     }
 
-    /// Returns every cell of the unit.
     pub fn cells(self) -> Vec<Cell> {
         let banks = (0..4).flat_map(|node| (0..L2_BANKS).map(move |bank| Cell::L2 { node, bank }));
         let registers = (2..90).map(Cell::Register);
-        banks
-            .chain(registers)
-            .filter(|cell| Unit::of(*cell) == self)
-            .collect()
+        banks.chain(registers).filter(|cell| Unit::of(*cell) == self).collect()
     }
 }
 
@@ -141,25 +136,20 @@ pub enum Fault {
     WritesAfter(u32),
 }
 
-/// The target of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// The calling strand's PCR.
     Pcr,
-    /// A physical address.
     Address(u64),
 }
 
-/// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A 64-bit read.
     Read,
     /// A 64-bit write of this value.
     Write(u64),
 }
 
-/// The answer of the hardware to an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The access took place.
@@ -170,14 +160,10 @@ pub enum Answer {
     Fault,
 }
 
-/// One access that a call made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The register.
     pub target: Target,
-    /// The read or write.
     pub action: Action,
-    /// The answer of the hardware to an access.
     pub answer: Answer,
 }
 
@@ -185,11 +171,7 @@ impl Access {
     /// Returns an access that took place.
     pub fn done(target: Target, action: Action) -> Access {
         let answer = Answer::Done;
-        Access {
-            target,
-            action,
-            answer,
-        }
+        Access { target, action, answer }
     }
 }
 
@@ -225,8 +207,7 @@ impl World {
         value: u64,
         log: &mut Vec<Access>,
     ) -> Result<(), Answer> {
-        self.access(node, cell, Action::Write(value), log)
-            .map(|_| ())
+        self.access(node, cell, Action::Write(value), log).map(|_| ())
     }
 
     /// Makes an access. Returns the contents of the cell after it. A fault takes the unit out of service.
@@ -256,11 +237,7 @@ impl World {
                 (Some(_), _) => Answer::Fault,
             };
         }
-        log.push(Access {
-            target: Target::Address(cell.address_from(node)),
-            action,
-            answer,
-        });
+        log.push(Access { target: Target::Address(cell.address_from(node)), action, answer });
         match answer {
             Answer::Busy => return Err(answer),
             Answer::Fault => {

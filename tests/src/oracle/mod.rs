@@ -28,7 +28,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Strands of one node: 8 cores of 8 strands.
 pub const STRANDS_PER_NODE: u16 = 64;
 
-/// The machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
     /// T5140, T5240, T6340, Netra-T5440: 1 or 2 nodes, no hubs.
@@ -50,7 +49,6 @@ impl Machine {
 /// A guest, as the hypervisor knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guest {
-    /// Its strands.
     pub strands: Vec<u16>,
     /// The rights that it holds.
     pub grant: Grant,
@@ -76,10 +74,7 @@ impl Guest {
 
     /// Turns the compatibility switch on.
     pub fn with_compat(self) -> Guest {
-        Guest {
-            compat: true,
-            ..self
-        }
+        Guest { compat: true, ..self }
     }
 }
 
@@ -100,17 +95,14 @@ pub enum Invalid {
     GrantCount,
 }
 
-/// A machine, its guests, and what its registers hold. A test sets up the public state before a call, and looks at it
-/// afterwards.
+/// A machine, its guests, and the contents of its registers. A test sets up the public state before a call, and checks the
+/// state afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
-    /// The machine.
     pub machine: Machine,
-    /// The number of nodes.
     pub nodes: usize,
     /// Memory channels (node, MCU) that the machine description disables.
     pub disabled_channels: BTreeSet<(usize, usize)>,
-    /// The guests.
     pub guests: Vec<Guest>,
     /// The contents of the device registers; without an entry, 0.
     pub devices: BTreeMap<Cell, u64>,
@@ -118,9 +110,7 @@ pub struct World {
     pub pcr: BTreeMap<u16, u64>,
     /// PIC of each strand; without an entry, 0.
     pub pic: BTreeMap<u16, u64>,
-    /// How each hub answers.
     pub hubs: [HubCondition; 4],
-    /// Cells that are broken.
     pub faults: BTreeMap<Cell, Fault>,
     /// Units that a fault has taken out of service.
     pub out_of_service: BTreeSet<Unit>,
@@ -144,10 +134,7 @@ impl World {
         if nodes == 0 || nodes > machine.most_nodes() {
             return Err(Invalid::Nodes);
         }
-        if disabled_channels
-            .iter()
-            .any(|&(node, mcu)| node >= machine.most_nodes() || mcu > 1)
-        {
+        if disabled_channels.iter().any(|&(node, mcu)| node >= machine.most_nodes() || mcu > 1) {
             return Err(Invalid::Channel);
         }
         let mut seen = BTreeSet::new();
@@ -178,24 +165,20 @@ impl World {
         })
     }
 
-    /// Breaks every cell of a unit.
     pub fn break_unit(&mut self, unit: Unit) {
         for cell in unit.cells() {
             self.faults.insert(cell, Fault::Always);
         }
     }
 
-    /// Returns the contents of a device register.
     pub fn holds(&self, cell: Cell) -> u64 {
         self.devices.get(&cell).copied().unwrap_or(0)
     }
 
-    /// Returns the contents of a strand's PCR.
     pub fn pcr_of(&self, strand: u16) -> u64 {
         self.pcr.get(&strand).copied().unwrap_or(0)
     }
 
-    /// Returns the node that a strand is on.
     pub fn node_of(strand: u16) -> usize {
         usize::from(strand / STRANDS_PER_NODE)
     }
@@ -211,13 +194,11 @@ impl World {
         }
     }
 
-    /// Returns all strands of all guests.
     pub fn strands(&self) -> Vec<u16> {
         let strands = self.guests.iter().flat_map(|guest| &guest.strands);
         strands.copied().collect()
     }
 
-    /// Returns the guest that a strand is in.
     pub fn guest_of(&self, strand: u16) -> usize {
         let mut guests = self.guests.iter();
         let index = guests.position(|guest| guest.strands.contains(&strand));

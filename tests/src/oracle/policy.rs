@@ -26,19 +26,12 @@ const fn grant(strand: StrandGrant, global: bool) -> Grant {
 }
 
 impl Grant {
-    /// The empty property.
     pub const NONE: Grant = grant(StrandGrant::None, false);
-    /// `strand`.
     pub const STRAND: Grant = grant(StrandGrant::Strand, false);
-    /// `htstrand`.
     pub const HTSTRAND: Grant = grant(StrandGrant::HtStrand, false);
-    /// `global`.
     pub const GLOBAL: Grant = grant(StrandGrant::None, true);
-    /// `global,strand`.
     pub const GLOBAL_STRAND: Grant = grant(StrandGrant::Strand, true);
-    /// `global,htstrand`.
     pub const GLOBAL_HTSTRAND: Grant = grant(StrandGrant::HtStrand, true);
-    /// All combinations of rights.
     pub const ALL: [Grant; 6] = [
         Grant::NONE,
         Grant::STRAND,

@@ -19,24 +19,12 @@ pub struct Register {
 
 const fn bare(id: u64, name: &'static str, write_mask: u64) -> Register {
     let (local, global) = (None, None);
-    Register {
-        id,
-        name,
-        local,
-        global,
-        write_mask,
-    }
+    Register { id, name, local, global, write_mask }
 }
 
 const fn at(id: u64, name: &'static str, local: u64, global: u64, write_mask: u64) -> Register {
     let (local, global) = (Some(local), Some(global));
-    Register {
-        id,
-        name,
-        local,
-        global,
-        write_mask,
-    }
+    Register { id, name, local, global, write_mask }
 }
 
 /// All registers, in the order of their numbers.
@@ -171,11 +159,7 @@ mod tests {
                     let register = REGISTERS.iter().find(|r| r.name == name).unwrap();
                     let low = mcu << 12 | 0x400 | (pic as u64) << 3;
                     assert_eq!(register.local, Some(0x84_0000_0000 | low), "{name}");
-                    assert_eq!(
-                        register.global,
-                        Some((0xd0 + 4 * node) << 32 | low),
-                        "{name}"
-                    );
+                    assert_eq!(register.global, Some((0xd0 + 4 * node) << 32 | low), "{name}");
                 }
             }
         }

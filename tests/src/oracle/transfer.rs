@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The node of the operator's strand.
 pub const OPERATOR: usize = 0;
 
-/// What a strand clears before it acknowledges.
+/// What a strand scrubs before it acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
     /// PCR and PIC.
@@ -23,7 +23,6 @@ pub struct Owed {
     pub ht: bool,
 }
 
-/// The state of the transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transfer {
     /// Strands that have not acknowledged yet.
@@ -43,10 +42,7 @@ fn both(a: Grant, b: Grant) -> Grant {
         (StrandGrant::HtStrand, StrandGrant::HtStrand) => StrandGrant::HtStrand,
         _ => StrandGrant::Strand,
     };
-    Grant {
-        strand,
-        global: a.global && b.global,
-    }
+    Grant { strand, global: a.global && b.global }
 }
 
 impl World {
@@ -81,9 +77,6 @@ impl World {
     }
 
     /// Gives each guest its grant of the list; every strand acknowledges.
-    ///
-    /// # Errors
-    /// As for [`reconfigure`](Self::reconfigure).
     pub fn regrant(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         self.reconfigure(grants)?;
         self.all_acknowledge();
@@ -114,7 +107,7 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// A strand, between two of its calls or come back from the dead, clears what it owes and acknowledges.
+    /// Makes a strand scrub what it owes and acknowledge, between two of its calls or when it comes back from death.
     pub fn cross_called(&mut self, strand: u16) {
         let awaited = self.transfer.awaited.remove(&strand);
         let dead = self.transfer.dead.remove(&strand);
@@ -129,7 +122,7 @@ impl World {
         self.settle(World::node_of(strand));
     }
 
-    /// A strand has died between two of its calls.
+    /// Reports the death of a strand between two of its calls.
     pub fn strand_died(&mut self, strand: u16) {
         let owed = self.transfer.awaited.remove(&strand).unwrap_or_default();
         self.transfer.dead.entry(strand).or_insert(owed);
@@ -166,20 +159,13 @@ impl World {
 
     /// Returns the units that `global` covers for a guest.
     fn units_of(&self, guest: usize) -> Vec<Unit> {
-        let nodes: BTreeSet<usize> = (self.guests[guest].strands.iter())
-            .map(|&strand| World::node_of(strand))
-            .collect();
+        let nodes: BTreeSet<usize> =
+            (self.guests[guest].strands.iter()).map(|&strand| World::node_of(strand)).collect();
         let hubs = (0..4).map(Unit::Hub);
         let on_nodes = nodes.iter().flat_map(|&node| {
-            [
-                Unit::L2 { node },
-                Unit::Mcu { node, mcu: 0 },
-                Unit::Mcu { node, mcu: 1 },
-            ]
+            [Unit::L2 { node }, Unit::Mcu { node, mcu: 0 }, Unit::Mcu { node, mcu: 1 }]
         });
-        hubs.chain(on_nodes)
-            .filter(|unit| self.has_unit(*unit))
-            .collect()
+        hubs.chain(on_nodes).filter(|unit| self.has_unit(*unit)).collect()
     }
 
     fn ask(&mut self, guest: usize, owed: Owed) {
@@ -200,7 +186,7 @@ impl World {
         strands.any(|strand| self.transfer.awaited.contains_key(strand))
     }
 
-    /// Goes on with the transfer after a step on a node.
+    /// Continues the transfer after a step on a node.
     fn settle(&mut self, on: usize) {
         if let Some(guest) = self.transfer.revoked
             && !self.is_awaited(guest)
@@ -241,7 +227,7 @@ impl World {
         self.transfer.revoked = None;
     }
 
-    /// Scrubs a unit, which is no busy hub. Returns `false` if it faults.
+    /// Scrubs a unit that is not busy. Returns `false` if it faults.
     fn scrub(&mut self, unit: Unit) -> bool {
         let done = match unit {
             Unit::L2 { node } => self.set_perf_config(node, 0, &mut Vec::new()),

@@ -2,7 +2,6 @@
 
 use crate::random::Random;
 
-/// The registers of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     /// The selects: 7:4 of counter 0, 3:0 of counter 1. The other bits read 0.
@@ -11,16 +10,13 @@ pub enum Register {
     Pic,
 }
 
-/// A step of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// A clock passes. Item n is what it adds to a counter whose select is n: 0 reads, 1 writes, 2 reads and writes, 3 stalls
+    /// A clock passes. Item n is added to a counter whose select is n: 0 reads, 1 writes, 2 reads and writes, 3 stalls
     /// for a busy bank, 4 reads in the queue, 5 writes in the queue, 6 both, 7 reads that were picked for issue, met a
     /// write in the queue and were held back. Each is below 2^31. Selects 8 to 15 count nothing.
     Clock([u32; 8]),
-    /// A register is read.
     Read(Register),
-    /// A register is written.
     Write(Register, u64),
 }
 
@@ -33,7 +29,6 @@ pub struct Channel {
 #[derive(Clone, Debug, Default)]
 struct Counter {
     select: u8,
-    /// 31 bits.
     count: u32,
     overflowed: bool,
 }

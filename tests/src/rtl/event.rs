@@ -14,14 +14,12 @@ pub enum Instruction {
 use Instruction::*;
 
 impl Instruction {
-    /// All of them.
     #[rustfmt::skip]
     pub const ALL: [Self; 13] = [
         BranchNotTaken, BranchTaken, FguArithmetic, Load, Prefetch, RdAsr, Rdpr, Store, WrAsr, Wrpr, Software, Atomic, Other,
     ];
 }
 
-/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The strand issues an instruction.

@@ -2,7 +2,7 @@
 //! of `platform`: those of a core's strands, and those of a DRAM channel.
 //!
 //! It is plain and slow, goes clock by clock, and shares no code, table or type with the crates under test. What the
-//! registers mean is in [`strand`] and [`dram`], which event raises which MASK bit in [`event`].
+//! registers mean is in [`strand`] and [`dram`]; the MASK bit of each event is in [`event`].
 //!
 //! # How to compare
 //! For each [`Configuration`] and many seeds, make a [`Sequence`], give each of its steps to a [`Core`] with the sequence's
@@ -36,7 +36,6 @@ pub use strand::{Level, Options, Outcome, Register, Strand, StrandClock, Trapped
 
 use std::array;
 
-/// A step of a sequence.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A clock passes, in which the strands do this.
@@ -45,14 +44,11 @@ pub enum Step {
     Access(Access),
 }
 
-/// An access of a register.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// The strand, 0 to 7.
     pub strand: usize,
-    /// Its level.
     pub level: Level,
-    /// The register.
     pub register: Register,
     /// The value that it writes, or `None` for a read.
     pub write: Option<u64>,
@@ -65,31 +61,21 @@ pub enum Answer {
     Clock([Outcome; 8]),
     /// A register has been read, and had this value.
     Read(u64),
-    /// A register has been written.
     Written,
-    /// The access traps.
     Trapped,
 }
 
-/// The eight strands of a core.
 #[derive(Clone, Debug)]
 pub struct Core {
-    /// The strands.
     pub strands: [Strand; 8],
 }
 
 impl Core {
     /// Returns a core as it is after reset.
-    ///
-    /// # Panics
-    /// If the skid is above 15, or the phase above 7.
     pub fn new(options: Options) -> Self {
-        Self {
-            strands: array::from_fn(|_| Strand::new(options)),
-        }
+        Self { strands: array::from_fn(|_| Strand::new(options)) }
     }
 
-    /// Performs a step.
     pub fn step(&mut self, step: &Step) -> Answer {
         match step {
             Step::Clock(inputs) => {
@@ -100,9 +86,9 @@ impl Core {
                 let strand = &mut self.strands[access.strand];
                 let answer = match access.write {
                     None => strand.read(access.register, access.level).map(Answer::Read),
-                    Some(value) => strand
-                        .write(access.register, access.level, value)
-                        .map(|()| Answer::Written),
+                    Some(value) => {
+                        strand.write(access.register, access.level, value).map(|()| Answer::Written)
+                    }
                 };
                 answer.unwrap_or(Answer::Trapped)
             }

@@ -31,7 +31,6 @@ pub enum Configuration {
 use Configuration::*;
 
 impl Configuration {
-    /// All of them.
     #[rustfmt::skip]
     pub const ALL: [Self; 7] = [
         NamedEvents, SeveralMaskBits, TrapOnOverflow, HoldOverflow, FlushedMisses, AllSelects, Everything,
@@ -41,12 +40,10 @@ impl Configuration {
 /// The MASK bits that have an event, by SL. SL 0 ignores MASK.
 const BITS: [u8; 8] = [0, 0, 0xff, 0x3f, 0x3c, 0x3f, 0x3f, 0x3f];
 
-/// A random sequence.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     /// The options of the core that it is for, without a phase: set one to have events wait.
     pub options: Options,
-    /// What happens.
     pub steps: Vec<Step>,
 }
 
@@ -79,10 +76,7 @@ impl Sequence {
                 }
             })
             .collect();
-        Self {
-            options: Options { skid, phase: None },
-            steps,
-        }
+        Self { options: Options { skid, phase: None }, steps }
     }
 }
 
@@ -111,26 +105,16 @@ fn happen(random: &mut Random, strand: &mut StrandClock, core_is_idle: bool) {
     strand.events = Vec::new();
     for _ in 0..random.below(6) {
         let sl = 4 + random.below(4);
-        strand
-            .events
-            .push(Event::Other(sl as u8, bit_of(random, BITS[sl])));
+        strand.events.push(Event::Other(sl as u8, bit_of(random, BITS[sl])));
     }
     strand.flushed = Vec::new();
     let flushed = issues && random.below(4) == 0;
-    if flushed {
-        &mut strand.flushed
-    } else {
-        &mut strand.events
-    }
-    .extend(of_pipeline);
+    if flushed { &mut strand.flushed } else { &mut strand.events }.extend(of_pipeline);
 }
 
 /// Returns one of the bits that are set in `mask`.
 fn bit_of(random: &mut Random, mask: u8) -> u8 {
-    let bits: Vec<u8> = (0..8)
-        .map(|bit| 1 << bit)
-        .filter(|bit| mask & bit != 0)
-        .collect();
+    let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).filter(|bit| mask & bit != 0).collect();
     random.one_of(&bits)
 }
 
@@ -147,28 +131,15 @@ fn access(random: &mut Random, configuration: Configuration) -> Access {
         Softint => random.one_of(&[0, 0x8000]),
     };
     let write = (random.below(3) != 0).then_some(value);
-    Access {
-        strand: random.below(8),
-        level,
-        register,
-        write,
-    }
+    Access { strand: random.below(8), level, register, write }
 }
 
 fn pcr(random: &mut Random, configuration: Configuration) -> u64 {
     let [zero, one] = array::from_fn(|_| select(random, configuration));
     // OV1, OV0, HT, UT, ST, PRIV, and the bits that do not exist.
     let free = 0x3fff_ffff_8004_000f;
-    let toe = if matches!(configuration, TrapOnOverflow | Everything) {
-        3 << 4
-    } else {
-        0
-    };
-    let holdov = if matches!(configuration, HoldOverflow | Everything) {
-        3 << 62
-    } else {
-        0
-    };
+    let toe = if matches!(configuration, TrapOnOverflow | Everything) { 3 << 4 } else { 0 };
+    let holdov = if matches!(configuration, HoldOverflow | Everything) { 3 << 62 } else { 0 };
     one << 19 | zero << 6 | random.next_u64() & (free | toe | holdov)
 }
 

@@ -2,7 +2,6 @@
 
 use super::event::Event;
 
-/// The privilege level of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// UT counts here.
@@ -16,7 +15,6 @@ pub enum Level {
 /// What one strand does in one clock.
 #[derive(Clone, Debug)]
 pub struct StrandClock {
-    /// Its level.
     pub level: Level,
     /// %pil, 0 to 15.
     pub pil: u8,
@@ -31,10 +29,7 @@ pub struct StrandClock {
 impl StrandClock {
     /// Returns `true` if the strand issues an instruction, flushed or not.
     pub fn issues(&self) -> bool {
-        self.events
-            .iter()
-            .chain(&self.flushed)
-            .any(|event| matches!(event, Event::Issues(_)))
+        self.events.iter().chain(&self.flushed).any(|event| matches!(event, Event::Issues(_)))
     }
 
     /// Returns `true` if an interrupt of level 15 can trap in this clock.
@@ -43,7 +38,6 @@ impl StrandClock {
     }
 }
 
-/// The registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     /// %pcr, ancillary state register 16.
@@ -103,16 +97,12 @@ const HOLDOV: [u64; 2] = [1 << 62, 1 << 63];
 
 impl Strand {
     /// Returns a strand as it is after reset.
-    ///
-    /// # Panics
-    /// If the skid is above 15, or the phase above 7.
     pub fn new(options: Options) -> Self {
         assert!(options.skid <= 15 && options.phase.is_none_or(|phase| phase <= 7));
         let reset = Self::default();
         Self { options, ..reset }
     }
 
-    /// Reads a register at a level.
     pub fn read(&self, register: Register, level: Level) -> Result<u64, Trapped> {
         self.check(register, level)?;
         Ok(match register {
@@ -122,7 +112,6 @@ impl Strand {
         })
     }
 
-    /// Writes a register at a level.
     pub fn write(&mut self, register: Register, level: Level, value: u64) -> Result<(), Trapped> {
         self.check(register, level)?;
         match register {
@@ -206,9 +195,7 @@ impl Strand {
     }
 
     fn update_is_next(&self) -> bool {
-        self.options
-            .phase
-            .is_some_and(|phase| self.clock % 8 == u64::from(phase))
+        self.options.phase.is_some_and(|phase| self.clock % 8 == u64::from(phase))
     }
 
     fn update(&mut self) {

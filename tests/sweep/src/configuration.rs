@@ -15,14 +15,11 @@ pub const STRANDS: usize = 4;
 /// A machine and its guests. A guest without strands is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration {
-    /// The machine.
     pub machine: Machine,
-    /// The guests.
     pub guests: [GuestConfig; GUESTS],
 }
 
 impl Configuration {
-    /// Returns a machine with these guests.
     pub(crate) fn new<const N: usize>(machine: Machine, given: [GuestConfig; N]) -> Self {
         let mut guests = [GuestConfig::default(); GUESTS];
         let places = guests.iter_mut().zip(given);
@@ -30,7 +27,6 @@ impl Configuration {
         Self { machine, guests }
     }
 
-    /// Returns the guest of a strand.
     pub fn guest_of(&self, strand: StrandId) -> Option<usize> {
         let mut guests = self.guests.iter();
         guests.position(|guest| guest.strands.has(strand))
@@ -44,10 +40,7 @@ impl Configuration {
 
     /// Returns the configuration of these words; `None` if they are not of a machine.
     pub fn from_words([machine, guests @ ..]: [u64; 1 + GUESTS]) -> Option<Self> {
-        Some(Self {
-            machine: machine_of(machine)?,
-            guests: guests.map(guest_of_word),
-        })
+        Some(Self { machine: machine_of(machine)?, guests: guests.map(guest_of_word) })
     }
 }
 
@@ -133,8 +126,5 @@ fn guest_of_word(word: u64) -> GuestConfig {
         },
         global: word >> 42 & 1 == 1,
     };
-    GuestConfig {
-        compatible: word >> 43 & 1 == 1,
-        ..guest(strands, grant)
-    }
+    GuestConfig { compatible: word >> 43 & 1 == 1, ..guest(strands, grant) }
 }

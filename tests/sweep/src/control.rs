@@ -25,15 +25,15 @@ pub enum Control {
     State,
     /// Returns [`System::counts`](crate::System::counts) in %o1.
     Counts,
-    /// Returns in %o1 how many calls took the slow path.
+    /// Returns in %o1 the number of calls that took the slow path.
     SlowCalls,
-    /// Makes the hypervisor call itself this number of times, so that it runs out of register windows.
+    /// Makes the hypervisor call itself this number of times, which uses up the register windows.
     Recurse(u64),
     /// Begins a get of a hub's register by a strand, which does not end.
     Hold(PerfReg, StrandId),
     /// Reports that a strand has died.
     Died(StrandId),
-    /// Turns the tracer on or off, of this machine and of those that are switched on later.
+    /// Turns the tracer of this machine and of later machines on or off.
     Trace(bool),
     /// Uses the counters of the strand that calls.
     Counters(Counters),

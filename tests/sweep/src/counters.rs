@@ -18,7 +18,6 @@ pub enum Counters {
     SetPcr(u64),
     /// Returns %pic in %o1.
     Pic,
-    /// Writes %pic.
     SetPic(u64),
     /// Makes the overflow trap come up to this number of events early, 0 to 15.
     Early(u8),

@@ -6,7 +6,6 @@ use guest_abi::{StrandId, Trap};
 
 use crate::{Change, System};
 
-/// A result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A call: its strand, its trap, %o0 to %o5 before and after it.
@@ -36,20 +35,13 @@ impl fmt::Display for Event {
 /// A digest of all results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// The digest.
     pub value: u64,
-    /// The number of calls.
     pub calls: u64,
 }
 
 impl Digest {
-    /// The digest of no results.
-    pub const EMPTY: Self = Self {
-        value: 0xcbf2_9ce4_8422_2325,
-        calls: 0,
-    };
+    pub const EMPTY: Self = Self { value: 0xcbf2_9ce4_8422_2325, calls: 0 };
 
-    /// Adds a result.
     pub fn add(&mut self, event: &Event) {
         match event {
             Event::Call(.., after) => {
@@ -73,16 +65,13 @@ impl fmt::Display for Digest {
 
 /// Adds a value to a digest. Another value, or another order of values, gives another digest.
 pub(crate) const fn fold(digest: u64, value: u64) -> u64 {
-    (digest ^ value)
-        .wrapping_mul(0x100_0000_01b3)
-        .rotate_left(23)
+    (digest ^ value).wrapping_mul(0x100_0000_01b3).rotate_left(23)
 }
 
-/// A system whose results go to a function too.
+/// A system that passes its results to a function, too.
 pub struct Watched<'a> {
-    /// The system.
     pub system: &'a mut dyn System,
-    /// Is called with each result.
+    /// Called with each result.
     pub each: &'a mut dyn FnMut(&Event),
 }
 

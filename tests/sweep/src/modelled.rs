@@ -1,8 +1,8 @@
 //! The service on devices that the sweep can change: models, in the hypervisor image and on the host, or others.
 
-use guest_abi::{Hub, HubRole, HubUnit, HvError, Kind, Node, Registers, StrandId, Trap};
+use guest_abi::{Hub, HubRole, HubUnit, Kind, Node, Registers, StrandId, Trap};
 use hv_core::trace::{Off, Trace};
-use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
+use hv_core::{Caller, Embedder, GuestId, Hypervisor, NoConsole, Service, Services};
 use perfctr_service::{ConfigError, Environment, PerfCounterService, Unit};
 use platform::StrandRegisters;
 use platform::models::{Devices, FaultyUnit};
@@ -12,9 +12,6 @@ use crate::{Cell, Change, Configuration, System, state};
 
 /// What the service reaches on models of the devices.
 pub type OnModels<'a> = (&'a Devices, &'a Devices);
-
-/// The service on models of the devices.
-pub type Service<'a> = PerfCounterService<OnModels<'a>>;
 
 /// Devices that the sweep can change and look at.
 pub trait Hardware {
@@ -30,7 +27,6 @@ pub trait Hardware {
     /// Returns the contents of a register; `None` if it faults or is busy.
     fn holds(&self, cell: Cell) -> Option<u64>;
 
-    /// Returns the PCR of a strand.
     fn pcr_of(&self, strand: StrandId) -> u64;
 
     /// Returns whether a cross-call is pending for a strand, which takes it.
@@ -40,25 +36,51 @@ pub trait Hardware {
 /// The length of an access to a hub that does not end, in cycles.
 const LONG: u64 = 1 << 40;
 
-/// More rounds of cross-calls than a transfer takes.
+/// Rounds of cross-calls; a transfer takes fewer.
 const ROUNDS: usize = 4;
 
+/// Services with that of the counters.
+pub trait Swept: Services {
+    /// What the service of the counters reaches.
+    type Environment: Environment<Bus: Hardware>;
+
+    /// Returns the service of the counters.
+    fn counters(&self) -> &PerfCounterService<Self::Environment>;
+}
+
+impl<N: Environment<Bus: Hardware>> Swept for (PerfCounterService<N>,) {
+    type Environment = N;
+
+    fn counters(&self) -> &PerfCounterService<N> {
+        &self.0
+    }
+}
+
+impl<N: Environment<Bus: Hardware>, A: Service, B: Service, C: Service> Swept
+    for (PerfCounterService<N>, A, B, C)
+{
+    type Environment = N;
+
+    fn counters(&self) -> &PerfCounterService<N> {
+        &self.0
+    }
+}
+
 /// A machine, and its state in the sweep.
-pub struct Modelled<'a, E, N = OnModels<'a>, T = Off> {
+pub struct Modelled<'a, S, E, T = Off> {
     /// The hypervisor.
-    pub hypervisor: &'a Hypervisor<(PerfCounterService<N>,), E, T>,
+    pub hypervisor: &'a Hypervisor<S, E, T>,
     /// The configuration that was switched on.
     pub configuration: Configuration,
-    /// The hubs that are busy.
     pub busy: [bool; Hub::ALL.len()],
 }
 
-impl<E: Embedder, N: Environment<Bus: Hardware>, T: Trace> Modelled<'_, E, N, T> {
-    fn service(&self) -> &PerfCounterService<N> {
-        &self.hypervisor.services().0
+impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
+    fn service(&self) -> &PerfCounterService<S::Environment> {
+        self.hypervisor.services().counters()
     }
 
-    fn hardware(&self) -> &N::Bus {
+    fn hardware(&self) -> &<S::Environment as Environment>::Bus {
         self.service().bus()
     }
 
@@ -160,7 +182,7 @@ impl Hardware for &Devices {
     }
 }
 
-impl<E: Embedder, N: Environment<Bus: Hardware>, T: Trace> System for Modelled<'_, E, N, T> {
+impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
         let mut registers = Registers::from(registers);
         if let Some(caller) = caller(&self.configuration, strand) {
@@ -190,9 +212,9 @@ impl<E: Embedder, N: Environment<Bus: Hardware>, T: Trace> System for Modelled<'
                 self.hardware().occupy_hubs(self.busy);
             }
             Change::Break(unit) => self.hardware().set_faulty(faulty(unit), true),
-            Change::BreakBanks(node, from) => self
-                .hardware()
-                .set_faulty(FaultyUnit::L2FromBank(node, from), true),
+            Change::BreakBanks(node, from) => {
+                self.hardware().set_faulty(FaultyUnit::L2FromBank(node, from), true)
+            }
             Change::Repair => self.repair(),
             Change::Return(unit) => self.return_to_service(unit),
             Change::Mend => {
@@ -244,19 +266,7 @@ fn faulty(unit: Unit) -> FaultyUnit {
     }
 }
 
-/// The console, to which the sweep does not write.
-pub struct NoConsole;
-
-impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
-        Ok(())
-    }
-}
-
 /// Switches a machine on, and lets `work` use it.
-///
-/// # Errors
-/// The guests do not fit the machine.
 pub fn with<T>(
     configuration: &Configuration,
     work: impl FnOnce(&mut dyn System) -> T,

@@ -7,17 +7,15 @@ use guest_abi::{StrandId, Trap};
 use crate::tell::Machines;
 use crate::{Change, Configuration, System};
 
-/// A system that clears HOLDOV in what is written to register 0. Then the register is like a word of memory: a word of memory in
-/// its place gives the same results.
+/// A system that clears HOLDOV in writes of register 0. Without HOLDOV, a word of memory in place of the register gives the
+/// same results.
 pub struct Plain<'a>(pub &'a mut dyn System);
 
 impl System for Plain<'_> {
     fn call(&mut self, strand: StrandId, trap: Trap, mut registers: [u64; 6]) -> [u64; 6] {
         if let (Trap::Fast, [0, value, _, _, _, VFALLS_SET_PERFREG]) = (trap, &mut registers) {
-            *value = SparcPcr::from(*value)
-                .with_hold_overflow0(false)
-                .with_hold_overflow1(false)
-                .into();
+            *value =
+                SparcPcr::from(*value).with_hold_overflow0(false).with_hold_overflow1(false).into();
         }
         self.0.call(strand, trap, registers)
     }
@@ -40,7 +38,6 @@ pub struct WithPlain<M>(pub M);
 
 impl<M: Machines> Machines for WithPlain<M> {
     fn power_on(&mut self, configuration: &Configuration, work: &mut dyn FnMut(&mut dyn System)) {
-        self.0
-            .power_on(configuration, &mut |system| work(&mut Plain(system)));
+        self.0.power_on(configuration, &mut |system| work(&mut Plain(system)));
     }
 }

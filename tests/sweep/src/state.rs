@@ -1,4 +1,4 @@
-//! Digests of the state of a machine: the contents of its registers, the units that are out of service; and what is counted.
+//! Digests of a machine: the contents of its registers and the units out of service, and the statistics of its guests.
 
 use guest_abi::StrandId;
 use perfctr_service::Unit;
@@ -25,7 +25,7 @@ pub fn digest(
     Unit::all().fold(state, |state, unit| fold(state, u64::from(is_out(unit))))
 }
 
-/// Adds the statistics of a guest to a digest. `count` returns how many calls ended so.
+/// Adds the statistics of a guest to a digest. `count` returns a number of calls.
 pub fn counts(digest: u64, count: impl Fn(Operation, Class, Outcome) -> u64) -> u64 {
     let mut digest = digest;
     for operation in [Operation::Get, Operation::Set] {

@@ -38,10 +38,7 @@ fn clock(world: &World, random: &mut Random) -> [u64; 2] {
     let happened = [random.below(4) != 0, random.below(2) != 0];
     let mut strand = world.strand();
     strand.pass(1);
-    for (event, happened) in [SparcEvent::Loads, SparcEvent::Stores]
-        .into_iter()
-        .zip(happened)
-    {
+    for (event, happened) in [SparcEvent::Loads, SparcEvent::Stores].into_iter().zip(happened) {
         strand.count(event, u32::from(happened));
     }
     happened.map(u64::from)
@@ -93,10 +90,7 @@ fn a_driver_lacks_and_loses_up_to_8() {
         }
     }
     for numbers in [lacked, lost] {
-        assert!(
-            numbers[..9].iter().all(|times| *times > 0) && numbers[9] == 0,
-            "{numbers:?}"
-        );
+        assert!(numbers[..9].iter().all(|times| *times > 0) && numbers[9] == 0, "{numbers:?}");
     }
 }
 
@@ -128,10 +122,7 @@ fn up_to_7_events_follow_a_write() {
             assert_eq!(driver.read(), SparcPic::new().with_pic0(5));
         }
     }
-    assert!(
-        follow[..8].iter().all(|times| *times > 0) && follow[8] == 0,
-        "{follow:?}"
-    );
+    assert!(follow[..8].iter().all(|times| *times > 0) && follow[8] == 0, "{follow:?}");
 }
 
 /// A program is profiled: its overflow trap, which takes `trap` clocks to reach the handler, and a timer that rotates. The
@@ -141,11 +132,9 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
     const TRAP: u64 = 9;
     let random = &mut Random(seed);
     let mut unit = Own::of(world(phase));
-    let requests =
-        [(SparcEvent::Loads, 100), (SparcEvent::Stores, 37)].map(|(event, period)| Request {
-            event: event.into(),
-            pace: Some(Pace::every(Period::new(period).unwrap())),
-        });
+    let requests = [(SparcEvent::Loads, 100), (SparcEvent::Stores, 37)].map(|(event, period)| {
+        Request { event: event.into(), pace: Some(Pace::every(Period::new(period).unwrap())) }
+    });
     let mut profiler = Profiler::<Own, 1, 4096>::new(modes, &requests).unwrap();
     profiler.start(&mut unit, 0).unwrap();
     let (mut happened, mut calls, mut sampled) = ([0; 2], 0, [0; 2]);
@@ -172,10 +161,7 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
             strand.pass(TRAP);
             drop(strand);
             for _ in 0..own {
-                add(
-                    clock(unit.world(), random),
-                    modes.contains(SparcMode::Privileged),
-                );
+                add(clock(unit.world(), random), modes.contains(SparcMode::Privileged));
             }
             let handled = match overflow {
                 true => profiler.handle(&mut unit, &at),
@@ -200,10 +186,7 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
     unit.world().strand().set_mode(SparcMode::Privileged);
     unit.world().strand().pass(TRAP);
     profiler.stop(&mut unit, &end);
-    let counted: Vec<_> = profiler
-        .events()
-        .map(|event| event.estimate.unwrap().counted)
-        .collect();
+    let counted: Vec<_> = profiler.events().map(|event| event.estimate.unwrap().counted).collect();
     for (n, period) in [100, 37].into_iter().enumerate() {
         // The samples stand for all but the last period, which may have ended early.
         assert!(
@@ -211,10 +194,7 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
             "{sampled:?} of {counted:?}"
         );
     }
-    (
-        [happened[0] - counted[0], happened[1] - counted[1]],
-        calls + 1,
-    )
+    ([happened[0] - counted[0], happened[1] - counted[1]], calls + 1)
 }
 
 /// The handler's mode is not counted: nothing is lost, in any phase.
@@ -238,10 +218,7 @@ fn a_profile_of_the_handlers_mode_loses_up_to_8_a_call() {
             let modes = ModeSet::from(SparcMode::User) | SparcMode::Privileged.into();
             let (lost, calls) = profiled(phase, modes, own, u64::from(phase));
             for lost in lost {
-                assert!(
-                    lost <= calls * own.min(8),
-                    "{lost} by {calls} calls, own {own}"
-                );
+                assert!(lost <= calls * own.min(8), "{lost} by {calls} calls, own {own}");
                 assert_eq!(lost > 0, own > 0);
             }
         }

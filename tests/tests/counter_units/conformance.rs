@@ -96,10 +96,7 @@ pub(crate) fn counts_its_event_in_its_modes<M: Machine>() {
                     Pic1 => (None, Some(event)),
                 };
                 let mut unit = M::reset();
-                let program = Program {
-                    modes,
-                    ..program::<M>(pic0, pic1)
-                };
+                let program = Program { modes, ..program::<M>(pic0, pic1) };
                 unit.start(&program).expect("all modes are allowed");
                 unit.write(counter, 1000);
                 let mut expected = 1000;
@@ -145,8 +142,7 @@ pub(crate) fn counts_two_events_at_once<M: Machine>() {
     for event0 in M::events().filter(|event| event.on(Pic0)) {
         for event1 in M::events().filter(|event| event.on(Pic1)) {
             let mut unit = M::reset();
-            unit.start(&program::<M>(Some(event0), Some(event1)))
-                .expect("all modes are allowed");
+            unit.start(&program::<M>(Some(event0), Some(event1))).expect("all modes are allowed");
             let happened = [(event0, 3), (event1, 4)];
             unit.happen(M::Mode::ALL[0], &happened);
             let expected = [event0, event1].map(|event| M::counted(event, &happened));
@@ -222,11 +218,7 @@ pub(crate) fn only_counters_that_may_interrupt_do<M: Machine>() {
             let happened = [(first::<M>(Pic0), 1), (first::<M>(Pic1), 1)];
             unit.happen(M::Mode::ALL[0], &happened);
             let interrupting = interrupts.intersection(overflow);
-            assert_eq!(
-                unit.overflowed(),
-                interrupting,
-                "{overflow:?}, {interrupts:?}"
-            );
+            assert_eq!(unit.overflowed(), interrupting, "{overflow:?}, {interrupts:?}");
             assert_eq!(unit.interrupted(), !interrupting.is_empty());
         }
     }

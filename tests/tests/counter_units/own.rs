@@ -91,10 +91,7 @@ impl Own {
 
     pub(crate) fn of(world: World) -> Self {
         let service = PerfCounters::negotiate_best(world.clone()).unwrap();
-        Self {
-            unit: OwnCounters::new(world.clone(), Some(service)),
-            world,
-        }
+        Self { unit: OwnCounters::new(world.clone(), Some(service)), world }
     }
 
     pub(crate) fn world(&self) -> &World {

@@ -56,10 +56,7 @@ fn period(events: u32) -> Period {
 }
 
 fn request<M: Sampled>(counter: Counter, pace: Option<Pace>) -> Request<M::Event> {
-    Request {
-        event: M::pair()[counter.index()],
-        pace,
-    }
+    Request { event: M::pair()[counter.index()], pace }
 }
 
 #[derive(Clone, Debug)]
@@ -72,11 +69,7 @@ struct Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let some = || prop_oneof![3 => 0_u32..4, 1 => 0_u32..300];
-    let step = (
-        (some(), some()),
-        0_u8..=15,
-        prop_oneof![3 => Just(0_u32), 1 => 0_u32..10],
-    );
+    let step = ((some(), some()), 0_u8..=15, prop_oneof![3 => Just(0_u32), 1 => 0_u32..10]);
     let step = step.prop_map(|((event0, event1), early, delay)| Step {
         events: [event0, event1],
         early,
@@ -135,10 +128,7 @@ fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
     }
     profiler.stop(&mut unit, &at::<M>(steps.len() as u64 + 1));
     for (which, report) in profiler.events().enumerate() {
-        assert_eq!(
-            report.estimate.map_or(0, |estimate| estimate.counted),
-            truth[which]
-        );
+        assert_eq!(report.estimate.map_or(0, |estimate| estimate.counted), truth[which]);
         assert!(report.samples >= samples[which]);
         if shift.is_none() {
             let whole = truth[which] / u64::from(periods[which]);
@@ -193,10 +183,8 @@ fn loops<M: Sampled>() {
     assert!((1990..=2010).contains(&samples));
     // Chi-square with 99 degrees of freedom: above 149 once in a thousand times.
     let expected = f64::from(samples) / 100.0;
-    let chi_square: f64 = random
-        .iter()
-        .map(|hits| (f64::from(*hits) - expected).powi(2) / expected)
-        .sum();
+    let chi_square: f64 =
+        random.iter().map(|hits| (f64::from(*hits) - expected).powi(2) / expected).sum();
     assert!(chi_square < 149.0, "{chi_square}");
 }
 
@@ -220,10 +208,7 @@ fn the_handler_tells_compare_from_the_counters() {
             unit.match_compare();
         }
         let [event0, event1] = R10000::pair();
-        let happened = [
-            (event0, 99 + u32::from(over0)),
-            (event1, 99 + u32::from(over1)),
-        ];
+        let happened = [(event0, 99 + u32::from(over0)), (event1, 99 + u32::from(over1))];
         unit.happen(UnitMode::ALL[0], &happened);
         assert_eq!(unit.ip7(), case != 0);
 
@@ -233,11 +218,7 @@ fn the_handler_tells_compare_from_the_counters() {
         assert_eq!(cause.timer, compare);
         assert_eq!(cause.is_spurious(), case == 0);
         assert_eq!(profiler.spurious(), u64::from(case == 0));
-        assert_eq!(
-            unit.ip7(),
-            compare,
-            "the part of Compare is for its own handler"
-        );
+        assert_eq!(unit.ip7(), compare, "the part of Compare is for its own handler");
         assert_eq!(profiler.waiting(), usize::from(over0) + usize::from(over1));
     }
 }

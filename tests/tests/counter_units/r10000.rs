@@ -17,13 +17,11 @@ impl Machine for R10000 {
     }
 
     fn happen(&mut self, mode: Mode, events: &[(Event, u32)]) {
-        let cycle = events
-            .iter()
-            .fold(Cycle::new(), |cycle, (event, n)| cycle.and(*event, *n));
+        let cycle = events.iter().fold(Cycle::new(), |cycle, (event, n)| cycle.and(*event, *n));
         self.step(mode.into(), &cycle);
     }
 
-    /// A step is one cycle, whatever happens in it.
+    /// A step is always one cycle.
     fn counted(event: Event, happened: &[(Event, u32)]) -> u32 {
         let of_step = u32::from(matches!(event, Event::Cycles0 | Event::Cycles1));
         let same = happened.iter().filter(|(other, _)| *other == event);
@@ -35,11 +33,7 @@ impl Machine for R10000 {
     }
 }
 
-const USER: Status = Status {
-    ksu: Ksu::User,
-    exl: false,
-    erl: false,
-};
+const USER: Status = Status { ksu: Ksu::User, exl: false, erl: false };
 
 /// Returns a unit that counts in user mode: counter 0 `event0`, counter 1 `event1`. Both counters interrupt.
 fn counting(event0: u32, event1: u32) -> R10000 {
@@ -62,14 +56,11 @@ fn events_have_the_numbers_of_the_manual() {
     for (number, event) in Event::ALL.iter().enumerate() {
         assert_eq!(*event as usize, number);
         let counter = if number < 16 { Pic0 } else { Pic1 };
-        assert_eq!(
-            (event.counter(), usize::from(event.number())),
-            (counter, number % 16)
-        );
-        assert_eq!(Event::of(counter, number as u8 % 16), Some(*event));
+        assert_eq!((event.counter(), usize::from(event.number())), (counter, number % 16));
+        assert_eq!(Event::from_number(counter, number as u8 % 16), Some(*event));
         assert!(Event::named(event.name()).any(|named| named == *event));
     }
-    assert_eq!(Event::of(Pic0, 16), None);
+    assert_eq!(Event::from_number(Pic0, 16), None);
 }
 
 #[test]
@@ -154,15 +145,11 @@ fn loads_and_stores_issue_and_graduate() {
         Operation::StoreConditional { stored: false },
         Operation::Other,
     ];
-    let issued = all
-        .iter()
-        .fold(Cycle::new(), |cycle, operation| cycle.issue(*operation));
+    let issued = all.iter().fold(Cycle::new(), |cycle, operation| cycle.issue(*operation));
     for (event, expected) in [(1, 6), (2, 2), (3, 3), (4, 2), (5, 0), (15, 0)] {
         assert_eq!(counts(event, 1, &issued), (expected, 0), "event {event}");
     }
-    let graduated = all
-        .iter()
-        .fold(Cycle::new(), |cycle, operation| cycle.graduate(*operation));
+    let graduated = all.iter().fold(Cycle::new(), |cycle, operation| cycle.graduate(*operation));
     for (event, expected) in [(1, 6), (2, 2), (3, 3), (4, 2), (5, 0)] {
         assert_eq!(counts(5, event, &graduated), (1, expected), "event {event}");
     }
@@ -172,9 +159,7 @@ fn loads_and_stores_issue_and_graduate() {
 fn a_cycle_is_a_cycle() {
     assert_eq!(counts(0, 0, &Cycle::new()), (1, 1));
     assert_eq!(counts(0, 0, &Cycle::default()), (1, 1));
-    let busy = Cycle::new()
-        .graduate(Operation::Load)
-        .and(Event::L2DataMisses, 3);
+    let busy = Cycle::new().graduate(Operation::Load).and(Event::L2DataMisses, 3);
     assert_eq!(counts(0, 0, &busy), (1, 1));
     assert_eq!(busy.count(Event::L2DataMisses), 3);
 }
@@ -208,7 +193,7 @@ fn ip7_is_compare_or_an_enabled_counter_with_bit_31() {
         let asks = [bit(0) && bit(1), bit(2) && bit(3)];
         assert_eq!(unit.ip7(), asks[0] || asks[1] || bit(4), "case {case:#b}");
         assert_eq!(unit.timer_pending(), bit(4));
-        let set = CounterSet::when(asks[0], Pic0) | CounterSet::when(asks[1], Pic1);
+        let set = CounterSet::new(asks[0], asks[1]);
         assert_eq!(unit.overflowed(), set);
     }
 }

@@ -81,11 +81,7 @@ fn every_control_value_interrupts_by_its_ie() {
 fn every_pair_of_control_values() {
     let cycle = cycle();
     let counts = |value: u32, first| (value >> 3 & 1) * (first + (value >> 5));
-    let user = Status {
-        ksu: Ksu::User,
-        exl: false,
-        erl: false,
-    };
+    let user = Status { ksu: Ksu::User, exl: false, erl: false };
     for value0 in 0..512 {
         for value1 in 0..512 {
             let mut unit = R10000::new();

@@ -24,7 +24,7 @@ fn mode(level: Level) -> SparcMode {
     }
 }
 
-/// Reports the events of one clock: those of a class together.
+/// Reports the events of one clock, class by class.
 fn count(unit: &mut StrandUnit, events: &[Event], flushed: u8) {
     for class in 2..8 {
         let masks = events.iter().map(|event| event.counted_by());

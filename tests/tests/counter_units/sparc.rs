@@ -33,7 +33,7 @@ impl Machine for Strand {
 
     fn counted(event: SparcSelect, happened: &[(SparcSelect, u32)]) -> u32 {
         let counts = |other: SparcSelect| {
-            // Those of flushed instructions are counted by classes 8 to 15 alone.
+            // Only classes 8 to 15 count the events of flushed instructions.
             let class = other.class() == event.class() || other.class() + 8 == event.class();
             let idle = matches!(event.class(), 0 | 8);
             class && (idle || event.mask() & other.mask() != 0)
@@ -53,11 +53,7 @@ pub(crate) fn loads(
     interrupts: CounterSet,
 ) -> Program<SparcSelect, SparcMode> {
     let events = Assignment::one(SparcEvent::Loads.into()).unwrap();
-    Program {
-        events,
-        modes,
-        interrupts,
-    }
+    Program { events, modes, interrupts }
 }
 
 const OV0: u64 = 1 << 18;
@@ -122,10 +118,7 @@ fn an_early_trap_that_is_only_acknowledged_comes_again() {
 
 #[test]
 fn a_counter_near_its_wrap_traps_only_when_it_counts() {
-    let mut strand = strand(
-        0x208 << 6 | 0x210 << 19 | UT | TOE0 | TOE1,
-        0xffff_ffff_0000_0000,
-    );
+    let mut strand = strand(0x208 << 6 | 0x210 << 19 | UT | TOE0 | TOE1, 0xffff_ffff_0000_0000);
     strand.set_early(Early::MOST);
     strand.count(SparcEvent::Loads, 1);
     assert!(!strand.trap_requested());
@@ -157,11 +150,7 @@ fn holdov_ignores_the_ov_that_is_written() {
                     _ => BOTH,
                 };
                 // HOLDOV itself reads as 0.
-                assert_eq!(
-                    strand.pcr(),
-                    LOADS | before & held | written & !held,
-                    "{how}"
-                );
+                assert_eq!(strand.pcr(), LOADS | before & held | written & !held, "{how}");
             }
         }
     }
@@ -192,7 +181,7 @@ fn reads_back_as_written() {
     }
 }
 
-/// Bit 15 of %softint is set when the trap is requested, whatever requests it, and stays until it is cleared.
+/// Any request of the trap sets bit 15 of %softint, which stays until it is cleared.
 #[test]
 fn softint_is_set_by_the_request() {
     let armed = LOADS | UT | TOE0;
@@ -327,11 +316,7 @@ fn without_the_right_hyperprivileged_events_are_counted_no_more() {
     unit.grant_ht(false);
     unit.step(SparcMode::Hyperprivileged, &[(SparcEvent::Loads.into(), 1)]);
     assert_eq!((unit.read(Pic0), unit.strand().pcr() & HT), (0, 0));
-    assert_eq!(
-        unit.overflowed(),
-        CounterSet::only(Pic0),
-        "the overflow stays"
-    );
+    assert_eq!(unit.overflowed(), CounterSet::only(Pic0), "the overflow stays");
     unit.step(SparcMode::User, &[(SparcEvent::Loads.into(), 1)]);
     assert_eq!(unit.read(Pic0), 1, "it counts in the other modes");
 }
@@ -383,12 +368,7 @@ fn a_counter_that_is_not_wanted_is_off() {
     unit.write(Pic1, u32::MAX);
     unit.start(&loads(ModeSet::ALL, CounterSet::BOTH)).unwrap();
     assert_eq!(unit.strand().pcr() >> 19 & 0xfff, 0x200, "SL 2, MASK 0");
-    let every = SparcEvent::ALL
-        .iter()
-        .map(|event| (SparcSelect::from(*event), 1));
+    let every = SparcEvent::ALL.iter().map(|event| (SparcSelect::from(*event), 1));
     unit.step(SparcMode::User, &every.collect::<Vec<_>>());
-    assert_eq!(
-        (unit.read(Pic1), unit.overflowed()),
-        (u32::MAX, CounterSet::NONE)
-    );
+    assert_eq!((unit.read(Pic1), unit.overflowed()), (u32::MAX, CounterSet::NONE));
 }

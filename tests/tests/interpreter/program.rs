@@ -1,29 +1,30 @@
 //! Random programs of nonprivileged instructions.
 //!
-//! A program is a sequence of cases. Each loads all registers, the condition codes and %y with random values, executes
-//! random instructions, and stores all registers, the codes and %y.
+//! A program is a sequence of cases. Each case loads all registers, the condition codes and %y with random values, executes random
+//! instructions, and stores all registers, the codes and %y.
 
 use tests::random::Random;
 
-use crate::encode::{
-    FP, G6, G7, NOP, SP, Second, accesses, accesses_space, computes, read_pc, set, sethi,
+use tests::assembler::{
+    ACCESSES, CAS, COMPUTES, FP, G6, G7, NOP, SP, TWINS, accesses, accesses_space, computes,
+    number, read_pc, set, sethi, shortened, trap,
 };
 
-/// Where the parts of a program are. Everything is below 2 GB, so that two instructions set an address.
+/// The addresses of code and data, below 2 GB so that two instructions set an address.
 pub(crate) const CODE: u32 = 0x10_0000;
 pub(crate) const DATA: u32 = 0x200_0000;
-/// What random instructions load and store, in bytes.
+/// The bytes of memory that random instructions load and store.
 const SCRATCH: u32 = 0x2000;
-/// What a case stores: the registers, the condition codes and %y, in bytes.
+/// The bytes that a case stores: the registers, the condition codes and %y.
 pub(crate) const RESULT: u32 = 34 * 8;
-/// What a case begins with: the same.
+/// The bytes that a case loads first.
 const INITIAL: u32 = RESULT;
 const INITIALS: u32 = DATA + SCRATCH;
 
-/// The registers that random instructions do not write: an address, that of the scratch memory, and those of stacks.
+/// Registers that random instructions do not write: %g0, an address, the address of the scratch memory, and the stack's registers.
 const KEPT: [u32; 5] = [0, G6, G7, SP, FP];
 
-/// A program.
+/// A program, and the initial content of its memory.
 pub(crate) struct Program {
     pub(crate) code: Vec<u32>,
     pub(crate) data: Vec<u8>,
@@ -31,7 +32,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Returns a program of so many cases.
+    /// Returns a random program of `cases`.
     pub(crate) fn new(seed: u64, cases: usize) -> Self {
         let mut random = Random(seed);
         let mut code = Vec::new();
@@ -46,16 +47,12 @@ impl Program {
         Self { code, data, cases }
     }
 
-    /// Returns a program of instructions that store something from [`DATA`] on.
+    /// Returns a program of these instructions, which store values from [`DATA`] on.
     pub(crate) fn showing(instructions: &[u32]) -> Self {
-        Self {
-            code: [instructions, &end(0)].concat(),
-            data: vec![0; SCRATCH as usize],
-            cases: 0,
-        }
+        Self { code: [instructions, &end(0)].concat(), data: vec![0; SCRATCH as usize], cases: 0 }
     }
 
-    /// Returns where the results begin.
+    /// Returns the address of the first result.
     pub(crate) fn results(&self) -> u32 {
         results(self.cases as u32)
     }
@@ -65,22 +62,22 @@ fn results(cases: u32) -> u32 {
     INITIALS + cases * INITIAL
 }
 
-/// Writes the scratch memory and all results to standard output, and ends.
+/// Returns code that writes the scratch memory and all results to standard output, and exits.
 fn end(cases: u32) -> Vec<u32> {
     let (g1, o0, o1, o2) = (1, 8, 9, 10);
-    let trap = computes(0x3a, 8, 0, Second::Number(0x6d)) | (2 << 11);
+    let call = trap(0x6d) | (2 << 11);
     let length = SCRATCH + cases * (INITIAL + RESULT);
     let mut code = Vec::new();
     for (register, value) in [(g1, 4), (o0, 1), (o1, DATA), (o2, length)] {
         code.extend(set(register, value));
     }
-    code.push(trap);
+    code.push(call);
     code.extend([set(g1, 1), set(o0, 0)].concat());
-    code.push(trap);
+    code.push(call);
     code
 }
 
-/// Values with which something happens more often than with evenly distributed ones.
+/// Returns a random value; values with special results are more frequent.
 fn value(random: &mut Random) -> u64 {
     let any = random.next_u64();
     match random.below(8) {
@@ -94,7 +91,7 @@ fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// Instructions that nobody branches into.
+/// Instructions into which no branch goes.
 type Group = Vec<u32>;
 
 struct Case<'r> {
@@ -103,24 +100,24 @@ struct Case<'r> {
 
 impl Case<'_> {
     fn generate(random: &mut Random, case: u32, cases: u32, code: &mut Vec<u32>) {
-        let loaded = |register| accesses(0x0b, register, G7, Second::Number(register as i32 * 8));
+        let loaded = |register| accesses(0x0b, register, G7, number(register * 8));
         code.extend(set(G7, INITIALS + case * INITIAL));
-        for (number, control) in [(32, 2), (33, 0)] {
-            code.push(accesses(0x0b, G6, G7, Second::Number(number * 8)));
-            code.push(computes(0x30, control, G6, Second::Number(0)));
+        for (index, control) in [(32, 2), (33, 0)] {
+            code.push(accesses(0x0b, G6, G7, number(index * 8)));
+            code.push(computes(0x30, control, G6, number(0)));
         }
         code.extend((0..32).filter(|one| !KEPT.contains(one)).map(loaded));
         code.extend(set(G7, DATA));
-        code.push(computes(0x30, 3, 0, Second::Number(0x80)));
+        code.push(computes(0x30, 3, 0, number(0x80)));
 
         let mut one = Case { random };
         let mut depth = 0;
         for _ in 0..3 {
             one.segment(code);
-            // Between segments the window changes, so that no branch passes over that.
+            // The window changes only between segments, because no branch crosses them.
             match one.random.below(3) {
                 0 if depth < 4 => {
-                    code.push(computes(0x3c, SP, SP, Second::Number(-176)));
+                    code.push(computes(0x3c, SP, SP, number(-176_i32 as u32)));
                     depth += 1;
                 }
                 1 if depth > 0 => {
@@ -134,29 +131,25 @@ impl Case<'_> {
             code.extend(one.back());
         }
 
-        let stored = |register| accesses(0x0e, register, G6, Second::Number(register as i32 * 8));
+        let stored = |register| accesses(0x0e, register, G6, number(register * 8));
         code.extend(set(G6, results(cases) + case * RESULT));
         code.extend((0..32).filter(|one| !KEPT.contains(one)).map(stored));
-        for (number, control) in [(32, 2), (33, 0)] {
-            code.push(computes(0x28, G7, control, Second::Register(0)));
-            code.push(accesses(0x0e, G7, G6, Second::Number(number * 8)));
+        for (index, control) in [(32, 2), (33, 0)] {
+            code.push(computes(0x28, G7, control, 0));
+            code.push(accesses(0x0e, G7, G6, number(index * 8)));
         }
     }
 
-    /// Goes back a window.
+    /// Returns to the previous window.
     fn back(&mut self) -> Group {
         let (rd, rs1, second) = (self.written(), self.read(), self.second());
         match self.random.below(2) {
             0 => vec![computes(0x3d, rd, rs1, second)],
-            _ => vec![
-                read_pc(G6),
-                computes(0x39, 0, G6, Second::Number(12)),
-                self.simple(),
-            ],
+            _ => vec![read_pc(G6), computes(0x39, 0, G6, number(12)), self.simple()],
         }
     }
 
-    /// Random instructions, with branches forward among them.
+    /// Adds random instructions with forward branches among them.
     fn segment(&mut self, code: &mut Vec<u32>) {
         let groups: Vec<Option<Group>> = (0..12)
             .map(|_| match self.random.below(5) {
@@ -164,10 +157,8 @@ impl Case<'_> {
                 _ => Some(self.group()),
             })
             .collect();
-        // Where each begins, in words.
-        let lengths = groups
-            .iter()
-            .map(|group| group.as_ref().map_or(2, Vec::len));
+        // The offset of each group, in words.
+        let lengths = groups.iter().map(|group| group.as_ref().map_or(2, Vec::len));
         let begins: Vec<usize> = lengths
             .scan(0, |at, length| {
                 *at += length;
@@ -223,35 +214,35 @@ impl Case<'_> {
         }
     }
 
-    /// ADDCcc or SUBCcc, with the codes read and written before: see `qemu_loses_a_carry_after_a_logical_instruction`.
+    /// ADDCcc or SUBCcc, after a read and write of the codes; see `qemu_loses_a_carry_after_a_logical_instruction`.
     fn with_carry(&mut self) -> Group {
         let op3 = self.random.one_of(&[0x18, 0x1c]);
         vec![
-            computes(0x28, G6, 2, Second::Register(0)),
-            computes(0x30, 2, G6, Second::Number(0)),
+            computes(0x28, G6, 2, 0),
+            computes(0x30, 2, G6, number(0)),
             computes(op3, self.written(), self.read(), self.second()),
         ]
     }
 
-    /// MULScc, of which the codes of 64 bits and the upper half of the result are not defined.
+    /// MULScc. Its 64-bit codes and the upper half of its result are undefined, so they are cleared.
     fn step_of_multiplication(&mut self) -> Group {
         let rd = self.written();
         vec![
             computes(0x24, rd, self.read(), self.second()),
-            computes(0x26, rd, rd, Second::Number(0)),
-            computes(0x28, G6, 2, Second::Register(0)),
-            computes(0x01, G6, G6, Second::Number(0xf)),
-            computes(0x30, 2, G6, Second::Number(0)),
+            computes(0x26, rd, rd, number(0)),
+            computes(0x28, G6, 2, 0),
+            computes(0x01, G6, G6, number(0xf)),
+            computes(0x30, 2, G6, number(0)),
         ]
     }
 
-    /// Jumps to what comes next.
+    /// Jumps to the next instruction.
     fn jump(&mut self) -> Group {
-        let jump = computes(0x38, self.written(), G6, Second::Number(12));
+        let jump = computes(0x38, self.written(), G6, number(12));
         vec![read_pc(G6), jump, self.simple()]
     }
 
-    /// One that cannot trap.
+    /// Returns an instruction that cannot trap.
     fn simple(&mut self) -> u32 {
         let (rd, rs1, second) = (self.written(), self.read(), self.second());
         match self.random.below(16) {
@@ -259,8 +250,8 @@ impl Case<'_> {
             1 => {
                 let extended = self.random.below(2) as u32;
                 let second = match self.random.below(2) {
-                    0 => Second::Register(self.read()),
-                    _ => Second::Number(self.random.below(32 << extended) as i32),
+                    0 => self.read(),
+                    _ => number(self.random.below(32 << extended) as u32),
                 };
                 let op3 = self.random.one_of(&[0x25, 0x26, 0x27]);
                 computes(op3, rd, rs1, second) | (extended << 12)
@@ -269,31 +260,30 @@ impl Case<'_> {
             2 => {
                 let codes = (self.random.below(2) as u32) << 12;
                 let condition = self.random.below(16) as u32;
-                let second = self.within(second, 11);
+                let second = shortened(second, 11);
                 computes(0x2c, rd, (1 << 4) | condition, second) | codes
             }
             // MOVr.
             3 => {
                 let condition = self.random.one_of(&[1, 2, 3, 5, 6, 7]) << 10;
-                computes(0x2f, rd, rs1, self.within(second, 10)) | condition
+                computes(0x2f, rd, rs1, shortened(second, 10)) | condition
             }
             4 => computes(0x2e, rd, 0, second),
             // Writes of %ccr and %y, reads of %ccr, %y, %asi.
             5 => computes(0x30, self.random.one_of(&[0, 2]), rs1, second),
-            6 => computes(
-                0x28,
-                rd,
-                self.random.one_of(&[0, 2, 3, 5]),
-                Second::Register(0),
-            ),
+            6 => computes(0x28, rd, self.random.one_of(&[0, 2, 3, 5]), 0),
             7 => NOP,
             _ => {
-                const COMPUTE: [u32; 27] = [
-                    0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c,
-                    0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x1a, 0x1b, 0x20, 0x21, 0x10,
-                    0x14,
-                ];
-                computes(self.random.one_of(&COMPUTE), rd, rs1, second)
+                // Not those of `division` and `with_carry`, nor those that trap on overflow.
+                const OTHERS: [u32; 10] =
+                    [0x0d, 0x0e, 0x0f, 0x18, 0x1c, 0x1e, 0x1f, 0x22, 0x23, 0x2d];
+                let op3 = loop {
+                    let op3 = self.random.one_of(&COMPUTES);
+                    if !OTHERS.contains(&op3) {
+                        break op3;
+                    }
+                };
+                computes(op3, rd, rs1, second)
             }
         }
     }
@@ -302,51 +292,39 @@ impl Case<'_> {
     fn division(&mut self) -> Group {
         let op3 = self.random.one_of(&[0x0d, 0x0e, 0x0f, 0x1e, 0x1f, 0x2d]);
         let (rd, rs1) = (self.written(), self.read());
-        vec![
-            computes(0x02, G6, self.read(), Second::Number(1)),
-            computes(op3, rd, rs1, Second::Register(G6)),
-        ]
+        vec![computes(0x02, G6, self.read(), number(1)), computes(op3, rd, rs1, G6)]
     }
 
     /// Loads or stores in the scratch memory.
     fn access(&mut self) -> Group {
         let (rd, read) = (self.written(), self.read());
-        let address = |low| computes(0x01, G6, read, Second::Number(0xff0 | low));
-        // Bytes, halves, words and double words; the number of each, and how far it may be from a multiple of 16.
-        let loads = [
-            (0x01, 15),
-            (0x09, 15),
-            (0x02, 14),
-            (0x0a, 14),
-            (0x00, 12),
-            (0x08, 12),
-        ];
-        let stores = [(0x05, 15), (0x06, 14), (0x04, 12), (0x0e, 8), (0x0b, 8)];
-        let atomics = [(0x0d, 15), (0x0f, 12)];
-        let all = [&loads[..], &stores[..], &atomics[..]].concat();
+        let address = |low| computes(0x01, G6, read, number(0xff0 | low));
+        // How far an access may be from a multiple of 16.
+        let bounded = |(op3, size): (u32, u64)| (op3, 16 - size as u32);
+        let single = |(op3, _): &(u32, _)| !TWINS.contains(op3);
+        let all: Vec<_> = (ACCESSES.into_iter().filter(single).map(bounded)).collect();
+        let (plain, _) = all.split_at(all.len() - 2);
         let space = self.random.one_of(&[0x80, 0x88, 0x82, 0x8a]);
         match self.random.below(8) {
             // CASA, CASXA: the address is one register.
             0 | 1 => {
-                let (op3, low) = self.random.one_of(&[(0x3c, 12), (0x3e, 8)]);
+                let (op3, low) = bounded(self.random.one_of(&CAS));
                 let space = self.random.one_of(&[0x80, 0x88]);
                 vec![
                     address(low),
-                    computes(0x00, G6, G6, Second::Register(G7)),
+                    computes(0x00, G6, G6, G7),
                     accesses_space(op3, rd, G6, self.read(), space),
                 ]
             }
             // Twins of words.
             2 => {
-                let op3 = self.random.one_of(&[0x03, 0x07]);
-                let even = self
-                    .random
-                    .one_of(&[2, 4, 8, 10, 12, 16, 18, 20, 22, 24, 26, 28]);
-                vec![address(8), accesses(op3, even, G7, Second::Register(G6))]
+                let op3 = self.random.one_of(&TWINS);
+                let even = self.random.one_of(&[2, 4, 8, 10, 12, 16, 18, 20, 22, 24, 26, 28]);
+                vec![address(8), accesses(op3, even, G7, G6)]
             }
             // In a space by number, or in that of %asi.
             3 | 4 => {
-                let (op3, low) = self.random.one_of(&[&loads[..], &stores[..]].concat());
+                let (op3, low) = self.random.one_of(plain);
                 match self.random.below(2) {
                     0 => vec![
                         address(low),
@@ -354,20 +332,20 @@ impl Case<'_> {
                     ],
                     _ => vec![
                         address(low),
-                        computes(0x00, G6, G6, Second::Register(G7)),
-                        computes(0x30, 3, 0, Second::Number(self.stored(op3, space) as i32)),
-                        accesses(op3 | 0x10, rd, G6, Second::Number(16)),
+                        computes(0x00, G6, G6, G7),
+                        computes(0x30, 3, 0, number(self.stored(op3, space))),
+                        accesses(op3 | 0x10, rd, G6, number(16)),
                     ],
                 }
             }
             _ => {
                 let (op3, low) = self.random.one_of(&all);
-                vec![address(low), accesses(op3, rd, G7, Second::Register(G6))]
+                vec![address(low), accesses(op3, rd, G7, G6)]
             }
         }
     }
 
-    /// No store goes to a space that has no faults.
+    /// Returns the space for an access: stores do not use the no-fault spaces.
     fn stored(&self, op3: u32, space: u32) -> u32 {
         match op3 {
             0x04..=0x07 | 0x0e => space & !2,
@@ -384,7 +362,7 @@ impl Case<'_> {
         }
     }
 
-    /// A register that has the same value whoever executes.
+    /// Returns a register that has the same value here and under QEMU.
     fn read(&mut self) -> u32 {
         loop {
             let register = self.random.below(32) as u32;
@@ -394,18 +372,10 @@ impl Case<'_> {
         }
     }
 
-    fn second(&mut self) -> Second {
+    fn second(&mut self) -> u32 {
         match self.random.below(2) {
-            0 => Second::Register(self.read()),
-            _ => Second::Number(self.random.below(0x2000) as i32 - 0x1000),
-        }
-    }
-
-    /// A number has so many bits.
-    fn within(&self, second: Second, bits: u32) -> Second {
-        match second {
-            Second::Number(number) => Second::Number(number & ((1 << bits) - 1)),
-            register => register,
+            0 => self.read(),
+            _ => number(self.random.below(0x2000) as u32 ^ 0x1000),
         }
     }
 }

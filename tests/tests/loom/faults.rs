@@ -1,5 +1,5 @@
-//! Units that fault and come back while strands negotiate. Once the call that found a unit faulty has returned, no call
-//! reaches it until the operator has returned it.
+//! Units fault and return to service while strands negotiate. After the return of the call that found the fault, no call reaches the
+//! unit until the operator returns it to service.
 
 use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::Unit;
@@ -10,7 +10,7 @@ use crate::machine::{
 
 const CHANNEL: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
 
-/// Calls a register whose unit is broken. Once a call has found that out and returned, no call reaches it.
+/// Calls a register of a broken unit. After the return of a call that found the fault, no call reaches the unit.
 fn find_fault(machine: &Modelled, id: u64, unit: Unit) {
     let status = machine.get(0, id);
     let found = !machine.service().unit(unit).in_service;
@@ -22,7 +22,7 @@ fn find_fault(machine: &Modelled, id: u64, unit: Unit) {
     }
 }
 
-/// After [`find_fault`] and [`negotiate_1_1`]: it has been found by now. Then it is mended.
+/// Checks that the fault is found after [`find_fault`] and [`negotiate_1_1`], and repairs the unit.
 fn found_and_mended(machine: &Modelled, id: u64, unit: Unit) {
     for strand in 0..2 {
         assert_eq!(machine.get(strand, id), ENOACCESS);
@@ -80,8 +80,8 @@ fn a_channel_is_out(machine: &Modelled) {
     assert_eq!(machine.get(0, DRAM), ENOACCESS);
 }
 
-/// The operator returns a unit while a strand negotiates: in the end the guest has it, in the version it asked for. At most
-/// 4 preemptions.
+/// The operator returns a unit to service while a strand negotiates. In the end the guest has the unit, in the version that it asked
+/// for. At most 4 preemptions.
 #[test]
 fn a_unit_returns_at_a_negotiation() {
     explore_two(
@@ -98,8 +98,7 @@ fn a_unit_returns_at_a_negotiation() {
     );
 }
 
-/// A unit that the operator returns faults again at that moment, while it is given back to the guests: it stays out. At most
-/// 4 preemptions.
+/// A unit faults again while the operator returns it to service, and stays out of service. At most 4 preemptions.
 #[test]
 fn a_unit_faults_while_it_returns() {
     explore_two(
@@ -109,7 +108,7 @@ fn a_unit_faults_while_it_returns() {
             |machine| {
                 assert_eq!(machine.get(0, DRAM), ENOACCESS);
                 if machine.devices().accesses() == 2 {
-                    // So the unit had been returned before it faulted.
+                    // So the unit returned to service before it faulted.
                     assert_eq!(machine.get(0, DRAM), ENOACCESS);
                     assert_eq!(machine.devices().accesses(), 2);
                 }

@@ -1,33 +1,26 @@
-//! Hypervisor and service as in an image, small enough for the model checker.
+//! Hypervisor and service as in an image, on a machine that is small enough for the model checker.
 
 use std::array;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use guest_abi::{HvError, Registers, StrandId};
-use hv_core::{Caller, ConsoleOutput, Context, Embedder, Frame, GuestId, Hypervisor};
+use guest_abi::{Registers, StrandId};
+use hv_core::{Caller, Context, Frame, GuestId, Hypervisor, NoConsole};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicBool as ModelledBool;
-use perfctr_service::{
-    ChangeError, Grant, Grants, GuestConfig, PerfCounterService, StrandRight, Unit,
-};
+use perfctr_service::{ChangeError, Grant, Grants, GuestConfig, PerfCounterService, Right, Unit};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
 
 use hv_core::sync::model::{Part, explore, meet};
 
-/// The strand's %pcr.
 pub(crate) const PCR: u64 = 0;
-
-/// PERF_CONFIG of the strand's node.
 pub(crate) const L2: u64 = 1;
-
 /// NODE0_MCU0_PCR.
 pub(crate) const DRAM: u64 = 2;
-
 /// ZAM0_LPU_A_PCR.
 pub(crate) const HUB: u64 = 18;
 
-/// Where bank 0 of L2 control, NODE0_MCU0_PCR and ZAM0_LPU_A_PCR are.
+/// The addresses of bank 0 of L2 control, NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.
 const ADDRESSES: [PhysicalAddress; 3] = [
     PhysicalAddress(0xa9_0000_0000),
     PhysicalAddress(0x84_0000_0400),
@@ -40,11 +33,10 @@ pub(crate) const EWOULDBLOCK: u64 = 9;
 pub(crate) const ENOACCESS: u64 = 10;
 pub(crate) const ENOTSUPPORTED: u64 = 13;
 
-/// How many strands the machine has.
 const STRANDS: usize = 4;
 
-/// A register of a device. It is no atomic: its accesses are in order only as far as the strands that make them are. Loom stops
-/// if two strands access it, neither access happens before the other for certain, and one of them writes.
+/// A register of a device. It orders nothing by itself: loom fails if two strands access it, one of them writes, and neither
+/// access happens before the other.
 struct Register {
     value: AtomicU64,
     accesses: UnsafeCell<()>,
@@ -52,10 +44,7 @@ struct Register {
 
 impl Default for Register {
     fn default() -> Self {
-        Self {
-            value: AtomicU64::new(0),
-            accesses: UnsafeCell::new(()),
-        }
+        Self { value: AtomicU64::new(0), accesses: UnsafeCell::new(()) }
     }
 }
 
@@ -71,15 +60,15 @@ impl Register {
     }
 }
 
-/// Devices that hold what was written, until they are broken.
+/// Devices that hold what was written, unless they are broken.
 pub(crate) struct Devices {
     broken: AtomicBool,
     accesses: AtomicU64,
     /// The registers at [`ADDRESSES`].
     registers: [Register; ADDRESSES.len()],
-    /// Stands for every register of the hubs, which not even two reads may access at the same time.
+    /// Stands for all registers of the hubs, which not even two reads may access at the same time.
     hubs: UnsafeCell<()>,
-    /// The strand, plus one, that had the last access to one of the registers, not counting those that write 0.
+    /// The number plus 1 of the strand with the last access to `registers` that did not write 0.
     last: AtomicU64,
     pcr: [Register; STRANDS],
     cross_calls: [ModelledBool; STRANDS],
@@ -100,15 +89,12 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// The strand that had the last access to one of the registers, not counting those that write 0.
+    /// Returns the strand with the last access to one of the registers that did not write 0.
     pub(crate) fn last(&self) -> Option<usize> {
-        self.last
-            .load(Ordering::SeqCst)
-            .checked_sub(1)
-            .map(|last| last as usize)
+        let last = self.last.load(Ordering::SeqCst).checked_sub(1);
+        last.map(|last| last as usize)
     }
 
-    /// What %pcr of a strand holds.
     pub(crate) fn pcr(&self, strand: usize) -> u64 {
         self.pcr[strand].read()
     }
@@ -117,17 +103,17 @@ impl Devices {
         self.last.store(strand.index() as u64 + 1, Ordering::SeqCst);
     }
 
-    /// Every access faults from now on, or none.
+    /// Sets whether every access faults from now on.
     pub(crate) fn set_broken(&self, broken: bool) {
         self.broken.store(broken, Ordering::SeqCst);
     }
 
-    /// How many accesses there were.
+    /// Returns the number of accesses so far.
     pub(crate) fn accesses(&self) -> u64 {
         self.accesses.load(Ordering::SeqCst)
     }
 
-    /// An access begins. Returns the register, if it is one of those at [`ADDRESSES`].
+    /// Begins an access. Returns the register, if it is at one of [`ADDRESSES`].
     fn access(&self, address: PhysicalAddress) -> Result<Option<&Register>, AccessError> {
         const HUBS: u64 = 0xe0_0000_0000;
         if address.0 >= HUBS {
@@ -146,21 +132,16 @@ impl Devices {
 pub(crate) struct Board(Rc<Devices>);
 
 impl Bus for Board {
-    fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
-        let Some(register) = self.0.access(address)? else {
+    fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError> {
+        let Some(register) = self.0.access(at)? else {
             return Ok(0);
         };
         self.0.note(strand);
         Ok(register.read())
     }
 
-    fn write(
-        &self,
-        strand: StrandId,
-        address: PhysicalAddress,
-        value: u64,
-    ) -> Result<(), AccessError> {
-        if let Some(register) = self.0.access(address)? {
+    fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
+        if let Some(register) = self.0.access(at)? {
             register.write(value);
             if value != 0 {
                 self.0.note(strand);
@@ -190,16 +171,8 @@ impl StrandRegisters for Board {
     }
 }
 
-struct NoConsole;
-
-impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
-        Err(HvError::WouldBlock)
-    }
-}
-
-/// A machine with hubs and a guest that holds everything and has negotiated nothing. Most models have it alone, on strands
-/// 0 to 3; for [two](Modelled::two_guests) it is on strand 0, and another that holds nothing on strand 2.
+/// A machine with hubs, and a guest with all rights that has negotiated nothing. In most models it is alone, on strands 0 to 3.
+/// With [two guests](Modelled::two_guests) it is on strand 0, and a guest without rights on strand 2.
 pub(crate) struct Modelled {
     hypervisor: Hypervisor<(PerfCounterService<(Board, Board)>,), NoConsole>,
     devices: Rc<Devices>,
@@ -207,7 +180,7 @@ pub(crate) struct Modelled {
 
 const GUEST: GuestId = GuestId::new(0).unwrap();
 
-/// The other guest, where there are two.
+/// The second of two guests.
 pub(crate) const OTHER: GuestId = GuestId::new(1).unwrap();
 
 fn guest_on(strands: impl IntoIterator<Item = usize>, grant: Grant) -> GuestConfig {
@@ -227,7 +200,7 @@ impl Modelled {
         Self::with(&[guest_on(0..STRANDS, Grant::ALL)])
     }
 
-    /// Guest 0 on strand 0, with all rights; guest 1 on strand 2, with none.
+    /// Returns a machine with guest 0 on strand 0, with all rights, and guest 1 on strand 2, without rights.
     pub(crate) fn two_guests() -> Self {
         Self::with(&[guest_on([0], Grant::ALL), guest_on([2], Grant::NONE)])
     }
@@ -237,10 +210,7 @@ impl Modelled {
         let board = Board(Rc::clone(&devices));
         let machine = Machine::new(Model::Batoka, 1).unwrap();
         let service = PerfCounterService::new(machine, (board.clone(), board), guests).unwrap();
-        Self {
-            hypervisor: Hypervisor::new((service,), NoConsole),
-            devices,
-        }
+        Self { hypervisor: Hypervisor::new((service,), NoConsole), devices }
     }
 
     pub(crate) fn devices(&self) -> &Devices {
@@ -259,47 +229,41 @@ impl Modelled {
         self.hypervisor.reset_guest(GUEST, strand_id(1));
     }
 
-    /// A strand is between two calls, and takes its cross-call if there is one.
+    /// Makes a strand take its cross-call, if it has one.
     pub(crate) fn acknowledge(&self, strand: usize) {
         if self.devices.cross_calls[strand].swap(false, Ordering::SeqCst) {
             self.service().cross_called(strand_id(strand));
         }
     }
 
-    /// The operator grants everything to one guest, and nothing to the other.
+    /// Grants one guest everything, and the other nothing.
     pub(crate) fn give_global(&self, to: GuestId) {
         let mut grants = Grants::none(2);
         grants.set(to, Grant::ALL).unwrap();
         self.reconfigure(&grants);
     }
 
-    /// The operator grants the other guest register 0. The guest keeps all that it has.
+    /// Grants the other guest register 0. The first guest keeps its grant.
     pub(crate) fn give_strand_to_other(&self) {
         let mut grants = self.service().grants();
-        let strand = StrandRight::Strand;
-        let grant = Grant {
-            strand,
-            global: false,
-        };
-        grants.set(OTHER, grant).unwrap();
+        grants.grant(OTHER, Right::Strand).unwrap();
         self.reconfigure(&grants);
     }
 
     fn reconfigure(&self, grants: &Grants) {
-        // Strand 0 may be at work on the change before.
+        // Strand 0 may be at work on an earlier change.
         while let Err(error) = self.service().reconfigure(strand_id(3), grants) {
             assert_eq!(error, ChangeError::Busy);
             loom::thread::yield_now();
         }
     }
 
-    /// The operator returns a unit to service.
     pub(crate) fn return_to_service(&self, unit: Unit) {
         let returned = self.service().return_to_service(strand_id(3), unit);
         assert_eq!(returned, Ok(()));
     }
 
-    /// All strands take their cross-calls, and then no change is pending.
+    /// Makes all strands take their cross-calls. No change is pending then.
     pub(crate) fn all_acknowledge(&self) {
         for _ in 0..3 {
             (0..STRANDS).for_each(|strand| self.acknowledge(strand));
@@ -307,17 +271,13 @@ impl Modelled {
         assert_eq!(self.service().pending(), None);
     }
 
-    /// The guest of a strand.
     fn guest_of(&self, strand: usize) -> GuestId {
         let alone = self.service().grants().guests() == 1;
         if alone || strand < 2 { GUEST } else { OTHER }
     }
 
     fn trap(&self, strand: usize, core: bool, function: u64, arguments: [u64; 5]) -> [u64; 3] {
-        let caller = Caller {
-            guest: self.guest_of(strand),
-            strand: strand_id(strand),
-        };
+        let caller = Caller { guest: self.guest_of(strand), strand: strand_id(strand) };
         let mut registers = Registers::call(function, arguments);
         let strand = self.hypervisor.strand(caller);
         if core {
@@ -328,49 +288,47 @@ impl Modelled {
         [registers.o0, registers.o1, registers.o2]
     }
 
-    /// Negotiates 1.`minor` of group 0x205: status and minor number.
+    /// Negotiates 1.`minor` of group 0x205. Returns the status and the minor number.
     pub(crate) fn negotiate(&self, strand: usize, minor: u64) -> (u64, u64) {
         let [status, minor, _] = self.trap(strand, true, 0, [0x205, 1, minor, 0, 0]);
         (status, minor)
     }
 
-    /// The version that is negotiated.
+    /// Returns the major and minor number of the negotiated version.
     pub(crate) fn version(&self, strand: usize) -> (u64, u64) {
         let [status, major, minor] = self.trap(strand, true, 3, [0x205, 0, 0, 0, 0]);
         assert_eq!(status, 0);
         (major, minor)
     }
 
-    /// The status of a get.
+    /// Returns the status of a get.
     pub(crate) fn get(&self, strand: usize, id: u64) -> u64 {
         self.trap(strand, false, 0x106, [id, 0, 0, 0, 0])[0]
     }
 
-    /// The value that a get returns, if it succeeds.
+    /// Returns the value of a get, if it succeeds.
     pub(crate) fn value(&self, strand: usize, id: u64) -> Option<u64> {
         let [status, value, _] = self.trap(strand, false, 0x106, [id, 0, 0, 0, 0]);
         (status == EOK).then_some(value)
     }
 
-    /// The status of a set.
+    /// Returns the status of a set.
     pub(crate) fn set(&self, strand: usize, id: u64, value: u64) -> u64 {
         self.trap(strand, false, 0x107, [id, value, 0, 0, 0])[0]
     }
 
-    /// Whether a get of this register is a fast path, as it is for good when nothing is out of the ordinary.
+    /// Returns `true` if the fast path serves a get of this register.
     pub(crate) fn is_fast(&self, strand: usize, id: u64) -> bool {
-        let strand = self.hypervisor.strand(Caller {
-            guest: self.guest_of(strand),
-            strand: strand_id(strand),
-        });
+        let strand = self
+            .hypervisor
+            .strand(Caller { guest: self.guest_of(strand), strand: strand_id(strand) });
         let (context,) = strand.contexts();
         let mut registers = Registers::call(0x106, [id, 0, 0, 0, 0]);
         context.fast_path(0x106, &mut Frame::new(&mut registers))
     }
 
-    /// What is left once all strands are done: all of the registers of the version, each at once.
-    ///
-    /// The fast path is open at the latest after one call on the slow path, whatever crossed the negotiation.
+    /// Checks that the guest has all registers of the version, after all strands are done. The fast path is open after at most one
+    /// call on the slow path, whatever crossed the negotiation.
     pub(crate) fn check_complete(&self, minor: u64) {
         assert_eq!(self.version(0), (1, minor));
         assert_eq!(self.get(0, DRAM), EOK);
@@ -385,18 +343,18 @@ impl Modelled {
     }
 }
 
-/// Strand 1 negotiates 1.0.
+/// Negotiates 1.0 on strand 1.
 pub(crate) fn negotiate_1_0(machine: &Modelled) {
     assert_eq!(machine.negotiate(1, 0), (EOK, 0));
 }
 
-/// Strand 1 negotiates 1.1.
+/// Negotiates 1.1 on strand 1.
 pub(crate) fn negotiate_1_1(machine: &Modelled) {
     assert_eq!(machine.negotiate(1, 1), (EOK, 1));
 }
 
-/// Two parts that meet, in both orders of starting them: from each, the model checker finds orders that it does not look
-/// for from the other, because of a word it only remembers the last access.
+/// Explores two parts that meet, in both orders of starting them. The model checker remembers only the last access to each word, so
+/// it finds some orders of steps from one start only.
 pub(crate) fn explore_two(
     preemptions: usize,
     parts: [Part<Modelled>; 2],

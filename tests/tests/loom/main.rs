@@ -1,14 +1,13 @@
-//! What strands do to each other's words, in every order that they can: models for loom, which takes the place of the
-//! atomics of `hv_core::sync` under `cfg(loom)`. `cargo xtask test` runs them; alone they are run by
+//! Models in which strands change each other's words in every possible order, for loom, which replaces the atomics of
+//! `hv_core::sync` under `cfg(loom)`. `cargo xtask test` runs these models, among others; this command runs only them:
 //!
 //! ```console
 //! $ RUSTFLAGS="--cfg loom" cargo test --release --package tests --test loom --target-dir target/loom
 //! ```
 //!
-//! How models are run is said in `hv_core::sync::model`. Models of one part alone stand beside it, in files `loom_*.rs`.
+//! `hv_core::sync::model` says how models are executed. Models of a single part stand beside the part, in files `loom_*.rs`.
 //!
-//! Under `cfg(loom)` there are 2 guests and 4 strands, and a lock is tried once: so a strand that gives up is in the models
-//! too.
+//! Under `cfg(loom)` there are 2 guests and 4 strands, and a lock is tried once, so that models include strands that give up.
 #![cfg(loom)]
 
 mod faults;

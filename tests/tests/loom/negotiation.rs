@@ -1,10 +1,10 @@
-//! Two strands of a guest negotiate. A version takes effect whole: no call is answered by a mixture of two.
+//! Two strands of a guest negotiate. A version takes effect as a whole: no answer mixes two versions.
 
 use crate::machine::{
     DRAM, EBADTRAP, ENOTSUPPORTED, EOK, HUB, Modelled, explore_two, negotiate_1_0, negotiate_1_1,
 };
 
-/// One strand asks for 1.0, another for 1.1: each gets what it asked for, and what is left is one of them. At most 4
+/// One strand asks for 1.0, another for 1.1. Each gets what it asked for, and one of the two stays in force. At most 4
 /// preemptions.
 #[test]
 fn two_strands_negotiate() {
@@ -30,8 +30,8 @@ fn two_strands_negotiate() {
     );
 }
 
-/// While a strand calls, another negotiates: a call is answered by the version of before or of after, and after the first
-/// that was answered by 1.1 all are. At most 4 preemptions.
+/// A strand calls while another negotiates. A call is answered in the old version or in the new; after the first answer in 1.1, all
+/// answers are. At most 4 preemptions.
 #[test]
 fn calls_while_another_strand_negotiates() {
     explore_two(
@@ -53,24 +53,21 @@ fn calls_while_another_strand_negotiates() {
     );
 }
 
-/// The guest, which had 1.0, is reset while a strand of it still negotiates 1.1: then it has that or nothing, and all or
-/// nothing of its registers. At most 2 preemptions.
+/// A guest that had 1.0 is reset while one of its strands negotiates 1.1. Then it has 1.1 with all registers, or no version and no
+/// register. At most 2 preemptions.
 #[test]
 fn a_reset_meets_a_negotiation() {
-    explore_two(
-        2,
-        [negotiate_1_1, Modelled::reset_guest],
-        negotiate_1_0,
-        |machine| match machine.version(0) {
-            (0, 0) => {
-                machine.all_acknowledge();
-                assert_eq!(machine.get(0, DRAM), EBADTRAP);
-                assert_eq!(machine.get(1, HUB), EBADTRAP);
-            }
-            _ => {
-                machine.all_acknowledge();
-                machine.check_complete(1);
-            }
-        },
-    );
+    explore_two(2, [negotiate_1_1, Modelled::reset_guest], negotiate_1_0, |machine| match machine
+        .version(0)
+    {
+        (0, 0) => {
+            machine.all_acknowledge();
+            assert_eq!(machine.get(0, DRAM), EBADTRAP);
+            assert_eq!(machine.get(1, HUB), EBADTRAP);
+        }
+        _ => {
+            machine.all_acknowledge();
+            machine.check_complete(1);
+        }
+    });
 }

@@ -1,4 +1,4 @@
-//! Statistics: strands count without a read-modify-write, each its own words, and anyone reads at any time.
+//! Statistics: each strand counts in its own words without a read-modify-write, and any strand reads them at any time.
 
 use std::rc::Rc;
 
@@ -7,14 +7,14 @@ use perfctr_service::statistics::Outcome;
 use crate::machine::{DRAM, Modelled};
 use hv_core::sync::model::{explore, meet};
 
-/// Calls that were served.
+/// Returns the number of served calls.
 fn served(machine: &Modelled) -> u64 {
     let counts = machine.service().statistics(machine.guest());
     counts.outcome(Outcome::Ok)
 }
 
-/// Two strands make two calls each while a third reads twice: what it sees only grows and is never too much, and at the
-/// end every call is there once. At most 3 preemptions.
+/// Two strands make two calls each while a third reads the counts twice. The counts only grow and are never too large, and in the end
+/// every call is counted once. At most 3 preemptions.
 #[test]
 fn calls_are_counted_once() {
     fn calls<const STRAND: usize>(machine: &Modelled) {

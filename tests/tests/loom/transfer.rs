@@ -1,8 +1,8 @@
-//! `global` goes from one guest to another while both make calls.
+//! `global` passes from one guest to another while both make calls.
 //!
-//! Strand 0 runs the guest that has it, strand 2 the one that gets it, and strand 3 the operator. Once the next holder has
-//! reached a device, no call of the loser does; and what the next holder finds is 0. What the loser and the strand that scrubs
-//! do to a register happens before the next holder's first access, on every kind of unit.
+//! Strand 0 executes the loser, strand 2 the next holder, and strand 3 the operator's steps. After the next holder has reached a
+//! device, no call of the loser does, and the next holder finds zeros. The accesses of the loser and of the strand that scrubs happen
+//! before the next holder's first access, on every kind of unit.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ const NEXT: usize = 2;
 /// HT and ST of %pcr.
 const PCR_VALUE: u64 = 0xa;
 
-/// Two guests that have negotiated.
+/// Returns two guests that have negotiated.
 fn two_guests() -> Rc<Modelled> {
     let machine = Rc::new(Modelled::two_guests());
     assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
@@ -23,16 +23,13 @@ fn two_guests() -> Rc<Modelled> {
     machine
 }
 
-/// A call of the loser: if it was served, the next holder has not been there yet. For L2 control the lock is tried once.
+/// Makes a call of the loser. It may find L2 control taken, because the lock is tried once.
 fn program<const ID: u64>(machine: &Modelled) {
     let status = machine.set(LOSER, ID, 3);
-    assert!(
-        matches!(status, EOK | ENOACCESS) || ID == L2 && status == EWOULDBLOCK,
-        "{status}"
-    );
+    assert!(matches!(status, EOK | ENOACCESS) || ID == L2 && status == EWOULDBLOCK, "{status}");
 }
 
-/// Two calls, and between them what a strand does there: it takes its cross-call.
+/// Makes two calls, and takes a cross-call after each.
 fn loser<const ID: u64>(machine: &Modelled) {
     program::<ID>(machine);
     machine.acknowledge(LOSER);
@@ -40,7 +37,7 @@ fn loser<const ID: u64>(machine: &Modelled) {
     machine.acknowledge(LOSER);
 }
 
-/// Looks twice. After the first look that is served, all are, and the register is the next holder's alone.
+/// Reads the register twice. After the first get that is served, all are, and only the next holder accesses the register.
 fn next_holder<const ID: u64>(machine: &Modelled) {
     let look = || {
         let value = machine.value(NEXT, ID);
@@ -56,7 +53,7 @@ fn operator(machine: &Modelled) {
     machine.give_global(OTHER);
 }
 
-/// All is done, and all that is left of the loser is nothing.
+/// Checks that the change is complete, and that the loser has left nothing behind.
 fn settled(machine: &Modelled) {
     machine.all_acknowledge();
     assert_eq!(machine.set(LOSER, DRAM, 0x11), ENOACCESS);
@@ -81,7 +78,7 @@ fn the_loser_calls_and_acknowledges() {
     transferred(4, [operator, loser::<DRAM>]);
 }
 
-/// The next holder calls, while all of the rest is done one after the other. At most 2 preemptions.
+/// The next holder calls while the operator and then the loser make their steps. At most 2 preemptions.
 fn next_holder_calls<const ID: u64>() {
     transferred(
         2,
@@ -110,7 +107,7 @@ fn the_next_holder_calls_l2_control() {
     next_holder_calls::<L2>();
 }
 
-/// The guest that has it starts again while the operator gives it to the other. At most 3 preemptions.
+/// The loser is reset while the operator transfers `global`. At most 3 preemptions.
 #[test]
 fn the_loser_starts_again() {
     explore(3, 20, || {
@@ -123,8 +120,8 @@ fn the_loser_starts_again() {
     });
 }
 
-/// A guest starts again while the operator gives something else to the other. It does not hold what it had before that is
-/// clear, though the operator's strand gives guests what they are granted. At most 3 preemptions.
+/// A guest is reset while the operator grants another right to the other guest. The reset guest holds no register before the register
+/// is scrubbed, though the operator's strand completes grants meanwhile. At most 3 preemptions.
 #[test]
 fn a_guest_that_starts_again_finds_zeros() {
     explore(3, 100, || {
@@ -143,8 +140,8 @@ fn a_guest_that_starts_again_finds_zeros() {
     });
 }
 
-/// The loser's strand takes its cross-call while the operator transfers all rights and takes that back: the guest that has the
-/// register in the end has it alone, and found zeros.
+/// The loser's strand takes its cross-call while the operator transfers all rights and transfers them back. In the end only the first
+/// guest has the register, and finds zeros.
 fn there_and_back<const ID: u64>(preemptions: usize) {
     explore(preemptions, 100, || {
         let machine = two_guests();

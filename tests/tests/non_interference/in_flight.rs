@@ -33,10 +33,7 @@ fn sweep(machine: &MachineUnderTest<'_>) -> Vec<Observation> {
 #[test]
 fn while_calls_of_the_other_are_in_flight() {
     for grant in [Grant::NONE, Grant::STRAND, Grant::HTSTRAND] {
-        let guests = [
-            Guest::new([0, 1, 65], grant),
-            Guest::new([2, 66], Grant::GLOBAL_HTSTRAND),
-        ];
+        let guests = [Guest::new([0, 1, 65], grant), Guest::new([2, 66], Grant::GLOBAL_HTSTRAND)];
         let board = Board::new(Machine::Batoka, 2, &[]);
         let alone = sweep(&MachineUnderTest::new(&board, &guests));
         for (strand, id, cell) in [

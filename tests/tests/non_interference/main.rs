@@ -12,7 +12,7 @@
 //! - **The operator's steps** are in the script. B may reset itself at any time, but not while a transfer is pending: the
 //!   transfer would wait for B's strands once more, so such a reset would be the operator's decision.
 //! - **EWOULDBLOCK** needs no exception. Only one guest, the holder of `global`, can use hubs and L2 control: its strands
-//!   delay each other, but never those of another guest. That holds for calls in flight too:
+//!   delay each other, but never the strands of another guest. The same holds for calls in flight:
 //!   `while_calls_of_the_other_are_in_flight`.
 //! - **PERF_CONFIG** changes what the L2 counters of other guests count. Here nothing counts, so it changes no status and no
 //!   value.

@@ -70,10 +70,8 @@ pub(crate) fn run(script: &Script, mut other: Other<'_>) -> Outcome {
                     run.other_acts(random);
                 }
                 let now = run.out_of_service().into_iter();
-                taken_out.extend(
-                    now.filter(|unit| !before.contains(unit))
-                        .map(|unit| (number, unit)),
-                );
+                taken_out
+                    .extend(now.filter(|unit| !before.contains(unit)).map(|unit| (number, unit)));
             }
             Other::TakesOut(units) => {
                 for (_, unit) in units.iter().filter(|(at, _)| *at == number) {
@@ -84,11 +82,7 @@ pub(crate) fn run(script: &Script, mut other: Other<'_>) -> Outcome {
         run.machine.take_console();
         observations.extend(run.step(step));
     }
-    Outcome {
-        observations,
-        end: run.end(),
-        taken_out,
-    }
+    Outcome { observations, end: run.end(), taken_out }
 }
 
 impl Run<'_> {
@@ -151,9 +145,7 @@ impl Run<'_> {
 
     fn out_of_service(&self) -> Vec<Unit> {
         let service = self.machine.service();
-        all_units()
-            .filter(|one| !service.unit(unit(*one)).in_service)
-            .collect()
+        all_units().filter(|one| !service.unit(unit(*one)).in_service).collect()
     }
 
     fn other_acts(&self, random: &mut Random) {
@@ -166,10 +158,7 @@ impl Run<'_> {
             {
                 self.machine.reset_guest(B);
             }
-            2 | 3 => drop(
-                self.machine
-                    .negotiate(strand, 1, random.one_of(&[0, 1, 1, 1])),
-            ),
+            2 | 3 => drop(self.machine.negotiate(strand, 1, random.one_of(&[0, 1, 1, 1]))),
             _ => {
                 let (trap, registers) = random_call(random);
                 self.machine.trap(strand, trap, registers);

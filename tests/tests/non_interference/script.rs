@@ -140,16 +140,11 @@ fn random_world(random: &mut Random, grants: [Grant; 2]) -> World {
     let nodes = 1 + random.below(machine.most_nodes());
     let mut free: Vec<u16> = (0..64 * nodes as u16).collect();
     let guests = grants.map(|grant| {
-        let strands: Vec<u16> = (0..1 + random.below(5))
-            .map(|_| free.swap_remove(random.below(free.len())))
-            .collect();
-        Guest {
-            compat: random.below(3) == 0,
-            ..Guest::new(strands, grant)
-        }
+        let strands: Vec<u16> =
+            (0..1 + random.below(5)).map(|_| free.swap_remove(random.below(free.len()))).collect();
+        Guest { compat: random.below(3) == 0, ..Guest::new(strands, grant) }
     });
-    let disabled: Vec<(usize, usize)> = (0..random.below(2))
-        .map(|_| (random.below(nodes), random.below(2)))
-        .collect();
+    let disabled: Vec<(usize, usize)> =
+        (0..random.below(2)).map(|_| (random.below(nodes), random.below(2))).collect();
     World::new(machine, nodes, &disabled, guests.to_vec()).unwrap()
 }

@@ -4,7 +4,7 @@ use tests::comparison::{Comparison, board};
 use tests::oracle::Trap::{Core, Fast, Other};
 use tests::oracle::{Grant, Guest, HubCondition, Machine, World};
 
-use super::{GET_VERSION, GETPERF, P, SET_VERSION, SETPERF, X, play, start};
+use super::{GETPERF, P, X, get, get_version, play, set, set_version, start};
 
 /// The 32 control registers that illumos looks for when its first CPU comes up: eight memory controllers, sixteen LPUs,
 /// four GPDs, four ASUs. A unit is present unless the answer is EINVAL or ENOTSUPPORTED.
@@ -35,14 +35,7 @@ fn boot_without(
 
 /// Negotiates as illumos does at boot and returns the answer to each of the 32 probes.
 fn probe(both: &mut Comparison) -> String {
-    play(
-        both,
-        0,
-        &[
-            (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]),
-            (Core, GET_VERSION, [0x205, X, X, X, P], [0, 1, 0, X, P]),
-        ],
-    );
+    play(both, 0, &[set_version(0x205, 1, 0, Ok(0)), get_version(0x205, Ok([1, 0]))]);
     let mut statuses = Vec::new();
     for id in PROBE {
         let registers = both.call(0, Fast, [id, X, X, X, P, GETPERF]).regs;
@@ -116,9 +109,9 @@ fn illumos_boots_on_maramba() {
 fn illumos_boots_while_a_hub_is_out_of_service() {
     let guest = Guest::new(0..256, Grant::GLOBAL).with_compat();
     let (mut both, _) = start(Machine::Batoka, 4, guest);
-    let version = (Core, SET_VERSION, [0x205, 1, 0, X, P], [0, 0, 0, X, P]);
+    let version = set_version(0x205, 1, 0, Ok(0));
     both.set_hub(0, HubCondition::Faulted);
-    play(&mut both, 9, &[version, (Fast, GETPERF, [18, X, X, X, P], [10, X, X, X, P])]);
+    play(&mut both, 9, &[version, get(18, Err(10))]);
     both.reset_guest(0);
     both.all_acknowledge();
     assert_eq!(
@@ -126,16 +119,12 @@ fn illumos_boots_while_a_hub_is_out_of_service() {
         "0 0 0 0 0 0 0 0 10 10 10 10 0 0 0 0 0 0 0 0 0 0 0 0 10 0 0 0 10 0 0 0"
     );
     // `busstat` configures and reads ZAM0_LPU_A, then ZAM1_LPU_A.
-    play(
-        &mut both,
-        130,
-        &[
-            (Fast, SETPERF, [18, 0x0101, X, X, P], [10, 0x0101, X, X, P]),
-            (Fast, GETPERF, [19, X, X, X, P], [10, X, X, X, P]),
-            (Fast, SETPERF, [36, 0x0101, X, X, P], [0, 0x0101, X, X, P]),
-            (Fast, GETPERF, [37, X, X, X, P], [0, 0, X, X, P]),
-        ],
-    );
+    play(&mut both, 130, &[
+        set(18, 0x0101, 10),
+        get(19, Err(10)),
+        set(36, 0x0101, 0),
+        get(37, Ok(0)),
+    ]);
 }
 
 /// A later back end tries the groups of newer processors first: VT, KT, then 0x205.
@@ -143,52 +132,44 @@ fn illumos_boots_while_a_hub_is_out_of_service() {
 #[rustfmt::skip]
 fn newer_groups_first() {
     let (mut both, _) = start(Machine::Batoka, 1, Guest::new(0..64, Grant::GLOBAL));
-    play(
-        &mut both,
-        0,
-        &[
-            (Core, SET_VERSION, [0x20c, 1, 0, X, P], [6, 1, 0, X, P]),
-            (Core, SET_VERSION, [0x209, 1, 0, X, P], [6, 1, 0, X, P]),
-            (Core, SET_VERSION, [0x202, 1, 0, X, P], [6, 1, 0, X, P]),
-            (Core, SET_VERSION, [0x205, 1, 1, X, P], [0, 1, 1, X, P]),
-            (Core, GET_VERSION, [0x20c, X, X, X, P], [6, X, X, X, P]),
-            (Core, GET_VERSION, [0x205, X, X, X, P], [0, 1, 1, X, P]),
-            // The functions of the refused groups are bad traps; those of group 0x205 are served.
-            (Fast, 0x184, [0, X, X, X, P], [7, X, X, X, P]),
-            (Fast, 0x122, [0, X, X, X, P], [7, X, X, X, P]),
-            (Fast, GETPERF, [18, X, X, X, P], [0, 0, X, X, P]),
-            // At shutdown the group is given up.
-            (Core, SET_VERSION, [0x205, 0, 0, X, P], [0, 0, 0, X, P]),
-            (Fast, GETPERF, [18, X, X, X, P], [7, X, X, X, P]),
-        ],
-    );
+    play(&mut both, 0, &[
+        set_version(0x20c, 1, 0, Err(6)),
+        set_version(0x209, 1, 0, Err(6)),
+        set_version(0x202, 1, 0, Err(6)),
+        set_version(0x205, 1, 1, Ok(1)),
+        get_version(0x20c, Err(6)),
+        get_version(0x205, Ok([1, 1])),
+        // The functions of the refused groups are bad traps; the functions of group 0x205 are served.
+        (Fast, 0x184, [0, X, X, X, P], [7, X, X, X, P]),
+        (Fast, 0x122, [0, X, X, X, P], [7, X, X, X, P]),
+        get(18, Ok(0)),
+        // At shutdown the group is given up.
+        set_version(0x205, 0, 0, Ok(0)),
+        get(18, Err(7)),
+    ]);
 }
 
-/// Linux takes the processor for a Niagara 2 and asks for the group of that, 0x202, which is refused. It then has no
-/// counters, and its calls of the functions of that group get EBADTRAP.
+/// Linux takes the processor for a Niagara 2 and asks for that processor's group, 0x202, which is refused. Linux then has
+/// no counters, and its calls of the group's functions get EBADTRAP.
 #[test]
 #[rustfmt::skip]
 fn linux() {
     let guest = Guest::new(0..128, Grant::GLOBAL_HTSTRAND);
     let (mut both, board) = start(Machine::Maramba, 2, guest);
-    play(
-        &mut both,
-        0,
-        &[
-            (Core, SET_VERSION, [0, 1, 0, X, P], [0, 0, 0, X, P]),
-            (Core, SET_VERSION, [1, 1, 0, X, P], [0, 0, 0, X, P]),
-            (Core, SET_VERSION, [0x202, 1, 0, X, P], [6, 1, 0, X, P]),
-            (Fast, 0x105, [0, 0x8, X, X, P], [7, 0x8, X, X, P]),
-            (Fast, 0x104, [0, X, X, X, P], [7, X, X, X, P]),
-            (Fast, SETPERF, [0, 0x8, X, X, P], [7, 0x8, X, X, P]),
-            (Fast, GETPERF, [0, X, X, X, P], [7, X, X, X, P]),
-            // Its console sends a break (-1) by cons_putchar. Its mmu_map_addr, mmu_unmap_addr and ttrace_addentry are software
-            // traps of their own, which nobody serves here.
-            (Core, 1, [u64::MAX, X, X, X, P], [0, X, X, X, P]),
-            (Other(0x83), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
-            (Other(0x84), 0, [1, 2, 3, X, P], [7, 2, 3, X, P]),
-            (Other(0x85), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
-        ],
-    );
+    play(&mut both, 0, &[
+        set_version(0, 1, 0, Ok(0)),
+        set_version(1, 1, 0, Ok(0)),
+        set_version(0x202, 1, 0, Err(6)),
+        (Fast, 0x105, [0, 0x8, X, X, P], [7, 0x8, X, X, P]),
+        (Fast, 0x104, [0, X, X, X, P], [7, X, X, X, P]),
+        set(0, 0x8, 7),
+        get(0, Err(7)),
+        // Its console sends a break (-1) by cons_putchar. Its mmu_map_addr, mmu_unmap_addr and ttrace_addentry are software
+        // traps of their own, without a service here.
+        (Core, 1, [u64::MAX, X, X, X, P], [0, X, X, X, P]),
+        (Other(0x83), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
+        (Other(0x84), 0, [1, 2, 3, X, P], [7, 2, 3, X, P]),
+        (Other(0x85), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
+    ]);
     assert!(board.cells().is_empty() && board.pcrs().is_empty());
 }

@@ -26,6 +26,40 @@ const X: u64 = 0xdead_beef_dead_beef;
 
 type Line = (Trap, u64, [u64; 5], [u64; 5]);
 
+/// A negotiation of a version of a group: the minor version that the guest gets, or the status.
+const fn set_version(group: u64, major: u64, minor: u64, answer: Result<u64, u64>) -> Line {
+    let after = match answer {
+        Ok(agreed) => [0, agreed, minor, X, P],
+        Err(status) => [status, major, minor, X, P],
+    };
+    let before = [group, major, minor, X, P];
+    (Trap::Core, SET_VERSION, before, after)
+}
+
+/// A query of the version of a group: the major and minor version, or the status.
+const fn get_version(group: u64, answer: Result<[u64; 2], u64>) -> Line {
+    let after = match answer {
+        Ok([major, minor]) => [0, major, minor, X, P],
+        Err(status) => [status, X, X, X, P],
+    };
+    (Trap::Core, GET_VERSION, [group, X, X, X, P], after)
+}
+
+/// A get of a register: the value, or the status.
+const fn get(id: u64, answer: Result<u64, u64>) -> Line {
+    let after = match answer {
+        Ok(value) => [0, value, X, X, P],
+        Err(status) => [status, X, X, X, P],
+    };
+    (Trap::Fast, GETPERF, [id, X, X, X, P], after)
+}
+
+/// A set of a register, and its status.
+const fn set(id: u64, value: u64, status: u64) -> Line {
+    let after = [status, value, X, X, P];
+    (Trap::Fast, SETPERF, [id, value, X, X, P], after)
+}
+
 /// Returns a guest on a machine, on both sides, and the board of the machine under test.
 fn start(machine: Machine, nodes: usize, guest: Guest) -> (Comparison<'static>, &'static Board) {
     let world = World::new(machine, nodes, &[], vec![guest]).unwrap();

@@ -1,4 +1,4 @@
-//! Strands of a guest negotiate while others make calls: each call is answered by one version that can be in force during it.
+//! Strands of a guest negotiate while others make calls. Each call is answered in one version that can be in force during the call.
 
 use std::sync::Mutex;
 
@@ -7,13 +7,13 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Grant, Guest, Machine, Trap};
 
-/// What strands negotiate: nothing, 1.0 or 1.1.
+/// The versions that strands negotiate; 0.0 gives the group up.
 const VERSIONS: [[u64; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
 
-/// Registers, and the status of a get by version. That of a hub may be EWOULDBLOCK.
+/// Registers, and the status of a get by version. A get of a hub may end with EWOULDBLOCK, too.
 const STATUS: [(u64, [u64; 3]); 3] = [(2, [7, 0, 0]), (18, [7, 13, 0]), (90, [7, 6, 6])];
 
-/// Negotiations so far: which of the versions, when the call began, and when it ended.
+/// The negotiations so far: the index in [`VERSIONS`], and the times of begin and end of the call.
 #[derive(Default)]
 struct History {
     now: usize,
@@ -21,23 +21,21 @@ struct History {
 }
 
 impl History {
-    /// Time goes on. Returns the time.
+    /// Advances the time, and returns it.
     fn tick(&mut self) -> usize {
         self.now += 1;
         self.now
     }
 
-    /// The versions that can be in force at some time since `began`: of each negotiation that was not wholly followed
-    /// by another one that ended before.
+    /// Returns the versions that can be in force at some time since `began`: of all negotiations but those after whose end another
+    /// negotiation began, and ended before `began`.
     fn possible(&self, began: usize) -> Vec<usize> {
         let followed = |end: usize| {
             let mut all = self.negotiations.iter();
             all.any(|(_, other, other_end)| *other > end && *other_end < began)
         };
         let all = self.negotiations.iter();
-        all.filter(|(_, _, end)| !followed(*end))
-            .map(|(version, ..)| *version)
-            .collect()
+        all.filter(|(_, _, end)| !followed(*end)).map(|(version, ..)| *version).collect()
     }
 }
 
@@ -61,7 +59,7 @@ fn version(machine: &MachineUnderTest, strand: u16) -> [u64; 2] {
     [registers[1], registers[2]]
 }
 
-/// Asks for the version, or makes a call. Whatever can be in force meanwhile may answer.
+/// Asks for the version, or makes a call. Any version that can be in force meanwhile may answer.
 fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
     let began = history.lock().unwrap().tick();
     let which = any_below(STATUS.len() + 1);
@@ -76,21 +74,15 @@ fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
         }
     };
     let possible = history.lock().unwrap().possible(began);
-    assert!(
-        possible.iter().any(|version| is_expected(*version)),
-        "{which}: {possible:?}"
-    );
+    assert!(possible.iter().any(|version| is_expected(*version)), "{which}: {possible:?}");
 }
 
-/// Each strand negotiates or calls so many times.
+/// Each strand negotiates or calls `rounds` times.
 fn negotiation(schedules: usize, strands: u16, rounds: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
         let machine = MachineUnderTest::new(&board, &[Guest::new(0..strands, Grant::GLOBAL)]);
-        let history = Mutex::new(History {
-            now: 0,
-            negotiations: vec![(0, 0, 0)],
-        });
+        let history = Mutex::new(History { now: 0, negotiations: vec![(0, 0, 0)] });
         meet(strands.into(), |strand| {
             for _ in 0..rounds {
                 match any_below(3) {
@@ -99,12 +91,12 @@ fn negotiation(schedules: usize, strands: u16, rounds: usize) {
                 }
             }
         });
-        // What is left is one version, in every answer, on the fast path and beside it.
+        // In the end all answers are in one version, on the fast path and on the slow path.
         let found = version(&machine, 0);
         let version = VERSIONS.iter().position(|version| *version == found);
         let version = version.expect("a version that was negotiated");
         for (id, statuses) in STATUS {
-            // Strands that were refused a hub have gone: others are refused on their behalf first.
+            // Strands that were refused a hub have gone. The others are refused in their turns first.
             let mut answers = (0..10_000).map(|_| machine.get(strands - 1, id).0);
             for _ in 0..2 {
                 let answer = answers.find(|status| *status != 9);
@@ -124,8 +116,8 @@ fn sixty_four_strands() {
     negotiation(200, 64, 2);
 }
 
-/// Two strands that give the group up are refused from then on, whatever the call of a third is doing: it may open the fast path
-/// again, which negotiations that cross each other have closed.
+/// Two strands that give the group up are refused from then on, even if the call of a third strand opens the fast path, which
+/// negotiations that cross each other have closed.
 #[test]
 fn giving_up() {
     explore(1_000, || {

@@ -1,4 +1,4 @@
-//! Rights go from guest to guest while strands of both make calls, guests start again, and strands die.
+//! Rights pass from guest to guest while strands of both make calls, guests are reset, and strands die.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -15,12 +15,12 @@ const REGISTERS: [(u64, u32); 5] = [(1, 0), (2, 0), (3, 32), (18, 8), (19, 0)];
 
 const OPERATOR: u16 = 63;
 
-/// What a strand writes: not 0, and no other guest writes it.
+/// Returns the value that strands of a guest write: not 0, and no other guest's.
 fn mark(guest: usize) -> u64 {
     guest as u64 + 1
 }
 
-/// A change that the operator makes: which guest has `global`, and which has `htstrand`.
+/// Returns a configuration: guest `global` has `global`, guest `strand` has `htstrand`.
 fn grants(global: usize, strand: usize) -> [Grant; 2] {
     [0, 1].map(|guest| match (guest == global, guest == strand) {
         (true, true) => Grant::GLOBAL_HTSTRAND,
@@ -30,8 +30,8 @@ fn grants(global: usize, strand: usize) -> [Grant; 2] {
     })
 }
 
-/// Between two calls, and in each, a strand may take its cross-call, write a register of all or its own, or read one. It never
-/// reads what another guest has written.
+/// Takes the cross-call of a strand, and makes a call that reads a shared register, writes a shared register, or writes the strand's
+/// own. A strand never reads what another guest has written.
 fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     machine.acknowledge(number);
     let (id, shift) = REGISTERS[any_below(REGISTERS.len())];
@@ -39,10 +39,7 @@ fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
         0 => {
             let (status, value) = machine.get(number, id);
             let mine = mark(guest) << shift;
-            assert!(
-                status != 0 || value == 0 || value == mine,
-                "{id}: {value:#x}"
-            );
+            assert!(status != 0 || value == 0 || value == mine, "{id}: {value:#x}");
             status
         }
         1 => machine.set(number, id, mark(guest) << shift),
@@ -55,7 +52,7 @@ fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     }
 }
 
-/// A change, or a guest that starts again. A strand that dies at work on a change has the lock until that is reported.
+/// Makes a change, or resets a guest. A strand that dies at work on a change owns the lock until its death is reported.
 fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     if any_below(4) == 0 {
         return machine.begin_reset(any_below(2));
@@ -69,8 +66,8 @@ fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     }
 }
 
-/// If no change is pending, PCRs are 0 of living strands whose guest has lost the right to them; the dead scrub theirs when they come
-/// back. Only the operator, which is at this, gives it back.
+/// Checks, if no change is pending, that the PCR of each living strand is 0 if its guest has lost the right to it. A dead strand
+/// scrubs its PCR when it comes back. The operator makes no step meanwhile.
 fn check_scrubbed(
     machine: &MachineUnderTest,
     guest_of: impl Fn(usize) -> usize,
@@ -85,8 +82,8 @@ fn check_scrubbed(
     }
 }
 
-/// No guest writes to a register that another has written to since it was last scrubbed: never two have it, and what the first
-/// did comes before it is scrubbed.
+/// Checks that no guest writes to a register that another guest has written to since the last scrub. So two guests never have a
+/// register, and the accesses of the first come before the scrub.
 fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     let mut written: BTreeMap<Target, usize> = BTreeMap::new();
     for (strand, access) in board.take_log() {
@@ -104,8 +101,8 @@ fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     }
 }
 
-/// Each strand of two guests plays so many rounds, and dies in one of `dies` rounds, or never if that is 0. The operator makes so
-/// many changes.
+/// Each strand of two guests plays `rounds` rounds, and dies in one of `dies` rounds, or never if `dies` is 0. The operator makes
+/// `changes` changes.
 fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
@@ -116,17 +113,14 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
         });
         let half = strands / 2;
         let [first, second] = grants(0, 1);
-        let guests = [
-            Guest::new(0..half, first),
-            Guest::new(half..strands, second),
-        ];
+        let guests = [Guest::new(0..half, first), Guest::new(half..strands, second)];
         let guest_of = |strand: usize| usize::from(strand >= half.into());
         let machine = MachineUnderTest::ready(&board, &guests).with_operator(OPERATOR);
         let dead = Mutex::new(Vec::new());
         let report = |on| {
             let dead = dead.lock().unwrap().clone();
             for number in dead {
-                machine.service().strand_died(strand(on), strand(number));
+                machine.strand_died(on, number);
             }
         };
         meet(1 + usize::from(strands), |number| {
@@ -151,7 +145,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
             }
         });
         report(OPERATOR);
-        // A change ends when all who live have taken their cross-calls; the dead are excused.
+        // A change is complete when all living strands have taken their cross-calls; dead strands are excused.
         let lives = |number: &u16| !dead.lock().unwrap().contains(number);
         let ends = || {
             let next = || board.cross_calls().into_iter().find(lives);
@@ -162,12 +156,12 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
         ends();
         assert_eq!(machine.reconfigure(&[Grant::NONE; 2]), Ok(()));
         ends();
-        // A unit that a strand died at work on is out of service: L2 control, which is held across accesses.
+        // L2 control, which is held across accesses, is out of service if a strand died at work on it.
         let scrubbed = |cell: &Cell| dies == 0 || !matches!(cell, Cell::L2 { .. });
         for (cell, value) in board.cells() {
             assert!(value == 0 || !scrubbed(&cell), "{cell:?}: {value:#x}");
         }
-        // The dead come back, and take their cross-calls first.
+        // The dead strands come back, and take their cross-calls first.
         machine.complete_transfer();
         let pcrs = board.pcrs();
         assert!(pcrs.values().all(|pcr| *pcr == 0), "{pcrs:x?}");

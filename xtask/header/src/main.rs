@@ -3,7 +3,7 @@
 //! The numbers come from the tables of guest-abi; types and functions come from the source of its C interface, which
 //! cbindgen reads.
 //!
-//! Exit status: 0 if all is well, 1 if the header was to be compared and differs, 2 if it cannot be made.
+//! The exit status is 1 if `--check` finds a difference, and 2 if the header cannot be made.
 
 mod tables;
 
@@ -48,14 +48,14 @@ fn main() -> ExitCode {
         Ok(None) => return ExitCode::SUCCESS,
         Ok(Some(line)) => {
             let differs = format!(
-                "guest-abi/include/sun4v_perf.h, line {line}: differs from what guest-abi/src says; \
+                "guest-abi/include/sun4v_perf.h, line {line}: differs from guest-abi/src; \
                  write it with: cargo xtask header"
             );
             (1, differs)
         }
         Err(error) => (2, format!("{error:#}")),
     };
-    // If it cannot be printed, the exit status says enough.
+    // An error is ignored: the exit status says the same.
     let _ = writeln!(io::stderr(), "error: {said}");
     ExitCode::from(status)
 }
@@ -82,14 +82,12 @@ fn path() -> PathBuf {
 
 /// Returns the number of the first line that differs; `None` if the texts are the same.
 fn first_difference(found: &str, expected: &str) -> Option<usize> {
-    let same = found
-        .lines()
-        .zip(expected.lines())
-        .take_while(|(found, expected)| found == expected);
+    let same =
+        found.lines().zip(expected.lines()).take_while(|(found, expected)| found == expected);
     (found != expected).then(|| same.count() + 1)
 }
 
-/// Returns the header as the source has it.
+/// Returns the header that the source makes.
 fn header() -> anyhow::Result<String> {
     let config = Config {
         language: Language::C,
@@ -98,23 +96,17 @@ fn header() -> anyhow::Result<String> {
         header: Some(INTRODUCTION.into()),
         include_guard: Some("SUN4V_PERF_H".into()),
         no_includes: true,
-        sys_includes: ["stddef.h", "stdint.h", "stdbool.h"]
-            .map(String::from)
-            .into(),
+        sys_includes: ["stddef.h", "stdint.h", "stdbool.h"].map(String::from).into(),
         after_includes: Some(format!("\n{}", tables::tables())),
         documentation_style: DocumentationStyle::C,
         line_length: 120,
         ..Config::default()
     };
     let directory = guest_abi().join("src/capi");
-    let builder = SOURCES
-        .iter()
-        .fold(Builder::new().with_config(config), |builder, name| {
-            builder.with_src(directory.join(format!("{name}.rs")))
-        });
-    let bindings = builder
-        .generate()
-        .map_err(|error| anyhow!("guest-abi/src/capi: {error}"))?;
+    let builder = SOURCES.iter().fold(Builder::new().with_config(config), |builder, name| {
+        builder.with_src(directory.join(format!("{name}.rs")))
+    });
+    let bindings = builder.generate().map_err(|error| anyhow!("guest-abi/src/capi: {error}"))?;
     let mut text = Vec::new();
     bindings.write(&mut text);
     let text = on_one_line(&String::from_utf8(text)?);
@@ -122,7 +114,7 @@ fn header() -> anyhow::Result<String> {
     Ok(text.replace(&format!("{}ull", u64::MAX), &format!("{:#x}ull", u64::MAX)))
 }
 
-/// Puts comments of one line on one line, without lines of their own for the delimiters.
+/// Joins comments of one line with their delimiters, which cbindgen puts on lines of their own.
 fn on_one_line(text: &str) -> String {
     let lines = text.lines().collect::<Vec<_>>();
     let mut rest = &*lines;

@@ -30,21 +30,16 @@ pub(crate) fn tables() -> String {
     selects::<DramPcr>(&mut text, "DRAM", "the bits that exist.");
     let width = "DRAM PIC: bits of a counter. Counter 0 is in bits 62:32, counter 1 in bits 30:0.";
     text.define("DRAM_PIC_WIDTH", DramPic::WIDTH, width);
-    for (number, flag) in [
-        (0, DramPic::new().with_wrapped0(true)),
-        (1, DramPic::new().with_wrapped1(true)),
-    ] {
+    for (number, flag) in
+        [(0, DramPic::new().with_wrapped0(true)), (1, DramPic::new().with_wrapped1(true))]
+    {
         let bit = u64::from(flag).trailing_zeros();
         let comment = format!(
             "DRAM PIC: counter {number} has wrapped, bit {bit}. Only a write of the register clears it."
         );
         text.define_bits(&format!("DRAM_PIC_WRAPPED{number}"), flag.into(), &comment);
     }
-    text.define_bits(
-        "DRAM_PIC_WRITABLE",
-        DramPic::WRITABLE,
-        "DRAM PIC: the bits that exist.",
-    );
+    text.define_bits("DRAM_PIC_WRITABLE", DramPic::WRITABLE, "DRAM PIC: the bits that exist.");
     let wide = "the bits that exist. Its counters have 64.";
     selects::<LpuPcr>(&mut text, "LPU", wide);
     selects::<GpdPcr>(&mut text, "GPD", wide);
@@ -76,7 +71,7 @@ impl Text {
         self.define(name, format_args!("{value:#x}ull"), comment);
     }
 
-    /// Writes an enumeration: names, values and comments.
+    /// Writes an enumeration, whose members are names, values and comments.
     fn enumeration<N: Display, V: Display, C: Display>(
         &mut self,
         name: &str,
@@ -126,20 +121,16 @@ fn numbers(text: &mut Text) {
     let vfalls = "The API group of the Victoria Falls performance counters: version 1.0 has registers 0 to 17, 1.1 all 90.";
     text.define_bits("GROUP_VFALLS", ApiGroup::VFALLS.0, vfalls);
 
-    let registers = "How many performance registers there are.";
+    let registers = "The number of performance registers.";
     text.define("PERF_REGS", PerfReg::COUNT, registers);
-    let units = "How many units there are, on the largest machine.";
+    let units = "The number of units of the largest machine.";
     text.define("UNITS", Pmu::COUNT, units);
 }
 
 fn sparc(text: &mut Text) {
     let none = SparcPcr::new();
     for (name, pcr, comment) in [
-        (
-            "PRIV",
-            none.with_privileged(true),
-            "user code may neither read nor write the counters",
-        ),
+        ("PRIV", none.with_privileged(true), "user code may neither read nor write the counters"),
         ("ST", none.with_system(true), "count in privileged mode"),
         ("UT", none.with_user(true), "count in user mode"),
         (
@@ -147,49 +138,36 @@ fn sparc(text: &mut Text) {
             none.with_hypervisor(true),
             "count in hyperprivileged mode. Only the hypervisor can set it",
         ),
-        (
-            "TOE0",
-            none.with_trap_on_overflow0(true),
-            "trap when counter 0 overflows",
-        ),
-        (
-            "TOE1",
-            none.with_trap_on_overflow1(true),
-            "trap when counter 1 overflows",
-        ),
+        ("TOE0", none.with_trap_on_overflow0(true), "trap when counter 0 overflows"),
+        ("TOE1", none.with_trap_on_overflow1(true), "trap when counter 1 overflows"),
         ("OV0", none.with_overflow0(true), "counter 0 has overflowed"),
         ("OV1", none.with_overflow1(true), "counter 1 has overflowed"),
         (
             "HOLDOV0",
             none.with_hold_overflow0(true),
-            "the write that carries it leaves OV0 as it is. Reads as 0",
+            "a write with this bit does not change OV0. Reads as 0",
         ),
         (
             "HOLDOV1",
             none.with_hold_overflow1(true),
-            "the write that carries it leaves OV1 as it is. Reads as 0",
+            "a write with this bit does not change OV1. Reads as 0",
         ),
     ] {
         let bits = u64::from(pcr);
         let comment = format!("SPARC PCR: {comment}, bit {}.", bits.trailing_zeros());
         text.define_bits(&format!("SPARC_PCR_{name}"), bits, &comment);
     }
-    let off =
-        "SPARC: what a counter that is not wanted selects. (An event of 0 counts idle clocks.)";
+    let off = "SPARC: the event of a counter that is off. (Event 0 counts idle clocks.)";
     text.define_bits("SPARC_OFF", SparcSelect::OFF.code().into(), off);
     let off =
-        "SPARC PCR: both counters off, and no mode in which they count. Begin with it, not with 0.";
+        "SPARC PCR: both counters off, and no mode enabled. Build values from it, not from 0.";
     text.define_bits("SPARC_PCR_OFF", SparcPcr::OFF.into(), off);
-    selects::<SparcPcr>(
-        text,
-        "SPARC",
-        "the bits that can be written. HOLDOV reads as 0.",
-    );
+    selects::<SparcPcr>(text, "SPARC", "the bits that can be written. HOLDOV reads as 0.");
     let width = "SPARC PIC: bits of a counter. Counter 0 is in bits 31:0, counter 1 in bits 63:32.";
     text.define("SPARC_PIC_WIDTH", SparcPic::WIDTH, width);
 }
 
-/// The selects of a control register: in place, where they begin, and `busstat`'s mask, which is all other bits.
+/// Defines the masks and shifts of the selects of a control register, and the mask of all other bits, which `busstat` uses.
 fn selects<P: EventSelect>(text: &mut Text, name: &str, writable: &str) {
     for counter in Counter::ALL {
         let (field, number) = (P::field(*counter), counter.index());
@@ -208,12 +186,11 @@ fn selects<P: EventSelect>(text: &mut Text, name: &str, writable: &str) {
 }
 
 fn statuses(text: &mut Text) {
-    let errors = HvError::NAMED
-        .iter()
-        .map(|error| (error.to_string(), error.number(), error.description()));
+    let errors =
+        HvError::NAMED.iter().map(|error| (error.to_string(), error.number(), error.description()));
     text.enumeration(
         "status",
-        "What a call answers in %o0 (sun4v specification, \"error codes\"). A hypervisor may answer others.",
+        "The status of a call, in %o0 (sun4v specification, \"error codes\"). A hypervisor may return other numbers too.",
         [("EOK".to_owned(), EOK, "Success.")].into_iter().chain(errors),
     );
 }
@@ -250,7 +227,7 @@ fn registers(text: &mut Text) {
 fn units(text: &mut Text) {
     text.enumeration(
         "unit",
-        "What has a control register and two counters, in the order in which illumos probes them. Bits of `sun4v_present`.",
+        "Units, each with a control register and two counters, in the order in which illumos probes them. Bit n of `sun4v_present` stands for unit n.",
         Pmu::ALL.into_iter().map(|unit| {
             let comment = match unit.pcr().kind() {
                 Kind::Dram { node, mcu, .. } => channel(node, mcu),
@@ -306,21 +283,21 @@ fn events(text: &mut Text) {
         ($($unit:literal $type:ident $comment:literal;)*) => { $(
             let events = $type::ALL
                 .iter()
-                .map(|event| event_of($unit, event.name(), event.code().into(), event.description()));
+                .map(|event| event_member($unit, event.name(), event.code().into(), event.description()));
             text.enumeration(concat!($unit, "_event"), $comment, events);
         )* };
     }
     events! {
-        "sparc" SparcEvent "What a SPARC counter counts: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1).";
-        "dram" DramEvent "What a DRAM counter counts (FWARC/2007/529 section 2.2).";
-        "lpu" LpuEvent "What a link port unit counts (FWARC/2007/529 section 2.4). X, Y and Z are the three other ports of the hub.";
-        "gpd" GpdEvent "What the general purpose design block of a hub counts (FWARC/2007/529 section 2.5).";
-        "asu" AsuEvent "What the address serialization unit of a hub counts (FWARC/2007/529 section 2.6).";
+        "sparc" SparcEvent "Events of the SPARC counters: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1).";
+        "dram" DramEvent "Events of the DRAM counters (FWARC/2007/529 section 2.2).";
+        "lpu" LpuEvent "Events of a link port unit (FWARC/2007/529 section 2.4). X, Y and Z are the three other ports of the hub.";
+        "gpd" GpdEvent "Events of the general purpose design block of a hub (FWARC/2007/529 section 2.5).";
+        "asu" AsuEvent "Events of the address serialization unit of a hub (FWARC/2007/529 section 2.6).";
     }
 }
 
-/// An event as the header has it. Names that begin with their unit do not repeat it.
-fn event_of(unit: &str, name: &str, code: u16, description: &str) -> (String, String, String) {
+/// Returns the name, code and comment of an event in the header. A name that begins with its unit does not get the unit again.
+fn event_member(unit: &str, name: &str, code: u16, description: &str) -> (String, String, String) {
     let unit = unit.to_uppercase();
     let letter = |letter: char| match letter.is_ascii_alphanumeric() {
         true => letter.to_ascii_uppercase(),

@@ -1,4 +1,4 @@
-//! `coverage`: which share of the library crates the tests execute.
+//! `coverage`: the share of the library crates that the tests execute.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,16 +9,16 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use crate::cargo::{self, root};
-use crate::interrupt;
-use crate::output::Force;
-use crate::say::say;
-use crate::table::Table;
-use crate::tools::Tool;
+use crate::tools::{self, Tool};
+use vfalls::interrupt;
+use vfalls::output::Force;
+use vfalls::say::say;
+use vfalls::table;
 
 /// Print line and branch coverage of the library crates
 ///
-/// Runs all tests of the workspace, instrumented by cargo-llvm-cov, which is built first if necessary. Code that this host
-/// does not compile (for SPARC V9) is not measured, nor the C interface, which programs in C test.
+/// Runs all tests of the workspace, instrumented by cargo-llvm-cov, which is built first if necessary. Neither code for SPARC V9,
+/// which this host does not compile, nor the C interface, which programs in C test, is measured.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask coverage --json coverage.json")]
 pub struct Args {
@@ -32,13 +32,12 @@ pub struct Args {
 
 const CRATES: [&str; 4] = ["guest-abi", "hv-core", "platform", "perfctr-service"];
 
-/// What only programs in C call. Their counts are not collected.
+/// The C interface, which programs in C call: no counts are collected of them.
 const FROM_C: &str = "src/capi";
 
-/// The version of cargo-llvm-cov.
 const VERSION: &str = "0.9.1";
 
-/// Measures, as `args` say.
+/// Measures and prints the coverage.
 ///
 /// # Errors
 /// A test fails, a tool is missing and cannot be installed, or the file cannot be written.
@@ -54,14 +53,12 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs the tests, whose output goes to standard error. Returns what was covered.
+/// Runs the tests with their output on standard error. Returns the coverage.
 fn measure() -> anyhow::Result<Export> {
     let program = cargo::tool("cargo-llvm-cov", VERSION)?;
-    // What was built of older sources would be measured too.
+    // Otherwise programs that were built of older sources would be measured too.
     let mut clean = Command::new(&program);
-    clean
-        .current_dir(root())
-        .args(["llvm-cov", "clean", "--workspace"]);
+    clean.current_dir(root()).args(["llvm-cov", "clean", "--workspace"]);
     cargo::passes(&mut clean).context("cargo llvm-cov clean")?;
     let report = root().join("target/coverage.json");
     let mut command = Command::new(program);
@@ -74,9 +71,9 @@ fn measure() -> anyhow::Result<Export> {
         .args(["--exclude-from-report", "tests"])
         .args(["--exclude-from-report", "sweep"])
         .envs(llvm()?)
-        // Branches are counted by an option that is not stable yet.
+        // The option that counts branches is not stable.
         .env("RUSTC_BOOTSTRAP", "1")
-        // Some tests go through millions of calls.
+        // Some tests make millions of calls.
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
@@ -88,8 +85,8 @@ fn measure() -> anyhow::Result<Export> {
     serde_json::from_slice(&text).with_context(|| format!("{}", report.display()))
 }
 
-/// Returns variables that tell cargo-llvm-cov where the tools of the compiler's LLVM are: none if rustup has installed
-/// them, else Debian's of the same version.
+/// Returns the environment variables that name the tools of the compiler's LLVM for cargo-llvm-cov: none if rustup has installed
+/// them, else Debian's tools of the same version.
 fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let own = Path::new(&cargo::rustc(&["--print", "target-libdir"])?).join("../bin/llvm-cov");
     let say = || say("installing the component llvm-tools of the Rust toolchain ...");
@@ -103,17 +100,13 @@ fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
         .and_then(|version| version.split('.').next())
         .context("rustc -vV names no version of LLVM")?;
     let tool = |name: &str| {
-        Tool::of_llvm(name, version)
-            .require()
+        tools::path(&Tool::llvm(name, version))
             .context("the toolchain has no llvm-tools (rustup component add llvm-tools)")
     };
-    Ok(vec![
-        ("LLVM_COV", tool("llvm-cov")?),
-        ("LLVM_PROFDATA", tool("llvm-profdata")?),
-    ])
+    Ok(vec![("LLVM_COV", tool("llvm-cov")?), ("LLVM_PROFDATA", tool("llvm-profdata")?)])
 }
 
-/// What `llvm-cov export` writes.
+/// The output of `llvm-cov export`.
 #[derive(Deserialize)]
 struct Export {
     data: Vec<ExportData>,
@@ -183,19 +176,17 @@ impl Coverage {
                 let of_crate = crates.entry(name).or_default();
                 of_crate.all.lines.add(file.summary.lines);
                 of_crate.all.branches.add(file.summary.branches);
-                of_crate
-                    .files
-                    .insert(path.display().to_string(), file.summary);
+                of_crate.files.insert(path.display().to_string(), file.summary);
             }
         }
         Self(crates)
     }
 
-    fn table(&self) -> Table {
-        let mut table = Table::new("file|>lines|>|>branches|>");
+    fn table(&self) -> String {
+        let mut table = table::with_header("file|>lines|>|>branches|>");
         let mut row = |name: String, summary: Summary| {
             let cells = [summary.lines.cells(), summary.branches.cells()];
-            table.row([name].into_iter().chain(cells.into_iter().flatten()));
+            table.add_row([name].into_iter().chain(cells.into_iter().flatten()));
         };
         let mut all = Summary::default();
         for (name, of_crate) in &self.0 {
@@ -207,7 +198,7 @@ impl Coverage {
             all.branches.add(of_crate.all.branches);
         }
         row("all four".to_owned(), all);
-        table
+        table::text(&table)
     }
 }
 
@@ -229,7 +220,7 @@ mod tests {
         ]}]}"#;
         let coverage = Coverage::new(&serde_json::from_str(export).unwrap(), Path::new("/w"));
         assert_eq!(
-            coverage.table().to_string(),
+            coverage.table(),
             "file         lines           branches\n\
              hv-core     98/100   98.0 %       3/4  75.0 %\n  \
              src/a.rs     6/8   75.0 %\n  \

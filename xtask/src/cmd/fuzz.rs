@@ -1,4 +1,4 @@
-//! `fuzz`: a fuzzer makes up inputs for the parts that take any input.
+//! `fuzz`: libFuzzer makes inputs for the code that reads any input.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,18 +9,17 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use indicatif::{HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
-use super::Mismatch;
 use crate::cargo::{passes, root, works};
-use crate::say::say;
-use crate::table::Table;
 use crate::tools::{self, CXX};
+use vfalls::exit::Mismatch;
+use vfalls::say::say;
+use vfalls::table;
 
 /// Look for inputs that crash or break an invariant
 ///
-/// libFuzzer makes up inputs for each target and keeps those that reach new code in target/fuzz/corpus. It begins with
-/// these and with the inputs in tests/inputs/corpus. An input that fails ends the run of its target, is kept in
-/// target/fuzz/found, and makes the exit status 1. Once the defect is mended, put the input into tests/inputs/corpus: every
-/// cargo test replays it from there.
+/// libFuzzer makes inputs for each target, and keeps the inputs that reach new code in target/fuzz/corpus. It begins with these and
+/// with the inputs in tests/inputs/corpus. An input that fails ends the run of its target, is kept in target/fuzz/found, and makes
+/// the exit status 1. When the defect is mended, put the input into tests/inputs/corpus: every cargo test replays it from there.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask fuzz\n  cargo xtask fuzz --target md_reader --minutes 30\n\n\
@@ -28,24 +27,20 @@ use crate::tools::{self, CXX};
                         cargo install --locked cargo-fuzz@0.13.2"
 )]
 pub struct Args {
-    /// Fuzz this target only
+    /// Fuzz only this target
     #[arg(long, value_name = "T", value_parser = clap::builder::PossibleValuesParser::new(TARGETS.map(|(name, _)| name)))]
     target: Option<String>,
 
-    /// Fuzz each target for so many minutes
+    /// The minutes for each target
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     minutes: u64,
 }
 
-/// The targets, each with the length of its longest inputs in bytes. Longer ones are slower and reach nothing new.
-const TARGETS: [(&str, u32); 4] = [
-    ("hypercalls", 4096),
-    ("md_reader", 4096),
-    ("md_round_trip", 2048),
-    ("trace_input", 1024),
-];
+/// The targets, and the length of their longest inputs in bytes. Longer inputs are slower and reach nothing new.
+const TARGETS: [(&str, u32); 4] =
+    [("hypercalls", 4096), ("md_reader", 4096), ("md_round_trip", 2048), ("trace_input", 1024)];
 
-/// The directory that the fuzzer works in, below the root of the workspace.
+/// The directory of the corpus and of failing inputs, from the root of the workspace.
 const PLACE: &str = "target/fuzz";
 
 /// Runs the fuzzer.
@@ -56,11 +51,12 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let cargo = Fuzz::find()?;
     let wanted = |name: &str| args.target.as_deref().is_none_or(|target| target == name);
     cargo.build()?;
-    let mut table = Table::new("target|>minutes|>executions|>edges|>features|>inputs|found");
+    let mut table =
+        table::with_header("target|>minutes|>executions|>edges|>features|>inputs|found");
     let mut found = Vec::new();
     for (name, longest) in TARGETS.into_iter().filter(|(name, _)| wanted(name)) {
         let seen = cargo.run(name, longest, args.minutes)?;
-        table.row([
+        table.add_row([
             name.to_owned(),
             args.minutes.to_string(),
             HumanCount(seen.executions).to_string(),
@@ -74,11 +70,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         ]);
         found.extend(seen.found.map(|_| name));
     }
-    write!(std::io::stdout(), "{table}")?;
-    ensure!(
-        found.is_empty(),
-        Mismatch(format!("found an input that fails: {}", found.join(", ")))
-    );
+    write!(std::io::stdout(), "{}", table::text(&table))?;
+    ensure!(found.is_empty(), Mismatch(format!("found an input that fails: {}", found.join(", "))));
     Ok(())
 }
 
@@ -93,11 +86,11 @@ impl Fuzz {
             .context("rustup is not installed, expected it to run a nightly toolchain")?;
         let found = Self::under(rustup)?;
         // libFuzzer is built from source.
-        CXX.require()?;
+        tools::path(&CXX)?;
         Ok(found)
     }
 
-    /// Checks that this rustup has what is needed.
+    /// Checks that this rustup has a nightly toolchain, and that toolchain cargo-fuzz.
     fn under(rustup: PathBuf) -> anyhow::Result<Self> {
         let found = Self { rustup };
         let works = |arguments: &[&str]| works(&mut found.nightly(arguments));
@@ -114,18 +107,13 @@ impl Fuzz {
 
     fn nightly(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.rustup);
-        command
-            .args(["run", "nightly"])
-            .args(arguments)
-            .current_dir(root());
+        command.args(["run", "nightly"]).args(arguments).current_dir(root());
         command
     }
 
     fn fuzz(&self, subcommand: &str) -> Command {
         let mut command = self.nightly(&["cargo", "fuzz", subcommand]);
-        command
-            .args(["--fuzz-dir", "tests/fuzz", "--target-dir", PLACE])
-            .stdin(Stdio::null());
+        command.args(["--fuzz-dir", "tests/fuzz", "--target-dir", PLACE]).stdin(Stdio::null());
         command
     }
 
@@ -161,10 +149,7 @@ impl Fuzz {
         spinner.enable_steady_tick(Duration::from_millis(100));
         let mut seen = Seen::default();
         let mut said = Vec::new();
-        let lines = child
-            .stderr
-            .take()
-            .context("cargo fuzz has no standard error")?;
+        let lines = child.stderr.take().context("cargo fuzz has no standard error")?;
         for line in BufReader::new(lines).lines() {
             let line = line?;
             if seen.hear(&line) {
@@ -178,24 +163,21 @@ impl Fuzz {
         spinner.finish_and_clear();
         if !status.success() {
             say(said.join("\n"));
-            ensure!(
-                seen.found.is_some(),
-                "{name} ended with {status}, but names no input"
-            );
+            ensure!(seen.found.is_some(), "{name} ended with {status}, but names no input");
         }
         Ok(seen)
     }
 }
 
-/// What libFuzzer reports of its run.
+/// The figures of a run, from libFuzzer's reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     executions: u64,
-    /// Edges of the control flow that were reached.
+    /// The edges of the control flow that were reached.
     edges: u64,
-    /// What libFuzzer distinguishes inputs by: edges, how often they were taken, and values that were compared.
+    /// The features by which libFuzzer tells inputs apart: edges, how often they were taken, and compared values.
     features: u64,
-    /// How many inputs the corpus has.
+    /// The inputs of the corpus.
     inputs: u64,
     /// The input that failed.
     found: Option<PathBuf>,
@@ -232,74 +214,5 @@ impl Seen {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tools::tests::program;
-
-    #[test]
-    fn what_libfuzzer_says_is_understood() {
-        let mut seen = Seen::default();
-        for (line, is_state) in [
-            ("INFO: seed corpus: files: 9 min: 744b max: 3304b", false),
-            (
-                "#10\tINITED cov: 1055 ft: 2212 corp: 9/17Kb exec/s: 0 rss: 55Mb",
-                true,
-            ),
-            (
-                "#65536\tpulse  cov: 1211 ft: 4012 corp: 304/260Kb lim: 3304 exec/s: 3276 rss: 420Mb",
-                true,
-            ),
-            ("#70000: of the target itself, cov: 1", false),
-            (
-                "artifact_prefix='found/'; Test unit written to found/crash-01",
-                false,
-            ),
-        ] {
-            assert_eq!(seen.hear(line), is_state, "{line}");
-        }
-        let expected = Seen {
-            executions: 65536,
-            edges: 1211,
-            features: 4012,
-            inputs: 304,
-            found: Some("found/crash-01".into()),
-        };
-        assert_eq!(seen, expected);
-    }
-
-    #[test]
-    fn says_what_to_type() {
-        let name = format!("xtask-fuzz-{}", std::process::id());
-        let rustup = std::env::temp_dir().join(name);
-        for (script, expected) in [
-            (
-                "exit 1",
-                Some("rustup toolchain install nightly --profile minimal"),
-            ),
-            (
-                "test \"$*\" = \"run nightly rustc --version\"",
-                Some("cargo install --locked cargo-fuzz@0.13.2"),
-            ),
-            ("exit 0", None),
-        ] {
-            program(&rustup, script);
-            let error = Fuzz::under(rustup.clone()).err();
-            let said = error.as_ref().map(ToString::to_string);
-            let command = said.as_deref().and_then(|said| said.split(": ").nth(1));
-            assert_eq!(command, expected, "{said:?}");
-        }
-        fs::remove_file(rustup).unwrap();
-    }
-
-    /// A target that is forgotten here is never run.
-    #[test]
-    fn every_target_is_known() {
-        let mut files: Vec<String> = fs::read_dir(root().join("tests/fuzz/targets"))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        files.sort();
-        let known = TARGETS.map(|(name, _)| format!("{name}.rs"));
-        assert_eq!(files, known);
-    }
-}
+#[path = "tests/fuzz.rs"]
+mod tests;

@@ -18,5 +18,5 @@ pub struct Args {
 /// # Errors
 /// cargo cannot be run.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    become_package("header", &[], args.check.then_some("--check"))
+    become_package("header", args.check.then_some("--check"))
 }

@@ -1,19 +1,268 @@
-//! `mutants`: do the tests notice defects?
+//! `mutants`: cargo-mutants changes the code in one place at a time, and a test should fail.
 
-use crate::cargo::{HandedOn, become_package};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail, ensure};
+use nix::fcntl::{Flock, FlockArg};
+use serde::Deserialize;
+
+use crate::cargo::{cargo, output, root, works};
+use crate::qemu::big_endian;
+use crate::steps::say;
+use vfalls::exit::Mismatch;
 
 /// Change the code in one place at a time, and check that the tests notice
+///
+/// cargo-mutants makes the mutants; .cargo/mutants.toml says of which files, and excludes with reasons the changes that no test can
+/// notice. Of the others, a share is tested. The exit status is 1 if the tests miss a mutant, or if more than 3% of all mutants
+/// are excluded. A seventh, some 400 mutants, takes about 40 minutes on two cores. The outcome of each mutant is in
+/// target/mutants/mutants.out.
 #[derive(clap::Args, Debug)]
-#[command(disable_help_flag = true)]
+#[command(
+    after_help = "Examples:\n  cargo xtask mutants\n  cargo xtask mutants --shard 0/1 --file hv-core/src/trace"
+)]
 pub struct Args {
-    #[command(flatten)]
-    handed_on: HandedOn,
+    /// Test only every N-th mutant, from number K on
+    #[arg(long, value_name = "K/N", default_value = "0/7", value_parser = shard)]
+    shard: (usize, usize),
+    /// Test only mutants of this file, or of the files below this directory (may be repeated)
+    #[arg(long, value_name = "PATH")]
+    file: Vec<PathBuf>,
 }
 
-/// Becomes the program `mutants`, a package of its own, because it serves no other command.
+fn shard(text: &str) -> Result<(usize, usize), &'static str> {
+    let numbers = text.split_once('/');
+    let numbers = numbers.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    numbers.filter(|(k, n)| k < n).ok_or("expected K/N with K < N, such as 0/7")
+}
+
+/// The command that installs the version whose files this module reads and writes.
+const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
+
+/// The configuration of cargo-mutants, from the root of the workspace.
+const CONFIG: &str = ".cargo/mutants.toml";
+
+/// The mutants of a thousand that the configuration may exclude by [`Config::exclude_re`].
+const MOST_EXCLUDED: usize = 30;
+
+/// Tests that run together. The near tests come first: the mutants that they catch are not built for the others.
+struct Suite {
+    name: &'static str,
+    /// The files whose mutants it tests, if not those of all files.
+    files: &'static [&'static str],
+    /// The arguments of `cargo test`, beside the package of the mutant.
+    tests: &'static str,
+    /// Whether the tests run on SPARC V9, emulated, for code that is compiled only there.
+    on_sparc: bool,
+}
+
+/// The last suite tests mutants of all files: what it misses, no suite catches. The suites leave out examples in documentation and
+/// tests that take minutes with a mutant.
+const SUITES: [Suite; 4] = [
+    Suite {
+        name: "tests of the package",
+        files: &[],
+        // These compile the C interface by a cargo of their own.
+        tests: "--tests -- --skip=a_program_in_c --skip=a_program_without_libc",
+        on_sparc: false,
+    },
+    Suite {
+        name: "tests on SPARC V9",
+        files: &[
+            "perfctr-service/src/hubs/gate.rs",
+            "perfctr-service/src/rights/access.rs",
+            "perfctr-service/src/rights/guest.rs",
+        ],
+        tests: "--lib -- --skip=every_small_schedule",
+        on_sparc: true,
+    },
+    Suite {
+        name: "tests in C, models of the decisions, machine descriptions from source",
+        files: &[
+            "guest-abi/src/**",
+            "perfctr-service/src/description/**",
+            "perfctr-service/src/hubs/turns.rs",
+            "perfctr-service/src/progress/**",
+            "perfctr-service/src/rights/protocol.rs",
+            "perfctr-service/src/rights/protocol/**",
+            "platform/src/md/**",
+        ],
+        tests: "--package=guest-abi --package=proof --package=simulator --test=c --test=small --test=md",
+        on_sparc: false,
+    },
+    Suite {
+        name: "whole-system tests",
+        files: &[],
+        // Threads call while others negotiate, mend units or move rights, some hundred times.
+        tests: "--package=hv-core --package=sun4v-platform --package=perfctr-service --package=tests --tests -- \
+                --skip=a_program_in_c --skip=a_program_without_libc --skip=a_version_is_never_a_mixture \
+                --skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
+                --skip=two_strands_negotiate --skip=another_unit_is_mended \
+                --skip=nobody_reads_what_another_guest_has_written \
+                --skip=a_change_that_is_pending_all_the_time_is_seen_to_be",
+        on_sparc: false,
+    },
+];
+
+/// Tests the mutants that `args` choose.
 ///
 /// # Errors
-/// cargo cannot be run.
+/// [`Mismatch`] if the tests miss a mutant, or too many are excluded. cargo-mutants is missing, the tests do not pass without a
+/// mutant, an entry of the configuration excludes no mutant, or another run is under way.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    become_package("mutants", &["--release"], args.handed_on.arguments)
+    ensure!(
+        works(cargo().args(["mutants", "--version"])),
+        "cargo mutants is missing; install it with: {INSTALL}"
+    );
+    let config = Config::read()?;
+    let all = config.mutants()?;
+    let excluded = config.excluded(&all)?;
+    let chosen = chosen(&all, &excluded, &args)?;
+
+    let place = root().join("target/mutants");
+    fs::create_dir_all(&place).with_context(|| format!("{}: cannot be made", place.display()))?;
+    let lock = File::create(place.join("lock"))?;
+    let Ok(_lock) = Flock::lock(lock, FlockArg::LockExclusiveNonblock) else {
+        bail!("{}: another cargo xtask mutants is at work there", place.display());
+    };
+    let records = place.join("mutants.out");
+    let _ = fs::remove_dir_all(&records);
+    fs::create_dir_all(&records)?;
+    // cargo-mutants passes over mutants that it finds here.
+    let caught = records.join("caught.txt");
+    let passed_over = all.iter().filter(|name| !chosen.contains(name.as_str()));
+    fs::write(&caught, passed_over.map(|name| format!("{name}\n")).collect::<String>())?;
+    say(format_args!("{} of {} mutants, {} excluded", chosen.len(), all.len(), excluded.len()));
+    let mut missed = String::new();
+    for suite in &SUITES {
+        say(format_args!("\n{}", suite.name));
+        suite.test(&place)?;
+        missed = fs::read_to_string(records.join("missed.txt")).unwrap_or_default();
+        if missed.is_empty() && suite.files.is_empty() {
+            break;
+        }
+        let late = fs::read_to_string(records.join("timeout.txt")).unwrap_or_default();
+        let before = fs::read_to_string(&caught).unwrap_or_default();
+        fs::write(&caught, before + &late)?;
+    }
+    let number = missed.lines().count();
+    ensure!(
+        missed.is_empty(),
+        Mismatch(format!("{number} missed and not excluded in {CONFIG}:\n{}", missed.trim_end()))
+    );
+    Ok(())
 }
+
+impl Suite {
+    /// Runs the tests on the mutants that the suites before have not caught.
+    fn test(&self, place: &Path) -> anyhow::Result<()> {
+        let mut command = mutants(self.on_sparc)?;
+        command.args(["--iterate", "--colors=never", "--output"]).arg(place);
+        command.args(self.files.iter().map(|file| format!("--file={file}")));
+        if self.on_sparc {
+            command.args(big_endian::ARGUMENTS.map(|argument| format!("--cargo-arg={argument}")));
+        }
+        let status = command.arg("--").args(self.tests.split(' ')).stdin(Stdio::null()).status();
+        // 2: mutants were missed; 3: tests took too long.
+        let status = status.context("cargo cannot be run")?;
+        ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo mutants ended with {status}");
+        Ok(())
+    }
+}
+
+/// Returns a call of cargo-mutants.
+fn mutants(on_sparc: bool) -> anyhow::Result<Command> {
+    let mut command = match on_sparc {
+        true => big_endian::cargo()?,
+        false => cargo(),
+    };
+    command.current_dir(root()).args(["mutants", "--workspace"]);
+    Ok(command)
+}
+
+/// The part of cargo-mutants' configuration that says which mutants there are.
+#[derive(Deserialize)]
+struct Config {
+    examine_globs: Vec<String>,
+    exclude_globs: Vec<String>,
+    exclude_re: Vec<String>,
+}
+
+impl Config {
+    fn read() -> anyhow::Result<Self> {
+        let text = fs::read_to_string(root().join(CONFIG)).context(CONFIG)?;
+        toml::from_str(&text).context(CONFIG)
+    }
+
+    /// Returns the names of all mutants, those that the configuration excludes by regular expressions among them. A name is
+    /// `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
+    fn mutants(&self) -> anyhow::Result<Vec<String>> {
+        let mut command = mutants(false)?;
+        command.args(["--no-config", "--list", "--colors=never"]);
+        command.args(self.examine_globs.iter().map(|glob| format!("--file={glob}")));
+        command.args(self.exclude_globs.iter().map(|glob| format!("--exclude={glob}")));
+        let names = String::from_utf8(output(&mut command, "cargo mutants --list")?)?;
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
+    /// Returns the mutants that are excluded by regular expressions.
+    ///
+    /// # Errors
+    /// [`Mismatch`] if they are too many. An entry is not of the form `^FILE:.*: CHANGE$`, or excludes no mutant: it is out of date.
+    fn excluded<'a>(&self, all: &'a [String]) -> anyhow::Result<BTreeSet<&'a str>> {
+        let mut excluded = BTreeSet::new();
+        for entry in &self.exclude_re {
+            let plain = entry.replace('\\', "");
+            let parts = plain.strip_prefix('^').and_then(|rest| rest.strip_suffix('$'));
+            let (file, change) = parts
+                .and_then(|rest| rest.split_once(":.*: "))
+                .with_context(|| format!("{CONFIG}: {entry}: expected '^FILE:.*: CHANGE$'"))?;
+            let is_it = |name: &&str| {
+                let rest = name.strip_prefix(file).and_then(|rest| rest.strip_prefix(':'));
+                rest.and_then(|rest| rest.split_once(": "))
+                    .is_some_and(|(_, found)| found == change)
+            };
+            let before = excluded.len();
+            excluded.extend(all.iter().map(String::as_str).filter(is_it));
+            ensure!(excluded.len() > before, "{CONFIG}: {entry}: there is no such mutant");
+        }
+        let too_many = excluded.len() * 1000 > all.len() * MOST_EXCLUDED;
+        ensure!(
+            !too_many,
+            Mismatch(format!("{CONFIG} excludes {} of {} mutants", excluded.len(), all.len()))
+        );
+        Ok(excluded)
+    }
+}
+
+/// Returns the mutants that `args` choose of those that are not excluded.
+fn chosen<'a>(
+    all: &'a [String],
+    excluded: &BTreeSet<&str>,
+    args: &Args,
+) -> anyhow::Result<BTreeSet<&'a str>> {
+    let is_in = |name: &str, path: &PathBuf| {
+        let file = name.split(':').next().unwrap_or_default();
+        Path::new(file).starts_with(path)
+    };
+    for path in &args.file {
+        ensure!(
+            all.iter().any(|name| is_in(name, path)),
+            "{}: has no mutants, expected a path such as hv-core/src/trace",
+            path.display()
+        );
+    }
+    let wanted = |name: &&str| {
+        let mut files = args.file.iter();
+        !excluded.contains(name) && (args.file.is_empty() || files.any(|path| is_in(name, path)))
+    };
+    let (from, every) = args.shard;
+    Ok(all.iter().map(String::as_str).filter(wanted).skip(from).step_by(every).collect())
+}
+
+#[cfg(test)]
+#[path = "tests/mutants.rs"]
+mod tests;

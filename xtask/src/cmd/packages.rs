@@ -10,29 +10,18 @@ use anyhow::Context;
 use crate::cargo::{cargo, passes, root};
 
 /// The packages that are published.
-pub const PUBLISHED: [&str; 5] = [
-    "guest-abi",
-    "hv-core",
-    "sun4v-platform",
-    "perfctr-service",
-    "simulator",
-];
+pub const PUBLISHED: [&str; 6] =
+    ["guest-abi", "hv-core", "sun4v-platform", "perfctr-service", "vfalls-refs", "simulator"];
 
 /// Makes the packages, unpacks them side by side and compiles them there.
 ///
-/// `cargo package` could compile them, but takes a package for unchanged if it has seen the version before.
+/// `cargo package` could compile them, but takes a package of a version that it has compiled before for unchanged.
 ///
 /// # Errors
 /// A package cannot be made, or lacks a file that it needs.
 pub fn check() -> anyhow::Result<()> {
     let mut package = cargo();
-    package.args([
-        "package",
-        "--quiet",
-        "--locked",
-        "--allow-dirty",
-        "--no-verify",
-    ]);
+    package.args("package --quiet --locked --allow-dirty --no-verify".split(' '));
     package.args(PUBLISHED.iter().flat_map(|name| ["--package", name]));
     passes(&mut package)?;
 
@@ -46,8 +35,7 @@ pub fn check() -> anyhow::Result<()> {
     for name in PUBLISHED {
         let package = format!("{name}-{}", env!("CARGO_PKG_VERSION"));
         let mut tar = Command::new("tar");
-        tar.arg("-xzf")
-            .arg(target.join(format!("package/{package}.crate")));
+        tar.arg("-xzf").arg(target.join(format!("package/{package}.crate")));
         tar.arg("-C").arg(&place);
         passes(&mut tar)?;
         workspace += &format!("{name} = {{ path = \"{package}\" }}\n");
@@ -55,9 +43,7 @@ pub fn check() -> anyhow::Result<()> {
     fs::write(place.join("Cargo.toml"), workspace)?;
     fs::copy(root().join("Cargo.lock"), place.join("Cargo.lock"))?;
     let mut check = cargo();
-    check
-        .args(["check", "--workspace", "--all-features"])
-        .current_dir(&place);
+    check.args(["check", "--workspace", "--all-features"]).current_dir(&place);
     check.arg("--target-dir").arg(&target);
     passes(&mut check)
 }

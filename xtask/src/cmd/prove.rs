@@ -1,4 +1,4 @@
-//! `prove`: what takes longer than `test` may.
+//! `prove`: the checks that take too long for `test`.
 
 use std::process::Command;
 
@@ -6,57 +6,48 @@ use anyhow::{Context, ensure};
 
 use crate::cargo::{output, passes, root, works};
 use crate::cmd::test::{cargo_passes, models};
-use crate::steps::{self, Step, say};
+use crate::steps::{Chosen, Step, Steps};
 use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does
 ///
 /// Runs the larger sizes of the models in tests/proof, loom's models without a limit on preemptions where that ends in minutes,
-/// a million random schedules and a million PCT schedules of shuttle, and the tests with threads in Miri. The steps and what
-/// they claim are in PROOF.md. It stops at the first step that fails, with exit status 1.
+/// a million random schedules and a million PCT schedules of shuttle, and the tests with threads in Miri. PROOF.md says what the
+/// steps show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
 )]
 pub struct Args {
-    /// Run only this step (may be repeated)
-    #[arg(long, value_name = "NAME", value_parser = STEPS.map(|(name, ..)| name))]
-    only: Vec<String>,
-    /// List the steps
-    #[arg(long)]
-    list: bool,
+    #[command(flatten)]
+    chosen: Chosen<Prove>,
 }
 
-/// The name of a step, what it is, and the step.
-const STEPS: [(&str, Step<'static, ()>); 4] = [
-    (
-        "states",
-        ("every reachable state of the larger models", |()| {
-            cargo_passes("run --quiet --release --package=proof -- --all", None)
+#[derive(Debug)]
+struct Prove;
+
+impl Steps for Prove {
+    type Shared = ();
+    const STEPS: &'static [Step<()>] = &[
+        Step::new("states", "every reachable state of the larger models", |()| {
+            cargo_passes("run --quiet --profile=quick --package=proof -- --all")
         }),
-    ),
-    (
-        "loom",
-        (
+        Step::new(
+            "loom",
             "loom's models without a limit on preemptions, where that ends in minutes",
             |()| models("loom", &UNLIMITED, &[("PREEMPTIONS", "255")]),
         ),
-    ),
-    (
-        "shuttle",
-        (
+        Step::new(
+            "shuttle",
             "a million random schedules of shuttle, and a million of PCT",
             // The tests state 10,000 of each, in all.
             |()| models("shuttle", &[], &[("SCHEDULES", "100")]),
         ),
-    ),
-    (
-        "miri",
-        ("tests with threads in Miri, with many seeds", |()| miri()),
-    ),
-];
+        Step::new("miri", "tests with threads in Miri, with many seeds", |()| miri()),
+    ];
+}
 
-/// Loom's models that end in minutes without a limit on preemptions, as cargo chooses them.
+/// Loom's models that end in minutes without a limit on preemptions, by parts of their names.
 const UNLIMITED: [&str; 9] = [
     "loom_owned_lock",
     "loom_gate::a_strand_that_has_gone_costs_r_refusals",
@@ -69,31 +60,23 @@ const UNLIMITED: [&str; 9] = [
     "negotiation::two_strands_negotiate",
 ];
 
-/// Runs the steps.
+/// Runs or lists the steps.
 ///
 /// # Errors
-/// [`Mismatch`](crate::cmd::Mismatch) if one fails; those after it are not run.
+/// [`Mismatch`](vfalls::exit::Mismatch) if a step fails.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let chosen = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
-    let steps = STEPS.into_iter().filter(|(name, _)| chosen(name));
-    if args.list {
-        for (name, (what, _)) in steps {
-            say(format_args!("{name:<8} {what}"));
-        }
-        return Ok(());
-    }
-    let steps: Vec<_> = steps.map(|(_, step)| step).collect();
-    steps::run(&steps, &mut ())
+    args.chosen.run()
 }
 
-/// Tests with threads, as cargo chooses them.
+/// The tests with threads, as arguments of `cargo test`.
 const WITH_THREADS: [&str; 3] = [
     "--package=hv-core --test=trace threads",
     "--package=perfctr-service --lib guest::tests",
     "--package=tests --test=hub_threads --test=l2_threads --test=negotiation_threads --test=operator_threads --test=rights_threads",
 ];
 
-/// Runs tests with threads in Miri, in many orders, each with another choice of what weak memory lets loads see.
+/// Runs the tests with threads in Miri. Each seed is another order of the threads, and another choice among the values that weak
+/// memory lets a load return.
 fn miri() -> anyhow::Result<()> {
     const MISSING: &str = "Miri is missing; type: \
          rustup toolchain install nightly --component miri --component rust-src";
@@ -109,13 +92,9 @@ fn miri() -> anyhow::Result<()> {
     let source = String::from_utf8_lossy(&sysroot).trim().to_owned() + "/lib/rustlib/src/rust";
     ensure!(std::path::Path::new(&source).exists(), MISSING);
     for tests in WITH_THREADS {
-        let mut command = nightly(&format!(
-            "cargo miri test --quiet --target-dir=target/miri {tests}"
-        ));
-        command.env(
-            "MIRIFLAGS",
-            "-Zmiri-many-seeds=0..16 -Zmiri-disable-isolation",
-        );
+        let mut command =
+            nightly(&format!("cargo miri test --quiet --target-dir=target/miri {tests}"));
+        command.env("MIRIFLAGS", "-Zmiri-many-seeds=0..16 -Zmiri-disable-isolation");
         passes(&mut command)?;
     }
     Ok(())

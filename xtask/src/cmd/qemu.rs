@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::Mismatch;
-use super::machine::MachineArgs;
-use crate::output::Force;
 use crate::qemu::build::{self, Devices};
 use crate::qemu::checks;
-use crate::qemu::elf;
-use crate::qemu::machine::{self, Boot, ENTRY, End, MACHINE, MEMORY, word};
+use crate::qemu::machine::{self, Boot, End, MEMORY};
 use crate::qemu::report::Report;
 use crate::qemu::toolchain::Toolchain;
+use platform::memory_map::start::{ENTRY, MACHINE, machine_word};
 use simulator::input::{self, LONGEST_PROGRAM};
+use vfalls::cmd::boot::elf;
+use vfalls::cmd::machine::MachineArgs;
+use vfalls::exit::Mismatch;
+use vfalls::output::Force;
 
 /// Boot the service and a guest on an emulated SPARC V9 machine
 ///
@@ -25,7 +26,7 @@ use simulator::input::{self, LONGEST_PROGRAM};
 /// interface of guest-abi. Then the guest makes all calls of the contract sweep, on every machine and with every grant,
 /// and must be answered as the host.
 ///
-/// QEMU's machine has one strand, no counters, no hubs, and nothing that keeps guests apart. cargo xtask run boots guests on a machine
+/// QEMU's machine has one strand, no counters, no hubs, and nothing that keeps guests apart. vfalls boot boots guests on a machine
 /// that has all of these.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -80,7 +81,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             let boot = Boot {
                 hypervisor: &build::hypervisor(&toolchain, args.devices)?,
                 guest: &guest,
-                words: &[(MACHINE, word(machine)), (ENTRY, entry)],
+                words: &[(MACHINE, machine_word(machine)), (ENTRY, entry)],
                 timeout,
                 gdb: args.gdb,
             };

@@ -1,4 +1,4 @@
-//! `test`: everything, as CI runs it.
+//! `test`: the checks that CI runs.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,109 +16,109 @@ use crate::cmd::packages;
 use crate::figures::{self, Counted};
 use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
-use crate::steps::{self, Step, say};
+use crate::steps::{Chosen, Step, Steps, say};
 use crate::tools::{
-    self, BABELTRACE, CHROMIUM, GDB, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC, TMUX,
-    VALGRIND, Z3,
+    self, BABELTRACE, CHROMIUM, GDB, MAKE, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC,
+    TMUX, VALGRIND, Z3,
 };
 
 /// Check and test everything, as CI does
 ///
 /// Formatting, clippy and rustdoc without warnings, all tests, models of concurrent strands (loom, shuttle), the instructions that
-/// a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. It stops at the first step that fails, with exit
-/// status 1. The first step looks for all tools that the others need (components of the Rust toolchain, valgrind,
-/// babeltrace2, a compiler, an emulator and a debugger for SPARC, a browser, tmux, z3), and installs what is missing where that can be done; the other steps
-/// install nothing.
+/// a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. The first step that fails
+/// ends the command, with exit status 1. The first step looks for the tools that the others need (components of the Rust toolchain,
+/// valgrind, babeltrace2, a compiler, an emulator and a debugger for SPARC, a browser, tmux, z3), and installs missing ones where
+/// it can; the other steps install nothing.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  cargo xtask test")]
-pub struct Args {}
-
-/// The steps. They add what they count.
-const STEPS: [Step<'static, Counted>; 14] = [
-    ("tools and dependencies that the steps need", |_| prepare()),
-    ("cargo fmt --all --check", |_| {
-        cargo_passes("fmt --all --check", None)
-    }),
-    (
-        "cargo clippy --workspace --all-targets --all-features, without warnings",
-        |_| {
-            cargo_passes(
-                "clippy --workspace --all-targets --all-features -- -Dwarnings",
-                None,
-            )
-        },
-    ),
-    (
-        "cargo doc --workspace --no-deps --all-features, without warnings",
-        |_| {
-            cargo_passes(
-                "doc --workspace --no-deps --all-features",
-                Some(("RUSTDOCFLAGS", "-Dwarnings")),
-            )
-        },
-    ),
-    ("cargo test --workspace", |_| {
-        cargo_passes("test --workspace", None)
-    }),
-    (
-        "models of what strands do at the same time, checked by loom",
-        |_| models("loom", &[], &[]),
-    ),
-    (
-        "dozens of strands, in random orders chosen by shuttle",
-        |_| models("shuttle", &[], &[]),
-    ),
-    ("instructions per call, within budget", budgets),
-    (
-        "instructions per reference that sim replays, within budget",
-        |_| cargo_passes("xtask bench --budgets", None),
-    ),
-    (
-        "recordings of programs, with the real emulator, and programs that the interpreter executes beside it; the production image on the machine that executes, and a debugger there; top in a real terminal, a page in a real browser; proofs for any number of strands",
-        |_| {
-            // Of the whole workspace: with other packages selected, cargo builds them anew, with fewer features.
-            cargo_passes(
-                "test --workspace --test=commands --test=interpreter --test=production --test=templates --test=browser --test=any_number -- --ignored",
-                None,
-            )
-        },
-    ),
-    (
-        "packages of the crates that are published, and what they are built from",
-        |_| packages::check(),
-    ),
-    (
-        "tests of the library crates on SPARC V9, big-endian, emulated",
-        |_| big_endian::test(),
-    ),
-    (
-        "cargo xtask qemu: the four library crates without the standard library, and a guest, on SPARC V9 by real traps",
-        qemu,
-    ),
-    (
-        "figures in README files are those counted and printed",
-        readme,
-    ),
-];
-
-/// Runs all steps.
-///
-/// # Errors
-/// [`Mismatch`](super::Mismatch) if one fails; those after it are not run.
-pub fn run(_: Args) -> anyhow::Result<()> {
-    steps::run(&STEPS, &mut Counted::default())
+#[command(
+    after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --only clippy --only loom\n  cargo xtask test --list"
+)]
+pub struct Args {
+    #[command(flatten)]
+    chosen: Chosen<Test>,
 }
 
-/// Runs cargo with these arguments, which have no spaces, and with flags added to those in an environment variable.
+#[derive(Debug)]
+struct Test;
+
+impl Steps for Test {
+    /// The instructions that steps count, for the step that compares them with README files.
+    type Shared = Counted;
+    const STEPS: &'static [Step<Counted>] = &[
+        Step::new("tools", "tools and dependencies that the steps need", |_| prepare()),
+        Step::new("fmt", "cargo fmt --all --check", |_| cargo_passes("fmt --all --check")),
+        Step::new(
+            "clippy",
+            "cargo clippy --workspace --all-targets --all-features, without warnings",
+            |_| cargo_passes("clippy --workspace --all-targets --all-features -- -Dwarnings"),
+        ),
+        Step::new(
+            "doc",
+            "cargo doc --workspace --no-deps --all-features, without warnings",
+            |_| documentation(),
+        ),
+        Step::new("tests", "cargo test --workspace", |_| cargo_passes("test --workspace")),
+        Step::new("loom", "models of concurrent strands, checked by loom", |_| {
+            models("loom", &[], &[])
+        }),
+        Step::new("shuttle", "dozens of strands, in random orders chosen by shuttle", |_| {
+            models("shuttle", &[], &[])
+        }),
+        Step::new("calls", "instructions per call, within budget", budgets),
+        Step::new(
+            "references",
+            "instructions per reference that stat replays, within budget",
+            |_| cargo_passes("xtask bench --budgets"),
+        ),
+        Step::new(
+            "programs",
+            "tests that need other programs: recordings with the real emulator; the interpreter beside it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands",
+            |_| {
+                // The whole workspace: with fewer packages selected, cargo rebuilds them with fewer features.
+                cargo_passes(
+                    "test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number -- --ignored",
+                )
+            },
+        ),
+        Step::new(
+            "packages",
+            "packages of the crates that are published, compiled from their files alone",
+            |_| packages::check(),
+        ),
+        Step::new(
+            "big-endian",
+            "tests of the library crates on SPARC V9, big-endian, emulated",
+            |_| big_endian::test(),
+        ),
+        Step::new(
+            "qemu",
+            "cargo xtask qemu: the four library crates without the standard library, and a guest, on SPARC V9 by real traps",
+            qemu,
+        ),
+        Step {
+            needs: &["calls", "qemu"],
+            ..Step::new("figures", "figures in README files equal the counts", readme)
+        },
+    ];
+}
+
+/// Runs or lists the steps.
 ///
 /// # Errors
-/// cargo cannot be run, or fails.
-pub fn cargo_passes(arguments: &str, flags: Option<(&str, &str)>) -> anyhow::Result<()> {
+/// [`Mismatch`](vfalls::exit::Mismatch) if a step fails.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    args.chosen.run()
+}
+
+/// Runs cargo with arguments that have no spaces.
+pub(crate) fn cargo_passes(arguments: &str) -> anyhow::Result<()> {
+    passes(cargo().args(arguments.split(' ')))
+}
+
+fn documentation() -> anyhow::Result<()> {
     let mut command = cargo();
-    if let Some((name, flags)) = flags {
-        with_flags(&mut command, name, flags);
-    }
-    passes(command.args(arguments.split(' ')))
+    with_flags(&mut command, "RUSTDOCFLAGS", "-Dwarnings");
+    passes(command.args(["doc", "--workspace", "--no-deps", "--all-features"]))
 }
 
 fn with_flags(command: &mut Command, name: &str, flags: &str) {
@@ -126,13 +126,14 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks: those of parts stand beside the code of a crate, those of the whole service in
-/// `tests`. They have a target directory of their own, because the flag rebuilds everything. Of all models, those run whose name
-/// contains one of `names`, if there are any.
-///
-/// # Errors
-/// A model fails.
-pub fn models(checker: &str, names: &[&str], variables: &[(&str, &str)]) -> anyhow::Result<()> {
+/// Runs the models that loom or shuttle checks: models of parts, which stand beside the code of a crate, and of the whole service, in
+/// `tests`. Their target directory is their own, because the flag rebuilds everything. If there are `names`, only models whose
+/// names contain one of them run.
+pub(crate) fn models(
+    checker: &str,
+    names: &[&str],
+    variables: &[(&str, &str)],
+) -> anyhow::Result<()> {
     let parts = format!("{checker}_");
     let parts = if names.is_empty() { &[&*parts] } else { names };
     let part = ["--package=hv-core", "--package=perfctr-service", "--lib"];
@@ -141,28 +142,28 @@ pub fn models(checker: &str, names: &[&str], variables: &[(&str, &str)]) -> anyh
         let mut command = cargo();
         command.envs(variables.iter().copied());
         with_flags(&mut command, "RUSTFLAGS", &format!("--cfg {checker}"));
-        command.args(["test", "--quiet", "--release"]);
+        command.args(["test", "--quiet", "--profile=quick"]);
         command.arg(format!("--target-dir=target/{checker}"));
         passes(command.args(packages).arg("--").args(names))?;
     }
     Ok(())
 }
 
-/// Looks for what the other steps and the tests need, and installs what is missing.
+/// Looks for the tools that the other steps need, and installs missing ones.
 fn prepare() -> anyhow::Result<()> {
     let mut needed = vec![
-        VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, QEMU_X86, QEMU_SPARC, QEMU_SUN4V, CHROMIUM,
-        TMUX, Z3, GDB,
+        VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, MAKE, QEMU_X86, QEMU_SPARC, QEMU_SUN4V,
+        CHROMIUM, TMUX, Z3, GDB,
     ];
     needed.extend(Toolchain::tools());
     match (components(), tools::require(&needed)) {
         (Err(components), Err(tools)) => bail!("{components:#}; {tools:#}"),
         (components, tools) => components.and(tools)?,
     }
-    cargo_passes("fetch --quiet --locked", None)
+    cargo_passes("fetch --quiet --locked")
 }
 
-/// Makes sure that the toolchain has the components with cargo fmt and cargo clippy.
+/// Adds the components with cargo fmt and cargo clippy to the toolchain if they are missing.
 fn components() -> anyhow::Result<()> {
     let works = |subcommand: &str| works(cargo().args([subcommand, "--version"]));
     let mut missing = vec![("fmt", "rustfmt"), ("clippy", "clippy")];
@@ -172,11 +173,7 @@ fn components() -> anyhow::Result<()> {
     }
     let names: Vec<&str> = missing.iter().map(|(_, component)| *component).collect();
     let list = names.join(" ");
-    let said = || {
-        say(format_args!(
-            "installing components of the toolchain: {list} ..."
-        ))
-    };
+    let said = || say(format_args!("installing components of the toolchain: {list} ..."));
     let added = add_components(&names, said);
     ensure!(
         added && missing.iter().all(|(subcommand, _)| works(subcommand)),
@@ -185,7 +182,7 @@ fn components() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of every kind of call. The budgets are for x86-64; on other hosts the counts are printed and not checked.
+/// Counts the instructions of every kind of call. The budgets are for x86-64: other hosts only print the counts.
 fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();
@@ -195,27 +192,19 @@ fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     say(format_args!("{}", OF_X86.table(&counts)));
     let kept = OF_X86.keep(&counts);
     counted.add(OF_X86.name, counts);
-    if cfg!(target_arch = "x86_64") {
-        kept
-    } else {
-        Ok(())
-    }
+    if cfg!(target_arch = "x86_64") { kept } else { Ok(()) }
 }
 
-/// What the file of `qemu --json` says of instructions.
+/// The part of `qemu --json` that is read.
 #[derive(Deserialize)]
 struct OnSparc {
     instructions: BTreeMap<String, u64>,
 }
 
-/// Checks the images on SPARC V9, budgets among the rest.
+/// Checks the images on SPARC V9, their budgets included.
 fn qemu(counted: &mut Counted) -> anyhow::Result<()> {
     let file = root().join("target/qemu.json");
-    passes(
-        Command::new(env::current_exe()?)
-            .args(["qemu", "--force", "--json"])
-            .arg(&file),
-    )?;
+    passes(Command::new(env::current_exe()?).args(["qemu", "--force", "--json"]).arg(&file))?;
     let report: OnSparc = serde_json::from_slice(&fs::read(file)?)?;
     counted.add(OF_SPARC.name, report.instructions);
     let missing = figures::not_counted(&OF_SPARC, counted);
@@ -223,10 +212,10 @@ fn qemu(counted: &mut Counted) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares the figures in README files with what was counted.
+/// Compares the figures in README files with the counts of the steps before.
 fn readme(counted: &mut Counted) -> anyhow::Result<()> {
     if !cfg!(target_arch = "x86_64") {
-        say(format_args!("not compared: they are of x86-64"));
+        say(format_args!("not compared: the figures are for x86-64"));
         return Ok(());
     }
     counted.add("", [("registers".to_owned(), PerfReg::COUNT as u64)]);

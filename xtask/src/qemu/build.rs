@@ -1,8 +1,10 @@
-//! Builds the images under `tests/images`.
+//! Builds images and guests.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Context;
 
@@ -42,6 +44,9 @@ impl Devices {
 
 pub(super) const TARGET: &str = "sparc64-unknown-none-sun4v";
 
+/// The folder of the guest in Rust that is there to be copied. Other images take its target file, too.
+const GUEST_TO_COPY: &str = "guest-abi/guests/rust";
+
 /// Returns the directory in which images are built and the files for booting them are written.
 #[must_use]
 pub fn directory() -> PathBuf {
@@ -54,11 +59,11 @@ pub fn directory() -> PathBuf {
 /// It does not compile, or a file cannot be written.
 pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<PathBuf> {
     let features = match devices {
-        Devices::Mmio => &[][..],
-        Devices::Control => &["--features", "models,control"],
-        _ => &["--features", devices.name()],
+        Devices::Mmio => "pcr-in-memory",
+        Devices::Control => "models,control",
+        _ => devices.name(),
     };
-    build(toolchain, "hypervisor", devices.name(), features)
+    build(toolchain, "board", devices.name(), &["--features", features])
 }
 
 /// The forms of the image for the machine that executes.
@@ -75,20 +80,34 @@ pub enum Production {
 /// Builds the hypervisor for the guests of a machine description.
 ///
 /// # Errors
-/// As [`hypervisor`].
+/// As [`hypervisor()`].
 pub fn production(toolchain: &Toolchain, form: Production) -> anyhow::Result<PathBuf> {
     let (name, features) = match form {
         Production::Shipped => ("shipped", &[][..]),
         Production::PcrInMemory => ("pcr-in-memory", &["--features", "pcr-in-memory"][..]),
-        Production::Unbounded => ("unbounded", &["--features", "unbounded"][..]),
+        Production::Unbounded => {
+            return build(toolchain, "board", "unbounded", &["--features", "unbounded"]);
+        }
     };
-    build(toolchain, "production", name, features)
+    build_in(HYPERVISOR, toolchain, "hypervisor-image", name, features)
+}
+
+/// Builds the hypervisor as it is shipped from the sources of another checkout, and returns the path of the image.
+///
+/// # Errors
+/// As [`hypervisor()`].
+pub fn hypervisor_of(checkout: &Path, toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    let target = checkout.join("target/images");
+    let mut cargo = cargo(toolchain, checkout, HYPERVISOR);
+    passes(cargo.args(bare_metal(checkout, &target)))
+        .with_context(|| format!("the image in {} does not build", checkout.display()))?;
+    Ok(target.join(TARGET).join("release/hypervisor-image"))
 }
 
 /// Builds the image in the documentation of `perfctr_service::sparc64`.
 ///
 /// # Errors
-/// As [`hypervisor`].
+/// As [`hypervisor()`].
 pub fn example(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "example", "documented", &[])
 }
@@ -96,7 +115,7 @@ pub fn example(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
 /// Builds the guest that checks the service.
 ///
 /// # Errors
-/// As [`hypervisor`].
+/// As [`hypervisor()`].
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "guest", "checks", &[])
 }
@@ -104,22 +123,24 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
 /// Builds the guest in Rust that is there to be copied.
 ///
 /// # Errors
-/// As [`hypervisor`].
-pub fn template(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
-    build(toolchain, "template", "rust", &[])
+/// As [`hypervisor()`].
+pub fn guest_to_copy(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    let mut cargo = cargo(toolchain, root(), GUEST_TO_COPY);
+    cargo.args(["--locked", "--target-dir"]).arg(directory());
+    complete(&mut cargo, "sun4v-guest", "rust")
 }
 
 /// Builds the guest that says what it finds on the production image.
 ///
 /// # Errors
-/// As [`hypervisor`].
+/// As [`hypervisor()`].
 pub fn kernel(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "kernel", "tests", &[])
 }
 
 /// Returns the arguments with which cargo builds for SPARC V9 without an operating system.
-pub(super) fn bare_metal() -> [OsString; 7] {
-    let target = root().join("tests/images").join(format!("{TARGET}.json"));
+pub(super) fn bare_metal(checkout: &Path, directory: &Path) -> [OsString; 7] {
+    let target = checkout.join(GUEST_TO_COPY).join(format!("{TARGET}.json"));
     [
         "-Zjson-target-spec".into(),
         "-Zbuild-std=core,compiler_builtins".into(),
@@ -127,8 +148,36 @@ pub(super) fn bare_metal() -> [OsString; 7] {
         "--target".into(),
         target.into(),
         "--target-dir".into(),
-        directory().into(),
+        directory.into(),
     ]
+}
+
+const HYPERVISOR: &str = "hypervisor/image";
+
+/// Returns a call of cargo that builds images of the workspace in `folder` of a checkout. An image is the same, byte for byte, wherever
+/// the checkout, the toolchain and the downloaded crates are.
+fn cargo(toolchain: &Toolchain, checkout: &Path, folder: &str) -> Command {
+    let mut cargo = toolchain.cargo();
+    let sysroot = toolchain.rustc.ancestors().nth(2).unwrap_or(Path::new("/"));
+    let remapped = [
+        (checkout.to_owned(), "."),
+        (sysroot.join("lib/rustlib/src/rust"), "rust"),
+        (cargo_home(), "cargo"),
+    ];
+    let flags =
+        remapped.map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display()));
+    cargo
+        .current_dir(checkout.join(folder))
+        .env("RUSTC_WRAPPER", checkout.join(HYPERVISOR).join("rustc.sh"))
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
+        .args(["build", "--quiet", "--release"]);
+    cargo
+}
+
+fn cargo_home() -> PathBuf {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let default = || env::home_dir().unwrap_or_default().join(".cargo");
+    home.unwrap_or_else(default)
 }
 
 fn build(
@@ -137,14 +186,25 @@ fn build(
     variant: &str,
     features: &[&str],
 ) -> anyhow::Result<PathBuf> {
-    let mut cargo = toolchain.cargo();
-    cargo
-        .current_dir(root().join("tests/images"))
-        .args(["build", "--quiet", "--release", "--package", package])
-        .args(bare_metal())
-        .args(features);
-    passes(&mut cargo)
-        .with_context(|| format!("the image {package} ({variant}) does not build"))?;
+    build_in("tests/images", toolchain, package, variant, features)
+}
+
+/// Builds a package of the workspace in `folder`, and keeps the image for `variant` beside those of other variants.
+fn build_in(
+    folder: &str,
+    toolchain: &Toolchain,
+    package: &str,
+    variant: &str,
+    features: &[&str],
+) -> anyhow::Result<PathBuf> {
+    let mut cargo = cargo(toolchain, root(), folder);
+    cargo.args(bare_metal(root(), &directory())).args(["--package", package]).args(features);
+    complete(&mut cargo, package, variant)
+}
+
+/// Runs a call of cargo that builds a package. Returns the path of a copy of the image, which is named for its variant, too.
+fn complete(cargo: &mut Command, package: &str, variant: &str) -> anyhow::Result<PathBuf> {
+    passes(cargo).with_context(|| format!("the image {package} ({variant}) does not build"))?;
     let built = directory().join(TARGET).join("release").join(package);
     let image = directory().join(format!("{package}-{variant}.elf"));
     fs::copy(&built, &image).with_context(|| format!("{}", image.display()))?;

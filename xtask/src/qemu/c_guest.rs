@@ -1,4 +1,4 @@
-//! Builds the guests in C, and the static library that they are linked with.
+//! Builds the guest in C that checks the service, and the static library of guest-abi's C interface.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::build;
 use super::toolchain::Toolchain;
 use crate::cargo::{passes, root};
-use crate::tools::SPARC_GCC;
+use crate::tools::{self, SPARC_GCC};
 
 const SOURCES: [&str; 9] = [
     "guest.c",
@@ -55,11 +55,9 @@ pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     command
         .args(["rustc", "--quiet", "--profile", "image"])
         .args(["--features", "capi", "--crate-type", "staticlib"])
-        .args(build::bare_metal());
+        .args(build::bare_metal(root(), &build::directory()));
     passes(&mut command).context("guest-abi's C interface does not build")?;
-    Ok(build::directory()
-        .join(build::TARGET)
-        .join("image/libguest_abi.a"))
+    Ok(build::directory().join(build::TARGET).join("image/libguest_abi.a"))
 }
 
 /// Builds the guest that checks the service.
@@ -67,44 +65,21 @@ pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
 /// # Errors
 /// The compiler is missing and cannot be installed, or something does not compile.
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
-    link(toolchain, "c-guest", &SOURCES, "guest-c.elf")
-}
-
-/// Builds the guest that is there to be copied.
-///
-/// # Errors
-/// As [`guest`].
-pub fn template(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
-    link(
-        toolchain,
-        "template",
-        &["main.c", "start.s"],
-        "template-c.elf",
-    )
-}
-
-fn link(
-    toolchain: &Toolchain,
-    folder: &str,
-    sources: &[&str],
-    name: &str,
-) -> anyhow::Result<PathBuf> {
-    let gcc = SPARC_GCC.require()?;
+    let gcc = tools::path(&SPARC_GCC)?;
     let library = library(toolchain)?;
-    let images = root().join("tests/images");
-    let image = build::directory().join(name);
+    let image = build::directory().join("guest-c.elf");
     let mut command = Command::new(gcc);
     command
-        .current_dir(images.join(folder))
+        .current_dir(root().join("tests/images/c-guest"))
         .args(FLAGS)
         .arg("-I")
         .arg(root().join("guest-abi/include"))
         .arg("-T")
-        .arg(images.join("guest/image.ld"))
-        .args(sources)
+        .arg(root().join("guest-abi/guests/c/image.ld"))
+        .args(SOURCES)
         .arg(library)
         .arg("-o")
         .arg(&image);
-    passes(&mut command).with_context(|| format!("{folder} in C does not build"))?;
+    passes(&mut command).context("the guest in C does not build")?;
     Ok(image)
 }

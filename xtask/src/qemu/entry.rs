@@ -9,10 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context;
 use object::{Object, ObjectSection, ObjectSymbol};
 
-use super::elf::{Elf, instructions};
+use vfalls::cmd::boot::elf::{Elf, instructions};
 
 /// The symbols that the entry code begins and ends with.
 const ENTRY: [&str; 2] = ["sun4v_image_start", "__leaf_end"];
+
+/// The bytes of an entry of the trap table, and the number of the entry of software trap 0.
+const TRAP_ENTRY: u64 = 32;
+const SOFTWARE_TRAPS: u64 = 0x100;
 
 /// An image: its symbols, and the instructions of its entry code.
 struct Image {
@@ -23,15 +27,12 @@ struct Image {
 }
 
 impl Image {
-    fn of(elf: &Elf<'_>) -> anyhow::Result<Self> {
+    fn of(elf: &Elf<'_>, claimed: &[u8]) -> anyhow::Result<Self> {
         let mut symbols = BTreeMap::<_, BTreeSet<_>>::new();
         for symbol in elf.symbols() {
             let name = symbol.name()?;
             if !name.is_empty() {
-                symbols
-                    .entry(symbol.address())
-                    .or_default()
-                    .insert(last_name(name));
+                symbols.entry(symbol.address()).or_default().insert(last_name(name));
             }
         }
         let address = |name: &str| {
@@ -42,16 +43,17 @@ impl Image {
         let [start, end] = ENTRY.map(address);
         let entry = start?..end?;
         let mut code = instructions(elf)?;
-        code.retain(|(address, _)| entry.contains(address));
+        let table = address("sun4v_trap_table")?;
+        let is_claimed = |address: u64| {
+            let trap = address.wrapping_sub(table) / TRAP_ENTRY;
+            claimed.iter().any(|number| trap == SOFTWARE_TRAPS + u64::from(*number))
+        };
+        code.retain(|(address, _)| entry.contains(address) && !is_claimed(*address));
         let constants = match elf.section_by_name(".rodata") {
             Some(section) => (section.address(), section.data()?.to_vec()),
             None => (0, Vec::new()),
         };
-        Ok(Self {
-            symbols,
-            code,
-            constants,
-        })
+        Ok(Self { symbols, code, constants })
     }
 
     /// Returns the names at an address or next below it, and the distance from them.
@@ -85,12 +87,17 @@ fn last_name(symbol: &str) -> String {
     parts.last().unwrap_or(symbol).to_owned()
 }
 
-/// Returns the first difference between the entry code of two images.
+/// Returns the first difference between the entry code of two images, but for the trap table's entries of software traps that one of
+/// them claims.
 ///
 /// # Errors
 /// A file is broken, or has no entry code.
-pub fn difference(shipped: &Elf<'_>, tested: &Elf<'_>) -> anyhow::Result<Option<String>> {
-    let images = [Image::of(shipped)?, Image::of(tested)?];
+pub fn difference(
+    shipped: &Elf<'_>,
+    tested: &Elf<'_>,
+    claimed: &[u8],
+) -> anyhow::Result<Option<String>> {
+    let images = [Image::of(shipped, claimed)?, Image::of(tested, claimed)?];
     let [a, b] = images.each_ref().map(|image| image.code.len());
     if a != b || a == 0 {
         return Ok(Some(format!("{b} instructions, {a} in the shipped image")));
@@ -105,11 +112,7 @@ fn first_difference(images: &[Image; 2]) -> Option<String> {
     let mut open = BTreeMap::new();
     for ((address, a), (other, b)) in shipped.code.iter().zip(&tested.code) {
         let (a, b) = (*a, *b);
-        let differ = || {
-            Some(format!(
-                "{b:08x} at {other:#x}, {a:08x} in the shipped image"
-            ))
-        };
+        let differ = || Some(format!("{b:08x} at {other:#x}, {a:08x} in the shipped image"));
         if stands_for_pcr(a, b) {
             continue;
         }
@@ -143,18 +146,13 @@ fn first_difference(images: &[Image; 2]) -> Option<String> {
             _ => {}
         }
     }
-    open.values()
-        .next()
-        .map(|address| format!("another constant at {address:#x}"))
+    open.values().next().map(|address| format!("another constant at {address:#x}"))
 }
 
 /// Returns whether the second instruction is what stands for the first on a machine without %pcr: the load or store of a word of the
 /// strand's block (%g6), for `rd %pcr, %o1` or `wr %g3, 0, %pcr`.
 const fn stands_for_pcr(shipped: u32, tested: u32) -> bool {
-    matches!(
-        (shipped, tested & !0x1fff),
-        (0x9344_0000, 0xd259_a000) | (0xa180_e000, 0xc671_a000)
-    )
+    matches!((shipped, tested & !0x1fff), (0x9344_0000, 0xd259_a000) | (0xa180_e000, 0xc671_a000))
 }
 
 /// Returns whether the addresses have the same symbol in their images, or the same constants at them.
@@ -191,56 +189,5 @@ const fn rs1(code: u32) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn image(symbols: &[(u64, &str)], code: &[u32]) -> Image {
-        let name = |(address, name): &(u64, &str)| (*address, BTreeSet::from([(*name).to_owned()]));
-        Image {
-            symbols: symbols.iter().map(name).collect(),
-            code: (0x1000..).step_by(4).zip(code.iter().copied()).collect(),
-            constants: (0x5000, Vec::new()),
-        }
-    }
-
-    // call to 0x2000 and to 0x3000, from 0x1000; sethi %hi(0x2000), %g1; or %g1, 8, %g1; nop
-    const CALL: [u32; 2] = [0x4000_0400, 0x4000_0800];
-    const SETHI: [u32; 2] = [0x0300_0008, 0x0300_000c];
-    const OR: [u32; 2] = [0x8210_6008, 0x8210_6010];
-    const NOP: u32 = 0x0100_0000;
-
-    fn differ(a: &[u32], b: &[u32]) -> Option<String> {
-        let shipped = image(&[(0x1000, "start"), (0x2000, "x")], a);
-        let tested = image(&[(0x1000, "start"), (0x3000, "x"), (0x4000, "y")], b);
-        first_difference(&[shipped, tested])
-    }
-
-    #[test]
-    fn addresses_may_differ_if_their_symbols_do_not() {
-        assert_eq!(differ(&[NOP], &[NOP]), None);
-        assert_eq!(differ(&[CALL[0]], &[CALL[1]]), None);
-        assert_eq!(
-            differ(&[SETHI[0], NOP, OR[0]], &[SETHI[1], NOP, OR[0]]),
-            None
-        );
-    }
-
-    #[test]
-    fn nothing_else_may_differ() {
-        assert!(differ(&[NOP], &[OR[0]]).is_some());
-        // call to 0x4000
-        assert!(differ(&[CALL[0]], &[0x4000_0c00]).is_some());
-        assert!(differ(&[SETHI[0], OR[0]], &[SETHI[1], OR[1]]).is_some());
-        // of another register
-        assert!(differ(&[SETHI[0], 0x8210_a008], &[SETHI[1], 0x8210_a008]).is_some());
-        assert!(differ(&[SETHI[0]], &[SETHI[1]]).is_some());
-        assert!(differ(&[OR[0]], &[OR[1]]).is_some());
-    }
-
-    #[test]
-    fn names_are_without_types() {
-        let entry = "_RINvNtNtCslzravPhIUFO_8platform7sparc645entry11start_entryNtNtCs12GXHIiO899_10hypervisor7control10ControlledEBY_";
-        assert_eq!(last_name(entry), "start_entry");
-        assert_eq!(last_name("sun4v_general"), "sun4v_general");
-    }
-}
+#[path = "tests/entry.rs"]
+mod tests;

@@ -7,14 +7,14 @@ use anyhow::{Context, bail};
 use object::BigEndian;
 use object::elf::PT_LOAD;
 use object::read::elf::ProgramHeader;
+use platform::memory_map::{RESET, RESET_CODE};
 use platform::{Machine, Model};
-use simulator::execution::map::RESET;
-use simulator::execution::{Execution, Limits, Setup, Stop};
+use simulator::execute::{Execution, Limits, Setup, Stop};
 
-use super::console::Console;
-use super::elf;
-use super::machine::{self, Boot, End};
-use crate::interrupt::{self, Interrupted};
+use super::machine::{Boot, End};
+use vfalls::cmd::boot::console::Console;
+use vfalls::cmd::boot::elf;
+use vfalls::interrupt::{self, Interrupted};
 
 /// How many instructions are executed before somebody looks at the console and at the clock.
 const BATCH: u64 = 1 << 16;
@@ -29,7 +29,8 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     let mut console = Console::default();
     loop {
         match execution.run(Limits::instructions(BATCH)) {
-            Stop::Limit => {}
+            // The hypervisor switches the machine off, or halts, when it has written how the guest has ended.
+            Stop::Limit | Stop::Off | Stop::Ended => {}
             stop => bail!("the machine stops: {stop:?}"),
         }
         console.push(&execution.console(0));
@@ -43,13 +44,22 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     }
 }
 
+/// Returns the first line that a guest does not write as under QEMU, or how it ends.
+pub(super) fn difference((said, end): &(Vec<u8>, End), there: &(String, End)) -> Option<String> {
+    let said = String::from_utf8_lossy(said);
+    let lines = said.lines().zip(there.0.lines());
+    if let Some((here, there)) = lines.into_iter().find(|(here, there)| here != there) {
+        return Some(format!("{here}; under QEMU {there}"));
+    }
+    let same = said == there.0 && *end == there.1;
+    (!same).then(|| format!("it ends with {end:?}, under QEMU with {:?}", there.1))
+}
+
 /// Returns a machine with everything in its memory.
 fn loaded(boot: &Boot<'_>) -> anyhow::Result<Execution> {
-    let mut execution = Execution::new(&Setup {
-        niagara: true,
-        ..Setup::new(Machine::new(Model::Batoka, 1)?)
-    })?;
-    execution.load(RESET, machine::RESET.map(u32::to_be_bytes).as_flattened())?;
+    let mut execution =
+        Execution::new(&Setup { niagara: true, ..Setup::new(Machine::new(Model::Batoka, 1)?) })?;
+    execution.load(RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened())?;
     for path in [boot.hypervisor, boot.guest] {
         let name = || path.display().to_string();
         let file = fs::read(path).with_context(name)?;

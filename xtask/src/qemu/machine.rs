@@ -10,35 +10,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use platform::{Machine, Model};
+use platform::memory_map::escape::TRAPPED;
+use platform::memory_map::{ONLY_GUEST, PARTITION, RESET, RESET_CODE, ROM};
 
-use super::console::Console;
 use super::fatal;
-use crate::interrupt::{self, Interrupted};
-use crate::say::say;
-use crate::tools::QEMU_SUN4V;
-
-/// The address at which the hypervisor reads its machine: see [`word`].
-pub const MACHINE: u64 = 0x3ff_fff8;
-
-/// The address at which the hypervisor reads the guest's entry.
-pub const ENTRY: u64 = 0x3ff_fff0;
+use crate::tools::{self, QEMU_SUN4V};
+use vfalls::cmd::boot::console::Console;
+use vfalls::interrupt::{self, Interrupted};
+use vfalls::say::say;
 
 /// The address at which the guests that check the service read their task.
-pub const TASK: u64 = 0x87ff_fff8;
-
-/// The code with which the hypervisor ends a guest, or itself, after a trap that it does not serve.
-pub const TRAPPED: u64 = (1 << 32) + 1;
-
-/// Returns the word that describes a machine to the hypervisor.
-#[must_use]
-pub fn word(machine: Machine) -> u64 {
-    let family = match machine.model() {
-        Model::Batoka => 0,
-        Model::Maramba => 0x100,
-    };
-    machine.nodes() as u64 | family
-}
+pub const TASK: u64 = MEMORY.end - 8;
 
 /// The parts of a run.
 #[derive(Debug)]
@@ -67,22 +49,13 @@ pub enum End {
 }
 
 /// The partition's memory, in MB.
-const MEGABYTES: u64 = 128;
+const MEGABYTES: u64 = ONLY_GUEST >> 20;
 
 /// The partition's memory, which guests are loaded to.
-pub const MEMORY: Range<u64> = 0x8000_0000..0x8000_0000 + (MEGABYTES << 20);
-
-/// The code at reset, 0x20 bytes into the ROM: `sethi %hi(0x100000), %g1; jmp %g1; nop`.
-pub const RESET: [u32; 3] = [0x0300_0400, 0x81c0_4000, 0x0100_0000];
+pub const MEMORY: Range<u64> = PARTITION..PARTITION + ONLY_GUEST;
 
 /// ROM files that QEMU needs and the images do not use.
-const EMPTY: [&str; 5] = [
-    "nvram1",
-    "1up-md.bin",
-    "1up-hv.bin",
-    "q.bin",
-    "openboot.bin",
-];
+const EMPTY: [&str; 5] = ["nvram1", "1up-md.bin", "1up-hv.bin", "q.bin", "openboot.bin"];
 
 /// A QEMU process, which is killed when this is dropped.
 struct Running(Child);
@@ -100,7 +73,7 @@ impl Drop for Running {
 /// # Errors
 /// QEMU is missing and cannot be installed, a file cannot be written, or [`Interrupted`].
 pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, End)> {
-    let qemu = QEMU_SUN4V.require()?;
+    let qemu = tools::path(&QEMU_SUN4V)?;
     let roms = roms()?;
     interrupt::catch()?;
     let mut command = Command::new(qemu);
@@ -194,9 +167,8 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
 
 /// Returns an option of QEMU with a path, in which commas are doubled.
 fn loader(key: &str, path: &Path) -> anyhow::Result<String> {
-    let text = path
-        .to_str()
-        .with_context(|| format!("{}: expected a name in UTF-8", path.display()))?;
+    let text =
+        path.to_str().with_context(|| format!("{}: expected a name in UTF-8", path.display()))?;
     Ok(format!("loader,{key}={}", text.replace(',', ",,")))
 }
 
@@ -210,7 +182,8 @@ fn roms() -> anyhow::Result<PathBuf> {
     fs::create_dir_all(&directory).with_context(|| format!("{}", directory.display()))?;
     write(
         "reset.bin",
-        &[&[0; 0x20][..], RESET.map(u32::to_be_bytes).as_flattened()].concat(),
+        &[&[0; (RESET - ROM.start) as usize][..], RESET_CODE.map(u32::to_be_bytes).as_flattened()]
+            .concat(),
     )?;
     for name in EMPTY {
         write(name, &[0; 8])?;

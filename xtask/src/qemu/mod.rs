@@ -67,10 +67,9 @@
 
 pub mod big_endian;
 pub mod build;
+pub mod bundle;
 pub mod c_guest;
 pub mod checks;
-pub mod console;
-pub mod elf;
 pub mod entry;
 pub mod fatal;
 pub mod image;

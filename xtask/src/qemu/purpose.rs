@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::report::Report;
-use crate::table::Table;
+use vfalls::table;
 
 const TRAP_TABLE: &str = include_str!("../../../platform/src/sparc64/table.rs");
 const FAST_PATH: &str = include_str!("../../../perfctr-service/src/sparc64/fast_path.rs");
@@ -22,11 +22,7 @@ const CALLS: [Call; 10] = [
     ("unknown_fast", FAST, &["perfctr_not_get", "sun4v_fast"]),
     ("get_version", CORE, &["sun4v_core"]),
     ("set_version", CORE, &["sun4v_core"]),
-    (
-        "set_version_negotiated",
-        CORE,
-        &["sun4v_core", "sun4v_kept"],
-    ),
+    ("set_version_negotiated", CORE, &["sun4v_core", "sun4v_kept"]),
 ];
 
 const FAST: &str = "! 0x180";
@@ -67,10 +63,8 @@ impl Line {
     /// Returns what is in a line, if it is a label or an instruction with a purpose.
     fn new(line: &'static str) -> Option<Self> {
         let line = line.trim().trim_end_matches(',').trim_matches('"').trim();
-        let (code, comment) = line
-            .split_once(" ! ")
-            .or_else(|| line.split_once(" // "))
-            .unwrap_or((line, ""));
+        let (code, comment) =
+            line.split_once(" ! ").or_else(|| line.split_once(" // ")).unwrap_or((line, ""));
         let code = code.trim();
         if let Some(label) = code.strip_suffix(':') {
             return Some(Self::Label(label));
@@ -87,9 +81,7 @@ fn source(entry: &str) -> Vec<Line> {
         .lines()
         .skip_while(|line| !line.contains(entry))
         .take_while(|line| !line.contains("$entry") && !line.contains(".align"));
-    let fast = FAST_PATH
-        .lines()
-        .skip_while(|line| !line.contains("entry: {"));
+    let fast = FAST_PATH.lines().skip_while(|line| !line.contains("entry: {"));
     let lines: Vec<_> = entry.chain(fast).chain(SLOW_PATH.lines()).collect();
     let mut source = Vec::new();
     repeat(&mut lines.into_iter(), 1, &mut source);
@@ -154,14 +146,10 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
 pub fn lines(counted: &BTreeMap<String, u64>) -> String {
     let calls = CALLS.map(|(_, entry, labels)| purposes(&source(entry), labels));
     let names = CALLS.map(|(name, ..)| name).join("|>");
-    let mut table = Table::new(&format!("instructions|>{names}"));
+    let mut table = table::with_header(&format!("instructions|>{names}"));
     for (word, what) in PURPOSES {
         let of_call = |call: &Vec<&str>| call.iter().filter(|purpose| **purpose == word).count();
-        table.row(
-            [what.to_owned()]
-                .into_iter()
-                .chain(cells(calls.each_ref().map(of_call))),
-        );
+        table.add_row([what.to_owned()].into_iter().chain(cells(calls.each_ref().map(of_call))));
     }
     // The rest of what was counted, where a call enters Rust.
     let mut rust = calls.each_ref().map(|call| match call.contains(&ENTER) {
@@ -173,23 +161,17 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
         *rust = rust.map(|assembly| count.saturating_sub(assembly));
     }
     let rust = rust.map(Option::unwrap_or_default);
-    table.row(
-        ["serve the call, in Rust".to_owned()]
-            .into_iter()
-            .chain(cells(rust)),
-    );
+    table.add_row(["serve the call, in Rust".to_owned()].into_iter().chain(cells(rust)));
     let mut sums = calls.each_ref().map(Vec::len);
-    sums.iter_mut()
-        .zip(rust)
-        .for_each(|(sum, rust)| *sum += rust);
-    table.row(["all".to_owned()].into_iter().chain(cells(sums)));
+    sums.iter_mut().zip(rust).for_each(|(sum, rust)| *sum += rust);
+    table.add_row(["all".to_owned()].into_iter().chain(cells(sums)));
     // A machine without hubs counts no calls for them.
     let wrong = CALLS.iter().zip(sums).find_map(|((call, ..), sum)| {
         let count = *counted.get(*call)?;
         (count != sum as u64).then(|| format!("{call} takes {count}, the table has {sum}"))
     });
     let name = "purposes of instructions add up to the count";
-    format!("{table}{}", Report::line(name, wrong.as_deref()))
+    format!("{}{}", table::text(&table), Report::line(name, wrong.as_deref()))
 }
 
 fn cells(counts: [usize; CALLS.len()]) -> impl Iterator<Item = String> {
@@ -200,95 +182,5 @@ fn cells(counts: [usize; CALLS.len()]) -> impl Iterator<Item = String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn counted(get_dram: u64) -> BTreeMap<String, u64> {
-        BTreeMap::from([("get_dram".into(), get_dram), ("refused".into(), 48)])
-    }
-
-    #[test]
-    fn adds_up_or_not() {
-        let lines = |get_dram| lines(&counted(get_dram));
-        assert!(lines(23).ends_with("up to the count: passed\n"));
-        assert!(lines(24).ends_with("FAILED, get_dram takes 24, the table has 23\n"));
-    }
-
-    #[test]
-    fn the_rest_of_a_call_that_enters_rust_is_in_rust() {
-        let counted = |get_version| BTreeMap::from([("get_version".into(), get_version)]);
-        // 27 instructions of it are in the trap table and the veneers.
-        let lines = |get_version| lines(&counted(get_version));
-        assert!(lines(58).ends_with("up to the count: passed\n"));
-        assert!(lines(26).ends_with("FAILED, get_version takes 26, the table has 27\n"));
-    }
-
-    #[test]
-    fn what_is_repeated_counts_each_time() {
-        let lines = [
-            "save ! keep",
-            ".rept {FIRST}",
-            "save ! windows",
-            ".irp n, 0, 1, 2",
-            "clr %l ! windows",
-            ".endr",
-            ".endr",
-            "done ! return",
-        ];
-        let mut source = Vec::new();
-        repeat(&mut lines.into_iter(), 1, &mut source);
-        let windows = ["windows"; 8];
-        let expected = [&["keep"], &windows[..], &["return"]].concat();
-        assert_eq!(purposes(&source, &[]), expected);
-    }
-
-    #[test]
-    fn lines_of_the_source() {
-        let instruction = |code, purpose| Some(Line::Instruction(code, purpose));
-        for (line, expected) in [
-            ("    perfctr_get:", Some(Line::Label("perfctr_get"))),
-            (
-                "  perfctr_set_pcr:      ! sets of HT take the slow path",
-                Some(Line::Label("perfctr_set_pcr")),
-            ),
-            (
-                "     clr %o0       ! return (EOK)",
-                instruction("clr %o0", "return"),
-            ),
-            (
-                "   \"xor %o5, {GET}, %g2   ! function\",",
-                instruction("xor %o5, {GET}, %g2", "function"),
-            ),
-            (
-                "   $crate::read!(), // access",
-                instruction("$crate::read!(),", "access"),
-            ),
-            ("   ldub [%g4], %g4     ! of something else", None),
-            ("   .globl perfctr_get", None),
-        ] {
-            assert_eq!(Line::new(line), expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_call_executes_what_it_branches_to() {
-        let source: Vec<_> = [
-            "brz %o0, there ! kind",
-            " ldx [%g5], %g4 ! rights",
-            "ba,a here ! function",
-            "there:",
-            "clr %o0 ! return",
-            "done ! return",
-            "here:",
-            "stx %g4, [%g3] ! access",
-            "done ! return",
-        ]
-        .into_iter()
-        .filter_map(Line::new)
-        .collect();
-        let there = ["kind", "rights", "return", "return"];
-        assert_eq!(purposes(&source, &["there"]), there);
-        let here = ["kind", "rights", "function", "access", "return"];
-        assert_eq!(purposes(&source, &["here"]), here);
-    }
-}
+#[path = "tests/purpose.rs"]
+mod tests;

@@ -83,10 +83,7 @@ mod tests {
         assert_eq!(report.passed, ["a"]);
         assert_eq!(report.failed, ["b c"]);
         assert_eq!(report.cases, 42);
-        assert_eq!(
-            report.instructions,
-            BTreeMap::from([("get_pcr".into(), 28)])
-        );
+        assert_eq!(report.instructions, BTreeMap::from([("get_pcr".into(), 28)]));
         assert!(report.console.ends_with("cases: 30\nchecked\n"));
     }
 }

@@ -1,17 +1,88 @@
 //! The sweep on the host, and the first call for which a guest's answer differs.
 
+use guest_abi::{Hub, HvError, StrandId};
+use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
+use hypervisor::services::{
+    ConsoleInput, CoreGroup, DiagGroup, Image, Memory, Platform, SoftStateGroup,
+};
+use perfctr_service::PerfCounterService;
+use platform::models::Devices;
+use sweep::modelled::Modelled;
 use sweep::plain::WithPlain;
 use sweep::tell::{Detail, Machines, tell};
-use sweep::{Configuration, System, modelled, parts};
+use sweep::{Configuration, System, parts};
 
 use super::report::Report;
 
-/// Machines of models, with guests that fit them.
+/// Machines of models, with guests that fit them, below the services of the hypervisor.
 struct Host;
 
 impl Machines for Host {
     fn power_on(&mut self, configuration: &Configuration, work: &mut dyn FnMut(&mut dyn System)) {
-        modelled::with(configuration, work).expect("guests that fit the machine");
+        let devices = Devices::new(configuration.machine);
+        devices.start_caches();
+        let environment = (&devices, &devices);
+        let counters =
+            PerfCounterService::new(configuration.machine, environment, &configuration.guests);
+        let services = (
+            counters.expect("guests that fit the machine"),
+            CoreGroup::new(Below),
+            SoftStateGroup::new(Below),
+            DiagGroup,
+        );
+        work(&mut Modelled {
+            hypervisor: &Hypervisor::new(services, Below),
+            configuration: *configuration,
+            busy: [false; Hub::ALL.len()],
+        });
+    }
+}
+
+/// What is below the services beside the counters. The sweep does not call these, but negotiates them.
+#[derive(Clone, Copy)]
+struct Below;
+
+impl Embedder for Below {
+    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
+        Ok(())
+    }
+}
+
+impl Image for Below {
+    fn strand(&self, _: GuestId, _: u64) -> Option<StrandId> {
+        None
+    }
+
+    fn cpu(&self, _: Caller) -> u64 {
+        0
+    }
+
+    fn memory(&self, _: GuestId) -> Memory {
+        Memory { base: 0, size: 0 }
+    }
+
+    fn load(&self, _: GuestId, _: u64) -> u64 {
+        0
+    }
+
+    fn store(&self, _: GuestId, _: u64, _: u64) {}
+
+    fn notify(&self, _: StrandId) {}
+
+    fn suspend(&self, _: Caller) {}
+
+    fn exited(&self, _: Caller, _: u64) {}
+
+    fn console_input(&self, _: Caller) -> Option<ConsoleInput> {
+        None
+    }
+
+    fn time_of_day(&self) -> Result<u64, HvError> {
+        Err(HvError::NotSupported)
+    }
+
+    fn platform(&self) -> Platform {
+        Platform { name: "", banner: "", stick_frequency: 0, clock_frequency: 0 }
     }
 }
 
@@ -56,10 +127,7 @@ pub fn compare(
     mut ask: impl FnMut(Detail) -> anyhow::Result<String>,
 ) -> anyhow::Result<String> {
     let mut lines = String::new();
-    for (number, (part, expected)) in parts::ALL
-        .iter()
-        .zip(expected(of, Detail::Parts))
-        .enumerate()
+    for (number, (part, expected)) in parts::ALL.iter().zip(expected(of, Detail::Parts)).enumerate()
     {
         let wrong = if console.lines().any(|line| line == expected) {
             None
@@ -75,9 +143,7 @@ pub fn compare(
 
 /// Returns the number of calls in the line of a part.
 fn calls(line: &str) -> u64 {
-    let number = line
-        .rsplit_once(": ")
-        .and_then(|(_, digest)| digest.split(' ').next());
+    let number = line.rsplit_once(": ").and_then(|(_, digest)| digest.split(' ').next());
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
@@ -97,9 +163,7 @@ fn locate(
     let detail = Detail::Calls(part, number);
     let found = first_difference(&ask(detail)?, &expected(of, detail));
     let (call, difference) = found.unwrap_or((0, difference));
-    Ok(format!(
-        "configuration {number} ({configuration}), event {call}: {difference}"
-    ))
+    Ok(format!("configuration {number} ({configuration}), event {call}: {difference}"))
 }
 
 /// Returns the first line that is not as expected: its number, and both lines.
@@ -112,77 +176,5 @@ fn first_difference(console: &str, expected: &[String]) -> Option<(usize, String
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    #[test]
-    fn every_status_is_met_often() {
-        let mut counts = BTreeMap::<String, usize>::new();
-        let random = parts::ALL.len() - 1;
-        for (number, _) in parts::ALL[random].configurations() {
-            for line in expected(Of::Models, Detail::Calls(random, number)) {
-                if let Some((_, answer)) = line.split_once(": answered ") {
-                    let status = answer.split(' ').next().unwrap().to_string();
-                    *counts.entry(status).or_default() += 1;
-                }
-            }
-        }
-        // EOK, EINVAL, EBADTRAP, EWOULDBLOCK, ENOACCESS, ENOTSUPPORTED; no other.
-        assert!(
-            counts.keys().eq(&["0", "6", "7", "9", "a", "d"]),
-            "{counts:?}"
-        );
-        assert!(counts.values().all(|count| *count >= 50), "{counts:?}");
-    }
-
-    #[test]
-    fn the_first_difference_is_found() {
-        // A part with few calls, and a guest that answers all but one of them as the host does.
-        let part = parts::ALL.len() - 2;
-        let mut ask = |detail| {
-            let mut lines = expected(Of::Models, detail);
-            match detail {
-                Detail::Parts => unreachable!("the caller knows that part {part} differs"),
-                Detail::Configurations(of) => {
-                    assert_eq!(of, part);
-                    lines[3].push('0');
-                    lines[5].push('0');
-                }
-                Detail::Calls(of, on) => {
-                    assert_eq!((of, on), (part, 3));
-                    lines[7].push('0');
-                    lines.truncate(9);
-                }
-            }
-            Ok(lines.join("\n"))
-        };
-        let right = &expected(Of::Models, Detail::Calls(part, 3))[7];
-        assert_eq!(
-            locate(Of::Models, part, &mut ask).unwrap(),
-            format!(
-                "configuration 3 (batoka with 2 nodes, guest (global) on 0 64, guest (none) on 5), event 7: \
-                 {right}0; the host has {right}"
-            )
-        );
-    }
-
-    #[test]
-    fn a_guest_that_tells_less_differs() {
-        let lines = ["one", "two"].map(String::from);
-        assert_eq!(first_difference("one\ntwo\n", &lines), None);
-        assert_eq!(
-            first_difference("one\n", &lines),
-            Some((1, "nothing more; the host has two".into()))
-        );
-    }
-
-    #[test]
-    fn calls_are_read_from_a_line() {
-        assert_eq!(
-            calls("sweep, one: two: 1560648 calls, digest 03e6"),
-            1_560_648
-        );
-    }
-}
+#[path = "tests/sweep.rs"]
+mod tests;

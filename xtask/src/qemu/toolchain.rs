@@ -1,6 +1,7 @@
 //! A Rust toolchain that can build its own `core`, and the linker.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -61,9 +62,7 @@ impl Toolchain {
     /// Returns the first suitable toolchain of rustup. Names are in reverse order, which puts nightly before numbers.
     fn of_rustup(home: &Path) -> Option<Self> {
         let entries = fs::read_dir(home.join("toolchains")).ok()?;
-        let mut places = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .collect::<Vec<_>>();
+        let mut places = entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>();
         places.sort();
         places
             .iter()
@@ -76,7 +75,24 @@ impl Toolchain {
     /// Returns a call of its cargo with its rustc, and with unstable features, which building the standard library needs.
     #[must_use]
     pub fn cargo(&self) -> Command {
-        let mut command = Command::new(&self.cargo);
+        self.command(&self.cargo)
+    }
+
+    /// Returns a call of the shell that finds this toolchain first, and with unstable features.
+    #[must_use]
+    pub fn shell(&self) -> Command {
+        let mut path = OsString::from(self.cargo.parent().unwrap_or(&self.cargo));
+        if let Some(others) = env::var_os("PATH") {
+            path.push(":");
+            path.push(others);
+        }
+        let mut shell = self.command(Path::new("sh"));
+        shell.env("PATH", path);
+        shell
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         // The settings of the cargo that runs this program are not meant for this one.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
@@ -86,17 +102,12 @@ impl Toolchain {
                 command.env_remove(name);
             }
         }
-        command
-            .env("RUSTC", &self.rustc)
-            .env("RUSTC_BOOTSTRAP", "1");
+        command.env("RUSTC", &self.rustc).env("RUSTC_BOOTSTRAP", "1");
         command
     }
 
     fn at(place: &Path) -> Self {
-        Self {
-            cargo: place.join("bin/cargo"),
-            rustc: place.join("bin/rustc"),
-        }
+        Self { cargo: place.join("bin/cargo"), rustc: place.join("bin/rustc") }
     }
 
     /// Returns whether its cargo has the option for target descriptions.
@@ -117,75 +128,5 @@ fn rustup_home() -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tools::tests::program;
-
-    /// Makes a directory of rustup with toolchains: the name, whether it has rust-src, and what its cargo prints for `-Z help`.
-    fn rustup(name: &str, toolchains: &[(&str, bool, &str)]) -> PathBuf {
-        let home = env::temp_dir().join(format!("xtask-toolchain-{}-{name}", std::process::id()));
-        for (toolchain, has_source, help) in toolchains {
-            let place = home.join("toolchains").join(toolchain);
-            fs::create_dir_all(place.join("bin")).unwrap();
-            program(&place.join("bin/cargo"), &format!("echo '{help}'"));
-            if *has_source {
-                let source = place.join(SOURCE);
-                fs::create_dir_all(source.parent().unwrap()).unwrap();
-                fs::write(source, "").unwrap();
-            }
-        }
-        home
-    }
-
-    const NEW: &str = "    -Z build-std  --  ...\n    -Z json-target-spec  --  ...";
-    const OLD: &str = "    -Z build-std  --  ...";
-
-    #[test]
-    fn one_of_rustup_with_the_source_is_taken() {
-        for (toolchains, expected) in [
-            (&[][..], None),
-            (&[("nightly", false, NEW)], None),
-            (&[("nightly", true, OLD)], None),
-            (&[("nightly", true, NEW)], Some("nightly")),
-            // Which of several: nightly before stable numbers, unless it lacks something.
-            (
-                &[("1.96.0", true, NEW), ("nightly", true, NEW)],
-                Some("nightly"),
-            ),
-            (
-                &[("1.96.0", true, NEW), ("nightly", false, NEW)],
-                Some("1.96.0"),
-            ),
-            (
-                &[("1.96.0", true, NEW), ("nightly", true, OLD)],
-                Some("1.96.0"),
-            ),
-            (
-                &[("1.95.0", true, NEW), ("1.96.0", true, NEW)],
-                Some("1.96.0"),
-            ),
-        ] {
-            let home = rustup("find", toolchains);
-            let found = Toolchain::of_rustup(&home);
-            let expected = expected.map(|name| Toolchain::at(&home.join("toolchains").join(name)));
-            assert_eq!(found, expected, "{toolchains:?}");
-            let _ = fs::remove_dir_all(&home);
-        }
-    }
-
-    #[test]
-    fn a_toolchain_is_its_own_cargo_and_rustc() {
-        let toolchain = Toolchain::at(Path::new("/a"));
-        assert_eq!(toolchain.cargo, Path::new("/a/bin/cargo"));
-        let command = toolchain.cargo();
-        let variable = |name: &str| {
-            let mut all = command.get_envs();
-            all.find(|(key, _)| *key == name).map(|(_, value)| value)
-        };
-        assert_eq!(command.get_program(), "/a/bin/cargo");
-        assert_eq!(variable("RUSTC"), Some(Some("/a/bin/rustc".as_ref())));
-        assert_eq!(variable("RUSTC_BOOTSTRAP"), Some(Some("1".as_ref())));
-        // The cargo that runs this test has set this variable.
-        assert_eq!(variable("CARGO_MANIFEST_DIR"), Some(None));
-    }
-}
+#[path = "tests/toolchain.rs"]
+mod tests;

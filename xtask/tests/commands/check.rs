@@ -3,12 +3,23 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::program::{Ended, Place, command, end};
+use crate::program::{Ended, command, end, place, xtask};
 
 /// Runs `test` with a cargo that fails if its arguments match `fails`, without the tool of that name, and with a valgrind
 /// that counts `collected` instructions. Returns how it ended, and the calls that were logged.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
-    let place = Place::new(name);
+    check_only(&[], name, fails, collected, rustup)
+}
+
+/// Does the same with these arguments of `test`.
+fn check_only(
+    arguments: &[&str],
+    name: &str,
+    fails: &str,
+    collected: u64,
+    rustup: Option<&str>,
+) -> (Ended, Vec<String>) {
+    let place = place(name);
     let log = place.path().join("log");
     let (log, home) = (log.display(), place.path().display());
     let tool = |name: &str, script: String| {
@@ -25,10 +36,7 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
         ),
     );
     let valgrind = VALGRIND.replace("LOG", &log.to_string());
-    tool(
-        "valgrind",
-        valgrind.replace("COLLECTED", &collected.to_string()),
-    );
+    tool("valgrind", valgrind.replace("COLLECTED", &collected.to_string()));
     tool("sh", String::new());
     tool("tar", format!("echo \"tar $*\" >> {log}"));
     for name in TOOLS.into_iter().filter(|name| *name != fails) {
@@ -42,13 +50,11 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
         "case $* in '-Z help') echo json-target-spec;; *) exit 1;; esac".into(),
     );
     if let Some(script) = rustup {
-        tool(
-            "rustup",
-            format!("echo \"rustup $*\" >> {log}\ncd {home}\n{script}"),
-        );
+        tool("rustup", format!("echo \"rustup $*\" >> {log}\ncd {home}\n{script}"));
     }
     let mut command = command(&["test"]);
     command
+        .args(arguments)
         .env("CARGO", cargo)
         .env("PATH", format!("{home}:{home}/bin"))
         .env("CARGO_TARGET_DIR", place.path())
@@ -58,18 +64,16 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
     let ended = end(command, b"");
     let log = fs::read_to_string(place.path().join("log")).unwrap();
     let asked = |line: &&str| !line.contains("--version");
-    (
-        ended,
-        log.lines().filter(asked).map(str::to_owned).collect(),
-    )
+    (ended, log.lines().filter(asked).map(str::to_owned).collect())
 }
 
 /// Tools that are looked for and not called.
-const TOOLS: [&str; 11] = [
+const TOOLS: [&str; 12] = [
     "babeltrace2",
     "sparc64-linux-gnu-gcc",
     "sparc64-linux-gnu-ld",
     "../sparc64-linux-gnu/lib/crt1.o",
+    "make",
     "qemu-x86_64",
     "qemu-sparc64",
     "qemu-system-sparc64",
@@ -94,30 +98,20 @@ fn every_step_is_taken() {
     let (ended, log) = check("steps", NOTHING, 20_000, None);
     // The compiler for SPARC fails.
     assert_eq!(ended.status, 1, "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("tests of sparc64-unknown-linux-gnu"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stderr);
     let stdout = ended.stdout;
     assert_eq!(stdout.lines().last(), Some("11 passed, 1 failed"));
-    assert_eq!(
-        stdout
-            .lines()
-            .filter(|line| line.starts_with("passed in "))
-            .count(),
-        11
-    );
+    assert_eq!(stdout.lines().filter(|line| line.starts_with("passed in ")).count(), 11);
     let fixed = [
         "cargo fetch --quiet --locked []",
         "cargo fmt --all --check []",
         "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
         "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
         "cargo test --workspace []",
-        "cargo test --quiet --release --target-dir=target/loom --package=hv-core --package=perfctr-service --lib -- loom_ [--cfg loom]",
-        "cargo test --quiet --release --target-dir=target/loom --package=tests --test=loom -- [--cfg loom]",
-        "cargo test --quiet --release --target-dir=target/shuttle --package=hv-core --package=perfctr-service --lib -- shuttle_ [--cfg shuttle]",
-        "cargo test --quiet --release --target-dir=target/shuttle --package=tests --test=shuttle -- [--cfg shuttle]",
+        "cargo test --quiet --profile=quick --target-dir=target/loom --package=hv-core --package=perfctr-service --lib -- loom_ [--cfg loom]",
+        "cargo test --quiet --profile=quick --target-dir=target/loom --package=tests --test=loom -- [--cfg loom]",
+        "cargo test --quiet --profile=quick --target-dir=target/shuttle --package=hv-core --package=perfctr-service --lib -- shuttle_ [--cfg shuttle]",
+        "cargo test --quiet --profile=quick --target-dir=target/shuttle --package=tests --test=shuttle -- [--cfg shuttle]",
     ];
     let (first, log) = log.split_at(fixed.len());
     assert_eq!(first, fixed);
@@ -148,27 +142,21 @@ fn every_step_is_taken() {
     ];
     for (run, kind) in log[2..16].iter().zip(counted) {
         let wanted = format!("/call-cost {kind}");
-        assert!(
-            run.starts_with("valgrind ") && run.ends_with(&wanted),
-            "{log:?}"
-        );
+        assert!(run.starts_with("valgrind ") && run.ends_with(&wanted), "{log:?}");
     }
     assert_eq!(log[16], "cargo xtask bench --budgets []");
     assert_eq!(
         log[17],
-        "cargo test --workspace --test=commands --test=interpreter --test=production --test=templates --test=browser --test=any_number -- --ignored []"
+        "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number -- --ignored []"
     );
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package hv-core \
-                   --package sun4v-platform --package perfctr-service --package simulator []";
+                   --package sun4v-platform --package perfctr-service --package vfalls-refs --package simulator []";
     assert_eq!(log[18], package);
-    for unpacked in &log[19..24] {
+    for unpacked in &log[19..25] {
         assert!(unpacked.starts_with("tar -xzf "), "{log:?}");
     }
-    assert!(
-        log[24].starts_with("cargo check --workspace --all-features "),
-        "{log:?}"
-    );
-    assert_eq!(log.len(), 25);
+    assert!(log[25].starts_with("cargo check --workspace --all-features "), "{log:?}");
+    assert_eq!(log.len(), 26);
 }
 
 #[test]
@@ -179,15 +167,9 @@ fn the_first_failure_ends_it() {
             "'clippy --w'*",
             "cargo clippy --workspace --all-targets --all-features, without warnings",
         ),
-        (
-            "doc*",
-            "cargo doc --workspace --no-deps --all-features, without warnings",
-        ),
+        ("doc*", "cargo doc --workspace --no-deps --all-features, without warnings"),
         ("'test --w'*", "cargo test --workspace"),
-        (
-            "*loom*",
-            "models of what strands do at the same time, checked by loom",
-        ),
+        ("*loom*", "models of concurrent strands, checked by loom"),
     ]
     .into_iter()
     .enumerate()
@@ -230,23 +212,70 @@ fn a_missing_tool_ends_it_before_anything_else() {
 fn missing_components_are_installed_or_named() {
     let missing = "tools and dependencies that the steps need: components of the toolchain are missing; \
                    type: rustup component add clippy\n";
-    for (name, rustup) in [
-        ("no-rustup", None),
-        ("no-network", Some("exit 1")),
-        ("no-use", Some("exit 0")),
-    ] {
+    for (name, rustup) in
+        [("no-rustup", None), ("no-network", Some("exit 1")), ("no-use", Some("exit 0"))]
+    {
         let (ended, _) = check(name, "clippy*", 20_000, rustup);
-        assert_eq!(
-            (ended.status, ended.stderr),
-            (1, format!("error: {missing}")),
-            "{name}"
-        );
+        assert_eq!((ended.status, ended.stderr), (1, format!("error: {missing}")), "{name}");
     }
     let (ended, log) = check("mended", "clippy*", 20_000, Some("echo > mended"));
     let passed = ended.stdout.contains("[4/14] cargo doc");
     assert!(passed, "{}", ended.stderr);
-    assert!(
-        log.contains(&"rustup component add clippy".to_owned()),
-        "{log:?}"
+    assert!(log.contains(&"rustup component add clippy".to_owned()), "{log:?}");
+}
+
+#[test]
+fn steps_are_listed() {
+    let listed = xtask(&["test", "--list"]).well();
+    let names: Vec<&str> =
+        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(
+        names,
+        [
+            "tools",
+            "fmt",
+            "clippy",
+            "doc",
+            "tests",
+            "loom",
+            "shuttle",
+            "calls",
+            "references",
+            "programs",
+            "packages",
+            "big-endian",
+            "qemu",
+            "figures"
+        ]
     );
+    assert_eq!(
+        xtask(&["test", "--only", "tests", "--only", "fmt", "--list"]).well(),
+        "fmt         cargo fmt --all --check\ntests       cargo test --workspace\n"
+    );
+}
+
+#[test]
+fn the_nearest_step_is_named() {
+    xtask(&["test", "--only", "clipy"]).badly("'clipy'");
+    xtask(&["test", "--only", "clipy"]).badly("tip: a similar value exists: 'clippy'");
+}
+
+#[test]
+fn one_step_is_run() {
+    let (ended, log) = check_only(&["--only", "shuttle"], "only", NOTHING, 20_000, None);
+    assert_eq!((ended.status, &*ended.stderr), (0, ""));
+    assert_eq!(ended.stdout.lines().last(), Some("1 passed, 0 failed"));
+    assert_eq!(log.len(), 2);
+}
+
+#[test]
+fn steps_whose_results_are_used_run_too() {
+    let arguments = ["--only", "figures"];
+    let listed = xtask(&["test", "--list", "--only", "figures"]).well();
+    let names: Vec<&str> =
+        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["calls", "qemu", "figures"]);
+    let (ended, _) = check_only(&arguments, "figures", NOTHING, 20_000, None);
+    let first = ended.stdout.lines().next();
+    assert_eq!(first, Some("[1/3] instructions per call, within budget"));
 }

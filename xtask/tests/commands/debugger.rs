@@ -1,4 +1,4 @@
-//! gdb at QEMU's machine.
+//! gdb attached to QEMU's machine.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
@@ -6,16 +6,16 @@ use std::process::{Command, Stdio};
 
 use xtask::qemu::build;
 use xtask::qemu::toolchain::Toolchain;
-use xtask::tools::GDB;
+use xtask::tools::{self, GDB};
 
 use crate::program::command;
 
 #[test]
 #[ignore = "builds images; needs QEMU and gdb-multiarch"]
 fn a_debugger_stops_at_a_function_of_the_guest() {
-    let guest = build::template(&Toolchain::find().unwrap()).unwrap();
+    let guest = build::guest_to_copy(&Toolchain::find().unwrap()).unwrap();
     let guest = guest.to_str().unwrap();
-    // Free again once its number is known.
+    // The listener is dropped, which frees the port for QEMU.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .unwrap()
@@ -30,7 +30,7 @@ fn a_debugger_stops_at_a_function_of_the_guest() {
         format!("waiting for a debugger: gdb-multiarch GUEST -ex 'target remote :{port}'");
     assert!(said.into_iter().any(|line| line == waiting));
 
-    let mut gdb = Command::new(GDB.require().unwrap());
+    let mut gdb = Command::new(tools::path(&GDB).unwrap());
     gdb.args(["-nx", "-batch", guest]);
     let target = format!("target remote :{port}");
     let typed = [&target, "break strand_main", "continue", "x/i $pc", "kill"];
@@ -40,12 +40,7 @@ fn a_debugger_stops_at_a_function_of_the_guest() {
     let said = gdb.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     qemu.wait().unwrap();
-    for expected in [
-        "\nBreakpoint 1, ",
-        "strand_main ()",
-        "=> 0x8",
-        "<strand_main",
-    ] {
+    for expected in ["\nBreakpoint 1, ", "strand_main ()", "=> 0x8", "<strand_main"] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
 }

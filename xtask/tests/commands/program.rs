@@ -1,111 +1,25 @@
-//! Runs the program.
+//! The program that is tested.
 
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
+use std::process::Command;
 
-/// The exit status and output of a run.
-pub(crate) struct Ended {
-    pub(crate) status: i32,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
+pub(crate) use tests::program::{Ended, end};
 
-impl Ended {
-    /// Returns the standard output of a run that must succeed and print nothing to standard error.
-    pub(crate) fn well(self) -> String {
-        assert_eq!((self.status, &*self.stderr), (0, ""));
-        self.stdout
-    }
-
-    /// Asserts exit status 2 and one line on standard error, which contains `says`.
-    pub(crate) fn badly(&self, says: &str) {
-        let Self { status, stderr, .. } = self;
-        assert_eq!(*status, 2, "{stderr}");
-        assert!(
-            stderr.starts_with("error: ") && stderr.ends_with('\n'),
-            "{stderr}"
-        );
-        assert_eq!(stderr.lines().count(), 1, "{stderr}");
-        assert!(stderr.contains(says), "{stderr} does not say {says}");
-    }
-}
+/// Its path.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_xtask");
 
 /// Returns a call of the program with these arguments.
 pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(crate::PROGRAM);
+    let mut command = Command::new(PROGRAM);
     command.args(arguments);
     command
 }
 
 /// Runs the program without input.
 pub(crate) fn xtask(arguments: &[&str]) -> Ended {
-    with_input(arguments, "")
+    end(command(arguments), b"")
 }
 
-/// Runs the program with this standard input.
-pub(crate) fn with_input(arguments: &[&str], input: impl AsRef<[u8]>) -> Ended {
-    end(command(arguments), input.as_ref())
-}
-
-/// Runs a command with this standard input to its end.
-pub(crate) fn end(mut command: Command, input: &[u8]) -> Ended {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_owned();
-    let writer = thread::spawn(move || {
-        // A program that stops at bad input leaves the rest.
-        let _ = stdin.write_all(&input);
-    });
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    Ended {
-        status: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// A directory for a test, removed after it.
-pub(crate) struct Place(PathBuf);
-
-impl Place {
-    pub(crate) fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Runs the program in this directory, without input. The arguments are the words of `line`.
-    pub(crate) fn run(&self, line: &str) -> Ended {
-        let mut command = command(&line.split(' ').collect::<Vec<_>>());
-        command.current_dir(&self.0);
-        end(command, b"")
-    }
-
-    /// Writes a file and returns its path.
-    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, content).unwrap();
-        path.into_os_string().into_string().unwrap()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// Makes a directory for a test.
+pub(crate) fn place(name: &str) -> tests::program::Place {
+    tests::program::Place::below(env!("CARGO_TARGET_TMPDIR"), name)
 }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::program::{Ended, Place, command, end, xtask};
+use crate::program::{Ended, command, end, place, xtask};
 
 /// Runs `prove` with these arguments. Returns how it ended, and the calls that were logged. rustup runs no Miri.
 fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
-    let place = Place::new(name);
+    let place = place(name);
     let log = place.path().join("log");
     let tool = |name: &str, script: &str| {
         let path = place.file(name, format!("#!/bin/sh\n{script}\n"));
@@ -18,11 +18,7 @@ fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
     let cargo = tool("cargo", &format!("{logs} {}", log.display()));
     tool("rustup", "exit 1");
     let mut command = command(&["prove"]);
-    command
-        .args(arguments)
-        .env("CARGO", cargo)
-        .env("PATH", place.path())
-        .env_remove("RUSTFLAGS");
+    command.args(arguments).env("CARGO", cargo).env("PATH", place.path()).env_remove("RUSTFLAGS");
     let ended = end(command, b"");
     let log = fs::read_to_string(log).unwrap_or_default();
     (ended, log.lines().map(str::to_owned).collect())
@@ -31,10 +27,8 @@ fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
 #[test]
 fn steps_are_listed() {
     let listed = xtask(&["prove", "--list"]).well();
-    let names: Vec<&str> = listed
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
+    let names: Vec<&str> =
+        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["states", "loom", "shuttle", "miri"]);
     assert_eq!(
         xtask(&["prove", "--only", "miri", "--list"]).well(),
@@ -52,7 +46,7 @@ fn one_step_is_run() {
         Some("[1/1] a million random schedules of shuttle, and a million of PCT")
     );
     assert_eq!(ended.stdout.lines().last(), Some("1 passed, 0 failed"));
-    let test = "test --quiet --release --target-dir=target/shuttle";
+    let test = "test --quiet --profile=quick --target-dir=target/shuttle";
     let expected = [
         format!(
             "{test} --package=hv-core --package=perfctr-service --lib -- shuttle_ [--cfg shuttle 100]"
@@ -74,5 +68,5 @@ fn a_missing_miri_ends_it_after_the_others() {
         )
     );
     assert_eq!(ended.stdout.lines().last(), Some("3 passed, 1 failed"));
-    assert_eq!(log[0], "run --quiet --release --package=proof -- --all [ ]");
+    assert_eq!(log[0], "run --quiet --profile=quick --package=proof -- --all [ ]");
 }

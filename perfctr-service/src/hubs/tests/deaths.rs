@@ -1,4 +1,4 @@
-//! A strand dies, or stops, at each step of a gate, and another strand acts at each step before that.
+//! A strand dies, or stops, at each step of a gate, and another strand acts at each earlier step.
 
 extern crate std;
 
@@ -13,52 +13,38 @@ const DIES: usize = 70;
 const OTHER: usize = 7;
 const GONE: usize = 200;
 
-/// The same, but the chip is busy.
+/// Makes a call that finds the chip busy.
 fn call_of_busy_chip(gate: &Gate, number: usize) {
     if ask(gate, number).is_ok() {
         gate.give_back(strand(number));
     }
 }
 
+/// Strand `served` makes an access, and the others are refused meanwhile.
+fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
+    let release = ask(gate, served).unwrap();
+    assert!(refused.iter().all(|number| !call(gate, *number)));
+    release(gate);
+}
+
 type Act = fn(&Gate);
 
-/// What happened before: nothing; the strand that dies was refused and waits for its turn, or the other does, or both; or
-/// a third does, which has gone.
+/// What happened before: nothing; a refusal of the strand that dies, of the other, or of both; a refusal of a third strand, which has
+/// gone; or a call that found the chip busy.
 const BEFORE: [Act; 6] = [
     |_| (),
-    |gate| {
-        let release = ask(gate, OTHER).unwrap();
-        assert!(!call(gate, DIES));
-        release(gate);
-    },
-    |gate| {
-        let release = ask(gate, DIES).unwrap();
-        assert!(!call(gate, OTHER));
-        release(gate);
-    },
-    |gate| {
-        let release = ask(gate, GONE).unwrap();
-        assert!(!call(gate, OTHER) && !call(gate, DIES));
-        release(gate);
-    },
-    |gate| {
-        let release = ask(gate, OTHER).unwrap();
-        assert!(!call(gate, GONE));
-        release(gate);
-    },
+    |gate| refuse(gate, OTHER, &[DIES]),
+    |gate| refuse(gate, DIES, &[OTHER]),
+    |gate| refuse(gate, GONE, &[OTHER, DIES]),
+    |gate| refuse(gate, OTHER, &[GONE]),
     |gate| call_of_busy_chip(gate, DIES),
 ];
 
-/// What the strand does that dies: a call, or a call that finds the chip busy.
-const DYING: [Act; 2] = [
-    |gate| {
-        call(gate, DIES);
-    },
-    |gate| call_of_busy_chip(gate, DIES),
-];
+/// The last act of the strand that dies.
+const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
-/// The strand is dead, and that is known. The other is served, and not refused but for r = 2w = 4 times on behalf of a strand that has
-/// gone. Nobody is left behind, and both bounds hold for the strand when it is back.
+/// After the report of the death, the other strand is served, after at most r = 2w = 4 refusals if a third strand has gone. No strand
+/// is left behind, and both bounds hold for the dead strand when it is back.
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
@@ -66,7 +52,7 @@ fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
     assert!(!call(gate, DIES), "{told:?}");
     gate.release_free();
-    // In r = 4 asks of the other, at most b = 1 access is its own; then it is the turn of the strand that is back.
+    // In r = 4 asks the other is served at most b = 1 times; then it is the turn of the strand that is back.
     let accesses = (0..4).filter(|_| call(gate, OTHER)).count();
     assert!(accesses <= 1, "{accesses} accesses: {told:?}");
     assert!(call(gate, DIES) && call(gate, OTHER), "{told:?}");
@@ -78,16 +64,14 @@ fn at_each_step_of_a_gate() {
     let mut deaths = 0;
     for (number, before) in BEFORE.into_iter().enumerate() {
         for (dying, dies) in DYING.into_iter().enumerate() {
-            // The other makes a call before the step `meets`, and the strand dies before the step `step` of its own.
+            // The other makes a call before step `meets` of the strand, which dies before its step `step`.
             for step in 0.. {
                 let mut died = false;
                 for meets in 0..=step {
                     let gate = Rc::new(Gate::new());
                     before(&gate);
                     let other = Rc::clone(&gate);
-                    let acts = move || {
-                        call(&other, OTHER);
-                    };
+                    let acts = move || _ = call(&other, OTHER);
                     let lived = steps::die_at(step, || steps::before(meets, acts, || dies(&gate)));
                     died |= lived.is_none();
                     gate.abandon(strand(DIES));
@@ -103,8 +87,8 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// A strand has died at some step of its ask, and two strands report that: one of them at any step of the other's report, and then
-/// it takes the hub, which stays its own.
+/// Two strands report the death of a strand at any step of its ask. One reports it at any step of the other's report, and then takes
+/// the hub, which stays its own.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
@@ -134,7 +118,7 @@ fn a_death_that_is_reported_twice() {
     assert!(reports > 100, "{reports}");
 }
 
-/// A strand has died with the lock. Another that asks is refused at once, and remembered: its ask takes no more than 30 operations.
+/// After a strand has died with the lock, another that asks is refused at once, in at most 30 operations, and remembered.
 #[test]
 fn a_strand_that_dies_in_the_lock() {
     let mut deaths = 0;
@@ -144,7 +128,7 @@ fn a_strand_that_dies_in_the_lock() {
         if steps::die_at(step, || ask(&gate, DIES)).is_some() {
             break;
         }
-        if gate.is_kept_by(strand(DIES)) && !gate.is_held_by(strand(DIES)) {
+        if gate.is_blocked_by(strand(DIES)) && !gate.is_held_by(strand(DIES)) {
             let asked = steps::die_at(30, || ask(&gate, OTHER).err());
             assert_eq!(asked, Some(Some(Refused::Locked)), "step {step}");
             gate.abandon(strand(DIES));
@@ -156,26 +140,26 @@ fn a_strand_that_dies_in_the_lock() {
     assert!(deaths > 5, "{deaths}");
 }
 
-/// A strand has died with the lock before it closed the fast path, and another has the hub. A third that asks does not try for the lock:
-/// it is refused because of the access.
+/// A strand has died with the lock before it closed the fast path, and another has the hub. A third that asks is refused because of
+/// the access, and does not try to get the lock.
 #[test]
 fn a_strand_that_finds_the_hub_taken() {
     let gate = Rc::new(Gate::new());
     let dies = steps::die_at(2, || gate.ask(strand(DIES), || ()));
-    assert!(dies.is_none() && gate.is_kept_by(strand(DIES)));
+    assert!(dies.is_none() && gate.is_blocked_by(strand(DIES)));
     let end = ask(&gate, OTHER).unwrap();
     assert_eq!(ask(&gate, GONE).err(), Some(Refused::Taken));
     end(&gate);
 }
 
-/// While a strand is refused on behalf of another, at each step of that all turns go round, and the same strand's turn comes with as
-/// many refusals. Whoever was refused is remembered all the same.
+/// At each step of a refusal all turns go round, and the turn of the same strand comes again with as many refusals. The refused strand
+/// is remembered all the same.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;
     const TURN: usize = 50;
     const OTHER: usize = 90;
-    /// The turn is that of `TURN`, and `OTHER` has been refused once on its behalf.
+    /// Begins the turn of `TURN`, with one refusal of `OTHER`.
     fn turn(gate: &Gate) {
         if let Ok(release) = ask(gate, OTHER) {
             call(gate, TURN);

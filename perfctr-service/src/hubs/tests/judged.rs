@@ -1,4 +1,4 @@
-//! A hub that works stays in service, and one that never works again goes out of it, whatever several strands do.
+//! Whatever several strands do, a hub that works stays in service, and a hub that never works again goes out of service.
 
 extern crate std;
 
@@ -6,29 +6,26 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::vec::Vec;
 
-use guest_abi::StrandId;
 use hv_core::sync::steps;
 use proptest::prelude::*;
 
+use super::strand;
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
 use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Stopwatch};
 
 const STRANDS: usize = 4;
 
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
-}
-
-/// What a strand does, and how long after what happened before.
+/// An ask of a strand. Times are in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
     strand: usize,
+    /// The time since the last ask.
     after: u64,
-    /// The chip is busy, if it may be.
+    /// The chip is busy, unless it has been busy for too long.
     busy: bool,
-    /// How long the access lasts.
+    /// The duration of the access.
     lasts: u64,
-    /// By how much the strand's clock steps back, or forward by more than a pause.
+    /// The step of the strand's clock: back, or forward by more than a pause.
     step: u64,
 }
 
@@ -41,18 +38,13 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
     ];
     let lasts = prop_oneof![3 => 0..PAUSE, 2 => 0..LIMIT / 3];
     let ask = (0..STRANDS, after, any::<bool>(), lasts, step);
-    let ask = ask.prop_map(|(strand, after, busy, lasts, step)| Ask {
-        strand,
-        after,
-        busy,
-        lasts,
-        step,
-    });
+    let ask =
+        ask.prop_map(|(strand, after, busy, lasts, step)| Ask { strand, after, busy, lasts, step });
     prop::collection::vec(ask, 1..400)
 }
 
-/// Plays asks of a hub that works: an access lasts less than a third of the limit, and the chip is busy for less than that
-/// between two accesses. Returns `true` if some strand took it for stuck.
+/// Plays asks of a hub that works: an access lasts less than a third of the limit, and the chip is busy for less than a third
+/// of the limit between two accesses. Returns `true` if a strand found the hub stuck.
 fn taken_for_stuck(asks: &[Ask]) -> bool {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = Default::default();
@@ -62,9 +54,7 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
     let mut busy_since = None;
     for ask in asks {
         now += ask.after;
-        clocks
-            .iter_mut()
-            .for_each(|clock| *clock = clock.wrapping_add(ask.after));
+        clocks = clocks.map(|clock| clock.wrapping_add(ask.after));
         clocks[ask.strand] = clocks[ask.strand].wrapping_add(ask.step);
         if let Some((_, guard, _)) = in_flight.take_if(|flight| flight.0 <= now) {
             match guard {
@@ -73,10 +63,7 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
             }
             busy_since = None;
         }
-        if in_flight
-            .as_ref()
-            .is_some_and(|flight| flight.2 == ask.strand)
-        {
+        if matches!(in_flight, Some((_, _, strand)) if strand == ask.strand) {
             continue;
         }
         let (watch, clock) = (&watches[ask.strand], clocks[ask.strand]);
@@ -90,11 +77,12 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
                 guard.device_busy(watch, || clock)
             }
             Ok(guard) => {
-                let guard = if fast {
-                    core::mem::forget(guard);
-                    None
-                } else {
-                    Some(guard)
+                let guard = match fast {
+                    true => {
+                        core::mem::forget(guard);
+                        None
+                    }
+                    false => Some(guard),
                 };
                 in_flight = Some((now + ask.lasts, guard, ask.strand));
                 continue;
@@ -113,11 +101,11 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
 enum Dead {
     /// The chip is busy for ever.
     Chip,
-    /// A strand has stopped at this step of an access that it made among others.
+    /// A strand has stopped at this step of an access, among asks of others.
     Stopped(usize),
 }
 
-/// Returns how long strands ask until the hub is stuck. Between two of the gaps, one strand asks, or none.
+/// Returns the time until the hub is stuck, in ticks. After each gap its strand asks.
 fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = Default::default();
@@ -125,13 +113,8 @@ fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
         assert!(hub.take_free(strand(1)));
         assert!(hub.ask(strand(9), &watches[0], || 0).is_err());
         hub.give_back_free();
-        let call = || {
-            (0..9).any(|_| {
-                hub.ask(strand(9), &watches[0], || 0)
-                    .map(HubGuard::complete)
-                    .is_ok()
-            })
-        };
+        let ask = || hub.ask(strand(9), &watches[0], || 0);
+        let call = || (0..9).any(|_| ask().map(HubGuard::complete).is_ok());
         if steps::die_at(step, call).is_some() {
             return Some(0);
         }
@@ -143,7 +126,7 @@ fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
         let watch = &watches[*asks];
         let blocked = match hub.ask(strand(*asks), watch, clock) {
             Ok(guard) if matches!(dead, Dead::Chip) => guard.device_busy(watch, clock),
-            // What the strand left behind does not keep the hub from working.
+            // The hub works in spite of the stopped strand.
             Ok(_) => return Some(0),
             Err(blocked) => blocked,
         };
@@ -177,18 +160,12 @@ proptest! {
     }
 }
 
-/// One strand alone asks, or four in turn, of a hub in whose access or gate a strand has stopped.
+/// One strand asks, or four in turn, for a hub in whose access or gate a strand has stopped.
 #[test]
 fn a_hub_that_a_stopped_strand_has_is_stuck_within_twice_the_limit() {
-    let one = &[(0, PAUSE / 2)][..];
-    let four = &[
-        (0, PAUSE / 8),
-        (1, PAUSE / 8),
-        (2, PAUSE / 8),
-        (3, PAUSE / 8),
-    ][..];
+    let four = [0, 1, 2, 3].map(|strand| (strand, PAUSE / 8));
     let mut stuck = 0;
-    for gaps in [one, four] {
+    for gaps in [&[(0, PAUSE / 2)][..], &four] {
         for step in 0..30 {
             let time = time_until_stuck(Dead::Stopped(step), gaps);
             let time = time.unwrap_or_else(|| panic!("step {step}: never"));
@@ -203,7 +180,7 @@ fn a_hub_that_a_stopped_strand_has_is_stuck_within_twice_the_limit() {
 struct Watched(HubArbiter, Stopwatch);
 
 impl Watched {
-    /// Strand 0 asks at this time. Returns whether the hub is stuck.
+    /// Strand 0 asks at this time. Returns `true` if the hub is stuck.
     fn is_stuck(&self, ticks: u64) -> bool {
         let asked = self.0.ask(strand(0), &self.1, || ticks);
         matches!(asked, Err(Blocked::Stuck))
@@ -218,9 +195,9 @@ impl Watched {
     }
 }
 
-/// Strand 1 keeps a hub for nearly the whole limit, by an access or by the lock of the gate, and strand 0 asks for it again and again.
-/// The access ends, or the strand is dead and that is said. Then a strand makes a call, and at a step of it strand 0 asks again, when
-/// the limit is over.
+/// Strand 1 holds a hub for nearly the whole limit, by an access or by the lock of the gate, and strand 0 asks for it again and again.
+/// The access ends, or the death of strand 1 is reported. Then a strand makes a call, and at a step of the call strand 0 asks again,
+/// when the limit is over.
 #[test]
 fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     type Act = fn(&Watched);
@@ -232,14 +209,10 @@ fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     };
     let ends: Act = |hub| hub.0.give_back_free();
     let mut asked = 0;
-    for (number, (keeps, ends, other)) in [
-        (accesses, ends, 1),
-        (accesses, ends, 2),
-        (accesses, dies, 2),
-        (dies_in_the_lock, dies, 2),
-    ]
-    .into_iter()
-    .enumerate()
+    for (number, (keeps, ends, other)) in
+        [(accesses, ends, 1), (accesses, ends, 2), (accesses, dies, 2), (dies_in_the_lock, dies, 2)]
+            .into_iter()
+            .enumerate()
     {
         for step in 0.. {
             let hub = Rc::new(Watched(HubArbiter::new(), Stopwatch::default()));

@@ -1,7 +1,7 @@
 //! Arbitration of a hub by three strands ([`Gate`]): one access in flight, and both bounds.
 //!
-//! N = 3, so b = 2. Refusals on behalf of a strand that has gone: at most 2w, at most 6 while all three are remembered.
-//! The strands meet in every order; before and after it one of them goes on alone, step by step.
+//! N = 3, so b = 2. A strand that has gone costs at most 2w refusals, so 6 while all three strands are remembered. The strands
+//! meet in every order; before and after, one of them asks alone, step by step.
 
 extern crate std;
 
@@ -19,31 +19,31 @@ use super::{Release, ask, strand};
 
 const STRANDS: usize = 3;
 
-/// b: the most accesses of others that a strand that keeps asking waits for.
+/// b: the largest number of accesses of others that a strand waits for if it keeps asking.
 const B: usize = STRANDS - 1;
 
 /// r while two strands are remembered.
 const R_OF_TWO: usize = 4;
 
-/// r while all three are.
+/// r while all three strands are remembered.
 const R_OF_THREE: usize = 6;
 
-/// What a strand sees of its asks.
+/// An event of a strand's ask, with the number of the strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
+enum AskEvent {
     Asks(usize),
     Granted(usize),
     Refused(usize),
 }
 
-/// A hub, and what happened to it so far. The model checker runs one strand at a time, so the order is the true one.
+/// A hub, and its events so far. The model checker executes one strand at a time, so the events are in their true order.
 struct Hub {
     gate: Gate,
-    /// Stands for the chip: loom stops at two accesses that are not one after the other for certain.
+    /// Stands for the chip: loom fails at two accesses that nothing orders.
     chip: UnsafeCell<()>,
-    /// How the access in flight is to end.
+    /// Ends the access in flight.
     release: Cell<Option<Release>>,
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Vec<AskEvent>>,
 }
 
 impl Hub {
@@ -56,21 +56,28 @@ impl Hub {
         }
     }
 
-    fn happened(&self, event: Event) {
+    /// Returns a hub whose access is strand `holder`'s, and strand `refused` was refused.
+    fn taken(holder: usize, refused: usize) -> Self {
+        let hub = Self::new();
+        assert!(hub.ask(holder));
+        assert!(!hub.ask(refused));
+        hub
+    }
+
+    fn happened(&self, event: AskEvent) {
         self.events.lock().unwrap().push(event);
     }
 
     fn ask(&self, number: usize) -> bool {
-        self.happened(Event::Asks(number));
+        self.happened(AskEvent::Asks(number));
         let asked = ask(&self.gate, number).ok();
         let granted = asked.is_some();
         if granted {
             self.release.set(asked);
         }
-        self.happened(if granted {
-            Event::Granted(number)
-        } else {
-            Event::Refused(number)
+        self.happened(match granted {
+            true => AskEvent::Granted(number),
+            false => AskEvent::Refused(number),
         });
         granted
     }
@@ -79,13 +86,13 @@ impl Hub {
         self.chip.with_mut(|_| ());
     }
 
-    /// The access in flight is made, and ends.
+    /// Makes the access in flight, and ends it.
     fn end(&self) {
         self.access();
         self.release.take().unwrap()(&self.gate);
     }
 
-    /// A whole call. Returns `true` if it was served.
+    /// Makes a whole call. Returns `true` if it was served.
     fn call(&self, number: usize) -> bool {
         let granted = self.ask(number);
         if granted {
@@ -94,51 +101,49 @@ impl Hub {
         granted
     }
 
-    /// Strands whose last ask was refused.
+    /// Returns the strands whose last ask was refused.
     fn waiting(&self) -> Vec<usize> {
         let events = self.events.lock().unwrap();
-        let last = |number: usize| {
-            events.iter().rev().find(
-                |event| matches!(event, Event::Granted(n) | Event::Refused(n) if *n == number),
-            )
-        };
-        (0..STRANDS)
-            .filter(|number| matches!(last(*number), Some(Event::Refused(_))))
-            .collect()
+        let mut waiting = [false; STRANDS];
+        for event in events.iter() {
+            match event {
+                AskEvent::Granted(number) => waiting[*number] = false,
+                AskEvent::Refused(number) => waiting[*number] = true,
+                AskEvent::Asks(_) => {}
+            }
+        }
+        (0..STRANDS).filter(|number| waiting[*number]).collect()
     }
 
-    /// Accesses of others, asked for after the first refusal of this strand and granted before it was served.
+    /// Returns the number of accesses of others that were asked for after the first refusal of this strand, and granted before this
+    /// strand was served.
     fn accesses_before(&self, number: usize) -> usize {
         let events = self.events.lock().unwrap();
         let mut begun = [false; STRANDS];
         let mut accesses = 0;
         let since = events
             .iter()
-            .skip_while(|event| **event != Event::Refused(number))
-            .take_while(|event| **event != Event::Granted(number));
+            .skip_while(|event| **event != AskEvent::Refused(number))
+            .take_while(|event| **event != AskEvent::Granted(number));
         for event in since {
             match event {
-                Event::Asks(other) => begun[*other] = true,
-                Event::Granted(other) => accesses += usize::from(begun[*other]),
-                Event::Refused(_) => {}
+                AskEvent::Asks(other) => begun[*other] = true,
+                AskEvent::Granted(other) => accesses += usize::from(begun[*other]),
+                AskEvent::Refused(_) => {}
             }
         }
         accesses
     }
 
-    /// Everyone is done for now. Who was refused has not been lost: the fast path is closed to the others, and each one
-    /// is served if those who wait go on asking in turn. Then the hub is as new.
+    /// No strand is in a call now. While a refused strand waits the fast path is closed, and each waiting strand is served if it
+    /// goes on asking. Then the hub is as new.
     fn settle(&self) {
         for _ in 0..=B {
             let waiting = self.waiting();
             for number in 0..STRANDS {
                 let open = self.gate.take_free(strand(number));
-                assert_eq!(
-                    open,
-                    waiting.is_empty(),
-                    "{waiting:?} wait, after {:?}",
-                    self.events.lock().unwrap()
-                );
+                let events = self.events.lock().unwrap();
+                assert_eq!(open, waiting.is_empty(), "{waiting:?} wait: {events:?}");
                 if open {
                     self.gate.release_free();
                 }
@@ -151,7 +156,7 @@ impl Hub {
         assert_eq!(self.waiting(), []);
     }
 
-    /// All but this strand have gone: how often it is refused before it is served for good.
+    /// All other strands have gone. Returns the number of refusals of this strand before it is always served.
     fn alone(&self, number: usize) -> usize {
         let refusals = (0..40).filter(|_| !self.call(number)).count();
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");
@@ -168,7 +173,7 @@ fn twice<const NUMBER: usize>(hub: &Hub) {
     once::<NUMBER>(hub);
 }
 
-/// Runs what each strand does, at the same time, on a hub that has been prepared.
+/// Executes the parts of the strands at the same time.
 fn meet<const N: usize>(hub: Hub, strands: [Part<Hub>; N]) -> Rc<Hub> {
     let hub = Rc::new(hub);
     hv_core::sync::model::meet(&hub, strands);
@@ -193,27 +198,18 @@ fn three_asks() {
     });
 }
 
-/// The first bound. Strand 1 was refused while strand 0 had the hub. While the others ask r = 4 times, at most b = 2
-/// accesses are theirs; then the turn is strand 1's. At most 4 preemptions.
+/// The first bound. Strand 1 was refused while strand 0 had the hub. While the others ask r = 4 times, they are served at most
+/// b = 2 times; then it is the turn of strand 1. At most 4 preemptions.
 #[test]
 fn a_refused_strand_is_served_after_b_accesses() {
     explore(4, 1_000, || {
-        let hub = Hub::new();
-        assert!(hub.ask(0));
-        assert!(!hub.ask(1));
-        let hub = meet(
-            hub,
-            [
-                |hub| {
-                    hub.end();
-                    hub.call(0);
-                    hub.call(0);
-                },
-                twice::<2>,
-            ],
-        );
+        let ends: Part<Hub> = |hub| {
+            hub.end();
+            twice::<0>(hub);
+        };
+        let hub = meet(Hub::taken(0, 1), [ends, twice::<2>]);
         assert!(hub.accesses_before(1) <= B);
-        // What has been refused to the others on its behalf: at most 4. The turn is still its own, or comes to it.
+        // At most 4 refusals have come in the turn of strand 1, so the turn is still its own, or comes to it.
         hub.settle();
     });
 }
@@ -222,9 +218,7 @@ fn a_refused_strand_is_served_after_b_accesses() {
 #[test]
 fn a_refused_strand_that_asks_among_others() {
     explore(2, 1_000, || {
-        let hub = Hub::new();
-        assert!(hub.ask(0));
-        assert!(!hub.ask(1));
+        let hub = Hub::taken(0, 1);
         hub.end();
         let hub = meet(hub, [twice::<0>, once::<1>, twice::<2>]);
         assert!(hub.accesses_before(1) <= B);
@@ -232,15 +226,13 @@ fn a_refused_strand_that_asks_among_others() {
     });
 }
 
-/// The second bound. Strand 0 was refused and has gone; strand 1 has been refused 3 times on its behalf when strand 2
-/// comes. Together it is not more than 6 times. At most 6 preemptions.
+/// The second bound. Strand 0 was refused and has gone, and strand 1 has been refused 3 times in its turn when strand 2 comes.
+/// In all, strand 1 is refused at most 6 times. At most 6 preemptions.
 #[test]
 fn a_strand_that_has_gone_costs_r_refusals() {
     const BEFORE: usize = 3;
     explore(6, 1_000, || {
-        let hub = Hub::new();
-        assert!(hub.ask(1));
-        assert!(!hub.ask(0));
+        let hub = Hub::taken(1, 0);
         hub.end();
         for _ in 0..BEFORE {
             assert!(!hub.call(1));
@@ -251,65 +243,53 @@ fn a_strand_that_has_gone_costs_r_refusals() {
     });
 }
 
-/// Strands that have gone are forgotten one by one, in whatever state they left the hub: whoever stays is refused r times
+/// Strands that have gone are forgotten one by one, in whatever state they left the hub: the strand that stays is refused r times
 /// for each, and then never again. At most 3 preemptions.
 #[test]
-fn who_stays_is_served_for_good() {
+fn the_strand_that_stays_is_always_served_in_the_end() {
     explore(3, 1_000, || {
-        let hub = Hub::new();
-        assert!(hub.ask(2));
-        assert!(!hub.ask(1));
-        let hub = meet(
-            hub,
-            [once::<0>, once::<1>, |hub| {
-                hub.end();
-                hub.call(2);
-            }],
-        );
+        let ends: Part<Hub> = |hub| {
+            hub.end();
+            hub.call(2);
+        };
+        let hub = meet(Hub::taken(2, 1), [once::<0>, once::<1>, ends]);
         assert!(hub.alone(0) <= R_OF_THREE + R_OF_TWO);
     });
 }
 
-/// The chip turned out to be busy, while others ask: the strand keeps its turn. At most 3 preemptions.
+/// Strand 1 finds the chip busy while others ask, and has the next turn. At most 3 preemptions.
 #[test]
 fn a_busy_chip_keeps_the_turn() {
     explore(3, 1_000, || {
         let hub = Hub::new();
         assert!(hub.ask(1));
-        let hub = meet(
-            hub,
-            [twice::<0>, twice::<2>, |hub| {
-                hub.access();
-                hub.release.take();
-                hub.gate.give_back(strand(1));
-            }],
-        );
+        let finds_busy: Part<Hub> = |hub| {
+            hub.access();
+            hub.release.take();
+            hub.gate.give_back(strand(1));
+        };
+        let hub = meet(hub, [twice::<0>, twice::<2>, finds_busy]);
         let events = hub.events.lock().unwrap().clone();
-        assert!(
-            events
-                .iter()
-                .skip(2)
-                .all(|event| !matches!(event, Event::Granted(_))),
-            "{events:?}"
-        );
+        let mut others = events.iter().skip(2);
+        let granted = others.any(|event| matches!(event, AskEvent::Granted(_)));
+        assert!(!granted, "{events:?}");
         assert!(hub.call(1));
         hub.settle();
     });
 }
 
-/// Strand 0 dies at some step of a call while strand 1 calls twice, and its death is reported. Strand 0 was refused before, or it was
-/// not. Strand 1 is served, and nobody is left behind. At most 3 preemptions.
+/// Strand 0, which was refused before or not, dies at some step of a call while strand 1 calls twice, and its death is reported.
+/// Strand 1 is served, and no strand is left behind. At most 3 preemptions.
 #[test]
 fn a_strand_dies_at_each_step_beside_another() {
-    for (step, refused_before) in (0..12)
-        .map(|n| (n, false))
-        .chain((0..40).map(|n| (n, true)))
-    {
+    let first = (0..12).map(|step| (step, false));
+    for (step, refused_before) in first.chain((0..40).map(|step| (step, true))) {
         explore(3, 3, move || {
-            let hub = Rc::new(Hub::new());
+            let hub = Rc::new(match refused_before {
+                true => Hub::taken(1, 0),
+                false => Hub::new(),
+            });
             if refused_before {
-                assert!(hub.ask(1));
-                assert!(!hub.ask(0));
                 hub.end();
             }
             let dies = {
@@ -327,12 +307,12 @@ fn a_strand_dies_at_each_step_beside_another() {
     }
 }
 
-/// The access of strand 0, which is on the fast path, ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is refused
-/// because of the first access, and later served, or refused because strand 2 has been, the end has been counted in between.
+/// The access of strand 0, on the fast path, ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is refused because of
+/// the first access, and then is served or is refused because of strand 2's access, the end is counted in between.
 /// At most 5 preemptions.
 #[test]
 fn an_end_is_counted_before_the_next_strand_is_served() {
-    /// The gate, the count, and in true order: the first access has ended, strand 2 has been served.
+    /// The gate, the count, whether the first access has ended, and whether strand 2 has been served.
     type Shared = (Gate, AtomicU32, Cell<bool>, Cell<bool>);
     fn ask(hub: &Shared, number: usize) -> Result<(), Refused> {
         if hub.0.take_free(strand(number)) {
@@ -367,8 +347,8 @@ fn an_end_is_counted_before_the_next_strand_is_served() {
     });
 }
 
-/// The access of strand 0, on the fast path, ends, and strand 1 learns of that. Strand 0 asks again, on the fast path, and strand 2
-/// asks. Whatever strand 1 finds when it asks again, the end has been counted. At most 4 preemptions.
+/// The access of strand 0, on the fast path, ends, and strand 1 learns of the end. Strand 0 asks again, on the fast path, and strand 2
+/// asks. Whatever strand 1 finds when it asks again, the end is counted. At most 4 preemptions.
 #[test]
 fn an_end_is_counted_before_a_strand_that_knows_of_it_is_refused() {
     explore(4, 1_000, || {

@@ -1,13 +1,13 @@
-//! The gate: in written and random schedules, one ask at a time; if a strand dies at any step; and in every order of strands that
-//! meet. (Package `proof` checks its turns in every state.) The arbiter: a hub that works stays in service, and one that never
-//! works again goes out of it.
+//! Tests of the gate: written and random schedules of one ask at a time, deaths at any step, and every order of strands that meet.
+//! (Package `proof` checks its turns in every state.) Tests of the arbiter: a hub that works stays in service, and a hub that
+//! never works again goes out of service.
 
+#[cfg(not(loom))]
+mod atomic_turns;
 #[cfg(not(loom))]
 mod deaths;
 #[cfg(not(loom))]
 mod judged;
-#[cfg(not(loom))]
-mod kept;
 #[cfg(loom)]
 mod loom_gate;
 mod schedules;
@@ -26,24 +26,22 @@ fn what_the_assembly_exchanges() {
     assert_eq!([0, 1, 255].map(taken), [2 << 32, 4 << 32, 512 << 32]);
 }
 
-fn strand(number: usize) -> StrandId {
+pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// How a call releases the hub: on the path on which it was served.
+/// The release of the path on which a call was served.
 type Release = fn(&Gate);
 
-/// Asks as a call does: on the fast path, and on the slow path if the fast path does not serve it.
+/// Asks as a call does: on the fast path, then on the slow path.
 fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
     match gate.take_free(strand(number)) {
         true => Ok(Gate::release_free),
-        false => gate
-            .ask(strand(number), || ())
-            .map(|()| Gate::release as Release),
+        false => gate.ask(strand(number), || ()).map(|()| Gate::release as Release),
     }
 }
 
-/// A whole call. Returns `true` if it was served.
+/// Makes a whole call. Returns `true` if it was served.
 fn call(gate: &Gate, number: usize) -> bool {
     ask(gate, number).map(|release| release(gate)).is_ok()
 }

@@ -1,9 +1,8 @@
-//! Who has a hub next: the gate of a hub, one ask at a time, and the two bounds on progress that
-//! `gate` states.
+//! The gate of a hub, one ask at a time, and the two bounds on progress that `turns` states.
 //!
 //! - b: a refused strand that goes on asking is served after at most N - 1 accesses of others.
-//! - r: a strand that has gone after it was refused costs the others at most 2w refusals, once, w being the number of
-//!   strands remembered.
+//! - r: a strand that has gone after a refusal costs the others at most 2w refusals, once, where w is the number of
+//!   remembered strands.
 
 extern crate std;
 
@@ -16,18 +15,7 @@ use proptest::prelude::*;
 use super::super::gate::Gate;
 use super::{Release, ask, call, strand};
 
-/// What a strand's ask came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    /// The access is in flight.
-    Granted,
-    /// Another one is.
-    Taken,
-    /// The hub is free, but it is another strand's turn.
-    Turn,
-}
-
-/// The gate as its documentation has it, for one ask at a time, and the accounts of both bounds.
+/// The gate as its documentation describes it, for one ask at a time, and the accounts of both bounds.
 #[derive(Default)]
 struct Model {
     holder: Option<usize>,
@@ -35,51 +23,47 @@ struct Model {
     turn: Option<usize>,
     refusals: usize,
     last: Option<usize>,
-    /// Per refused strand: what has happened since.
+    /// The account of each refused strand.
     waiting: BTreeMap<usize, Waiting>,
-    /// Who was waiting when the access in flight was granted.
+    /// The strands that were waiting when the access in flight was granted.
     passed_over: Vec<usize>,
 }
 
-/// Since a strand was refused.
+/// What has happened since a strand was refused.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     /// Accesses that others were granted.
     accesses_of_others: usize,
-    /// Asks of others since it last asked itself.
+    /// Asks of others since the strand last asked.
     asks_of_others: usize,
-    /// The fewest strands that were remembered since it last asked.
+    /// The fewest strands that were remembered since the strand last asked.
     fewest: usize,
-    /// It has always asked again within r = 2w asks of the others.
+    /// The strand has always asked again within r = 2w asks of the others.
     keeps_asking: bool,
 }
 
 impl Waiting {
     fn new(remembered: usize) -> Self {
-        Self {
-            accesses_of_others: 0,
-            asks_of_others: 0,
-            fewest: remembered,
-            keeps_asking: true,
-        }
+        Self { accesses_of_others: 0, asks_of_others: 0, fewest: remembered, keeps_asking: true }
     }
 }
 
 impl Model {
-    fn ask(&mut self, strand: usize) -> Answer {
-        let answer = self.answer(strand);
-        self.account(strand, answer);
-        answer
+    /// Returns `true` if the strand is granted the access.
+    fn ask(&mut self, strand: usize) -> bool {
+        let granted = self.is_granted(strand);
+        self.account(strand, granted);
+        granted
     }
 
-    fn answer(&mut self, strand: usize) -> Answer {
+    fn is_granted(&mut self, strand: usize) -> bool {
         if self.holder.is_some() {
             self.remembered.insert(strand);
-            return Answer::Taken;
+            return false;
         }
         if self.remembered.is_empty() {
             self.holder = Some(strand);
-            return Answer::Granted;
+            return true;
         }
         self.remembered.insert(strand);
         let mut turn = self.turn.unwrap_or_else(|| self.next());
@@ -91,13 +75,13 @@ impl Model {
         if turn == strand {
             self.end_turn(strand);
             self.holder = Some(strand);
-            return Answer::Granted;
+            return true;
         }
         self.refusals += 1;
-        Answer::Turn
+        false
     }
 
-    /// The first remembered strand behind the last turn, cyclically.
+    /// Returns the first remembered strand after the last turn, cyclically.
     fn next(&self) -> usize {
         let behind = |strand: &&usize| self.last.is_none_or(|last| **strand > last);
         let first = self.remembered.iter().find(behind);
@@ -117,31 +101,30 @@ impl Model {
         let strand = self.release();
         self.remembered.insert(strand);
         (self.turn, self.refusals) = (Some(strand), 0);
-        // There was no access after all.
+        // Uncounts the access, which the busy chip refused.
         for other in &self.passed_over {
             if let Some(waiting) = self.waiting.get_mut(other) {
                 waiting.accesses_of_others -= 1;
             }
         }
-        self.waiting
-            .insert(strand, Waiting::new(self.remembered.len().max(2)));
+        self.waiting.insert(strand, Waiting::new(self.remembered.len().max(2)));
         strand
     }
 
-    fn account(&mut self, strand: usize, answer: Answer) {
+    fn account(&mut self, strand: usize, granted: bool) {
         let w = self.remembered.len().max(2);
         for (other, waiting) in &mut self.waiting {
             if *other == strand {
                 waiting.asks_of_others = 0;
                 waiting.fewest = w;
             } else {
-                waiting.accesses_of_others += usize::from(answer == Answer::Granted);
+                waiting.accesses_of_others += usize::from(granted);
                 waiting.asks_of_others += 1;
                 waiting.fewest = waiting.fewest.min(w);
                 waiting.keeps_asking &= waiting.asks_of_others <= 2 * waiting.fewest;
             }
         }
-        if answer == Answer::Granted {
+        if granted {
             self.waiting.remove(&strand);
             self.passed_over = self.waiting.keys().copied().collect();
         } else {
@@ -149,7 +132,7 @@ impl Model {
         }
     }
 
-    /// The first bound, for a gate that `strands` strands use.
+    /// Checks the first bound, for a gate that `strands` strands use.
     fn check_b(&self, strands: usize, told: &dyn core::fmt::Debug) {
         for (strand, waiting) in &self.waiting {
             assert!(
@@ -160,35 +143,32 @@ impl Model {
     }
 }
 
-/// A gate and the model, asked the same.
+/// A gate and the model, which get the same asks.
 struct Both {
     gate: Gate,
     model: Model,
-    /// How the last access ends.
+    /// Ends the last access.
     release: Option<Release>,
 }
 
 impl Both {
     fn new() -> Self {
-        Self {
-            gate: Gate::new(),
-            model: Model::default(),
-            release: None,
-        }
+        Self { gate: Gate::new(), model: Model::default(), release: None }
     }
 
-    fn ask(&mut self, number: usize, told: &dyn core::fmt::Debug) -> Answer {
+    /// Returns `true` if the strand is granted the access.
+    fn ask(&mut self, number: usize, told: &dyn core::fmt::Debug) -> bool {
         let free = self.model.holder.is_none();
         let nobody_waits = self.model.waiting.keys().all(|other| *other == number);
         let expected = self.model.ask(number);
         let asked = ask(&self.gate, number).ok();
         let granted = asked.is_some();
         self.release = asked.or(self.release);
-        assert_eq!(granted, expected == Answer::Granted, "{told:?}");
+        assert_eq!(granted, expected, "{told:?}");
         assert!(free || !granted, "a second access in flight: {told:?}");
-        // Whoever is refused at a free hub is refused on behalf of a strand that waits.
+        // At a free hub a strand is refused only if another strand waits.
         assert!(!(free && nobody_waits) || granted, "{told:?}");
-        expected
+        granted
     }
 
     fn release(&mut self) {
@@ -200,40 +180,32 @@ impl Both {
         self.gate.give_back(strand(self.model.give_back()));
     }
 
-    /// Every strand but this one has gone. It is refused for each of them at most r times, then never again.
+    /// Every strand but this one has gone. This strand is refused at most r times for each of them, then never again.
     fn alone(&mut self, number: usize, told: &dyn core::fmt::Debug) {
         if self.model.holder.is_some() {
             self.release();
         }
-        let gone = self
-            .model
-            .remembered
-            .iter()
-            .filter(|other| **other != number);
-        // When it is refused for the first of g gone strands, w = g + 1 are remembered, and then one less each.
-        let most: usize = (2..=gone.count() + 1).map(|w| 2 * w).sum();
+        let remembered = self.model.remembered.iter();
+        let gone = remembered.filter(|other| **other != number).count();
+        // w = g + 1 strands are remembered at the first refusals for g gone strands, and one less after each forgotten strand.
+        let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let mut refusals = 0;
         for _ in 0..most + 20 {
             match self.ask(number, told) {
-                Answer::Granted => self.release(),
-                _ => refusals += 1,
+                true => self.release(),
+                false => refusals += 1,
             }
         }
-        assert!(
-            refusals <= most,
-            "{refusals} refusals, not {most}: {told:?}"
-        );
+        assert!(refusals <= most, "{refusals}, not {most}: {told:?}");
         for _ in 0..3 {
-            assert!(
-                self.gate.take_free(strand(number)),
-                "not forgotten: {told:?}"
-            );
+            let open = self.gate.take_free(strand(number));
+            assert!(open, "not forgotten: {told:?}");
             self.gate.release_free();
         }
     }
 }
 
-/// Plays asks; each granted access is in flight while the next `length` asks come, or until its own strand asks again.
+/// Plays asks. Each granted access is in flight while the next `length` asks come, or until its own strand asks again.
 fn play(schedule: &[usize], length: usize, strands: usize) -> Both {
     let mut both = Both::new();
     let mut left = 0_usize;
@@ -242,7 +214,7 @@ fn play(schedule: &[usize], length: usize, strands: usize) -> Both {
             both.release();
         }
         left = left.saturating_sub(1);
-        if both.ask(*number, &schedule) == Answer::Granted {
+        if both.ask(*number, &schedule) {
             left = length;
         }
         both.model.check_b(strands, &schedule);
@@ -250,7 +222,7 @@ fn play(schedule: &[usize], length: usize, strands: usize) -> Both {
     both
 }
 
-/// Calls `each` for every schedule of so many asks of strands 0 to `strands`.
+/// Calls `each` for every schedule of `asks` asks of strands 0 to `strands - 1`. Returns the number of schedules.
 fn every_schedule(strands: usize, asks: u32, mut each: impl FnMut(&[usize])) -> u64 {
     let mut schedule = vec![0; asks as usize];
     let count = (strands as u64).pow(asks);
@@ -267,83 +239,58 @@ fn every_schedule(strands: usize, asks: u32, mut each: impl FnMut(&[usize])) -> 
 #[test]
 fn every_small_schedule() {
     let mut count = 0;
-    for (strands, asks, length) in [
-        (2, 12, 1),
-        (2, 12, 2),
-        (3, 10, 1),
-        (3, 10, 2),
-        (4, 8, 1),
-        (4, 8, 3),
-    ] {
-        count += every_schedule(strands, asks, |schedule| {
-            let mut both = play(schedule, length, strands);
-            both.alone(schedule[0], &schedule);
-        });
+    for (strands, asks, lengths) in [(2, 12, [1, 2]), (3, 10, [1, 2]), (4, 8, [1, 3])] {
+        for length in lengths {
+            count += every_schedule(strands, asks, |schedule| {
+                let mut both = play(schedule, length, strands);
+                both.alone(schedule[0], &schedule);
+            });
+        }
     }
     assert!(count >= 200_000);
 }
 
-/// Asks and answers, written out: `+` granted, `-` refused. Each ask is `strand answer`; `.` ends the access in flight,
-/// `!` ends it because the chip was busy.
-fn written_out(lines: &str) {
-    let gate = Gate::new();
-    let mut holder: Option<(usize, Release)> = None;
-    for (number, step) in lines.split_whitespace().enumerate() {
-        match step {
-            "." => holder.take().unwrap().1(&gate),
-            "!" => gate.give_back(strand(holder.take().unwrap().0)),
-            _ => {
-                let (asks, answer) = step.split_at(step.len() - 1);
-                let asks = asks.parse().unwrap();
-                let asked = ask(&gate, asks).ok();
-                let granted = asked.is_some();
-                assert_eq!(granted, answer == "+", "step {number}: {step} of {lines}");
-                holder = asked.map(|release| (asks, release)).or(holder);
+/// Each step is an ask, as a strand and `+` for granted or `-` for refused; `.` ends the access in flight, `!` ends it because the
+/// chip was busy.
+#[test]
+fn written_schedules() {
+    for schedule in [
+        // One strand is never refused.
+        "7+ . 7+ . 7+ . 255+ . 0+ .",
+        // A refused strand is next: 2 comes back at once, and is refused in the turn of 1.
+        "2+ 1- . 2- 2- 1+ . 2+ . 1+ .",
+        // Turns go round by strand number.
+        "9+ 200- 3- 64- . 9- 200- 64- 3+ . 3- 64- 9+ . 200- 64+ . 200+ . 3+ .",
+        // Two strands are remembered: a strand that asks within r = 4 is served.
+        "2+ 1- . 2- 2- 2- 2- 1+ .",
+        // A strand that has gone costs r refusals once.
+        "2+ 1- . 2- 2- 2- 2- 2+ . 2+ . 2+ . 1+ . 2+ .",
+        // Strands that have gone are forgotten one by one, the first after r = 6 refusals, the second after 4 more.
+        "3+ 1- 2- . 3- 3- 3- 3- 3- 3- 3- 3- 3- 3- 3+ . 3+ .",
+        // Two strands share the refusals.
+        "3+ 1- 4- . 3- 4- 3- 4- 3- 4- 3+ . 4+ . 3+ .",
+        // A strand that found the chip busy has the next turn, and others wait r refusals for it.
+        "5+ ! 1- 1- 5+ . 1+ .",
+        "5+ ! 5+ ! 5+ . 5+ .",
+        "5+ ! 1- 1- 1- 1- 1+ . 1+ . 5+ .",
+    ] {
+        let gate = Gate::new();
+        let mut holder: Option<(usize, Release)> = None;
+        for (number, step) in schedule.split(' ').enumerate() {
+            match step {
+                "." => holder.take().unwrap().1(&gate),
+                "!" => gate.give_back(strand(holder.take().unwrap().0)),
+                _ => {
+                    let (asks, answer) = step.split_at(step.len() - 1);
+                    let asks = asks.parse().unwrap();
+                    let asked = ask(&gate, asks).ok();
+                    let granted = asked.is_some();
+                    assert_eq!(granted, answer == "+", "step {number} of {schedule}");
+                    holder = asked.map(|release| (asks, release)).or(holder);
+                }
             }
         }
     }
-}
-
-#[test]
-fn one_strand_is_never_refused() {
-    written_out("7+ . 7+ . 7+ . 255+ . 0+ .");
-}
-
-#[test]
-fn a_refused_strand_is_next() {
-    // 2 holds, 1 is refused. 2 comes back at once, and is refused on behalf of 1, the first in order.
-    written_out("2+ 1- . 2- 2- 1+ . 2+ . 1+ .");
-}
-
-#[test]
-fn turns_go_round_by_strand_number() {
-    written_out("9+ 200- 3- 64- . 9- 200- 64- 3+ . 3- 64- 9+ . 200- 64+ . 200+ . 3+ .");
-}
-
-/// Two strands remembered: r = 4.
-#[test]
-fn a_strand_that_asks_within_r_is_served() {
-    written_out("2+ 1- . 2- 2- 2- 2- 1+ .");
-}
-
-#[test]
-fn a_strand_that_has_gone_costs_r_refusals_once() {
-    written_out("2+ 1- . 2- 2- 2- 2- 2+ . 2+ . 2+ . 1+ . 2+ .");
-}
-
-/// Three strands remembered: r = 6, shared by the two that are refused. The second gone strand costs 4.
-#[test]
-fn strands_that_have_gone_are_forgotten_one_by_one() {
-    written_out("3+ 1- 2- . 3- 3- 3- 3- 3- 3- 3- 3- 3- 3- 3+ . 3+ .");
-    written_out("3+ 1- 4- . 3- 4- 3- 4- 3- 4- 3+ . 4+ . 3+ .");
-}
-
-/// The chip was busy after all: the strand keeps its turn, and others wait r refusals for it.
-#[test]
-fn a_busy_chip_keeps_the_turn() {
-    written_out("5+ ! 1- 1- 5+ . 1+ .");
-    written_out("5+ ! 5+ ! 5+ . 5+ .");
-    written_out("5+ ! 1- 1- 1- 1- 1+ . 1+ . 5+ .");
 }
 
 /// All strands of the largest machine spin in turn: each is served once in every round of 256 accesses.

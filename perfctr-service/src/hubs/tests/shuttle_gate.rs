@@ -13,7 +13,7 @@ use hv_core::sync::{spin_loop, steps};
 use super::super::gate::{Gate, Refused};
 use super::{ask, strand};
 
-/// A gate, and what a test knows of it. Shuttle executes one strand at a time, so that `seen` is always as it is.
+/// A gate, and the true state of its strands, which stays exact because shuttle executes one strand at a time.
 struct Hub {
     gate: Gate,
     seen: Mutex<Seen>,
@@ -23,23 +23,20 @@ struct Hub {
 struct Seen {
     /// The strand whose access is in flight.
     in_flight: Option<usize>,
-    /// Strands that have died, and whose death may not have been reported.
+    /// Dead strands, whose death may not have been reported.
     dead: Vec<usize>,
 }
 
 impl Hub {
     fn new() -> Self {
-        Self {
-            gate: Gate::new(),
-            seen: Mutex::default(),
-        }
+        Self { gate: Gate::new(), seen: Mutex::default() }
     }
 
     fn seen<R>(&self, look: impl FnOnce(&mut Seen) -> R) -> R {
         look(&mut self.seen.lock().unwrap())
     }
 
-    /// The access of a strand that was served.
+    /// Makes the access of a strand that was served.
     fn access(&self, number: usize) {
         let before = self.seen(|seen| seen.in_flight.replace(number));
         assert_eq!(before, None, "a second access while one is in flight");
@@ -49,7 +46,7 @@ impl Hub {
         assert_eq!(after, Some(number), "a second access came");
     }
 
-    /// A whole call. The chip is busy in one of eight accesses, if it is busy at all; then the strand is refused.
+    /// Makes a whole call. If `is_busy`, the chip is busy in one of eight accesses, and then refuses the strand.
     fn call(&self, number: usize, is_busy: bool) -> Result<(), Refused> {
         let release = ask(&self.gate, number)?;
         self.access(number);
@@ -61,7 +58,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Strand 0 is served, and these strands are refused meanwhile.
+    /// Makes an access of strand 0, during which these strands are refused.
     fn refuse(&self, numbers: impl Iterator<Item = usize>) {
         let release = ask(&self.gate, 0).unwrap();
         for number in numbers {
@@ -70,7 +67,7 @@ impl Hub {
         release(&self.gate);
     }
 
-    /// Somebody reports the deaths that are known. Others may report the same at the same time.
+    /// Reports all deaths. Other strands may report them at the same time.
     fn report_deaths(&self) {
         for dead in self.seen(|seen| seen.dead.clone()) {
             self.seen(|seen| seen.in_flight = seen.in_flight.filter(|number| *number != dead));
@@ -79,11 +76,11 @@ impl Hub {
     }
 
     /// All strands but this one have gone, and at most `gone` of them are remembered. This strand is refused at most 2w times
-    /// for each, w being the number of strands that are remembered, itself included; and then never again.
+    /// for each, where w is the number of remembered strands including itself, and then never again.
     fn alone(&self, number: usize, gone: usize) {
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let refused = |_: &usize| self.call(number, false).is_err();
-        // It may be served before all are forgotten, because its turn comes round.
+        // Its turn may come round before all are forgotten.
         let refusals = (0..most + gone + 1).filter(refused).count();
         assert!(refusals <= most, "{refusals} refusals, not {most}");
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");
@@ -91,9 +88,9 @@ impl Hub {
     }
 }
 
-/// Of so many strands, the first `gone` were refused and do not come back. The others ask until each was served `calls` times, or
-/// ask `asks` times at most. The chip is busy now and then. In the end nobody is left behind, and the first of them that
-/// comes back is served as the second bound says.
+/// Of `strands` strands, the first `gone` were refused and do not come back. Each other strand asks until it was served `calls` times,
+/// or has asked `asks` times. The chip is busy now and then. In the end no strand is left behind, and a strand that comes back is
+/// served within the second bound.
 fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, asks: usize) {
     explore(schedules, move || {
         let hub = Hub::new();
@@ -102,11 +99,10 @@ fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, as
         meet(strands - gone, |number| {
             let served = (0..asks).filter(|_| {
                 let answer = hub.call(1 + gone + number, true);
-                // Others go on, as on a machine.
-                answer.is_ok() || {
+                if answer.is_err() {
                     spin_loop();
-                    false
                 }
+                answer.is_ok()
             });
             if served.take(calls).count() < calls {
                 *unserved.lock().unwrap() += 1;
@@ -138,18 +134,18 @@ fn sixty_four_strands_of_which_a_third_has_gone() {
     everyone_asks(100, [64, 21], 2, 3);
 }
 
-/// The first bound. A strand is refused and goes on asking, at least once in every r = 4 asks of others: until it is served, each
-/// of the others is served at most once. So b = N - 1.
+/// The first bound. A refused strand goes on asking, at least once in every r = 4 asks of others. Until it is served, each other
+/// strand is served at most once, so b = N - 1.
 ///
-/// The others are played by two threads, each of which asks as any strand that the other does not ask as.
+/// Two threads play the others. Each asks as any strand that the other thread does not ask as.
 fn one_keeps_asking(schedules: usize, strands: usize) {
-    /// What the test knows of the others since the strand was refused.
+    /// The state of the others since the strand was refused.
     struct Others {
-        /// Asks that may still begin before the strand asks again.
+        /// The number of asks that may begin before the strand asks again.
         tickets: usize,
-        /// The two that ask now.
+        /// The two strands that ask now.
         asking: [Option<usize>; 2],
-        /// How often each was served, of what it began to ask.
+        /// The number of accesses of each.
         served: Vec<usize>,
         last: usize,
         over: bool,
@@ -170,7 +166,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
         meet(3, |part| {
             if part == 2 {
                 while let Err(why) = hub.call(patient, false) {
-                    // A strand that never got the lock has not asked.
+                    // An ask that did not get the lock does not count.
                     if why != Refused::Locked {
                         others(&mut |others| {
                             others.tickets = 2 - others.asking.iter().flatten().count();
@@ -185,13 +181,12 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
                 let (mut number, mut over) = (None, false);
                 others(&mut |others| {
                     over = others.over;
-                    // Most often the one behind the last, so that turns go round.
-                    let behind = if any_below(4) == 0 {
-                        any_below(strands)
-                    } else {
-                        1
+                    // Most often the strand after the last, so that turns go round.
+                    let step = match any_below(4) {
+                        0 => any_below(strands),
+                        _ => 1,
                     };
-                    let next = (others.last + behind) % strands;
+                    let next = (others.last + step) % strands;
                     let free = next != patient && others.asking[1 - part] != Some(next);
                     if others.tickets > 0 && free {
                         others.tickets -= 1;
@@ -232,7 +227,7 @@ fn sixty_four_strands_of_which_one_keeps_asking() {
     one_keeps_asking(100, 64);
 }
 
-/// Strands call, some die at some step of a call, and the others report that. All who live are served, one at a time.
+/// Strands call, some die at some step of a call, and the others report the deaths. All living strands are served, one at a time.
 #[test]
 fn eight_strands_of_which_some_die() {
     const STRANDS: usize = 8;
@@ -242,10 +237,9 @@ fn eight_strands_of_which_some_die() {
             let mut calls = 0;
             while calls < 2 {
                 hub.report_deaths();
-                let step = if any_below(4) == 0 {
-                    any_below(30)
-                } else {
-                    usize::MAX
+                let step = match any_below(4) {
+                    0 => any_below(30),
+                    _ => usize::MAX,
                 };
                 match steps::die_at(step, || hub.call(number, true)) {
                     Some(Ok(())) => calls += 1,

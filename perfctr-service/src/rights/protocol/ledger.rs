@@ -1,14 +1,14 @@
-//! The order of the steps by which rights pass from guest to guest. The strand that makes them may die between any two: then another
-//! begins again.
+//! The order of the steps by which rights pass from guest to guest. If the strand that makes the steps dies between any two,
+//! another strand starts again.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
 
-use super::{Answer, Asked, Circumstances, Global, GlobalEvent, GuestEvent, Holding, Scrub};
+use super::{Asked, Circumstances, Consequence, Global, GlobalEvent, GuestEvent, Holding, Scrub};
 use crate::rights::policy::Grant;
 
-/// Where what is known of rights is read and written, one step each; and the orders of these steps. Who calls an order owns
-/// the lock.
+/// The state of the protocol. Required methods read or write it in one step; provided methods make steps in order, and their
+/// caller owns the lock.
 pub trait Ledger {
     /// Returns the numbers of the guests, in order.
     fn guests(&self) -> impl Iterator<Item = GuestId> + use<Self>;
@@ -20,52 +20,52 @@ pub trait Ledger {
     fn asked(&self, strand: StrandId) -> Asked;
     /// Returns which guest has `global`.
     fn global(&self) -> Global;
-    /// Returns `true` if a guest starts again and that has not been taken up.
+    /// Returns `true` if a guest was reset, and no strand has begun to revoke its rights.
     fn is_reset(&self, guest: GuestId) -> bool;
-    /// Returns a guest whose reset has not been taken up, or not to the end.
+    /// Returns a guest that was reset, and whose rights are not all revoked yet.
     fn next_reset(&self) -> Option<GuestId>;
-    /// Notes that the reset of a guest is taken up.
+    /// Begins the work on the reset of a guest.
     fn begin_reset(&mut self, guest: GuestId);
-    /// Notes that what was taken up is done.
+    /// Ends the work on a reset.
     fn end_reset(&mut self);
-    /// Takes all rights from a guest that starts again.
+    /// Marks a guest as reset, and revokes its rights.
     fn start(&mut self, guest: GuestId);
-    /// Notes that a guest that has started has all its rights, or gets them now.
+    /// Marks a reset guest as started: it has all its rights, or gets them next.
     fn started(&mut self, guest: GuestId);
-    /// Takes all rights from a guest but these.
+    /// Revokes all rights of a guest but these.
     fn keep(&mut self, guest: GuestId, grant: Grant);
     /// Gives a guest these rights unless it is [reset](Self::is_reset) meanwhile. Returns `true` if it did.
     fn raise(&mut self, guest: GuestId, grant: Grant) -> bool;
-    /// Notes what a guest is granted.
+    /// Sets what a guest is granted.
     fn set_granted(&mut self, guest: GuestId, grant: Grant);
-    /// Notes which guest has `global`.
+    /// Sets which guest has `global`.
     fn set_global(&mut self, global: Global);
-    /// Lists what a guest that had `global` may have left behind.
+    /// Lists the units that a guest could program by `global`, for scrubbing.
     fn list(&mut self, guest: GuestId);
     /// Asks a strand to scrub this and to acknowledge.
     fn ask(&mut self, strand: StrandId, scrub: Scrub);
-    /// Leaves a mark: somebody has to look once more.
+    /// Leaves a mark: the owner of the lock makes another round.
     fn mark(&mut self);
     /// Opens the fast path of what a guest may do.
     fn refresh(&mut self, guest: GuestId);
 
-    /// Something happens to `global`.
+    /// Makes a step of `global`.
     #[inline(always)]
     fn step_global(&mut self, event: GlobalEvent) {
         self.set_global(self.global().step(event));
     }
 
-    /// Grants all guests what `grant` returns, and no more. Calls `taken` with each guest that loses something and what is left.
-    /// All losses come before the first gain: if the strand dies in between, no right is granted twice.
+    /// Grants each guest what `grant` returns, and no more. Calls `revoked` with each guest that loses a right, and what is left.
+    /// All revocations come before the first grant: if the strand dies in between, no right is granted twice.
     #[inline(always)]
     fn configure(
         &mut self,
         grant: impl Fn(GuestId) -> Grant,
-        mut taken: impl FnMut(GuestId, Grant),
+        mut revoked: impl FnMut(GuestId, Grant),
     ) {
         self.take_up_resets();
         for guest in self.guests() {
-            self.revoke(guest, grant(guest), |left| taken(guest, left));
+            self.revoke(guest, grant(guest), |left| revoked(guest, left));
         }
         for guest in self.guests() {
             let (next, _) = self.holding(guest).step(GuestEvent::Grant(grant(guest)));
@@ -73,45 +73,45 @@ pub trait Ledger {
         }
     }
 
-    /// Takes from a guest what `grant` does not have, and calls `taken` with what is left. The guest may have waited for
-    /// that only, and its strands are asked all the same.
+    /// Revokes all that `grant` does not have, and calls `revoked` with what is left. The guest's strands are asked even if the guest
+    /// only waited for what it loses.
     #[inline(always)]
-    fn revoke(&mut self, guest: GuestId, grant: Grant, taken: impl FnOnce(Grant)) {
-        let (left, answer) = self.holding(guest).step(GuestEvent::Revoke(grant));
-        if answer == Answer::Nothing {
+    fn revoke(&mut self, guest: GuestId, grant: Grant, revoked: impl FnOnce(Grant)) {
+        let (left, consequence) = self.holding(guest).step(GuestEvent::Revoke(grant));
+        if consequence == Consequence::Nothing {
             return;
         }
         self.keep(guest, left.granted);
-        taken(left.granted);
-        self.lost(guest, answer);
+        revoked(left.granted);
+        self.lose(guest, consequence);
         // Last: if this strand dies before, the whole step is made again.
         self.set_granted(guest, left.granted);
         self.refresh(guest);
     }
 
-    /// Takes from each guest that has started again whatever it could use.
+    /// Revokes all that each reset guest could use.
     #[inline(always)]
     fn take_up_resets(&mut self) {
-        // Each guest can be there once, and one that a strand has died in once more.
+        // Each guest can be reset once, and a strand may have died at work on one more reset.
         for _ in 0..=GuestId::COUNT {
             let Some(guest) = self.next_reset() else {
                 return;
             };
             self.begin_reset(guest);
             self.start(guest);
-            let (_, answer) = self.holding(guest).step(GuestEvent::Reset);
-            self.lost(guest, answer);
+            let (_, consequence) = self.holding(guest).step(GuestEvent::Reset);
+            self.lose(guest, consequence);
             self.end_reset();
         }
     }
 
-    /// Does what follows if a guest has lost something.
+    /// Makes the steps that a loss of rights has as its [consequence](Consequence::Lost).
     #[inline(always)]
-    fn lost(&mut self, guest: GuestId, answer: Answer) {
-        let Answer::Lost { scrub, global } = answer else {
+    fn lose(&mut self, guest: GuestId, consequence: Consequence) {
+        let Consequence::Lost { scrub, global } = consequence else {
             return;
         };
-        // Before the list is begun: if this strand dies at that, nobody scrubs while a strand is in a call of before.
+        // Before the units are listed: if this strand dies then, no strand scrubs while another may be in an older call.
         for strand in self.strands(guest) {
             self.ask(strand, scrub);
         }
@@ -120,7 +120,7 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes `global` from its holder.
+    /// Revokes `global`, and lists the units of its loser.
     #[inline(always)]
     fn revoke_global(&mut self, guest: GuestId) {
         self.step_global(GlobalEvent::Revoke);
@@ -128,12 +128,11 @@ pub trait Ledger {
         self.step_global(GlobalEvent::ListIsWhole);
     }
 
-    /// Does what is to be done: ends what a strand that has died has begun, takes up resets, scrubs what `global` has left
-    /// behind, and gives guests the rights that nothing stands in the way of. `scrub` scrubs what a guest has left behind,
-    /// and returns `true` if all of it is scrubbed or out of service. `given` is called with each guest that gets something, and
-    /// what it holds now.
+    /// Makes a round: ends the step of a strand that has died, revokes the rights of reset guests, scrubs the units of the loser
+    /// of `global`, and completes the grants of all guests. `scrub` scrubs the units of a guest, and returns `true` if all are
+    /// scrubbed or out of service. `given` is called with each guest that gains a right, and what the guest holds now.
     #[inline(always)]
-    fn turn(
+    fn round(
         &mut self,
         scrub: impl FnOnce(&mut Self, GuestId) -> bool,
         mut given: impl FnMut(GuestId, Grant),
@@ -160,7 +159,7 @@ pub trait Ledger {
         strands.any(|strand| self.asked(strand).is_awaited())
     }
 
-    /// Gives a guest the rights that nothing stands in the way of. Calls `given` with what it holds now, if that is new.
+    /// Completes the grant of a guest as far as it can. Calls `given` with what the guest holds now, if that has changed.
     #[inline(always)]
     fn complete(&mut self, guest: GuestId, given: impl FnOnce(Grant)) {
         let circumstances = Circumstances {
@@ -170,8 +169,8 @@ pub trait Ledger {
             global: self.global(),
         };
         let complete = GuestEvent::Complete(circumstances);
-        let (next, answer) = self.holding(guest).step(complete);
-        if answer == Answer::Nothing {
+        let (next, consequence) = self.holding(guest).step(complete);
+        if consequence == Consequence::Nothing {
             return;
         }
         if !next.starting {
@@ -180,7 +179,7 @@ pub trait Ledger {
         if next.held.global {
             self.step_global(GlobalEvent::Grant(guest));
         }
-        // A reset that crosses this is flagged before it takes anything away.
+        // A reset that crosses this is flagged before it revokes anything.
         if !self.raise(guest, next.held) {
             self.mark();
             return;

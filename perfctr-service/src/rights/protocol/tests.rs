@@ -1,4 +1,9 @@
-//! The words and the steps of a strand, of `global` and of a guest, written out. (Package `proof` checks the protocol in every order of events.)
+//! The words and the steps of a strand, of `global` and of a guest, as tables. (Package `proof` checks the protocol in every order
+//! of events.)
+
+extern crate std;
+
+use std::vec::Vec;
 
 use super::*;
 
@@ -6,7 +11,6 @@ fn id(guest: usize) -> GuestId {
     GuestId::new(guest).unwrap()
 }
 
-/// 0 is nobody. Two lower bits say how, those above who.
 #[test]
 fn the_word_of_global() {
     for guest in [0, 1, 255] {
@@ -49,60 +53,29 @@ fn every_step_of_global() {
 /// Bit 0: asked. Bit 1: excused. Bit 2: scrub %pcr and %pic. Bit 3: scrub HT.
 #[test]
 fn every_step_of_a_strand() {
-    let (awaited, asked) = (true, true);
-    for (bits, next, says) in [
-        (
-            0b0000,
-            [0b0001, 0b1001, 0b0101, 0b0011, 0b0000],
-            (!asked, !awaited, Scrub::Nothing),
-        ),
-        (
-            0b0001,
-            [0b0001, 0b1001, 0b0101, 0b0011, 0b0001],
-            (asked, awaited, Scrub::Nothing),
-        ),
-        (
-            0b0011,
-            [0b0011, 0b1011, 0b0111, 0b0011, 0b0001],
-            (asked, !awaited, Scrub::Nothing),
-        ),
-        (
-            0b0101,
-            [0b0101, 0b1101, 0b0101, 0b0111, 0b0101],
-            (asked, awaited, Scrub::Pcr),
-        ),
-        (
-            0b1001,
-            [0b1001, 0b1001, 0b1101, 0b1011, 0b1001],
-            (asked, awaited, Scrub::Ht),
-        ),
-        (
-            0b1111,
-            [0b1111, 0b1111, 0b1111, 0b1111, 0b1101],
-            (asked, !awaited, Scrub::Pcr),
-        ),
+    use Scrub::{Ht, Nothing, Pcr};
+    let events = [
+        StrandEvent::Asks(Nothing),
+        StrandEvent::Asks(Ht),
+        StrandEvent::Asks(Pcr),
+        StrandEvent::Dies,
+        StrandEvent::Takes,
+    ];
+    for (bits, next, [asked, awaited], scrub) in [
+        (0, [1, 9, 5, 3, 0], [false, false], Nothing),
+        (1, [1, 9, 5, 3, 1], [true, true], Nothing),
+        (3, [3, 0xb, 7, 3, 1], [true, false], Nothing),
+        (5, [5, 0xd, 5, 7, 5], [true, true], Pcr),
+        (9, [9, 9, 0xd, 0xb, 9], [true, true], Ht),
+        (0xf, [0xf, 0xf, 0xf, 0xf, 0xd], [true, false], Pcr),
     ] {
         let state = Asked::from_bits(bits);
-        let events = [
-            StrandEvent::Asks(Scrub::Nothing),
-            StrandEvent::Asks(Scrub::Ht),
-            StrandEvent::Asks(Scrub::Pcr),
-            StrandEvent::Dies,
-            StrandEvent::Takes,
-        ];
         let steps = events.map(|event| state.step(event).into_bits());
         assert_eq!(steps, next, "{bits:#b}");
         let excused = bits & 0b10 != 0;
-        assert_eq!(
-            (
-                state.is_asked(),
-                state.is_awaited(),
-                state.scrub(),
-                state.is_excused()
-            ),
-            (says.0, says.1, says.2, excused),
-            "{bits:#b}"
-        );
+        let seen = [state.is_asked(), state.is_awaited(), state.is_excused()];
+        assert_eq!(seen, [asked, awaited, excused], "{bits:#b}");
+        assert_eq!(state.scrub(), scrub, "{bits:#b}");
         // An acknowledgement of an older request changes nothing.
         let older = Asked::from_bits(bits ^ 0b0100);
         let acknowledged = |taken| state.step(StrandEvent::Acknowledges(taken)).into_bits();
@@ -110,15 +83,11 @@ fn every_step_of_a_strand() {
     }
 }
 
-/// Nothing is pending if each guest holds what it is granted, `global` has left nothing behind, and every reset is taken up.
+/// No change is pending if each guest holds what it is granted, all units of the loser of `global` are scrubbed, and the rights of
+/// reset guests are revoked.
 #[test]
 fn what_is_settled() {
-    let holding = |held| Holding {
-        granted: Grant::ALL,
-        held,
-        starting: false,
-    };
-    let (whole, less) = (holding(Grant::ALL), holding(Grant::NONE));
+    let (whole, less) = (holds(ALL, ALL, false), holds(ALL, "none", false));
     for (global, reset, last, settled) in [
         (Global::Free, None, whole, true),
         (Global::Held(id(0)), None, whole, true),
@@ -127,186 +96,84 @@ fn what_is_settled() {
         (Global::Free, None, less, false),
     ] {
         let guests = [whole, last].into_iter();
-        assert_eq!(
-            is_settled(global, reset, guests),
-            settled,
-            "{global:?} {reset:?} {last:?}"
-        );
+        let seen = is_settled(global, reset, guests);
+        assert_eq!(seen, settled, "{global:?} {reset:?} {last:?}");
     }
 }
 
-/// What a guest is granted and holds.
+const ALL: &str = "global+htstrand";
+
 fn holds(granted: &str, held: &str, starting: bool) -> Holding {
-    Holding {
-        granted: granted.parse().unwrap(),
-        held: held.parse().unwrap(),
-        starting,
-    }
+    Holding { granted: granted.parse().unwrap(), held: held.parse().unwrap(), starting }
 }
 
+/// What a guest is granted and holds; the right that it keeps; what it is granted and holds then; what its strands scrub, and whether
+/// `global` is revoked.
 #[test]
 fn a_guest_loses_what_it_is_not_granted_any_more() {
-    let lost = |scrub, global| Answer::Lost { scrub, global };
-    let (ht, pcr, nothing) = (Scrub::Ht, Scrub::Pcr, Scrub::Nothing);
-    for (granted, held, keeps, now_granted, now_held, answer) in [
-        (
-            "strand",
-            "strand",
-            "global+htstrand",
-            "strand",
-            "strand",
-            Answer::Nothing,
-        ),
-        ("none", "none", "none", "none", "none", Answer::Nothing),
-        (
-            "htstrand",
-            "htstrand",
-            "strand",
-            "strand",
-            "strand",
-            lost(ht, true),
-        ),
-        (
-            "htstrand",
-            "htstrand",
-            "none",
-            "none",
-            "none",
-            lost(pcr, true),
-        ),
-        (
-            "global+strand",
-            "global+strand",
-            "global",
-            "global",
-            "global",
-            lost(pcr, false),
-        ),
-        (
-            "global+strand",
-            "global+strand",
-            "htstrand",
-            "strand",
-            "strand",
-            lost(nothing, true),
-        ),
+    for case in [
+        "strand strand global+htstrand strand strand -",
+        "none none none none none -",
+        "htstrand htstrand strand strand strand Ht true",
+        "htstrand htstrand none none none Pcr true",
+        "global+strand global+strand global global global Pcr false",
+        "global+strand global+strand htstrand strand strand Nothing true",
         // It has waited for what it loses.
-        (
-            "global+htstrand",
-            "strand",
-            "htstrand",
-            "htstrand",
-            "strand",
-            lost(nothing, true),
-        ),
-        (
-            "global+htstrand",
-            "global",
-            "global",
-            "global",
-            "global",
-            lost(pcr, false),
-        ),
+        "global+htstrand strand htstrand htstrand strand Nothing true",
+        "global+htstrand global global global global Pcr false",
     ] {
+        let words: Vec<&str> = case.split(' ').collect();
+        let scrub = match words[5] {
+            "Ht" => Scrub::Ht,
+            "Pcr" => Scrub::Pcr,
+            _ => Scrub::Nothing,
+        };
+        let consequence = match words.get(6) {
+            Some(global) => Consequence::Lost { scrub, global: global.parse().unwrap() },
+            None => Consequence::Nothing,
+        };
         for starting in [false, true] {
-            let revoke = GuestEvent::Revoke(keeps.parse().unwrap());
-            let next = (holds(now_granted, now_held, starting), answer);
-            assert_eq!(
-                holds(granted, held, starting).step(revoke),
-                next,
-                "{granted} {keeps}"
-            );
+            let revoke = GuestEvent::Revoke(words[2].parse().unwrap());
+            let next = (holds(words[3], words[4], starting), consequence);
+            assert_eq!(holds(words[0], words[1], starting).step(revoke), next, "{case}");
         }
     }
 }
 
 #[test]
 fn a_guest_that_is_granted_something_or_starts_holds_no_more() {
+    let (scrub, global) = (Scrub::Pcr, true);
+    let lost = Consequence::Lost { scrub, global };
     for starting in [false, true] {
+        let next = (holds(ALL, "strand", starting), Consequence::Nothing);
         let grant = GuestEvent::Grant(Grant::ALL);
-        let next = (
-            holds("global+htstrand", "strand", starting),
-            Answer::Nothing,
-        );
         assert_eq!(holds("strand", "strand", starting).step(grant), next);
-        let (scrub, global) = (Scrub::Pcr, true);
-        let next = (
-            holds("global+strand", "none", true),
-            Answer::Lost { scrub, global },
-        );
-        assert_eq!(
-            holds("global+strand", "strand", starting).step(GuestEvent::Reset),
-            next
-        );
+        let next = (holds("global+strand", "none", true), lost);
+        let holding = holds("global+strand", "strand", starting);
+        assert_eq!(holding.step(GuestEvent::Reset), next);
     }
 }
 
 #[test]
-fn a_guest_is_given_what_nothing_stands_in_the_way_of() {
+fn a_guest_is_given_all_that_it_can_hold_now() {
     let (free, own, others) = (Global::Free, Global::Held(id(1)), Global::Held(id(2)));
     let listed = Global::Listed(id(1));
-    let (given, nothing) = (Answer::Given, Answer::Nothing);
-    let (all, some) = ("global+strand", "strand");
-    for (before, [awaited, reset], global, after, answer) in [
-        (
-            (all, "none", true),
-            [true, false],
-            free,
-            ("none", true),
-            nothing,
-        ),
-        (
-            (all, "none", true),
-            [false, true],
-            free,
-            ("none", true),
-            nothing,
-        ),
-        (
-            (all, "none", true),
-            [false, false],
-            free,
-            (all, false),
-            given,
-        ),
-        ((all, some, false), [false, false], own, (all, false), given),
-        (
-            (all, "none", true),
-            [false, false],
-            others,
-            (some, true),
-            given,
-        ),
-        (
-            (all, some, true),
-            [false, false],
-            listed,
-            (some, true),
-            nothing,
-        ),
-        ((all, all, true), [false, false], own, (all, false), given),
-        (
-            (all, all, false),
-            [false, false],
-            own,
-            (all, false),
-            nothing,
-        ),
+    let (given, no) = (Consequence::Given, Consequence::Nothing);
+    let (all, some, none) = ("global+strand", "strand", "none");
+    for (before, [awaited, reset], global, after, consequence) in [
+        ((none, true), [true, false], free, (none, true), no),
+        ((none, true), [false, true], free, (none, true), no),
+        ((none, true), [false, false], free, (all, false), given),
+        ((some, false), [false, false], own, (all, false), given),
+        ((none, true), [false, false], others, (some, true), given),
+        ((some, true), [false, false], listed, (some, true), no),
+        ((all, true), [false, false], own, (all, false), given),
+        ((all, false), [false, false], own, (all, false), no),
     ] {
-        let (granted, held, starting) = before;
-        let guest = id(1);
-        let complete = GuestEvent::Complete(Circumstances {
-            guest,
-            awaited,
-            reset,
-            global,
-        });
-        let next = (holds(granted, after.0, after.1), answer);
+        let complete = GuestEvent::Complete(Circumstances { guest: id(1), awaited, reset, global });
+        let seen = holds(all, before.0, before.1).step(complete);
+        let next = (holds(all, after.0, after.1), consequence);
         let case = (before, awaited, reset, global);
-        assert_eq!(
-            holds(granted, held, starting).step(complete),
-            next,
-            "{case:?}"
-        );
+        assert_eq!(seen, next, "{case:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The binary format, element by element.
+//! Tests of the binary format, element by element.
 
 extern crate std;
 
@@ -20,8 +20,7 @@ fn every_kind_of_element() {
     }
 
     let all = |node: crate::md::Node<'static>| {
-        node.properties()
-            .map(|property| (property.name(), property.value(), property.offset()))
+        node.properties().map(|property| (property.name(), property.value(), property.offset()))
     };
     assert!(all(root).eq([("fwd", Value::Arc(unit), 0x20)]));
     assert!(all(unit).eq([
@@ -100,7 +99,7 @@ fn broken_elements() {
     broken(&[(0x60, b"n")], 0x60, Defect::Tag(b'n'));
     broken(&[(0x52, &[1])], 0x50, Defect::Reserved);
     broken(&[(0x43, &[1])], 0x40, Defect::Reserved);
-    // An arc to the second element of its own node, to the end of the list, and far outside.
+    // Arcs to the second element of the arc's node, to the end of the list, and far outside.
     broken(&[(0x2f, &[1])], 0x20, Defect::ArcTarget(1));
     broken(&[(0x2f, &[9])], 0x20, Defect::ArcTarget(9));
     broken(&[(0x28, &[0xff; 8])], 0x20, Defect::ArcTarget(u64::MAX));
@@ -108,11 +107,11 @@ fn broken_elements() {
 
 #[test]
 fn broken_names() {
-    // A name behind the block, one that crosses its end, and one whose offset and length overflow.
+    // Names after the block, across its end, and with an overflow of offset and length.
     broken(&[(0x57, &[32])], 0x50, Defect::NameOutside);
     broken(&[(0x51, &[18])], 0x50, Defect::NameOutside);
     broken(&[(0x54, &[0xff; 4])], 0x50, Defect::NameOutside);
-    // A length that is too short, and one that reaches into the next name.
+    // Lengths that are too short, and that reach into the next name.
     broken(&[(0x51, &[1])], 0x50, Defect::NameLength);
     broken(&[(0x51, &[7])], 0x50, Defect::NameLength);
     broken(&[(0xb0 + 14, &[0xff])], 0x50, Defect::NameText);
@@ -125,7 +124,7 @@ fn broken_values() {
     broken(&[(0x6c, &[0xff; 4])], 0x60, Defect::DataOutside);
     broken(&[(0x68, &[0xff; 8])], 0x60, Defect::DataOutside);
     broken(&[(0x7f, &[14])], 0x70, Defect::DataOutside);
-    // Strings without a NUL, without room for one, and with two of them.
+    // Strings without a NUL, without room for one, and with two NULs.
     broken(&[(0x6b, &[3])], 0x60, Defect::StringLength);
     broken(&[(0x6b, &[0])], 0x60, Defect::StringLength);
     broken(&[(0x6b, &[5])], 0x60, Defect::StringLength);
@@ -134,10 +133,10 @@ fn broken_values() {
 
 #[test]
 fn broken_lists() {
-    // root has no end before unit begins; unit has no end before the list ends.
+    // root does not end before unit begins; unit does not end before the list ends.
     broken(&[(0x30, b" ")], 0x40, Defect::NodeInNode);
     broken(&[(0x90, b" ")], 0x40, Defect::NodeOpen);
-    // A property and the end of a node, before the first node and between two nodes.
+    // Properties and ends of nodes, before the first node and between two nodes.
     broken(&[(0x10, b" ")], 0x20, Defect::OutsideNode);
     broken(&[(0x10, b" "), (0x20, b" ")], 0x30, Defect::OutsideNode);
     broken(&[(0x20, b"E")], 0x30, Defect::OutsideNode);
@@ -154,7 +153,7 @@ fn wrong_indices_of_the_next_node() {
     for next in [0, 3, 8, 10, u64::MAX] {
         broken(&[(0x48, &next.to_be_bytes())], 0x40, Defect::NextNode(9));
     }
-    // The index may be that of a no-op in front of the next node.
+    // The index may be that of a no-op before the next node.
     for next in [7, 8, 9] {
         let mut bytes = EVERYTHING;
         bytes[0x70] = b'E';

@@ -4,8 +4,8 @@ extern crate std;
 
 use std::vec::Vec;
 
-use super::Build;
-use crate::md::{Md, Node, NodeError, Problem};
+use super::{Build, error};
+use crate::md::{Md, Node, Problem};
 
 /// A root with two units and a note. The first unit has two properties `twice`.
 fn description() -> Vec<u8> {
@@ -26,14 +26,6 @@ fn description() -> Vec<u8> {
     build.node("unit", |_| {});
     build.node("note", |note| note.string("text", ""));
     build.bytes()
-}
-
-fn error<'a>(node: Node<'a>, offset: usize, problem: Problem<'a>) -> NodeError<'a> {
-    NodeError {
-        node: node.name(),
-        offset,
-        problem,
-    }
 }
 
 #[test]
@@ -60,10 +52,10 @@ fn nodes_by_arc() {
     assert!(unit.arcs("back").eq([root]));
     assert_eq!(root.child("note"), Ok(md.node(15)));
     assert_eq!(root.child("other"), Ok(None));
-    let two = error(root, 0x10, Problem::DuplicateChild("unit"));
+    let two = error("root", 0x10, Problem::DuplicateChild("unit"));
     assert_eq!(root.child("unit"), Err(two));
     assert_eq!(md.under_root("note"), Ok(md.node(15)));
-    // A node may be its own child: no lookup follows arcs for ever.
+    // A node may be its own child: no lookup follows a chain of arcs.
     assert_eq!(unit.child("unit"), Ok(Some(unit)));
 }
 
@@ -85,15 +77,15 @@ fn properties() {
         (unit.number("back"), 0xb0, NotANumber("back")),
         (unit.number("twice"), 0x90, DuplicateProperty("twice")),
     ] {
-        assert_eq!(found, Err(error(unit, offset, problem)));
+        assert_eq!(found, Err(error("unit", offset, problem)));
     }
     for (found, offset, problem) in [
         (unit.string("id"), 0x70, NotAString("id")),
         (unit.string("twice"), 0x90, DuplicateProperty("twice")),
     ] {
-        assert_eq!(found, Err(error(unit, offset, problem)));
+        assert_eq!(found, Err(error("unit", offset, problem)));
     }
-    let missing = error(note, 0x100, Missing("id"));
+    let missing = error("note", 0x100, Missing("id"));
     assert_eq!(note.needed_number("id"), Err(missing));
 }
 

@@ -6,8 +6,8 @@ use std::vec::Vec;
 
 use guest_abi::{Mcu, Node};
 
-use super::Build;
-use crate::md::{Md, NodeError, Platform, Problem};
+use super::{Build, error};
+use crate::md::{Md, Platform, Problem};
 use crate::{Machine, Model};
 
 /// A processor: its `id`, and the `id` and optional property `disabled` of each of its channels.
@@ -71,27 +71,17 @@ fn rejected(
     problem: Problem<'_>,
 ) {
     let bytes = description(platform, processors);
-    let expected = NodeError {
-        node,
-        offset,
-        problem,
-    };
-    assert_eq!(Md::new(&bytes).unwrap().machine(), Err(expected));
+    let found = Md::new(&bytes).unwrap().machine();
+    assert_eq!(found, Err(error(node, offset, problem)));
 }
 
 #[test]
 fn machines() {
-    assert_eq!(
-        machine("SUNW,T5140", &[(0, BOTH)]),
-        Machine::new(Model::Maramba, 1).unwrap()
-    );
+    assert_eq!(machine("SUNW,T5140", &[(0, BOTH)]), Machine::new(Model::Maramba, 1).unwrap());
     // Processors and channels may come in any order.
     let of_node_1 = [(1, None), (0, Some(0))];
     let four = [(2, BOTH), (0, BOTH), (3, BOTH), (1, &of_node_1)];
-    assert_eq!(
-        machine("SUNW,T5440", &four),
-        Machine::new(Model::Batoka, 4).unwrap()
-    );
+    assert_eq!(machine("SUNW,T5440", &four), Machine::new(Model::Batoka, 4).unwrap());
 }
 
 #[test]
@@ -110,8 +100,7 @@ fn channels_that_are_disabled_or_missing() {
     );
     assert_eq!(
         machine("SUNW,T5440", &[(0, BOTH), (1, &[])]),
-        two.without_channel(Node::Node1, Mcu::Mcu0)
-            .without_channel(Node::Node1, Mcu::Mcu1)
+        two.without_channel(Node::Node1, Mcu::Mcu0).without_channel(Node::Node1, Mcu::Mcu1)
     );
 }
 
@@ -158,43 +147,33 @@ fn other_machines() {
     assert_eq!(md.machine(), Ok(None));
     assert_eq!(
         md.platform(),
-        Ok(Some(Platform {
-            name: "SUNW,Sun-Fire-T200",
-            stick_frequency: Some(1_000_000_000),
-        }))
+        Ok(Some(Platform { name: "SUNW,Sun-Fire-T200", stick_frequency: Some(1_000_000_000) }))
     );
 }
 
 #[test]
 fn invalid_platforms() {
     use Problem::{Missing, NotANumber, NotAString, ZeroFrequency};
+    const STICK: &str = "stick-frequency";
     type Properties = fn(&mut Build);
     for (properties, offset, problem) in [
         ((|_| {}) as Properties, 0x40, Missing("name")),
         (|node| node.number("name", 0), 0x50, NotAString("name")),
+        (|node| node.string(STICK, "fast"), 0x50, NotANumber(STICK)),
         (
             |node| {
                 node.string("name", "SUNW,T5440");
-                node.number("stick-frequency", 0);
+                node.number(STICK, 0);
             },
             0x40,
-            ZeroFrequency("stick-frequency"),
-        ),
-        (
-            |node| node.string("stick-frequency", "fast"),
-            0x50,
-            NotANumber("stick-frequency"),
+            ZeroFrequency(STICK),
         ),
     ] {
         let mut build = Build::default();
         build.node("root", |root| root.arc("fwd", 3));
         build.node("platform", properties);
-        let node = "platform";
-        let expected = NodeError {
-            node,
-            offset,
-            problem,
-        };
-        assert_eq!(Md::new(&build.bytes()).unwrap().platform(), Err(expected));
+        let bytes = build.bytes();
+        let found = Md::new(&bytes).unwrap().platform();
+        assert_eq!(found, Err(error("platform", offset, problem)));
     }
 }

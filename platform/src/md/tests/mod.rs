@@ -1,4 +1,4 @@
-//! Descriptions for tests: written out as bytes, or made by a builder that knows the format only.
+//! Descriptions for tests: bytes written by hand, and a builder that does not use the reader.
 
 extern crate std;
 
@@ -9,7 +9,7 @@ mod random;
 
 use std::vec::Vec;
 
-use super::{Md, Value};
+use super::{Md, NodeError, Problem, Value};
 
 /// The bytes of a description with every kind of element.
 pub(super) const EVERYTHING: [u8; 224] = {
@@ -42,7 +42,11 @@ pub(super) const EVERYTHING: [u8; 224] = {
     bytes
 };
 
-/// Builds a description. Each name and string gets bytes of its own, even if it equals another.
+pub(super) fn error<'a>(node: &'a str, offset: usize, problem: Problem<'a>) -> NodeError<'a> {
+    NodeError { node, offset, problem }
+}
+
+/// Builds a description. Each name and string gets its own bytes, even if it equals another.
 #[derive(Default)]
 pub(super) struct Build {
     elements: Vec<[u8; 16]>,
@@ -82,9 +86,9 @@ impl Build {
     }
 
     pub(super) fn string(&mut self, name: &str, string: &str) {
-        let place = (string.len() as u64 + 1) << 32 | self.data.len() as u64;
+        let value = (string.len() as u64 + 1) << 32 | self.data.len() as u64;
         self.data.extend(string.bytes().chain([0]));
-        self.element(b's', name, place);
+        self.element(b's', name, value);
     }
 
     pub(super) fn bytes(mut self) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Random bytes: the reader returns, does not panic, and checks what it hands out.
+//! Random bytes: the reader returns without a panic, and every lookup succeeds in a description that it accepts.
 
 extern crate std;
 

@@ -1,4 +1,4 @@
-//! What happens in a cycle, and the events that follow from it.
+//! The instructions and branches of a cycle, and the events that follow from them.
 
 use super::event::R10000Event;
 
@@ -43,9 +43,7 @@ impl Cycle {
     /// Returns a cycle without events, except for the cycle itself.
     pub fn new() -> Self {
         let counts = [0; R10000Event::COUNT];
-        Self { counts }
-            .and(R10000Event::Cycles0, 1)
-            .and(R10000Event::Cycles1, 1)
+        Self { counts }.and(R10000Event::Cycles0, 1).and(R10000Event::Cycles1, 1)
     }
 
     /// Adds an event that happens `n` times. The functions below add the events of instructions and branches.
@@ -63,9 +61,9 @@ impl Cycle {
         match operation {
             Operation::Load => cycle.and(R10000Event::LoadsIssued, 1),
             Operation::Store => cycle.and(R10000Event::StoresIssued, 1),
-            Operation::StoreConditional { .. } => cycle
-                .and(R10000Event::StoresIssued, 1)
-                .and(R10000Event::ConditionalsIssued, 1),
+            Operation::StoreConditional { .. } => {
+                cycle.and(R10000Event::StoresIssued, 1).and(R10000Event::ConditionalsIssued, 1)
+            }
             Operation::MultiplyDivide | Operation::FloatingPoint | Operation::Other => cycle,
         }
     }
@@ -116,11 +114,5 @@ impl Cycle {
     /// Returns how often an event happens in this cycle.
     pub const fn count(&self, event: R10000Event) -> u32 {
         self.counts[event as usize]
-    }
-}
-
-impl Default for Cycle {
-    fn default() -> Self {
-        Self::new()
     }
 }

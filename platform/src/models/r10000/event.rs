@@ -5,11 +5,12 @@ use guest_abi::sampling::{CounterSet, UnitEvent};
 
 macro_rules! events {
     ($($(#[$doc:meta])* $event:ident = $number:literal, $name:literal;)*) => {
-        /// An event. Its discriminant is its number in `perfex`: counter 0 counts events 0 to 15, counter 1 events 16 to
-        /// 31.
+        /// An event. Its discriminant is its number in `perfex`: counter 0 counts events 0 to 15, counter 1 events 16 to 31.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        pub enum R10000Event { $($(#[$doc])* $event = $number,)* }
+        pub enum R10000Event {
+            $(#[doc = concat!("`", $name, "`.")] $(#[$doc])* $event = $number,)*
+        }
 
         impl R10000Event {
             /// All events in order.
@@ -25,92 +26,69 @@ macro_rules! events {
 }
 
 events! {
-    /// Cycles.
     Cycles0 = 0, "cycles";
-    /// Instructions issued to a functional unit.
     Issued = 1, "issued_instructions";
-    /// Loads, prefetches, SYNCs and CACHE operations issued.
+    /// Also prefetches, SYNCs and CACHE operations.
     LoadsIssued = 2, "issued_loads";
-    /// Stores issued.
     StoresIssued = 3, "issued_stores";
-    /// Store conditionals issued.
     ConditionalsIssued = 4, "issued_store_conditionals";
-    /// Store conditionals that failed.
     ConditionalsFailed = 5, "failed_store_conditionals";
-    /// Branches decoded, including those that an older misprediction nullifies.
+    /// Including those that an older misprediction nullifies.
     BranchesDecoded = 6, "decoded_branches";
-    /// Quadwords written back from the L2 cache.
     L2QuadwordsWritten = 7, "quadwords_written_back_from_scache";
-    /// Correctable ECC errors in the data array of the L2 cache.
     L2EccErrors = 8, "correctable_scache_data_array_ecc_errors";
-    /// Misses of the L1 instruction cache.
     L1InstructionMisses = 9, "primary_instruction_cache_misses";
-    /// Misses of the L2 cache by instruction fetches.
+    /// Misses by instruction fetches.
     L2InstructionMisses = 10, "secondary_instruction_cache_misses";
-    /// Instruction fetches for which the way of the L2 cache was mispredicted.
+    /// By instruction fetches.
     L2InstructionWayMispredicted = 11, "instruction_misprediction_from_scache_way_prediction_table";
-    /// External interventions.
     Interventions = 12, "external_interventions";
-    /// External invalidations.
     Invalidations = 13, "external_invalidations";
-    /// Virtual coherency conditions.
     VirtualCoherency = 14, "virtual_coherency_conditions";
-    /// Instructions graduated. Multiplies and divides count twice.
+    /// Multiplies and divides count twice.
     Graduated0 = 15, "graduated_instructions";
-    /// Cycles.
     Cycles1 = 16, "cycles";
-    /// Instructions graduated. Multiplies and divides count twice.
+    /// Multiplies and divides count twice.
     Graduated1 = 17, "graduated_instructions";
-    /// Loads, prefetches, SYNCs and CACHE operations graduated.
+    /// Also prefetches, SYNCs and CACHE operations.
     LoadsGraduated = 18, "graduated_loads";
-    /// Stores graduated.
     StoresGraduated = 19, "graduated_stores";
-    /// Store conditionals graduated.
     ConditionalsGraduated = 20, "graduated_store_conditionals";
-    /// Instructions graduated that set bits of the FP status register.
+    /// Instructions that set bits of the FP status register.
     FloatingPointGraduated = 21, "graduated_floating_point_instructions";
-    /// Quadwords written back from the L1 data cache.
     L1QuadwordsWritten = 22, "quadwords_written_back_from_primary_data_cache";
-    /// TLB refills, including those in the TLB handler.
+    /// Including those in the TLB handler.
     TlbRefills = 23, "tlb_misses";
-    /// Branches mispredicted, excluding those that an older misprediction nullified.
+    /// Excluding those that an older misprediction nullified.
     BranchesMispredicted = 24, "mispredicted_branches";
-    /// Misses of the L1 data cache.
     L1DataMisses = 25, "primary_data_cache_misses";
-    /// Misses of the L2 cache by loads and stores.
+    /// Misses by loads and stores.
     L2DataMisses = 26, "secondary_data_cache_misses";
-    /// Loads and stores for which the way of the L2 cache was mispredicted.
+    /// By loads and stores.
     L2DataWayMispredicted = 27, "data_misprediction_from_scache_way_prediction_table";
-    /// External interventions that hit the L2 cache.
     InterventionHits = 28, "external_intervention_hits_in_scache";
-    /// External invalidations that hit the L2 cache.
     InvalidationHits = 29, "external_invalidation_hits_in_scache";
-    /// Stores and exclusive prefetches to a clean block of the L2 cache.
+    /// Stores and exclusive prefetches.
     StoresToClean = 30, "store_prefetch_exclusive_to_clean_block_in_scache";
-    /// Stores and exclusive prefetches to a shared block of the L2 cache.
+    /// Stores and exclusive prefetches.
     StoresToShared = 31, "store_prefetch_exclusive_to_shared_block_in_scache";
 }
 
 impl R10000Event {
-    /// The number of events.
+    /// The number of events of both counters.
     pub const COUNT: usize = Self::ALL.len();
 
     /// Returns the event with this number, 0 to 15, of a counter; `None` beyond 15.
-    pub fn of(counter: Counter, number: u8) -> Option<Self> {
-        if number > 15 {
-            return None;
-        }
-        Self::ALL
-            .get(16 * counter.index() + usize::from(number))
-            .copied()
+    pub fn from_number(counter: Counter, number: u8) -> Option<Self> {
+        let (events, _) = Self::ALL.as_chunks::<16>();
+        events[counter.index()].get(usize::from(number)).copied()
     }
 
     /// Returns the counter that counts the event.
     pub const fn counter(self) -> Counter {
-        if (self as u8) < 16 {
-            Counter::Pic0
-        } else {
-            Counter::Pic1
+        match self as u8 {
+            0..16 => Counter::Pic0,
+            _ => Counter::Pic1,
         }
     }
 

@@ -1,16 +1,15 @@
-//! The four instructions that move performance registers: forms of MTC0 and MFC0 with register 25, which bits 5:0
-//! distinguish.
+//! The four instructions that move performance registers: forms of MTC0 and MFC0 with register 25, which bits 5:0 distinguish.
 
 use guest_abi::Counter;
 
 /// MFPS, MFPC, MTPS or MTPC, with its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PerformanceMove {
-    /// The direction of the move.
+    /// Bit 23 of the instruction.
     pub direction: Direction,
-    /// The kind of performance register.
+    /// Bit 0 of the instruction.
     pub register: RegisterKind,
-    /// The counter to which the performance register belongs.
+    /// Bits 5:1 of the instruction: the counter to which the performance register belongs.
     pub counter: Counter,
     rt: u8,
 }
@@ -19,18 +18,18 @@ pub struct PerformanceMove {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// MFPS, MFPC: from the performance register to the general register.
-    From,
+    From = 0,
     /// MTPS, MTPC: from the general register to the performance register.
-    To,
+    To = 1,
 }
 
 /// The kind of performance register that an instruction moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterKind {
     /// MFPS, MTPS: the control register ("event specifier").
-    Control,
+    Control = 0,
     /// MFPC, MTPC: the counter.
-    Counter,
+    Counter = 1,
 }
 
 impl PerformanceMove {
@@ -50,16 +49,7 @@ impl PerformanceMove {
         counter: Counter,
         rt: u8,
     ) -> Option<Self> {
-        if rt < 32 {
-            Some(Self {
-                direction,
-                register,
-                counter,
-                rt,
-            })
-        } else {
-            None
-        }
+        if rt < 32 { Some(Self { direction, register, counter, rt }) } else { None }
     }
 
     /// Returns the number of the general register, 0 to 31.
@@ -69,14 +59,8 @@ impl PerformanceMove {
 
     /// Returns the instruction word.
     pub const fn encode(self) -> u32 {
-        let to = match self.direction {
-            Direction::From => 0,
-            Direction::To => Self::TO,
-        };
-        let kind = match self.register {
-            RegisterKind::Control => 0,
-            RegisterKind::Counter => Self::IS_COUNTER,
-        };
+        let to = self.direction as u32 * Self::TO;
+        let kind = self.register as u32 * Self::IS_COUNTER;
         Self::BASE | to | (self.rt as u32) << 16 | (self.counter as u32) << 1 | kind
     }
 
@@ -86,15 +70,13 @@ impl PerformanceMove {
         if opcode & !(Self::TO | Self::IS_COUNTER) != Self::BASE {
             return None;
         }
-        let direction = if opcode & Self::TO == 0 {
-            Direction::From
-        } else {
-            Direction::To
+        let direction = match opcode & Self::TO {
+            0 => Direction::From,
+            _ => Direction::To,
         };
-        let register = if opcode & Self::IS_COUNTER == 0 {
-            RegisterKind::Control
-        } else {
-            RegisterKind::Counter
+        let register = match opcode & Self::IS_COUNTER {
+            0 => RegisterKind::Control,
+            _ => RegisterKind::Counter,
         };
         match Counter::new((word >> 1 & 0x1f) as usize) {
             Some(counter) => Self::new(direction, register, counter, (word >> 16 & 0x1f) as u8),

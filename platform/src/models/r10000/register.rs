@@ -20,7 +20,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the value of the register after a write of `value`.
+    /// Returns the value of the register after a write: bits 8:0 of it.
     pub const fn written(value: u32) -> Self {
         Self::from_bits(value & 0x1ff)
     }
@@ -48,7 +48,7 @@ impl Control {
 /// A mode, with the bit of the control register that enables counting in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum R10000Mode {
-    /// EXL, bit 0: exception level, whatever KSU is.
+    /// EXL, bit 0: exception level, with any KSU.
     Exception,
     /// K, bit 1: kernel mode.
     Kernel,
@@ -81,7 +81,7 @@ pub enum Ksu {
 /// The bits of the Status register that affect counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Status {
-    /// KSU: the mode.
+    /// KSU: the mode at neither exception nor error level.
     pub ksu: Ksu,
     /// EXL: the processor is at exception level.
     pub exl: bool,
@@ -106,15 +106,13 @@ impl Status {
 
 impl From<R10000Mode> for Status {
     fn from(mode: R10000Mode) -> Self {
-        let (ksu, exl) = match mode {
-            R10000Mode::Exception => (Ksu::Kernel, true),
-            R10000Mode::Kernel => (Ksu::Kernel, false),
-            R10000Mode::Supervisor => (Ksu::Supervisor, false),
-            R10000Mode::User => (Ksu::User, false),
-        };
         Self {
-            ksu,
-            exl,
+            ksu: match mode {
+                R10000Mode::Exception | R10000Mode::Kernel => Ksu::Kernel,
+                R10000Mode::Supervisor => Ksu::Supervisor,
+                R10000Mode::User => Ksu::User,
+            },
+            exl: mode == R10000Mode::Exception,
             erl: false,
         }
     }

@@ -13,7 +13,6 @@ use super::register::{Control, R10000Mode, Status};
 /// Bit 31 of a counter, which signals its overflow.
 const OVERFLOW: u32 = 1 << 31;
 
-/// One counter and its control register.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pair {
     control: Control,
@@ -36,14 +35,8 @@ pub struct R10000 {
 impl R10000 {
     /// Returns a unit that counts nothing.
     pub const fn new() -> Self {
-        let pair = Pair {
-            control: Control::new(),
-            count: 0,
-        };
-        Self {
-            pairs: [pair; 2],
-            compare: false,
-        }
+        let (control, count) = (Control::new(), 0);
+        Self { pairs: [Pair { control, count }; 2], compare: false }
     }
 
     /// Counts the events of one cycle, executed at this Status. A counter may advance by several events at once, and past
@@ -55,7 +48,7 @@ impl R10000 {
             if !pair.control.counts_in(mode) {
                 continue;
             }
-            if let Some(event) = R10000Event::of(*counter, pair.control.event()) {
+            if let Some(event) = R10000Event::from_number(*counter, pair.control.event()) {
                 pair.count = pair.count.wrapping_add(cycle.count(event));
             }
         }
@@ -77,12 +70,12 @@ impl R10000 {
         self.compare = false;
     }
 
-    /// Returns a control register.
+    /// Returns the control register of a counter.
     pub const fn control(&self, counter: Counter) -> Control {
         self.pair(counter).control
     }
 
-    /// Writes a control register.
+    /// Writes the control register of a counter.
     pub fn set_control(&mut self, counter: Counter, control: Control) {
         self.pair_mut(counter).control = control;
     }
@@ -104,19 +97,11 @@ impl R10000 {
     }
 
     const fn pair(&self, counter: Counter) -> &Pair {
-        let [pair0, pair1] = &self.pairs;
-        match counter {
-            Counter::Pic0 => pair0,
-            Counter::Pic1 => pair1,
-        }
+        &self.pairs[counter as usize]
     }
 
     fn pair_mut(&mut self, counter: Counter) -> &mut Pair {
-        let [pair0, pair1] = &mut self.pairs;
-        match counter {
-            Counter::Pic0 => pair0,
-            Counter::Pic1 => pair1,
-        }
+        &mut self.pairs[counter as usize]
     }
 }
 
@@ -160,8 +145,7 @@ impl CounterUnit for R10000 {
 
     fn overflowed(&self) -> CounterSet {
         let [pair0, pair1] = &self.pairs;
-        CounterSet::when(pair0.overflowed(), Counter::Pic0)
-            | CounterSet::when(pair1.overflowed(), Counter::Pic1)
+        CounterSet::new(pair0.overflowed(), pair1.overflowed())
     }
 
     fn acknowledge(&mut self, counters: CounterSet) {

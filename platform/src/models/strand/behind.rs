@@ -1,26 +1,24 @@
-//! Events that have happened and are not in PIC yet.
+//! Events that PIC does not show yet.
 
 use guest_abi::sampling::CounterSet;
 
-/// The clock, of every eight, in which PIC is brought up to date.
+/// The clock, of each eight, in which PIC is brought up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase(u8);
 
 impl Phase {
-    /// The clocks from one update of PIC to the next.
-    pub const CLOCKS: u8 = 8;
+    const CLOCKS: u8 = 8;
 
     /// Returns the phase in which the first update is this number of clocks ahead; `None` unless it is 1 to 8.
     pub const fn new(clocks: u8) -> Option<Self> {
-        if clocks >= 1 && clocks <= Self::CLOCKS {
-            Some(Self(clocks))
-        } else {
-            None
+        match clocks {
+            1..=Self::CLOCKS => Some(Self(clocks)),
+            _ => None,
         }
     }
 }
 
-/// The accumulators of both counters, and when they are emptied into PIC.
+/// The accumulators of both counters, and the time to the next update, which adds them to PIC.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behind {
     /// The clocks to the next update, 1 to 8.
@@ -30,13 +28,10 @@ pub(super) struct Behind {
 
 impl Behind {
     pub(super) const fn new(Phase(ahead): Phase) -> Self {
-        Self {
-            ahead,
-            waiting: [0; 2],
-        }
+        Self { ahead, waiting: [0; 2] }
     }
 
-    /// Takes an event in the present clock.
+    /// Adds an event of the current clock.
     pub(super) fn wait(&mut self, counters: CounterSet) {
         for counter in counters.iter() {
             let waiting = &mut self.waiting[counter.index()];
@@ -44,7 +39,7 @@ impl Behind {
         }
     }
 
-    /// Lets clocks pass. Returns the events that go to PIC meanwhile.
+    /// Lets clocks pass. Returns the events that reach PIC in these clocks.
     pub(super) fn pass(&mut self, clocks: u64) -> [u32; 2] {
         let ahead = u64::from(self.ahead);
         if clocks < ahead {
@@ -56,14 +51,14 @@ impl Behind {
         core::mem::take(&mut self.waiting)
     }
 
-    /// PIC is written at the end of the present clock. An update that is due in the next one would be overwritten.
+    /// Drops the update that is due in the next clock, if any: a write of PIC at the end of the current clock overwrites it.
     pub(super) fn written(&mut self) {
         if self.ahead == 1 {
             self.lose(CounterSet::BOTH);
         }
     }
 
-    /// Drops the events of these counters that wait.
+    /// Drops the waiting events of these counters.
     pub(super) fn lose(&mut self, counters: CounterSet) {
         for counter in counters.iter() {
             self.waiting[counter.index()] = 0;

@@ -1,5 +1,5 @@
-//! A model of the counters of a strand (FWARC/2007/529 section 2.1), as the register transfer level of the UltraSPARC T2 has
-//! them. That of the T2 Plus is not public: what differs there is unknown.
+//! A model of the counters of a strand (FWARC/2007/529 section 2.1), after the register transfer level of the UltraSPARC T2. That of
+//! the T2 Plus is not public, so its differences are unknown.
 
 mod behind;
 mod skid;
@@ -14,20 +14,20 @@ use behind::Behind;
 pub use behind::Phase;
 pub use skid::Early;
 
-/// The MASK with which a counter counts the events of each class in the present mode: classes 0 to 7 of instructions that
+/// The MASK with which a counter counts the events of each class in the current mode: classes 0 to 7 of instructions that
 /// complete, and 8 to 15 of instructions that are flushed.
 type Counted = [u8; 16];
 
 /// %pcr and %pic of one strand, and bit 15 of its %softint. After reset they are 0, and the strand runs in user mode and takes
 /// interrupts.
 ///
-/// The unit sets OVn when counter n wraps, or, if TOEn is set, as early as [`Early`] states. A write with HOLDOVn leaves OVn as
-/// it is; any other write sets it as written. HOLDOV reads as 0.
+/// The unit sets OVn when counter n wraps, or, if TOEn is set, as early as [`Early`] states. A write with HOLDOVn keeps OVn; any
+/// other write sets OVn as written. HOLDOV reads as 0.
 ///
-/// The trap is requested as long as an OV bit and its TOE bit are both set, whatever has set them. It is also requested, for a
-/// moment, by an event of a flushed instruction that would overflow a counter which does not count flushed instructions. A
-/// request sets bit 15 of %softint if the strand takes interrupts and is not in hyperprivileged mode. The bit brings the trap
-/// (tt 0x4f), and stays until the handler clears it.
+/// The trap is requested as long as an OV bit and its TOE bit are both set, whatever has set them. An event of a flushed instruction
+/// also requests the trap, for a moment, if it would overflow a counter which does not count flushed instructions. A request sets bit
+/// 15 of %softint if the strand takes interrupts and is not in hyperprivileged mode. The bit brings the trap (tt 0x4f), and stays
+/// until the handler clears it.
 ///
 /// By default PIC shows every event at once. [`set_phase`](Self::set_phase) makes it follow every 8 clocks, as hardware does.
 #[derive(Clone, Debug)]
@@ -36,8 +36,7 @@ pub struct StrandUnit {
     pcr: SparcPcr,
     pic: [u32; 2],
     counted: [Counted; 2],
-    /// The highest value that an event leaves in a counter and that is of no interest: beyond it, or with a wrap, see
-    /// [`noted`](Self::noted).
+    /// The highest value of a counter after an event without further effect. A wrap or a higher value calls [`noted`](Self::noted).
     quiet: [u32; 2],
     early: Early,
     mode: SparcMode,
@@ -62,12 +61,12 @@ impl StrandUnit {
         }
     }
 
-    /// Returns %pcr. HOLDOV is 0.
+    /// Returns %pcr, in which HOLDOV is 0.
     pub fn pcr(&self) -> u64 {
         self.pcr.into_bits()
     }
 
-    /// Writes %pcr, as hyperprivileged code does. Bits 31:0 are kept, but for the OV bits that HOLDOV protects.
+    /// Writes %pcr, as hyperprivileged code does: bits 31:0, except the OV bits that HOLDOV protects.
     pub fn set_pcr(&mut self, value: u64) {
         let held = SparcPcr::from_bits(value).holds();
         let written = SparcPcr::from_bits(value & SparcPcr::KEPT);
@@ -114,18 +113,18 @@ impl StrandUnit {
         self.select();
     }
 
-    /// Sets when PIC is brought up to date: every 8 clocks, which [`pass`](Self::pass) lets pass, or at once if `None`. Events
-    /// that wait are dropped.
+    /// Sets when PIC is brought up to date: every 8 clocks, which [`pass`](Self::pass) counts, or at once if `None`. Drops the
+    /// events that wait.
     ///
-    /// Every 8 clocks: a read of PIC lacks up to 8 events of each counter. A write of PIC is followed by up to 7 that came
-    /// before it. A write of %pcr that clears UT, ST or HT loses up to 8 events of each counter, and one that changes the SL of
-    /// a counter up to 8 events of that one.
+    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events are added after a write of PIC. A
+    /// write of %pcr that clears UT, ST or HT loses up to 8 events of each counter. One that changes the SL of a counter loses up to 8
+    /// events of that counter.
     pub fn set_phase(&mut self, phase: Option<Phase>) {
         self.behind = phase.map(Behind::new);
         self.select();
     }
 
-    /// Lets clocks pass, which matters only to when PIC is brought up to date.
+    /// Lets clocks pass, which matters only if PIC is brought up to date every 8 clocks.
     pub fn pass(&mut self, clocks: u64) {
         if let Some(behind) = &mut self.behind {
             let arrived = behind.pass(clocks);
@@ -146,8 +145,7 @@ impl StrandUnit {
         SparcPic::new().with_pic0(pic0).with_pic1(pic1).into_bits()
     }
 
-    /// Writes %pic, and so both counters, at the end of the present clock. If PIC is due to be brought up to date then, the write
-    /// takes the place of that.
+    /// Writes %pic, and so both counters, at the end of the current clock, in place of an update of PIC that is due then.
     pub fn set_pic(&mut self, value: u64) {
         if let Some(behind) = &mut self.behind {
             behind.written();
@@ -156,39 +154,36 @@ impl StrandUnit {
         self.pic = [value.pic0(), value.pic1()];
     }
 
-    /// Returns the mode that the strand runs in.
+    /// Returns the mode in which the strand runs.
     pub fn mode(&self) -> SparcMode {
         self.mode
     }
 
-    /// Changes the mode that the strand runs in.
+    /// Changes the mode in which the strand runs.
     pub fn set_mode(&mut self, mode: SparcMode) {
         self.mode = mode;
         self.select();
         self.request();
     }
 
-    /// Returns how many events of each counter can come without a request of the trap: 0 if a counter with TOE counts idle clocks,
-    /// which may be any number, and `u64::MAX` if no counter can request it.
+    /// Returns the number of events of each counter that cannot request the trap: 0 if a counter with TOE counts idle clocks, of which
+    /// there may be any number, and `u64::MAX` if no counter can request the trap.
     pub fn events_before_trap(&self) -> u64 {
         let trapping = Counter::ALL
             .iter()
             .filter(|counter| self.counting() && self.pcr.traps().contains(**counter));
         let left = trapping.map(|counter| match self.pcr.select(*counter).base_class() {
             0 => 0,
-            _ => self
-                .early
-                .threshold()
-                .saturating_sub(self.pic[counter.index()]),
+            _ => (self.early.threshold()).saturating_sub(self.pic[counter.index()]),
         });
         left.min().map_or(u64::MAX, u64::from)
     }
 
-    /// Counts `n` clocks, in each of which all events of this select happen together: an atomic instruction is a load and a
-    /// store, too. If the class is 8 to 15, the instruction that causes them is flushed.
+    /// Counts `n` clocks, in each of which all events of this select happen together: an atomic instruction is also a load and a
+    /// store. If the class is 8 to 15, the instruction that causes the events is flushed.
     ///
-    /// Events of one class that happen in the same clock have to be reported together. If PIC follows every 8 clocks, the
-    /// first of the clocks is the present one, and the last of them is the present one afterwards.
+    /// The caller reports events of one class in the same clock together. If PIC is brought up to date every 8 clocks, the `n`
+    /// clocks begin with the current one, and the last of them becomes the current one.
     #[inline(always)]
     pub fn count(&mut self, events: impl Into<SparcSelect>, n: u32) {
         let events = events.into();
@@ -196,10 +191,8 @@ impl StrandUnit {
         let mask = happening(events);
         let [counted0, counted1] = &self.counted;
         let any = n != 0;
-        let (hit0, hit1) = (
-            any & (counted0[class] & mask != 0),
-            any & (counted1[class] & mask != 0),
-        );
+        let hit0 = any & (counted0[class] & mask != 0);
+        let hit1 = any & (counted1[class] & mask != 0);
         if events.counts_flushed() & any {
             self.flushed(events);
         }
@@ -210,18 +203,17 @@ impl StrandUnit {
         let [quiet0, quiet1] = self.quiet;
         let (over0, over1) = (wrapped0 | (sum0 > quiet0), wrapped1 | (sum1 > quiet1));
         if (over0 & hit0) | (over1 & hit1) {
-            let over0 = CounterSet::when(over0 & hit0, Counter::Pic0);
-            self.noted(over0 | CounterSet::when(over1 & hit1, Counter::Pic1), n);
+            self.noted(CounterSet::new(over0 & hit0, over1 & hit1), n);
         }
     }
 
-    /// These counters have counted `n`, and have wrapped or are beyond [`quiet`](Self::quiet).
+    /// Handles counters that have counted `n`, and have wrapped or are beyond [`quiet`](Self::quiet).
     #[cold]
     fn noted(&mut self, counters: CounterSet, n: u32) {
         if self.behind.is_none() {
             return self.overflow(counters);
         }
-        // What has just been added to PIC waits instead.
+        // The events that PIC already shows wait instead.
         for counter in counters.iter() {
             let pic = &mut self.pic[counter.index()];
             *pic = pic.wrapping_sub(n);
@@ -237,8 +229,7 @@ impl StrandUnit {
         }
     }
 
-    /// An event of a flushed instruction requests the trap, but sets no OV, where the counter does not count it and it would
-    /// overflow if it did.
+    /// Requests the trap, without OV, if an event of a flushed instruction would overflow a counter that does not count it.
     #[cold]
     fn flushed(&mut self, events: SparcSelect) {
         let selecting = Counter::ALL.iter().copied().filter(|counter| {
@@ -253,12 +244,11 @@ impl StrandUnit {
         }
     }
 
-    /// Returns the counters with TOE in which an event sets OV, although they may not wrap.
+    /// Returns the counters with TOE in which an event sets OV, even without a wrap.
     #[inline(always)]
     fn near_wrap(&self) -> CounterSet {
         let [near0, near1] = self.pic.map(|pic| pic >= self.early.threshold());
-        let near = CounterSet::when(near0, Counter::Pic0) | CounterSet::when(near1, Counter::Pic1);
-        near.intersection(self.pcr.traps())
+        CounterSet::new(near0, near1).intersection(self.pcr.traps())
     }
 
     #[inline(always)]
@@ -279,7 +269,7 @@ impl StrandUnit {
         self.softint |= self.interruptible && self.mode != SparcMode::Hyperprivileged;
     }
 
-    /// Returns `true` if the counters count in the present mode.
+    /// Returns `true` if the counters count in the current mode.
     #[inline(always)]
     fn counting(&self) -> bool {
         match self.mode {
@@ -289,7 +279,7 @@ impl StrandUnit {
         }
     }
 
-    // In place and inlined, because hypervisor images that contain the model have few register windows left.
+    // Inlined, because hypervisor images that contain the model have few register windows left.
     #[inline(always)]
     fn select(&mut self) {
         let counting = self.counting();
@@ -299,11 +289,7 @@ impl StrandUnit {
             for (class, mask) in (0_u8..).zip(counted) {
                 let counts = class == select.base_class()
                     || select.counts_flushed() && class == select.class();
-                *mask = if counting && counts {
-                    happening(select)
-                } else {
-                    0
-                };
+                *mask = if counting && counts { happening(select) } else { 0 };
             }
         }
         for (counter, quiet) in Counter::ALL.iter().copied().zip(&mut self.quiet) {
@@ -326,7 +312,7 @@ const fn happening(select: SparcSelect) -> u8 {
     }
 }
 
-/// Returns the counters that lose the events which wait, when %pcr changes so.
+/// Returns the counters whose waiting events are lost when %pcr changes from `before` to `after`.
 fn stopped(before: SparcPcr, after: SparcPcr) -> CounterSet {
     let mode = before.user() && !after.user()
         || before.system() && !after.system()
@@ -335,10 +321,4 @@ fn stopped(before: SparcPcr, after: SparcPcr) -> CounterSet {
         mode || before.select(*counter).class() != after.select(*counter).class()
     };
     Counter::ALL.iter().copied().filter(changed).collect()
-}
-
-impl Default for StrandUnit {
-    fn default() -> Self {
-        Self::new()
-    }
 }

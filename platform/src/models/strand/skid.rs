@@ -1,7 +1,8 @@
-//! How early overflow traps come.
+//! The skid of overflow traps.
 
-/// How early an overflow trap comes. With TOE, an event that leaves the counter at most this many events before its wrap sets
-/// the OV bit, which requests the trap. In the UltraSPARC T2, any event that finds the counter at -16 to -1 does: 15.
+/// The number of events by which an overflow trap may be early. With TOE, an event that leaves the counter at most this number of
+/// events before its wrap sets the OV bit, which requests the trap. On the UltraSPARC T2 the number is 15: an event that finds the
+/// counter at -16 to -1 sets OV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Early(u8);
 
@@ -14,15 +15,11 @@ impl Early {
 
     /// Returns a trap that comes up to this many events before the wrap; `None` beyond 15.
     pub const fn new(events: u8) -> Option<Self> {
-        if events <= Self::MOST.0 {
-            Some(Self(events))
-        } else {
-            None
-        }
+        if events <= Self::MOST.0 { Some(Self(events)) } else { None }
     }
 
-    /// Returns the lowest value of a counter at which an event overflows it. It is also the highest that an event can leave
-    /// in the counter without an overflow.
+    /// Returns the lowest value of a counter at which an event overflows it, and the highest that an event can leave in it without an
+    /// overflow.
     pub(super) const fn threshold(self) -> u32 {
         u32::MAX - self.0 as u32
     }

@@ -1,4 +1,4 @@
-//! Tests of the unit alone.
+//! The unit alone.
 
 use guest_abi::event::SparcEvent;
 
@@ -13,7 +13,6 @@ fn counting(code0: u64, code1: u64) -> u64 {
     UT | code0 << 6 | code1 << 19
 }
 
-/// Returns a strand in user mode that counts these codes.
 fn strand(code0: u64, code1: u64) -> StrandUnit {
     let mut unit = StrandUnit::new();
     unit.set_pcr(counting(code0, code1));
@@ -31,29 +30,21 @@ fn keeps_its_bits() {
 }
 
 #[test]
-fn no_trap_comes_before_so_many_events() {
+fn no_trap_comes_before_that_number_of_events() {
     const TOE0: u64 = 1 << 4;
     const TOE1: u64 = 1 << 5;
     let mut unit = strand(0x208, 0x302);
     unit.set_pic(0xffff_fff0_ffff_fffe);
     assert_eq!(unit.events_before_trap(), u64::MAX, "without TOE");
-    for (toe, early, left) in [
-        (TOE0, 0, 1),
-        (TOE1, 0, 15),
-        (TOE0 | TOE1, 0, 1),
-        (TOE1, 15, 0),
-        (TOE1, 5, 10),
-    ] {
+    for (toe, early, left) in
+        [(TOE0, 0, 1), (TOE1, 0, 15), (TOE0 | TOE1, 0, 1), (TOE1, 15, 0), (TOE1, 5, 10)]
+    {
         unit.set_early(Early::new(early).unwrap());
         unit.set_pcr(counting(0x208, 0x302) | toe);
         assert_eq!(unit.events_before_trap(), left, "{toe:#x} {early}");
     }
     unit.set_mode(SparcMode::Privileged);
-    assert_eq!(
-        unit.events_before_trap(),
-        u64::MAX,
-        "in a mode that is not counted"
-    );
+    assert_eq!(unit.events_before_trap(), u64::MAX, "in another mode");
     let mut unit = strand(0, 0x302);
     unit.set_pcr(counting(0, 0x302) | TOE0);
     assert_eq!(unit.events_before_trap(), 0, "idle clocks");
@@ -79,7 +70,7 @@ fn one_mask_bit_is_not_the_same_bit_of_another_class() {
     assert_eq!(unit.pic(), 0x0000_0002_0000_0001);
 }
 
-/// Events in clocks of their own count each; those of one clock count once, whatever MASK selects of them.
+/// Events in different clocks all count. Events in one clock count once, with any MASK that selects one of them.
 #[test]
 fn mask_bits_are_ored() {
     let together = |mask| SparcSelect::new(2, mask).unwrap();
@@ -92,7 +83,7 @@ fn mask_bits_are_ored() {
         unit.count(together(0x03), 1);
         assert_eq!(unit.pic(), at_once << 32 | at_once, "{mask:#x}");
     }
-    // Atomics are loads and stores, too. 0x2fd counts all instructions.
+    // Atomics are also loads and stores. 0x2fd counts all instructions.
     for code in [0x208, 0x210, 0x280, 0x218, 0x298, 0x2fd] {
         let mut unit = strand(code, 0x244);
         unit.count(together(0x98), 5);
@@ -100,43 +91,32 @@ fn mask_bits_are_ored() {
     }
 }
 
-/// What counts in each class: the events of instructions that complete, and of those that are flushed.
+/// Classes 0 to 7 count events of instructions that complete; classes 8 to 15 also count those of flushed instructions.
 #[test]
 fn classes_8_to_15_count_flushed_instructions_too() {
     for class in 0..16_u8 {
         for happens in 0..16_u8 {
             let mut unit = strand(u64::from(class) << 8 | 0x0c, 0x200);
             unit.count(SparcSelect::new(happens, 0x04).unwrap(), 3);
-            let expected = if happens == class || happens + 8 == class {
-                3
-            } else {
-                0
-            };
-            assert_eq!(unit.pic(), expected, "{happens} under {class}");
+            let counts = happens == class || happens + 8 == class;
+            assert_eq!(unit.pic(), 3 * u64::from(counts), "{happens} under {class}");
         }
     }
 }
 
-/// Class 0: a counter that selects nothing counts idle clocks, with any MASK, and overflows.
+/// A counter with class 0, which selects nothing, counts idle clocks with any MASK, and overflows.
 #[test]
 fn a_select_of_0_counts_idle_clocks() {
     for (code, counts) in [(0x000, 1), (0x0ff, 1), (0x810, 1), (0x200, 0), (0x240, 0)] {
         let mut unit = strand(0x208, code);
         unit.set_pic(0xffff_ffff_0000_0000);
         unit.count(SparcEvent::IdleStrands, 1);
-        assert_eq!(
-            unit.pic() >> 32,
-            (0xffff_ffff + counts) & 0xffff_ffff,
-            "{code:#x}"
-        );
+        let expected = (0xffff_ffff + counts) & 0xffff_ffff;
+        assert_eq!(unit.pic() >> 32, expected, "{code:#x}");
         assert_eq!(unit.pcr() & OV1 != 0, counts == 1, "{code:#x}");
         unit.set_mode(SparcMode::Privileged);
         unit.count(SparcEvent::IdleStrands, 1);
-        assert_eq!(
-            unit.pic() >> 32,
-            (0xffff_ffff + counts) & 0xffff_ffff,
-            "in no mode"
-        );
+        assert_eq!(unit.pic() >> 32, expected, "in a mode that does not count");
     }
 }
 
@@ -222,8 +202,8 @@ fn reserved_and_empty_selects_count_nothing() {
     }
 }
 
-/// With PIC brought up to date every 8 clocks, what a read, a write and a stop find in each phase, with an event in every
-/// clock. The first update is `ahead` clocks after the first event's clock.
+/// PIC is brought up to date every 8 clocks: the values at a read, a write and a stop in each phase, with an event in every clock.
+/// The first update is `ahead` clocks after the clock of the first event.
 #[test]
 fn each_phase_of_eight() {
     for ahead in 1..=8_u8 {
@@ -269,8 +249,8 @@ fn each_phase_of_eight() {
     assert_eq!((Phase::new(0), Phase::new(9)), (None, None));
 }
 
-/// An event of every clock, with the trap as early as it can be: in every phase OV is set by an event that finds PIC at -16
-/// to -1, and the handler, which begins more than 8 clocks later, finds -15 to -6 if it has stopped the events.
+/// With an event in every clock and the earliest trap, in every phase an event that finds PIC at -16 to -1 sets OV. The handler, which
+/// begins more than 8 clocks later, finds -15 to -6 if it has stopped the events.
 #[test]
 fn the_trap_in_each_phase() {
     for ahead in 1..=8_u8 {
@@ -296,7 +276,7 @@ fn the_trap_in_each_phase() {
     }
 }
 
-/// Without TOE, OV says that PIC has wrapped, which it does when it is brought up to date.
+/// Without TOE, OV is set when PIC wraps, and PIC wraps only when it is brought up to date.
 #[test]
 fn ov_without_toe_comes_with_the_wrap() {
     let mut unit = strand(0x208, 0x200);

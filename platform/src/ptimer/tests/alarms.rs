@@ -1,4 +1,4 @@
-//! Tests of deadlines, case by case.
+//! Deadlines, case by case.
 
 use super::Device;
 use crate::AccessError;
@@ -39,7 +39,7 @@ fn alarms_in_order() {
 #[test]
 fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
     // The driver reads the time, sets the comparator, and reads the time again. At some of these distances the deadline
-    // passes in between, and no interrupt comes within a wrap.
+    // passes between the two reads, and no interrupt comes within a wrap.
     let mut raced = 0;
     for distance in (0..2000).step_by(8) {
         let device = Device::counting(&[100]);
@@ -48,7 +48,7 @@ fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
         let accesses = device.accesses.get();
         match alarms.schedule(deadline, 9).unwrap() {
             When::Now => {
-                // More accesses than a read of the time needs: the driver had set the comparator.
+                // After more than the 3 accesses of a read of the time, the driver has set the comparator.
                 raced += u32::from(device.accesses.get() - accesses > 3);
                 assert_eq!(alarms.expired(), Ok(Some(9)));
             }
@@ -86,14 +86,9 @@ fn a_deadline_beyond_the_counter() {
     assert_eq!(alarms.schedule((1 << 61) + 32, 1), Ok(When::Later));
     assert_eq!(alarms.schedule((1 << 61) - 32, 2), Ok(When::Later));
     assert_eq!(alarms.schedule(u64::MAX, 3), Ok(When::Later));
-    for (now, expired) in [
-        (32, Some(2)),
-        (32, None),
-        (64, None),
-        (95, None),
-        (96, Some(1)),
-        (999, None),
-    ] {
+    for (now, expired) in
+        [(32, Some(2)), (32, None), (64, None), (95, None), (96, Some(1)), (999, None)]
+    {
         device.now.set(now);
         assert_eq!(alarms.expired(), Ok(expired), "{now}");
     }

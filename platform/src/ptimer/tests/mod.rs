@@ -1,4 +1,4 @@
-//! Tests of the driver on the model of the device.
+//! The driver on the model of the device.
 
 extern crate std;
 
@@ -17,7 +17,7 @@ mod time;
 struct Device {
     engine: RefCell<PtimerEngine>,
     now: Cell<u64>,
-    /// The durations of successive accesses in nanoseconds, repeated.
+    /// The durations of successive accesses in nanoseconds, a cycle.
     takes: Vec<u64>,
     accesses: Cell<usize>,
 }
@@ -39,32 +39,39 @@ impl Device {
         device
     }
 
+    /// Returns a device that counts nanoseconds from this time on, and each of whose accesses takes 100 ns.
+    fn at(time: u64) -> Self {
+        let device = Self::counting(&[100]);
+        device.set(time);
+        device
+    }
+
     fn timer(&self) -> Ptimer<&Self> {
         Ptimer::start(self, Input::NV41, NANOSECONDS).unwrap()
     }
 
     /// Returns a driver that has written no register.
     fn timer_as_it_is(&self) -> Ptimer<&Self> {
-        Ptimer {
-            access: self,
-            hz: NANOSECONDS,
-        }
+        Ptimer { access: self, hz: NANOSECONDS }
     }
 
     fn set(&self, time: u64) {
-        let mut engine = self.engine.borrow_mut();
-        let now = self.now.get();
-        engine
-            .write(Register::Time1, (time >> 32) as u32, now)
-            .unwrap();
-        engine.write(Register::Time0, time as u32, now).unwrap();
+        for (register, half) in [(Register::Time1, time >> 32), (Register::Time0, time)] {
+            let (mut engine, now) = (self.engine.borrow_mut(), self.now.get());
+            engine.write(register, half as u32, now).unwrap();
+        }
     }
 
-    /// Returns the time without an access, so that none passes.
+    /// Returns the time without an access, so that no time passes.
     fn truth(&self) -> u64 {
-        let mut engine = self.engine.borrow_mut();
+        self.time_at(self.now.get())
+    }
+
+    /// Returns the time at this nanosecond, without changing the device.
+    fn time_at(&self, nanosecond: u64) -> u64 {
+        let mut engine = self.engine.borrow().clone();
         let [high, low] = [Register::Time1, Register::Time0]
-            .map(|register| u64::from(engine.read(register, self.now.get()).unwrap()));
+            .map(|register| u64::from(engine.read(register, nanosecond).unwrap()));
         high << 32 | low
     }
 
@@ -95,18 +102,11 @@ impl PtimerRegisters for Device {
 
 #[test]
 fn offsets_and_masks() {
-    let expected = [
-        (0x9100, 0x0000_0001),
-        (0x9140, 0x0000_0001),
-        (0x9200, 0x0000_ffff),
-        (0x9210, 0x0000_ffff),
-        (0x9220, 0x0001_1fff),
-        (0x9400, 0xffff_ffe0),
-        (0x9410, 0x1fff_ffff),
-        (0x9420, 0xffff_ffe0),
-    ];
-    assert_eq!(
-        Register::ALL.map(|register| (register.offset(), register.mask())),
-        expected
-    );
+    let [intr, intr_en, numerator, denominator, clock_source, time_0, time_1, alarm_0] =
+        Register::ALL.map(|register| (register.offset(), register.mask()));
+    assert_eq!([intr, intr_en], [(0x9100, 1), (0x9140, 1)]);
+    assert_eq!([numerator, denominator], [(0x9200, 0xffff), (0x9210, 0xffff)]);
+    assert_eq!(clock_source, (0x9220, 0x0001_1fff));
+    assert_eq!([time_0, time_1], [(0x9400, 0xffff_ffe0), (0x9410, 0x1fff_ffff)]);
+    assert_eq!(alarm_0, (0x9420, 0xffff_ffe0));
 }

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::Device;
-use crate::ptimer::{Alarms, Register, ScheduleError, When};
+use crate::ptimer::{Alarms, ScheduleError, When};
 
 /// An operation on a list of alarms.
 #[derive(Clone, Debug)]
@@ -51,10 +51,7 @@ const COUNTER: u64 = (1 << 61) - 1;
 impl Oracle {
     /// Returns the time at this nanosecond.
     fn time_at(&self, device: &Device, nanosecond: u64) -> u64 {
-        let mut engine = device.engine.borrow().clone();
-        let [high, low] = [Register::Time1, Register::Time0]
-            .map(|register| u64::from(engine.read(register, nanosecond).unwrap()));
-        self.time + ((high << 32 | low).wrapping_sub(self.time) & COUNTER)
+        self.time + (device.time_at(nanosecond).wrapping_sub(self.time) & COUNTER)
     }
 
     fn look(&mut self, device: &Device) -> u64 {
@@ -65,8 +62,8 @@ impl Oracle {
     /// Asserts that the alarm that came was on the list, that its deadline has passed, and that no other was earlier.
     fn came(&mut self, token: u32, device: &Device) {
         let time = self.look(device);
-        let place = self.list.iter().position(|alarm| alarm.1 == token);
-        let (deadline, _) = self.list.swap_remove(place.expect("on the list"));
+        let index = self.list.iter().position(|alarm| alarm.1 == token);
+        let (deadline, _) = self.list.swap_remove(index.expect("on the list"));
         assert!(deadline <= time, "{deadline:#x} came at {time:#x}");
         assert!(self.list.iter().all(|other| other.0 >= deadline & !31));
     }
@@ -74,10 +71,7 @@ impl Oracle {
     /// Asserts that no deadline has passed at this time.
     fn none_until(&self, time: u64) {
         let list = &self.list;
-        assert!(
-            list.iter().all(|alarm| alarm.0 > time),
-            "{list:x?} at {time:#x}"
-        );
+        assert!(list.iter().all(|alarm| alarm.0 > time), "{list:x?} at {time:#x}");
     }
 }
 

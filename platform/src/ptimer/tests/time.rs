@@ -1,4 +1,4 @@
-//! Tests of reading and setting the time.
+//! Reading and setting the time.
 
 use core::cell::Cell;
 
@@ -14,14 +14,10 @@ use crate::ptimer::{
 #[test]
 fn starts_without_a_ratio_above_one() {
     let device = Device::new(Input::NV41, &[0]);
-    // The device comes with a ratio of 3/4 of the external clock.
-    for (register, value) in [
-        (Register::ClockSource, 1 << 16),
-        (Register::Numerator, 4),
-        (Register::Denominator, 3),
-    ] {
-        device.write(register, value).unwrap();
-    }
+    // The ratio of the device is 3/4 of the external clock before the driver starts.
+    device.write(Register::ClockSource, 1 << 16).unwrap();
+    device.write(Register::Numerator, 4).unwrap();
+    device.write(Register::Denominator, 3).unwrap();
     let timer = device.timer();
     assert_eq!(timer.hz(), 31_250_000);
     device.now.set(1_000_000_000);
@@ -34,20 +30,12 @@ fn starts_without_a_ratio_above_one() {
     assert_eq!(timer.time(), Ok(1_000_000_000 + 27_000_000 * 32));
 }
 
-/// nvidia_ptimer: "PTIMER's clock source depends on chipset families". The caller names the family, and all count
-/// nanoseconds.
+/// nvidia_ptimer: "PTIMER's clock source depends on chipset families". The caller names the family, and all count nanoseconds.
 #[test]
 fn starts_every_family() {
-    for input in [
-        Input::Nv03 {
-            memory_hz: 100_000_000,
-        },
-        Input::Nv04 {
-            core_hz: 200_000_000,
-        },
-        Input::NV41,
-        Input::NVC0,
-    ] {
+    let (memory_hz, core_hz) = (100_000_000, 200_000_000);
+    let chips = [Input::Nv03 { memory_hz }, Input::Nv04 { core_hz }];
+    for input in chips.into_iter().chain([Input::NV41, Input::NVC0]) {
         let device = Device::new(input, &[0]);
         let timer = Ptimer::start(&device, input, NANOSECONDS).unwrap();
         device.now.set(1_000_000);
@@ -101,9 +89,8 @@ fn naive(device: &Device, low_first: bool) -> u64 {
 fn a_read_does_not_tear() {
     // An access takes 100 ns: the carry comes before, between or after the reads.
     for before in (0..1000).step_by(10) {
-        let device = Device::counting(&[100]);
         let time = (7 << 32) - before;
-        device.set(time);
+        let device = Device::at(time);
         let found = device.timer_as_it_is().time().unwrap();
         let most = device.truth();
         assert!((time & !31..=most).contains(&found), "{before}: {found:#x}");
@@ -114,13 +101,11 @@ fn a_read_does_not_tear() {
 #[test]
 fn a_naive_read_is_wrong_by_2_to_the_32() {
     let wrong = |low_first| {
-        let device = Device::counting(&[100]);
-        let time = (7_u64 << 32) - 160;
-        device.set(time);
+        let device = Device::at((7_u64 << 32) - 160);
         naive(&device, low_first).wrapping_sub(device.truth()) as i64
     };
-    // A carry after the high half was read: 2^32 too low. A carry after the low half was read: 2^32 too high, less the
-    // three counts between the two reads.
+    // A carry after the read of the high half makes the time 2^32 too low. A carry after the read of the low half makes it 2^32
+    // too high, less the three counts between the two reads.
     assert_eq!(wrong(false), -(1 << 32));
     assert_eq!(wrong(true), (1 << 32) - 96);
 }
@@ -128,15 +113,13 @@ fn a_naive_read_is_wrong_by_2_to_the_32() {
 #[test]
 fn setting_does_not_tear() {
     for before in (0..1000).step_by(10) {
-        let device = Device::counting(&[100]);
-        device.set((7 << 32) - before);
+        let device = Device::at((7 << 32) - before);
         let mut timer = device.timer_as_it_is();
         timer.set_time(0x0123_4567_89ab_cdef).unwrap();
         assert_eq!(device.truth(), 0x0123_4567_89ab_cde0, "{before}");
     }
     // The naive order, high then low, with a carry in between.
-    let device = Device::counting(&[100]);
-    device.set((7 << 32) - 160);
+    let device = Device::at((7 << 32) - 160);
     device.write(Register::Time1, 0x0123_4567).unwrap();
     device.write(Register::Time0, 0x89ab_cdef).unwrap();
     assert_eq!(device.truth(), 0x0123_4568_89ab_cde0);

@@ -1,9 +1,9 @@
 //! Numbers in either byte order.
 
-/// A byte order.
+/// The byte order of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
-    /// The highest byte first, as sun4v has it.
+    /// The highest byte first, as on sun4v.
     Big,
     /// The lowest byte first.
     Little,
@@ -13,7 +13,7 @@ impl Endian {
     /// Both byte orders.
     pub const ALL: [Self; 2] = [Self::Big, Self::Little];
 
-    /// Returns the name that the metadata have.
+    /// Returns the name in metadata.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,23 +1,23 @@
-//! The header of an event: the two of LTTng, which every viewer knows, and one with the whole time.
+//! Event headers: the two of LTTng, which every viewer knows, and one with the whole time.
 
 use super::Endian;
-use crate::events::collect::LayoutName;
+use crate::events::layouts::LayoutName;
 
-/// The form of the headers in a trace. It is as compact as the headers in the rings, but holds all bits of the clock that they
-/// omit, because a clock of CTF has no unit of several ticks.
+/// The form of a trace's event headers: as compact as the headers in the rings, but with the lowest clock bits that those omit,
+/// because a tick of a CTF clock cannot be several ticks of the machine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// 5 bits of the number of the kind, and 27 of the time. The number 31 announces a header with the whole time.
+    /// 5 bits for the event's kind and 27 for the time. Kind 31 announces a header with the whole time.
     Compact,
-    /// 16 bits of the number, and 32 of the time. The number 65535 announces a header with the whole time.
+    /// 16 bits for the kind and 32 for the time. Kind 65535 announces a header with the whole time.
     Large,
-    /// 16 bits of the number, and the whole time.
+    /// 16 bits for the kind, and the whole time.
     Full,
 }
 
 impl Form {
-    /// Returns the form for the events of rings with this layout.
-    pub(super) const fn of(layout: LayoutName) -> Self {
+    /// Returns the form for rings with this layout.
+    pub(super) const fn for_layout(layout: LayoutName) -> Self {
         match layout.bits().wrap() {
             ..=27 => Self::Compact,
             28..=32 => Self::Large,
@@ -25,7 +25,7 @@ impl Form {
         }
     }
 
-    /// Returns the type in the metadata.
+    /// Returns the declaration in the metadata.
     pub(super) const fn declaration(self) -> &'static str {
         match self {
             Self::Compact => {
@@ -50,7 +50,7 @@ impl Form {
         }
     }
 
-    /// Appends the header of an event behind another event, or the beginning of a packet, at the time `before`.
+    /// Appends an event's header. `before` is the time of the previous event, or of the packet's start.
     pub(super) fn put(self, bytes: &mut Vec<u8>, endian: Endian, id: u16, before: u64, time: u64) {
         let past = time - before;
         let (id, whole) = (u64::from(id), [(32, u64::from(id)), (64, time)]);

@@ -2,43 +2,31 @@
 
 use std::fmt;
 
-use crate::events::{Entry, Trace};
+use crate::events::{StreamEntry, Trace};
 
-/// An identifier of 128 bits (RFC 9562, version 8: the bits are what a hash function gives). A trace with the same content
-/// always has the same one, and in practice no other trace has it, so that the same simulation writes the same files.
+/// A UUID that is a hash of a trace's content (RFC 9562, version 8), so that equal traces have equal files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uuid(u128);
 
 impl Uuid {
-    /// Returns the identifier of a trace: of all that it holds, but not of the byte order of its files.
-    pub(super) fn of_trace(trace: &Trace) -> Self {
-        let Trace {
-            hz,
-            layout,
-            began,
-            epoch,
-            missed,
-            guests,
-            streams,
-        } = trace;
+    /// Returns the identifier of a trace, which does not depend on the byte order of its files.
+    pub(super) fn for_trace(trace: &Trace) -> Self {
+        let Trace { hz, layout, began, epoch, missed, guests, streams } = trace;
         let mut hash = Hash::new();
-        let about = format!(
-            "{hz} {began} {missed} {epoch:?} {} {guests:?}",
-            layout.name()
-        );
+        let about = format!("{hz} {began} {missed} {epoch:?} {} {guests:?}", layout.name());
         hash.add(about.as_bytes());
         for stream in streams {
             hash.add(&stream.strand.number().to_be_bytes());
             for entry in &stream.entries {
                 match entry {
-                    Entry::Event(event) => {
+                    StreamEntry::Event(event) => {
                         hash.add(&event.id.to_be_bytes());
                         hash.add(&event.time.to_be_bytes());
                         let words = event.payload.iter();
                         words.for_each(|word| hash.add(&word.to_be_bytes()));
                     }
                     // No event has the kind 0.
-                    Entry::Lost(lost) => {
+                    StreamEntry::Lost(lost) => {
                         hash.add(&[0; 2]);
                         hash.add(&lost.to_be_bytes());
                     }
@@ -48,8 +36,8 @@ impl Uuid {
         hash.uuid()
     }
 
-    /// Returns the identifier of the clock of this trace. Each simulation has a clock of its own, which begins with it.
-    pub(super) fn of_clock(self) -> Self {
+    /// Returns the identifier of the trace's clock, because every trace has a clock of its own.
+    pub(super) fn for_clock(self) -> Self {
         let mut hash = Hash::new();
         hash.add(b"clock of ");
         hash.add(&self.0.to_be_bytes());
@@ -80,7 +68,7 @@ impl Hash {
         }
     }
 
-    /// Returns the hash with the version 8 and the variant 2 in their places.
+    /// Returns the hash with version 8 and variant 2 in their fields.
     const fn uuid(&self) -> Uuid {
         let free = self.0 & !(0xf << 76 | 3 << 62);
         Uuid(free | 8 << 76 | 2 << 62)

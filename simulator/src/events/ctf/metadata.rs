@@ -10,10 +10,10 @@ use super::header::Form;
 use super::identity::Uuid;
 use super::tsdl::{self, Block};
 use super::types::Type;
-use crate::events::collect::LayoutName;
-use crate::events::{Epoch, Event, Trace};
+use crate::events::layouts::LayoutName;
+use crate::events::{DecodedEvent, Epoch, Trace};
 
-/// The line that names the program that recorded the events.
+/// The line that identifies traces of this program.
 const TRACER: &str = "tracer_name = \"perfctr-service\";";
 
 pub(super) fn is_ours(text: &str) -> bool {
@@ -22,20 +22,12 @@ pub(super) fn is_ours(text: &str) -> bool {
 
 /// Returns the metadata of a trace.
 pub(super) fn write(trace: &Trace, endian: Endian) -> String {
-    let Trace {
-        hz,
-        layout,
-        began,
-        epoch,
-        missed,
-        guests,
-        ..
-    } = trace;
+    let Trace { hz, layout, began, epoch, missed, guests, .. } = trace;
     let mut names = String::new();
     for (number, guest) in guests.iter().enumerate() {
         let _ = write!(names, "\n\tguest_{number} = {};", quoted(guest));
     }
-    let uuid = Uuid::of_trace(trace);
+    let uuid = Uuid::for_trace(trace);
     let Epoch { seconds, ticks } = epoch.unwrap_or_default();
     let mut text = format!(
         "/* CTF 1.8 */
@@ -96,12 +88,12 @@ stream {{
 ",
         order = endian.name(),
         layout = layout.name(),
-        clock = uuid.of_clock(),
+        clock = uuid.for_clock(),
         resolution = layout.resolution(),
         absolute = epoch.is_some(),
-        header = Form::of(*layout).declaration(),
+        header = Form::for_layout(*layout).declaration(),
     );
-    for class in Event::classes() {
+    for class in DecodedEvent::classes() {
         let _ = write!(
             text,
             "\nevent {{\n\tname = \"hv:{}\";\n\tid = {};\n\tstream_id = 0;\n\tfields := struct {{\n",
@@ -130,7 +122,7 @@ fn write_field(text: &mut String, field: &Field) {
     };
 }
 
-/// Returns a text in quotes, without control characters.
+/// Quotes a text, and drops its control characters.
 fn quoted(text: &str) -> String {
     let kept = text.chars().filter(|char| !char.is_control());
     let escaped = kept.flat_map(|char| {
@@ -140,23 +132,21 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// What the streams of a trace consist of.
+/// The types of a trace's packets and events.
 pub(super) struct Format {
     pub(super) endian: Endian,
     pub(super) packet_header: Type,
     pub(super) packet_context: Type,
     pub(super) event_header: Type,
-    /// The kinds of events by their numbers in this trace, with their fields.
+    /// The kinds of events and their fields, by the kind's number in this trace.
     pub(super) events: HashMap<u64, (&'static Class, Type)>,
 }
 
-/// Reads the metadata of a trace that [`write()`] wrote, or that another program made of it, with the same contents in other
-/// forms. Returns the trace without its streams.
+/// Reads the metadata of a trace from [`write()`], or of a rewritten one with the same contents. Returns the trace without
+/// streams.
 pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     if !is_ours(text) {
-        return Err(format!(
-            "not a trace of this program: the line {TRACER} is missing"
-        ));
+        return Err(format!("not a trace of this program: the line {TRACER} is missing"));
     }
     let blocks = tsdl::parse(text)?;
     let of_kind = |kind: &'static str| blocks.iter().filter(move |block| block.kind == kind);
@@ -186,10 +176,9 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
         layout: *layout,
         began: env.number("began")?,
         epoch: match clock.text("absolute")? {
-            "true" | "TRUE" => Some(Epoch {
-                seconds: clock.number("offset_s")?,
-                ticks: clock.number("offset")?,
-            }),
+            "true" | "TRUE" => {
+                Some(Epoch { seconds: clock.number("offset_s")?, ticks: clock.number("offset")? })
+            }
             _ => None,
         },
         missed: env.number("missed_events")?,
@@ -202,11 +191,11 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the number and the fields of a kind of event, which are those of [`Event::classes`].
+/// Returns the number and the fields of a kind of event, which must be one of [`DecodedEvent::classes`].
 fn event(block: &Block) -> Result<(u64, (&'static Class, Type)), String> {
     let name = block.text("name")?;
     let class = (name.strip_prefix("hv:"))
-        .and_then(|name| Event::classes().find(|class| class.name == name))
+        .and_then(|name| DecodedEvent::classes().find(|class| class.name == name))
         .ok_or_else(|| format!("the event {name} is unknown"))?;
     let fields = block.layout("fields")?;
     let Type::Struct { fields: found, .. } = fields else {

@@ -1,4 +1,6 @@
-//! Reading a trace that this program wrote, as it is or as another program has written it anew.
+//! Reading of this program's traces, also after another program rewrote them.
+//!
+//! This reader exists beside `babeltrace2` because `vfalls events` has to work with no other program installed.
 
 use std::path::Path;
 use std::{fs, io};
@@ -9,14 +11,14 @@ use hv_core::trace::put;
 use super::metadata::{self, Format};
 use super::types::{Cursor, Type, Values};
 use super::{MAGIC, METADATA, file_name};
-use crate::events::{Entry, Stream, Trace, TracedEvent};
+use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::input::{self, InputError, LONGEST_PROGRAM};
 
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is no directory.
+    /// The path is no directory.
     #[error("{0}: is no directory, expected one with a trace")]
     NoDirectory(String),
     /// A file cannot be read.
@@ -27,15 +29,15 @@ pub enum ReadError {
     Unreadable {
         /// The directory.
         directory: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A file is not what this program writes.
+    /// A file is not one that this program writes.
     #[error("{file}: {problem}")]
     Wrong {
         /// The file.
         file: String,
-        /// Where in it, what was found, and what was expected.
+        /// The position in the file, what was found, and what was expected.
         problem: String,
     },
 }
@@ -46,10 +48,7 @@ pub enum ReadError {
 /// The directory is no trace of this program, or it is broken. The message has the file and the packet.
 pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     let name = |path: &Path| path.display().to_string();
-    let wrong = |path: &Path, problem| ReadError::Wrong {
-        file: name(path),
-        problem,
-    };
+    let wrong = |path: &Path, problem| ReadError::Wrong { file: name(path), problem };
     if !directory.is_dir() {
         return Err(ReadError::NoDirectory(name(directory)));
     }
@@ -57,10 +56,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     let text = input::read_text(&path)?;
     let (mut trace, format) = metadata::read(&text).map_err(|problem| wrong(&path, problem))?;
     let files = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let unreadable = |source| ReadError::Unreadable {
-        directory: name(directory),
-        source,
-    };
+    let unreadable = |source| ReadError::Unreadable { directory: name(directory), source };
     for file in files.map_err(unreadable)? {
         let path = file.path();
         if file.file_name().as_encoded_bytes().starts_with(b".") || file.file_name() == METADATA {
@@ -86,7 +82,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     Ok(trace)
 }
 
-/// Fails with a problem unless something holds.
+/// Fails with a problem unless `holds`.
 fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(problem()) }
 }
@@ -95,7 +91,7 @@ fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
 struct Header<'a> {
     begin: u64,
     end: u64,
-    /// Before the first event.
+    /// A cursor before the first event.
     events: Cursor<'a>,
     /// The number of bytes of the packet.
     bytes: usize,
@@ -105,14 +101,12 @@ struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Checks that the packet has this strand and number, and does not go back behind what was lost until now, and now.
+    /// Checks the packet's strand and number, and that its count of lost events and its time do not decrease.
     fn follows(&self, strand: StrandId, number: u64, lost: u64, now: u64) -> Result<(), String> {
         check(self.strand == strand, || {
             format!("is of strand {}, the ones before of {strand}", self.strand)
         })?;
-        check(self.number == number, || {
-            format!("has the number {}", self.number)
-        })?;
+        check(self.number == number, || format!("has the number {}", self.number))?;
         check(self.lost >= lost, || {
             format!("counts {} lost events, the one before {lost}", self.lost)
         })?;
@@ -125,35 +119,23 @@ impl Header<'_> {
 
 fn header<'a>(bytes: &'a [u8], format: &Format) -> Result<Header<'a>, String> {
     let length = bytes.len() as u64;
-    let mut cursor = Cursor {
-        bytes,
-        at: 0,
-        end: 8 * length,
-        endian: format.endian,
-        now: 0,
-    };
+    let mut cursor = Cursor { bytes, at: 0, end: 8 * length, endian: format.endian, now: 0 };
     let mut read = |of| {
         let values = cursor.read(of);
         values.ok_or_else(|| format!("is cut off: {length} bytes have no room for its header"))
     };
     let (header, context) = (read(&format.packet_header)?, read(&format.packet_context)?);
     let magic = header.get("magic")?;
-    check(magic == MAGIC, || {
-        format!("begins with {magic:#010x}, expected {MAGIC:#010x}")
-    })?;
+    check(magic == MAGIC, || format!("begins with {magic:#010x}, expected {MAGIC:#010x}"))?;
     let stream = header.find("stream_id").unwrap_or(0);
-    check(stream == 0, || {
-        format!("is of stream class {stream}, expected 0")
-    })?;
+    check(stream == 0, || format!("is of stream class {stream}, expected 0"))?;
     let (content, size) = (context.get("content_size")?, context.get("packet_size")?);
     let fits = content <= size && size % 8 == 0 && size / 8 <= length;
     check(fits, || {
         format!("has {size} bits, {content} of them used, but there are {length} bytes")
     })?;
     let least = cursor.at;
-    check(content >= least, || {
-        format!("has {content} bits, expected at least {least}")
-    })?;
+    check(content >= least, || format!("has {content} bits, expected at least {least}"))?;
     let (begin, cpu_id) = (context.get("timestamp_begin")?, context.get("cpu_id")?);
     let strand = usize::try_from(cpu_id).ok().and_then(StrandId::new);
     (cursor.end, cursor.now) = (content, begin);
@@ -175,18 +157,13 @@ fn stream(mut bytes: &[u8], format: &Format) -> Result<Option<Stream>, String> {
     while !bytes.is_empty() {
         let within = |problem| format!("packet {number}: {problem}");
         let header = header(bytes, format).map_err(within)?;
-        let stream = read.get_or_insert(Stream {
-            strand: header.strand,
-            entries: Vec::new(),
-        });
-        header
-            .follows(stream.strand, number, lost, now)
-            .map_err(within)?;
+        let stream = read.get_or_insert(Stream { strand: header.strand, entries: Vec::new() });
+        header.follows(stream.strand, number, lost, now).map_err(within)?;
         if header.lost > lost {
-            stream.entries.push(Entry::Lost(header.lost - lost));
+            stream.entries.push(StreamEntry::Lost(header.lost - lost));
         }
         let read = events_of(&header, format).map_err(within)?;
-        stream.entries.extend(read.into_iter().map(Entry::Event));
+        stream.entries.extend(read.into_iter().map(StreamEntry::Event));
         bytes = &bytes[header.bytes..];
         (number, lost, now) = (number + 1, header.lost, header.end);
     }
@@ -227,9 +204,5 @@ fn event(cursor: &mut Cursor<'_>, format: &Format) -> Result<TracedEvent, String
         put(&mut payload, at, field.bits, value);
         at += field.bits;
     }
-    Ok(TracedEvent {
-        time,
-        id: class.id,
-        payload: payload.into(),
-    })
+    Ok(TracedEvent { time, id: class.id, payload: payload.into() })
 }

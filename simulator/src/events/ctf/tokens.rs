@@ -1,6 +1,6 @@
-//! Tokens of the Trace Stream Description Language.
+//! Tokens of the Trace Stream Description Language, for the [parser](super::tsdl) that `vfalls events` needs to work with no
+//! other program installed.
 
-/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// A name or a number.
@@ -11,7 +11,7 @@ pub(super) enum Token<'a> {
     Mark(&'a str),
 }
 
-/// Returns the tokens of a text, each with its line.
+/// Splits a text into tokens, each with the number of its line.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, String> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (text, 1);
@@ -36,9 +36,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, String> {
             tokens.push((line, Token::Text(text)));
             length
         } else {
-            let mark = [":=", "..."]
-                .into_iter()
-                .find(|mark| next.starts_with(mark));
+            let mark = [":=", "..."].into_iter().find(|mark| next.starts_with(mark));
             let length = mark.map_or(first.len_utf8(), str::len);
             tokens.push((line, Token::Mark(&next[..length])));
             length
@@ -49,7 +47,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, String> {
     }
 }
 
-/// Returns the text that begins with a quote, and its length with its quotes. Bytes may be written as `\xc3`.
+/// Returns the quoted text at the start of `text`, and its length with quotes. Bytes may be written as `\xc3`.
 fn quoted(text: &str) -> Option<(String, usize)> {
     let mut content = Vec::new();
     let mut rest = text.as_bytes().get(1..)?;

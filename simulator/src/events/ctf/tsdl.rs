@@ -1,11 +1,12 @@
-//! The Trace Stream Description Language, as far as traces of unsigned integers need it: reads metadata, whoever wrote them.
+//! A parser of the Trace Stream Description Language, as far as traces of unsigned integers need it. It is this crate's own
+//! because `vfalls events` has to work with no other program installed.
 
 use std::collections::HashMap;
 
 use super::tokens::{Token, tokens};
 use super::types::Type;
 
-/// Types may be nested so deep.
+/// The deepest nesting of types.
 const DEEPEST: usize = 8;
 
 /// A block of the metadata: `event { name = "a"; fields := struct { ... }; };`.
@@ -18,32 +19,29 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Returns a value, a text without its quotes; `None` if there is none.
+    /// Returns a value, if the block has it. A text has no quotes.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let found = self.values.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns a value, which must be there.
+    /// Returns a value that the block must have.
     pub(super) fn text(&self, key: &str) -> Result<&str, String> {
         let kind = &self.kind;
-        self.get(key)
-            .ok_or_else(|| format!("there is no {key} of the {kind}"))
+        self.get(key).ok_or_else(|| format!("there is no {key} of the {kind}"))
     }
 
-    /// Returns a number, which must be there.
+    /// Returns a number that the block must have.
     pub(super) fn number(&self, key: &str) -> Result<u64, String> {
         let text = self.text(key)?;
         number(text).ok_or_else(|| format!("found '{text}' for {key}, expected a number"))
     }
 
-    /// Returns a type, which must be there.
+    /// Returns a type that the block must have.
     pub(super) fn layout(&self, key: &str) -> Result<&Type, String> {
         let kind = &self.kind;
         let found = self.types.iter().find(|(name, _)| name == key);
-        found
-            .map(|(_, layout)| layout)
-            .ok_or_else(|| format!("there is no {key} of the {kind}"))
+        found.map(|(_, layout)| layout).ok_or_else(|| format!("there is no {key} of the {kind}"))
     }
 }
 
@@ -58,11 +56,7 @@ fn number(text: &str) -> Option<u64> {
 pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
     let tokens = tokens(text)?;
     let lines = text.lines().count();
-    let mut parser = Parser {
-        tokens: &tokens,
-        lines,
-        aliases: HashMap::new(),
-    };
+    let mut parser = Parser { tokens: &tokens, lines, aliases: HashMap::new() };
     let mut blocks = Vec::new();
     while !parser.tokens.is_empty() {
         blocks.extend(parser.block()?);
@@ -72,7 +66,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
 
 struct Parser<'t, 'a> {
     tokens: &'t [(usize, Token<'a>)],
-    /// The number of lines, for errors at the end.
+    /// The number of lines, for errors at the end of the text.
     lines: usize,
     aliases: HashMap<&'a str, Type>,
 }
@@ -93,7 +87,7 @@ impl<'a> Parser<'_, 'a> {
         self.tokens.first().map_or(self.lines, |(line, _)| *line)
     }
 
-    /// Takes this mark or word, if it is next.
+    /// Consumes this mark or word if it is next.
     fn takes(&mut self, mark: &str) -> bool {
         match self.tokens {
             [(_, Token::Mark(next) | Token::Word(next)), rest @ ..] if *next == mark => {
@@ -131,7 +125,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Takes words with dots between them.
+    /// Consumes words with dots between them.
     fn path(&mut self) -> Result<String, String> {
         let mut path = self.word()?.to_owned();
         while self.takes(".") {
@@ -141,7 +135,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(path)
     }
 
-    /// Takes a text, or words with dots between them.
+    /// Consumes a text, or words with dots between them.
     fn value(&mut self) -> Result<String, String> {
         match self.tokens {
             [(_, Token::Text(text)), rest @ ..] => {
@@ -152,11 +146,11 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Takes a block; `None` for an alias of a type.
+    /// Consumes a block, or an alias of a type (`None`).
     fn block(&mut self) -> Result<Option<Block>, String> {
         if self.takes("typealias") {
             let of = self.layout(0)?;
-            // Aliases of aliases of structures could describe a type that no memory holds.
+            // Nested aliases of structures could make a type too large for memory.
             if !matches!(of, Type::Integer { .. }) {
                 return self.expected("the alias of an integer");
             }
@@ -166,11 +160,8 @@ impl<'a> Parser<'_, 'a> {
             self.mark(";")?;
             return Ok(None);
         }
-        let mut block = Block {
-            kind: self.word()?.to_owned(),
-            values: Vec::new(),
-            types: Vec::new(),
-        };
+        let mut block =
+            Block { kind: self.word()?.to_owned(), values: Vec::new(), types: Vec::new() };
         self.mark("{")?;
         while !self.takes("}") {
             let key = self.path()?;
@@ -186,7 +177,6 @@ impl<'a> Parser<'_, 'a> {
         Ok(Some(block))
     }
 
-    /// Takes a type.
     fn layout(&mut self, depth: usize) -> Result<Type, String> {
         if depth == DEEPEST {
             return self.expected("fewer types within others");
@@ -240,7 +230,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Takes the properties of an unsigned integer.
+    /// Consumes the properties of an unsigned integer.
     fn integer(&mut self) -> Result<Type, String> {
         let (mut bits, mut align, mut clock) = (0, None, false);
         self.mark("{")?;
@@ -281,20 +271,12 @@ impl<'a> Parser<'_, 'a> {
             return self.expected("an integer with a size before this");
         }
         let default = if bits % 8 == 0 { 8 } else { 1 };
-        Ok(Type::Integer {
-            bits,
-            align: align.unwrap_or(default),
-            clock,
-            names: Vec::new(),
-        })
+        Ok(Type::Integer { bits, align: align.unwrap_or(default), clock, names: Vec::new() })
     }
 
-    /// Takes the names of an enumeration.
+    /// Consumes the names of an enumeration.
     fn names(&mut self, of: Type) -> Result<Type, String> {
-        let Type::Integer {
-            bits, align, clock, ..
-        } = of
-        else {
+        let Type::Integer { bits, align, clock, .. } = of else {
             return self.expected("an enumeration of integers before this");
         };
         let mut names = Vec::new();
@@ -313,12 +295,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        Ok(Type::Integer {
-            bits,
-            align,
-            clock,
-            names,
-        })
+        Ok(Type::Integer { bits, align, clock, names })
     }
 
     /// Takes the fields of a structure or a variant.
@@ -336,10 +313,7 @@ impl<'a> Parser<'_, 'a> {
                 }
                 let length = self.number()?;
                 self.mark("]")?;
-                of = Type::Array {
-                    of: Box::new(of),
-                    length,
-                };
+                of = Type::Array { of: Box::new(of), length };
             }
             self.mark(";")?;
             fields.push((name, of));

@@ -1,32 +1,26 @@
-//! Values of the types that metadata describe.
+//! The types that metadata describe, and their values: part of the reader that `vfalls events` needs to work with no other
+//! program installed.
 
 use std::ops::RangeInclusive;
 
 use super::Endian;
 
-/// A type.
 #[derive(Clone, Debug)]
 pub(super) enum Type {
     /// An unsigned integer.
     Integer {
         bits: u32,
         align: u32,
-        /// Its lowest bits are those of the time.
+        /// Whether the value holds the lowest bits of the time.
         clock: bool,
-        /// The names of its values, if it is an enumeration.
+        /// The names of the values of an enumeration.
         names: Vec<(String, RangeInclusive<u64>)>,
     },
-    /// Values one behind the other.
-    Struct {
-        fields: Vec<(String, Type)>,
-        align: u32,
-    },
-    /// The option with the name that the value of the field `tag` before it has.
-    Variant {
-        tag: String,
-        options: Vec<(String, Type)>,
-    },
-    /// Values of one type.
+    /// Consecutive values.
+    Struct { fields: Vec<(String, Type)>, align: u32 },
+    /// The option that the value of the preceding field `tag` names.
+    Variant { tag: String, options: Vec<(String, Type)> },
+    /// Consecutive values of one type.
     Array { of: Box<Type>, length: u64 },
 }
 
@@ -41,29 +35,29 @@ impl Type {
     }
 }
 
-/// The values of integers that were read, with their names. The value that was read last is found first.
+/// Integers in the order in which they were read, with the names of fields and values. Of several values of a name, the last is
+/// found.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a>(Vec<(&'a str, u64, Option<&'a str>)>);
 
 impl Values<'_> {
-    /// Returns the value of an integer; `None` if there is none.
+    /// Returns the value of a field, if there is one.
     pub(super) fn find(&self, name: &str) -> Option<u64> {
         let found = self.0.iter().rev().find(|(field, ..)| *field == name);
         found.map(|(_, value, _)| *value)
     }
 
-    /// Returns the value of an integer, which must be there.
+    /// Returns the value of a field that must exist.
     pub(super) fn get(&self, name: &str) -> Result<u64, String> {
         self.find(name).ok_or_else(|| format!("has no {name}"))
     }
 
-    /// Returns the name of the value of an enumeration.
+    /// Returns the name of an enumeration's value.
     fn name(&self, field: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(name, ..)| *name == field);
         found.and_then(|(_, _, name)| *name)
     }
 
-    /// Returns all values in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
         self.0.iter().map(|(_, value, _)| *value)
     }
@@ -73,17 +67,17 @@ impl Values<'_> {
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
-    /// The number of bits that are read.
+    /// The position in bits.
     pub(super) at: u64,
-    /// The number of bits that may be read.
+    /// The end of the content in bits.
     pub(super) end: u64,
     pub(super) endian: Endian,
-    /// The time so far.
+    /// The present time.
     pub(super) now: u64,
 }
 
 impl Cursor<'_> {
-    /// Reads a value of a type; `None` if the packet ends before its end, or the value has no meaning.
+    /// Reads a value of a type. Returns `None` if the packet is too short, or the value has no meaning.
     pub(super) fn read<'t>(&mut self, of: &'t Type) -> Option<Values<'t>> {
         let mut values = Values::default();
         self.append(&mut values, "", of)?;
@@ -93,9 +87,7 @@ impl Cursor<'_> {
     fn append<'t>(&mut self, values: &mut Values<'t>, name: &'t str, of: &'t Type) -> Option<()> {
         self.at = self.at.next_multiple_of(of.align().into());
         match of {
-            Type::Integer {
-                bits, clock, names, ..
-            } => {
+            Type::Integer { bits, clock, names, .. } => {
                 let mut value = self.integer(*bits)?;
                 if *clock {
                     value = self.time(*bits, value)?;
@@ -123,7 +115,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// Returns the first time from now on that has these lowest bits, and makes it the present time.
+    /// Advances to the next time with these lowest bits, and returns it.
     fn time(&mut self, bits: u32, low: u64) -> Option<u64> {
         let mask = u64::MAX >> (64 - bits);
         self.now = match bits {
@@ -144,9 +136,7 @@ impl Cursor<'_> {
         let before = (self.at % 8) as u32;
         let value = match self.endian {
             Endian::Big => {
-                let all = bytes
-                    .iter()
-                    .fold(0, |all, byte| all << 8 | u128::from(*byte));
+                let all = bytes.iter().fold(0, |all, byte| all << 8 | u128::from(*byte));
                 all >> (8 * bytes.len() as u32 - before - bits)
             }
             Endian::Little => {
@@ -165,13 +155,7 @@ mod tests {
     use super::*;
 
     fn cursor(bytes: &[u8], endian: Endian, at: u64) -> Cursor<'_> {
-        Cursor {
-            bytes,
-            at,
-            end: 8 * bytes.len() as u64,
-            endian,
-            now: 0,
-        }
+        Cursor { bytes, at, end: 8 * bytes.len() as u64, endian, now: 0 }
     }
 
     #[test]

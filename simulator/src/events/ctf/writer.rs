@@ -1,12 +1,12 @@
-//! Writing a trace.
+//! Writing of traces.
 
 use hv_core::trace::take;
 
 use super::header::Form;
 use super::{Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
-use crate::events::{Entry, Event, Stream, Trace, TracedEvent};
+use crate::events::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
 
-/// A packet ends when it has so many bytes.
+/// A packet with this number of bytes is complete.
 const LARGE: usize = 1 << 16;
 
 /// Writes a trace: calls `put` with the name and the content of each file.
@@ -19,7 +19,7 @@ pub fn write<E>(
     mut put: impl FnMut(&str, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     put(METADATA, metadata::write(trace, endian).as_bytes())?;
-    let form = Form::of(trace.layout);
+    let form = Form::for_layout(trace.layout);
     for stream in &trace.streams {
         let bytes = packets(stream, trace.began, form, endian);
         put(&file_name(stream.strand), &bytes)?;
@@ -34,8 +34,8 @@ struct Packet {
     events: Vec<u8>,
 }
 
-/// The file of a stream, as far as it is written.
-struct File {
+/// The file of a stream under construction.
+struct StreamFile {
     endian: Endian,
     cpu_id: u64,
     bytes: Vec<u8>,
@@ -43,33 +43,29 @@ struct File {
     lost: u64,
 }
 
-/// Returns the file of a stream.
+/// Returns the content of a stream's file.
 fn packets(stream: &Stream, began: u64, form: Form, endian: Endian) -> Vec<u8> {
-    let mut file = File {
+    let mut file = StreamFile {
         endian,
         cpu_id: stream.strand.index() as u64,
         bytes: Vec::new(),
         packets: 0,
         lost: 0,
     };
-    let empty = |time| Packet {
-        begin: time,
-        end: time,
-        events: Vec::new(),
-    };
+    let empty = |time| Packet { begin: time, end: time, events: Vec::new() };
     let mut packet: Option<Packet> = None;
     let mut now = began;
     for entry in &stream.entries {
         match entry {
-            Entry::Event(event) => {
+            StreamEntry::Event(event) => {
                 now = event.time;
                 let packet = packet.get_or_insert_with(|| empty(now));
                 form.put(&mut packet.events, endian, event.id, packet.end, now);
                 packet.end = now;
                 put_fields(&mut packet.events, event, endian);
             }
-            Entry::Lost(lost) => {
-                // What is lost is counted from the packet before, so there is one at the beginning too.
+            StreamEntry::Lost(lost) => {
+                // A packet's count of lost events starts at the packet before, so a gap at the start needs one, too.
                 if packet.is_some() || file.packets == 0 {
                     file.put(packet.take().unwrap_or_else(|| empty(now)));
                 }
@@ -80,14 +76,14 @@ fn packets(stream: &Stream, began: u64, form: Form, endian: Endian) -> Vec<u8> {
             file.put(full);
         }
     }
-    let open_end = matches!(stream.entries.last(), Some(Entry::Lost(_)));
+    let open_end = matches!(stream.entries.last(), Some(StreamEntry::Lost(_)));
     if let Some(last) = packet.or_else(|| open_end.then(|| empty(now))) {
         file.put(last);
     }
     file.bytes
 }
 
-impl File {
+impl StreamFile {
     fn put(&mut self, packet: Packet) {
         let bits = 8 * (PACKET_HEADER + packet.events.len()) as u64;
         let header = [
@@ -112,7 +108,7 @@ impl File {
 fn put_fields(bytes: &mut Vec<u8>, event: &TracedEvent, endian: Endian) {
     let TracedEvent { id, payload, .. } = event;
     let mut at = 0;
-    for field in Event::class(*id).map_or(&[][..], |class| class.fields) {
+    for field in DecodedEvent::class(*id).map_or(&[][..], |class| class.fields) {
         endian.put(bytes, field.bits, take(payload, at, field.bits));
         at += field.bits;
     }

@@ -1,4 +1,4 @@
-//! The way of a strand's references through its core to the L2 cache.
+//! Takes a strand's references through the caches of its core to the L2 cache of its node.
 
 mod shapes;
 
@@ -12,55 +12,55 @@ use platform::models::Devices;
 use super::channel::Channel;
 use super::copies::Copy;
 use super::figures::{Figures, Variant};
-use super::geometry::{ADDRESS_MASK, Line};
+use super::geometry::{ADDRESS_MASK, L2Line};
 use super::hub::HubEvents;
-use super::l2::{L2, Slot, State};
+use super::l2::{L2, LineState, Slot};
 use super::moves::MovedLines;
 use super::plane::Plane;
+use super::quantum::Executed;
 use super::queue::Queue;
-use super::system::{Core, MemorySystem, Plan, Strand};
+use super::system::{Core, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
 use super::truth::{
-    ChannelRecord, CoreRecord, HubRecord, Request, Service, StrandRecord, Wait, Waited,
+    ChannelRecord, CoreRecord, CoreRequest, HubRecord, ServedBy, StrandRecord, Wait, Waited,
 };
 use super::wires::StrandEvent;
-use super::work::{Executed, Work};
 use crate::recording::{ByKind, Flow, Kind, Reference};
 
-/// A strand at work. What it uses is borrowed piece by piece, for speed.
+/// A strand that executes references. Each part of the memory system is borrowed on its own: the fields of one borrowed struct
+/// would be reached through one more reference.
 pub(super) struct Access<'w, V: Variant> {
     pub(super) plan: &'w Plan<V>,
     pub(super) devices: &'w Devices,
     perf_config: &'w [PerfConfig; L2_BANKS],
-    strand: &'w mut Strand,
+    strand: &'w mut StrandState,
     cores: Cores<'w, V>,
     pub(super) l2s: &'w mut [L2<V>],
     banks: &'w mut [Queue; L2_BANKS],
     pub(super) planes: &'w mut [Plane; Hub::ALL.len()],
     pub(super) channels: &'w mut [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
-    /// What happened on the strand and on its core, and elsewhere.
     strand_record: &'w mut StrandRecord,
     core_record: &'w mut CoreRecord,
     pub(super) channel_records: &'w mut [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hub_records: &'w mut [HubRecord; Hub::ALL.len()],
     pub(super) hub_events: &'w mut [HubEvents; Hub::ALL.len()],
     pub(super) moves: &'w mut Option<MovedLines>,
-    /// The time, in cycles.
+    /// The strand's time, in cycles.
     pub(super) now: u64,
-    /// When the last instruction was issued; 0 if none was.
+    /// The time at which the last instruction was issued; 0 before the first.
     pub(super) issued: u64,
-    /// When the first instruction was issued, and how many were.
+    /// The time at which the first instruction was issued.
     first_issued: u64,
     issues: u64,
     instructions: u64,
-    /// Those of whole shapes.
+    /// Instructions of [whole shapes](Self::shapes).
     by_kind: ByKind,
-    /// No instruction begins at this time or later, step by step.
+    /// Step by step, no instruction begins at this time or later.
     until: u64,
-    /// The line of instructions that was fetched last, if it has not been dropped since.
+    /// The line of instructions fetched last; [`NO_LINE`] once the instruction cache drops it.
     fetched: u64,
     offset: u64,
-    /// The number of the core in the machine, and in its node.
+    /// The number of the core in the machine.
     core: usize,
     core_in_node: usize,
     pub(super) node: Node,
@@ -69,7 +69,9 @@ pub(super) struct Access<'w, V: Variant> {
 impl<'w, V: Variant> Access<'w, V> {
     #[inline(always)]
     pub(super) fn new(
-        work: &'w mut Work<'_, V>,
+        system: &'w mut MemorySystem<V>,
+        devices: &'w Devices,
+        perf_config: &'w [PerfConfig; L2_BANKS],
         strand: StrandId,
         offset: u64,
         begins: u64,
@@ -86,15 +88,12 @@ impl<'w, V: Variant> Access<'w, V> {
             hub_events,
             truth,
             moves,
-        } = &mut *work.system;
-        assert!(
-            strand.index() < strands.len(),
-            "strand {strand} is not of this machine"
-        );
+        } = system;
+        assert!(strand.index() < strands.len(), "strand {strand} is not of this machine");
         Self {
             plan,
-            devices: work.devices,
-            perf_config: &work.perf_config[node.index()],
+            devices,
+            perf_config,
             strand: &mut strands[strand.index()],
             cores: Cores::new(cores, strand.core()),
             l2s: l2,
@@ -137,12 +136,11 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Returns what the strand has waited for until now.
+    /// Returns the waits of the strand since the start of the machine.
     pub(super) fn until_now(&self) -> Waited {
         self.strand_record.waited()
     }
 
-    /// An instruction is issued.
     #[inline(always)]
     pub(super) fn issue(&mut self) {
         if self.issues == 0 {
@@ -164,36 +162,27 @@ impl<'w, V: Variant> Access<'w, V> {
         &self.figures().timing
     }
 
-    /// Returns the powers of 2 that lines of the data cache, and of the instruction cache, have bytes.
+    /// Returns the binary logarithms of the line lengths of the data cache and of the instruction cache.
     #[inline(always)]
     fn line_shifts(&self) -> (u32, u32) {
         (self.figures().l1d.line_shift, self.figures().l1i.line_shift)
     }
 
-    /// Returns the line of 2 to the power `shift` bytes that an address is in.
+    /// Returns the number of the line, of `1 << shift` bytes, that holds an address.
     #[inline(always)]
     fn line(&self, shift: u32, address: u64) -> u64 {
         (address.wrapping_add(self.offset) & ADDRESS_MASK) >> shift
     }
 
-    /// Executes a reference of an instruction that has been issued.
+    /// Executes a reference of the instruction that was issued last.
     #[inline(always)]
     pub(super) fn reference(&mut self, reference: &Reference) {
-        let Reference {
-            address,
-            size,
-            kind,
-            flow,
-        } = *reference;
+        let Reference { address, size, kind, flow } = *reference;
         if !kind.is_fetch() {
             return self.data(kind, address, size);
         }
         self.count(kind, flow);
-        self.now += if flow.is_elsewhere() {
-            self.timing().taken
-        } else {
-            0
-        };
+        self.now += if flow.is_elsewhere() { self.timing().taken } else { 0 };
         let (_, shift) = self.line_shifts();
         lines(shift, address.wrapping_add(self.offset), size, |line| {
             if line != self.fetched {
@@ -215,12 +204,12 @@ impl<'w, V: Variant> Access<'w, V> {
     fn data(&mut self, kind: Kind, address: u64, size: u16) {
         let address = address.wrapping_add(self.offset);
         match kind {
-            Kind::Load => self.load(Request::Load, address, size),
+            Kind::Load => self.load(CoreRequest::Load, address, size),
             Kind::Store => {
                 self.store(address, size);
             }
             _ => {
-                self.load(Request::Atomic, address, size);
+                self.load(CoreRequest::Atomic, address, size);
                 let stored = self.store(address, size);
                 self.wait(Wait::Atomic, stored);
             }
@@ -235,7 +224,7 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 
     #[inline(always)]
-    fn load(&mut self, request: Request, address: u64, size: u16) {
+    fn load(&mut self, request: CoreRequest, address: u64, size: u16) {
         self.now += self.timing().load;
         let (shift, _) = self.line_shifts();
         lines(shift, address, size, |line| {
@@ -245,7 +234,7 @@ impl<'w, V: Variant> Access<'w, V> {
         });
     }
 
-    /// Returns when the store is done. The strand does not wait for it, as long as there is room for it among its others.
+    /// Returns when the store is done. The strand goes on at once unless too many of its stores are under way.
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16) -> u64 {
         let mut done = 0;
@@ -254,20 +243,20 @@ impl<'w, V: Variant> Access<'w, V> {
         done
     }
 
-    /// A line that the instruction cache does not have.
+    /// Fetches a line that misses the instruction cache.
     #[inline(never)]
     fn fetch_missing(&mut self, part: u64) {
         self.event(StrandEvent::InstructionCacheMiss);
         self.event(StrandEvent::CrossbarFetch);
-        let slot = self.read(Request::Fetch, self.figures().line_of_instructions(part));
+        let slot = self.read(CoreRequest::Fetch, self.figures().line_of_instructions(part));
         let copy = self.figures().instruction_copy(self.core_in_node, part);
         *self.l2().copies(slot) |= copy;
         self.cores.own.instructions.fill(part);
     }
 
-    /// A line that the data cache does not have.
+    /// Loads a line that misses the data cache.
     #[inline(never)]
-    fn load_line(&mut self, request: Request, part: u64) {
+    fn load_line(&mut self, request: CoreRequest, part: u64) {
         self.event(StrandEvent::DataCacheMiss);
         self.event(StrandEvent::CrossbarLoad);
         let slot = self.read(request, self.figures().line_of_data(part));
@@ -276,22 +265,22 @@ impl<'w, V: Variant> Access<'w, V> {
         self.cores.own.data.fill(part);
     }
 
-    /// Reads a line of the L2 cache.
-    fn read(&mut self, request: Request, line: Line) -> Slot {
+    /// Reads a line through the L2 cache, and returns its slot there.
+    fn read(&mut self, request: CoreRequest, line: L2Line) -> Slot {
         let (data_shift, instruction_shift) = self.line_shifts();
         let shift = match request {
-            Request::Fetch => instruction_shift,
-            Request::Load | Request::Atomic | Request::Store => data_shift,
+            CoreRequest::Fetch => instruction_shift,
+            CoreRequest::Load | CoreRequest::Atomic | CoreRequest::Store => data_shift,
         };
         let accesses = (1 << shift >> BANK_SHIFT).max(1);
         let began = self.now;
         self.ask_bank(line, accesses);
         let Some(hit) = self.l2().hit(line) else {
-            let (slot, service) = self.miss(line, State::Shared);
+            let (slot, service) = self.miss(line, LineState::Shared);
             let event = match request {
-                Request::Fetch => Some(StrandEvent::L2InstructionMiss),
-                Request::Load => Some(StrandEvent::L2LoadMiss),
-                Request::Atomic | Request::Store => None,
+                CoreRequest::Fetch => Some(StrandEvent::L2InstructionMiss),
+                CoreRequest::Load => Some(StrandEvent::L2LoadMiss),
+                CoreRequest::Atomic | CoreRequest::Store => None,
             };
             if let Some(event) = event
                 && self.selects_miss(line.bank(), service)
@@ -302,40 +291,40 @@ impl<'w, V: Variant> Access<'w, V> {
             self.waited(Wait::Request(service), began);
             return slot;
         };
-        self.served(request, Service::Hit);
-        self.waited(Wait::Request(Service::Hit), began);
+        self.served(request, ServedBy::Hit);
+        self.waited(Wait::Request(ServedBy::Hit), began);
         self.wait(Wait::Arriving, hit.arrives);
         hit.slot
     }
 
-    /// A request goes to the bank of its line.
-    fn ask_bank(&mut self, line: Line, accesses: u64) {
+    /// Sends a request through the crossbar to the L2 bank of its line.
+    fn ask_bank(&mut self, line: L2Line, accesses: u64) {
         let Timing { bank, l2, .. } = *self.timing();
         let cycles = accesses * bank;
         let bank = &mut self.banks[line.bank()];
         self.now = bank.enter(self.now, cycles) - cycles + l2;
     }
 
-    /// Writes to a line of the data cache, be it there or not. Returns when that is done.
+    /// Writes to a line of data, which the data cache need not have. Returns when the store is done.
     #[inline(never)]
     fn store_line(&mut self, part: u64) -> u64 {
         self.event(StrandEvent::CrossbarStore);
         self.wait(Wait::Stores, self.strand.stores.room());
-        // What follows takes time that the strand does not wait for.
+        // The strand does not wait for the steps below.
         let goes_on = self.now;
         let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
         let (slot, service) = match self.l2().hit(line) {
             Some(hit) => {
                 self.now = self.now.max(hit.arrives);
-                if hit.state != State::Modified {
+                if hit.state != LineState::Modified {
                     self.own(line, hit.slot);
                 }
-                (hit.slot, Service::Hit)
+                (hit.slot, ServedBy::Hit)
             }
-            None => self.miss(line, State::Modified),
+            None => self.miss(line, LineState::Modified),
         };
-        self.served(Request::Store, service);
+        self.served(CoreRequest::Store, service);
         let stale = self.figures().stale_after_store(self.core_in_node, part);
         let copies = self.l2().copies(slot);
         let stale = *copies & stale;
@@ -349,8 +338,8 @@ impl<'w, V: Variant> Access<'w, V> {
         done
     }
 
-    /// Takes parts of a line out of the L1 caches of a node.
-    pub(super) fn drop_copies(&mut self, node: Node, line: Line, bits: u64) {
+    /// Removes parts of an L2 line from the L1 caches of a node.
+    pub(super) fn drop_copies(&mut self, node: Node, line: L2Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
         for copy in self.figures().copies(bits, line) {
             match copy {
@@ -369,16 +358,15 @@ impl<'w, V: Variant> Access<'w, V> {
         self.strand.events.count(event);
     }
 
-    fn served(&mut self, request: Request, service: Service) {
+    fn served(&mut self, request: CoreRequest, service: ServedBy) {
         self.strand_record.served(request, service);
     }
 
-    /// The strand has waited from the time `since` until now.
     fn waited(&mut self, wait: Wait, since: u64) {
         self.strand_record.waits(wait, self.now - since);
     }
 
-    /// The strand waits until the time `until`, if that comes.
+    /// Waits until the time `until`, unless it has passed.
     #[inline]
     fn wait(&mut self, wait: Wait, until: u64) {
         if until > self.now {
@@ -387,23 +375,23 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// The L2 cache of the strand's node.
+    /// Returns the L2 cache of the strand's node.
     pub(super) fn l2(&mut self) -> &mut L2<V> {
         &mut self.l2s[self.node.index()]
     }
 
-    /// Whether PERF_CONFIG of the node selects the L2 misses in this bank that are so served.
-    fn selects_miss(&self, bank: usize, service: Service) -> bool {
+    /// Returns whether PERF_CONFIG of a bank selects L2 misses with this service.
+    fn selects_miss(&self, bank: usize, service: ServedBy) -> bool {
         match self.perf_config[bank] {
             PerfConfig::All => true,
-            PerfConfig::Local => service == Service::Local,
-            PerfConfig::Remote => service == Service::Remote,
-            PerfConfig::CacheToCache => service == Service::CacheToCache,
+            PerfConfig::Local => service == ServedBy::Local,
+            PerfConfig::Remote => service == ServedBy::Remote,
+            PerfConfig::CacheToCache => service == ServedBy::CacheToCache,
         }
     }
 }
 
-/// All cores, with the one of the strand apart, for speed.
+/// All cores. The strand's own core is borrowed apart, so that the common access to it needs no index.
 struct Cores<'w, V: Variant> {
     before: &'w mut [Core<V>],
     own: &'w mut Core<V>,
@@ -418,7 +406,6 @@ impl<'w, V: Variant> Cores<'w, V> {
         Self { before, own, after }
     }
 
-    /// Returns the core with this number.
     fn get(&mut self, number: usize) -> &mut Core<V> {
         let own = self.before.len();
         match number.cmp(&own) {
@@ -431,13 +418,13 @@ impl<'w, V: Variant> Cores<'w, V> {
 
 const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 
-/// A bank of the L2 cache reads 2 to this power bytes at once.
+/// An L2 bank reads `1 << BANK_SHIFT` bytes at once.
 const BANK_SHIFT: u32 = 4;
 
-/// No line has this number.
+/// Stands for no line.
 const NO_LINE: u64 = u64::MAX;
 
-/// Calls `touch` with each line of 2 to the power `shift` bytes that a reference touches, in their order.
+/// Calls `touch` with the number of each line of `1 << shift` bytes that a reference touches, in ascending order.
 #[inline(always)]
 fn lines(shift: u32, address: u64, size: u16, mut touch: impl FnMut(u64)) {
     let address = address & ADDRESS_MASK;

@@ -1,20 +1,20 @@
-//! Whole shapes: what a strand executes while it is sure to end before another strand's turn.
+//! Whole shapes: executions that are sure to end before another strand's turn.
 
-use super::{Access, NO_LINE, Request, Service, StrandEvent};
+use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
 use crate::memory::figures::Variant;
 use crate::memory::timing::{ISSUE, Timing};
-use crate::recording::{Action, ByKind, Done, Kind, References, Step, Whole};
+use crate::recording::{ByKind, Done, Kind, References, Step, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes whole shapes step by step, as long as they are sure to end before the time `until`, and passes over what it has
-    /// executed. It leaves a shape that takes longer where that turns out.
+    /// Executes whole shapes step by step, while each is sure to end before the time `until` if nothing misses, and removes the
+    /// executed references from `rest`. After misses that delay the current shape too far, stops within it.
     pub(in crate::memory) fn shapes(&mut self, rest: &mut References<'_>, until: u64) {
         let began = self.now;
         (self.until, self.fetched) = (until, NO_LINE);
         self.by_kind = ByKind::default();
-        // When the shape began, or would have begun that is here now if it had never waited.
+        // Start time of the current shape, excluding its stalls.
         let mut begins = self.now;
-        // How many instructions of the shape had begun when `self.issued` was set.
+        // The number of instructions of the shape that had begun when `self.issued` was set.
         let mut begun = 0;
         let mut latest = None;
         let mut left = None;
@@ -23,7 +23,7 @@ impl<V: Variant> Access<'_, V> {
         let (data_shift, instruction_shift) = self.line_shifts();
         let data_line = 1 << data_shift;
         'shapes: while let Some((shape, steps)) = whole.peek() {
-            // Without a miss.
+            // The longest time without a miss.
             let longest = u64::from(shape.count) * timing.longest();
             if steps.is_empty() || begins + longest >= until {
                 break;
@@ -33,7 +33,7 @@ impl<V: Variant> Access<'_, V> {
             let mut steps = steps.iter();
             'steps: while let Some(mut step) = steps.next() {
                 let mut address = match step.action {
-                    Action::Fetch => {
+                    StepAction::Fetch => {
                         let address = shape.address.wrapping_add_signed(step.offset.into());
                         let line = self.line(instruction_shift, address);
                         if self.cores.own.instructions.is_latest(line) {
@@ -48,8 +48,8 @@ impl<V: Variant> Access<'_, V> {
                         let is_in_line = address % data_line + u64::from(step.further) < data_line;
                         let line = self.line(data_shift, address);
                         let is_done = match access {
-                            Action::Load => is_in_line && self.cores.own.data.is_latest(line),
-                            Action::Store => {
+                            StepAction::Load => is_in_line && self.cores.own.data.is_latest(line),
+                            StepAction::Store => {
                                 let now = begins + elapsed(timing, &step.done);
                                 is_in_line && self.store_at_once(line, now)
                             }
@@ -69,19 +69,19 @@ impl<V: Variant> Access<'_, V> {
                     }
                     let size = step.further + 1;
                     let loaded = match step.action {
-                        Action::Fetch => {
+                        StepAction::Fetch => {
                             self.fetch_line(address);
                             0
                         }
-                        Action::Load => {
+                        StepAction::Load => {
                             self.data(Kind::Load, address, size);
                             timing.load
                         }
-                        Action::Store => {
+                        StepAction::Store => {
                             self.data(Kind::Store, address, size);
                             0
                         }
-                        Action::Modify => {
+                        StepAction::Modify => {
                             self.data(Kind::Modify, address, size);
                             timing.load
                         }
@@ -90,8 +90,8 @@ impl<V: Variant> Access<'_, V> {
                     if begins + longest < self.until {
                         continue 'steps;
                     }
-                    // Perhaps the rest takes too long now, or an instruction has to be fetched again. But this one is fetched to
-                    // its end.
+                    // The rest of the shape may now end too late, or may have to be fetched again. The fetch of the current
+                    // instruction is still completed.
                     if step.next != Step::WITHIN {
                         left = Some(usize::from(step.next));
                         break 'shapes;
@@ -130,7 +130,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Passes over what has been executed step by step: of the last execution that was taken so many references.
+    /// Removes the executed references from `rest`: all executions in `taken` but the last, of which `references` were executed.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {
@@ -143,8 +143,8 @@ impl<V: Variant> Access<'_, V> {
         rest.skip(references);
     }
 
-    /// Writes to a line of the data cache at this time, and returns `true`, if that changes nothing in the caches and the strand does
-    /// not wait for it. Otherwise does nothing.
+    /// Stores to a line of data at the time `now` and returns `true`, if the store changes no cache and causes no wait. Otherwise
+    /// does nothing and returns `false`.
     #[inline(always)]
     fn store_at_once(&mut self, part: u64, now: u64) -> bool {
         let figures = self.figures();
@@ -157,21 +157,16 @@ impl<V: Variant> Access<'_, V> {
         if stores.room() > now {
             return false;
         }
-        let Timing {
-            bank,
-            l2,
-            stores: most,
-            ..
-        } = figures.timing;
+        let Timing { bank, l2, stores: most, .. } = figures.timing;
         let done = self.banks[line.bank()].enter(now, bank) - bank + l2;
         stores.enter(done.max(arrives), most);
         self.event(StrandEvent::CrossbarStore);
-        self.served(Request::Store, Service::Hit);
+        self.served(CoreRequest::Store, ServedBy::Hit);
         true
     }
 }
 
-/// Returns how long this takes without a miss.
+/// Returns the cycles of `done` if nothing misses.
 #[inline(always)]
 fn elapsed(timing: &Timing, done: &Done) -> u64 {
     u64::from(done.begun) * ISSUE
@@ -179,7 +174,7 @@ fn elapsed(timing: &Timing, done: &Done) -> u64 {
         + u64::from(done.loads) * timing.load
 }
 
-/// Returns how long after its begin the latest instruction was issued, without a miss.
+/// Returns the cycles from the start of a shape to the issue of the latest instruction in `done`, if nothing misses.
 #[inline(always)]
 fn issued(timing: &Timing, done: &Done) -> u64 {
     let before = Done {

@@ -1,4 +1,4 @@
-//! Several nodes, worked out by hand. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
+//! Traffic between nodes, computed by hand. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
 
 use super::*;
 use LpuEvent as L;
@@ -66,10 +66,7 @@ fn a_modified_line_comes_from_its_cache() {
     let began = bench.devices.now();
     bench.load(0, ADDRESS);
     assert_eq!(misses(&bench, 0), [1, 0, 0, 1]);
-    assert_eq!(
-        bench.devices.now() - began,
-        1 + 2 + 23 + 2 + 60 + 80 + 2 * 9
-    );
+    assert_eq!(bench.devices.now() - began, 1 + 2 + 23 + 2 + 60 + 80 + 2 * 9);
     assert_eq!(bench.dram(DramEvent::Reads), 1, "for the store");
     assert_eq!(bench.dram(DramEvent::Writes), 0);
     bench.system.truth = bench.truth().since(&after_store);
@@ -106,7 +103,7 @@ fn an_owned_line_is_served_again_and_lost_to_a_store() {
     assert_eq!(lpu(&bench, Node::Node0, L::HitShared), 1);
     assert_eq!(misses(&bench, 64), [1, 0, 0, 1]);
 
-    // Node 0 has it shared: it needs no data, and all others lose it.
+    // Node 0 holds the line shared: it needs no data, and all others lose the line.
     bench.store(0, ADDRESS);
     assert_eq!(lpu(&bench, Node::Node0, L::NoDataReply), 1);
     for node in [Node::Node1, Node::Node2, Node::Node3] {
@@ -117,13 +114,13 @@ fn an_owned_line_is_served_again_and_lost_to_a_store() {
     assert_eq!(
         bench.strand(64, SparcEvent::DataCacheMisses),
         2,
-        "its L1 copy went with the L2's"
+        "the L1 copy goes with the L2 line"
     );
     assert_eq!(misses(&bench, 64), [2, 0, 0, 2]);
     assert_eq!(lpu(&bench, Node::Node1, L::CacheToCacheX), 1);
     assert_eq!(lpu(&bench, Node::Node1, L::CacheToCacheZ), 1);
 
-    // A second store of the owner asks again, a third does not.
+    // The owner's second store sends a request again, the third does not.
     bench.store(0, ADDRESS);
     bench.store(0, ADDRESS);
     assert_eq!(lpu(&bench, Node::Node0, L::NoDataReply), 2);
@@ -140,11 +137,7 @@ fn clean_copies_do_not_serve() {
     assert_eq!(bench.dram(DramEvent::Reads), 2);
     let packets = bench.asu(AsuEvent::PacketsIn);
     bench.store(128, ADDRESS);
-    assert_eq!(
-        bench.asu(AsuEvent::PacketsIn),
-        packets + 1,
-        "no longer exclusive"
-    );
+    assert_eq!(bench.asu(AsuEvent::PacketsIn), packets + 1, "no longer exclusive");
     assert_eq!(bench.truth().lpu(Hub::Zam1, Node::Node0, L::HitShared), 1);
 }
 
@@ -180,9 +173,7 @@ fn a_line_goes_back_to_the_memory_of_its_home() {
     for n in 0..17 {
         bench.store(0, ADDRESS + n * 0x4_0000);
     }
-    let writes = bench
-        .truth()
-        .dram(Node::Node2, Mcu::Mcu0, DramEvent::Writes);
+    let writes = bench.truth().dram(Node::Node2, Mcu::Mcu0, DramEvent::Writes);
     assert_eq!(writes, 1);
     assert_eq!(bench.dram(DramEvent::Writes), 1);
     let lpu = |node, event| bench.truth().lpu(Hub::Zam1, node, event);
@@ -202,7 +193,7 @@ fn a_line_goes_back_to_the_memory_of_its_home() {
 #[test]
 fn without_hubs_only_the_counters_of_hubs_differ() {
     let mut bench = Bench::new(Model::Maramba, 2);
-    // Address 0x200 is at home on node 1.
+    // Node 1 is the home of address 0x200.
     bench.store(0, 0x200);
     bench.load(64, 0x200);
     bench.load(64, 0x280);
@@ -218,11 +209,6 @@ fn a_port_without_a_node_sees_nothing() {
     let mut bench = Bench::new(Model::Batoka, 2);
     bench.load(0, ADDRESS);
     bench.store(64, ADDRESS);
-    assert!(
-        bench
-            .lpu()
-            .iter()
-            .all(|(hub, port, ..)| *hub == 1 && *port < 2)
-    );
+    assert!(bench.lpu().iter().all(|(hub, port, ..)| *hub == 1 && *port < 2));
     assert_eq!(bench.asu(AsuEvent::PacketsOut), 2);
 }

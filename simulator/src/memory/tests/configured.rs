@@ -1,29 +1,25 @@
-//! Machines other than a T2 Plus.
+//! Configurations other than a T2 Plus.
 
 use proptest::prelude::*;
 
-use super::random::{check_coherence, check_inclusion, check_sums};
+use super::random::check_round;
 use super::steps::{address, shape};
 use super::stream::{machine, setting, turns};
 use super::*;
 use crate::memory::Cache;
 use crate::recording::Position;
 
-/// A configuration that differs from that of a T2 Plus.
+/// Returns the configuration of a T2 Plus with a change.
 fn other(change: impl FnOnce(&mut Config)) -> Config {
     let mut config = Config::T2_PLUS;
     change(&mut config);
     config
 }
 
-/// Small caches, whose lines have lengths that follow each other in steps of one or two doublings.
+/// Small caches, whose L1 lines are as long as the L2 lines, half or a quarter as long.
 fn config() -> impl Strategy<Value = Config> {
     let cache = |lines: std::ops::RangeInclusive<u32>| (lines, 0..4_u32, 3..9_u32);
-    let (code, data, both) = (
-        cache(0..=2),
-        cache(0..=2),
-        (7..=8_u32, 0..=16_u64, 0..5_u32),
-    );
+    let (code, data, both) = (cache(0..=2), cache(0..=2), (7..=8_u32, 0..=16_u64, 0..5_u32));
     (code, data, both, 1..=16_u64, 1..100_u64).prop_map(|(code, data, both, stores, cycles)| {
         let line = 1 << both.0;
         let cache = |(shorter, ways, sets): (u32, u32, u32)| Cache {
@@ -34,11 +30,7 @@ fn config() -> impl Strategy<Value = Config> {
         let ways = both.1.max(1);
         other(|config| {
             (config.l1i, config.l1d) = (cache(code), cache(data));
-            config.l2 = Cache {
-                bytes: ways * (256 << both.2),
-                ways,
-                line,
-            };
+            config.l2 = Cache { bytes: ways * (256 << both.2), ways, line };
             (config.timing.stores, config.timing.channel_write) = (stores, cycles);
             (config.timing.load, config.timing.l2) = (cycles % 5, cycles);
         })
@@ -48,10 +40,10 @@ fn config() -> impl Strategy<Value = Config> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The two kinds of replay do the same.
+    /// The two compiled variants of the memory system agree.
     #[test]
     fn the_figures_of_a_t2_plus_as_values(machine in machine(), turns in turns()) {
-        let mut constants = Bench::of(machine);
+        let mut constants = Bench::with(machine);
         let mut values = Bench::configured(machine, &Config::T2_PLUS);
         constants.run(&turns);
         values.run(&turns);
@@ -63,17 +55,10 @@ proptest! {
     #[test]
     fn counters_tell_the_truth(config in config(), machine in machine(), setting in setting(), turns in turns()) {
         let mut bench = Bench::configured(machine, &config);
-        bench.apply(&setting);
-        let before = bench.truth().clone();
-        bench.run(&turns);
-        let happened = bench.truth().since(&before);
-        bench.compare(&setting, &happened);
-        check_coherence(&bench);
-        check_inclusion(&mut bench, &turns);
-        check_sums(&bench);
+        check_round(&mut bench, &setting, &turns);
     }
 
-    /// Blocks that two strands of a core execute in turns, step by step and reference by reference.
+    /// Two strands of a core execute blocks in turns, step by step and reference by reference.
     #[test]
     fn steps_are_what_the_references_are(
         config in config(),
@@ -104,25 +89,21 @@ proptest! {
     }
 }
 
-/// Returns how many of these loads miss the data cache, and how many of them the L2 cache.
+/// Returns the numbers of loads that miss the data cache and the L2 cache.
 fn misses(config: &Config, addresses: impl IntoIterator<Item = u64>) -> [u64; 2] {
     let mut bench = Bench::configured(Machine::new(Model::Maramba, 1).unwrap(), config);
-    addresses
-        .into_iter()
-        .for_each(|address| bench.load(0, address));
+    addresses.into_iter().for_each(|address| bench.load(0, address));
     [SparcEvent::DataCacheMisses, SparcEvent::L2LoadMisses].map(|event| bench.strand(0, event))
 }
 
-/// Addresses from 0 to an end, so many bytes apart, twice.
+/// Returns every `step`th address from 0 to `end`, twice.
 fn twice(end: u64, step: usize) -> impl Iterator<Item = u64> {
-    [0, 0]
-        .into_iter()
-        .flat_map(move |begin| (begin..end).step_by(step))
+    [0, 0].into_iter().flat_map(move |begin| (begin..end).step_by(step))
 }
 
 #[test]
 fn longer_lines_bring_their_neighbours() {
-    // 4 KB in pieces of 8 bytes: 512 loads. The second time all are there.
+    // 4 KB in pieces of 8 bytes: 512 loads. The second pass hits.
     for (data, both, expected) in [
         (16, 64, [256, 64]),
         (64, 64, [64, 64]),
@@ -141,36 +122,35 @@ fn longer_lines_bring_their_neighbours() {
 
 #[test]
 fn a_cache_has_the_lines_that_fit() {
-    // 16 KB in lines of 16 bytes: 1024 loads. A cache of 8 KB has forgotten each when it comes again; one of 16 KB has all.
+    // 16 KB in lines of 16 bytes: 1024 loads. In the second pass, a cache of 8 KB misses all lines, and one of 16 KB none.
     assert_eq!(misses(&Config::T2_PLUS, twice(16 << 10, 16)), [2048, 256]);
     let larger = other(|config| config.l1d.bytes = 16 << 10);
     assert_eq!(misses(&larger, twice(16 << 10, 16)), [1024, 256]);
-    // An L2 cache of 8 KB has forgotten them, too: both times 256 lines of 64 bytes.
+    // An L2 cache of 8 KB misses 256 lines of 64 bytes in each pass.
     let smaller = other(|config| (config.l2.bytes, config.l2.ways) = (8 << 10, 4));
     assert_eq!(misses(&smaller, twice(16 << 10, 16)), [2048, 512]);
 }
 
 #[test]
 fn a_set_has_as_many_lines_as_ways() {
-    // Three lines that are 8 KB apart, ten times, in a data cache of 8 KB: they meet in one set.
+    // Three lines 8 KB apart, ten times: in a data cache of 8 KB they share a set.
     let thrice = || (0..30).map(|n| n % 3 * 8192);
     for (ways, expected) in [(1, 30), (2, 30), (4, 3), (32, 3)] {
         let config = other(|config| config.l1d.ways = ways);
         assert_eq!(misses(&config, thrice())[0], expected, "{ways}");
     }
-    // The same in an L2 cache of 8 KB, which drives lines out of the data cache of the core.
+    // In an L2 cache of 8 KB they share a set too, and its misses drop lines of the data cache.
     for (ways, expected) in [(1, [30, 30]), (2, [30, 30]), (4, [3, 3])] {
         let config = other(|config| (config.l2.ways, config.l2.bytes) = (ways, 8192));
         assert_eq!(misses(&config, thrice()), expected, "{ways}");
     }
-    // Lines 0, 1 and 2 come for the first time, and line 0 again after line 2, which took its place.
+    // Lines 0, 1 and 2 miss once, and line 0 again after line 2 has replaced it.
     let pairs = [0, 1, 0, 1, 2, 1, 0, 1].map(|line| line * 8192);
     let two = other(|config| config.l1d.ways = 2);
     assert_eq!(misses(&two, pairs)[0], 4);
 }
 
-/// A strand on each of two cores of a node: the second stores, of which the first hears if the bytes are in a line of its data
-/// cache.
+/// A store by another core drops a line of the data cache if the line has the stored bytes.
 #[test]
 fn a_store_drops_the_lines_of_others() {
     for (line, misses) in [(16, 1), (32, 2), (64, 2)] {
@@ -179,15 +159,11 @@ fn a_store_drops_the_lines_of_others() {
         bench.load(0, 0x1000);
         bench.store(8, 0x1018);
         bench.load(0, 0x1000);
-        assert_eq!(
-            bench.strand(0, SparcEvent::DataCacheMisses),
-            misses,
-            "{line}"
-        );
+        assert_eq!(bench.strand(0, SparcEvent::DataCacheMisses), misses, "{line}");
     }
 }
 
-/// What a load takes on a machine of one node, by hand: 1 to issue; `load`; `l2`; then in the memory `channel_read` and `memory`.
+/// A load on a machine of one node: 1 to issue, `load`, `l2`, then `channel_read` and `memory` if the L2 cache misses.
 #[test]
 fn times_add_up() {
     let config = other(|config| {

@@ -1,4 +1,4 @@
-//! One core and its node, worked out by hand.
+//! One core and its node. Expected counts are computed by hand.
 
 use super::*;
 use SparcEvent as E;
@@ -21,11 +21,7 @@ fn a_load_that_misses_everywhere_then_hits() {
     bench.load(0, 0x1008);
     assert_eq!(bench.devices.now(), 153 + 3);
     bench.load(0, 0x1010);
-    assert_eq!(
-        bench.devices.now(),
-        156 + 26,
-        "the next 16 bytes are in the L2"
-    );
+    assert_eq!(bench.devices.now(), 156 + 26, "the next 16 bytes are in the L2");
     assert_eq!(bench.strand(0, E::DataCacheMisses), 2);
     assert_eq!(bench.strand(0, E::L2LoadMisses), 1);
     assert_eq!(bench.strand(0, E::L2InstructionMisses), 0);
@@ -161,11 +157,7 @@ fn a_store_takes_the_line_from_other_cores() {
         bench.fetch(strand, 0x1000);
         bench.fetch(strand, 0x1020);
     }
-    assert_eq!(
-        bench.strand(0, E::DataCacheMisses),
-        2,
-        "strand 7 is on its core"
-    );
+    assert_eq!(bench.strand(0, E::DataCacheMisses), 2, "strand 7 is on its core");
     assert_eq!(bench.strand(8, E::DataCacheMisses), 3);
     assert_eq!(bench.strand(0, E::InstructionCacheMisses), 3);
     assert_eq!(bench.strand(8, E::InstructionCacheMisses), 3);
@@ -177,11 +169,7 @@ fn a_modify_loads_and_stores() {
     let mut bench = one();
     bench.sized(0, Kind::Modify, 0x1000, 8);
     assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
-    assert_eq!(
-        bench.strand(0, E::L2LoadMisses),
-        0,
-        "those of atomics do not count"
-    );
+    assert_eq!(bench.strand(0, E::L2LoadMisses), 0, "those of atomics do not count");
     assert_eq!(bench.strand(0, E::CrossbarLoads), 1);
     assert_eq!(bench.strand(0, E::CrossbarStores), 1);
     assert_eq!(bench.dram(DramEvent::Reads), 1);
@@ -200,11 +188,7 @@ fn an_l2_set_has_sixteen_ways_and_writes_back() {
     assert_eq!(bench.dram(DramEvent::Writes), 1, "address 0 was dirty");
     assert_eq!(bench.dram(DramEvent::WriteQueueLatency), 14);
     bench.load(0, 16 * 0x4_0000);
-    assert_eq!(
-        bench.dram(DramEvent::Writes),
-        1,
-        "the next oldest was clean"
-    );
+    assert_eq!(bench.dram(DramEvent::Writes), 1, "the next oldest was clean");
     assert_eq!(bench.dram(DramEvent::ReadWrites), 18 + 1);
     bench.load(0, 0);
     assert_eq!(bench.dram(DramEvent::WriteBackBufferHits), 1);
@@ -238,7 +222,7 @@ fn what_the_l2_loses_the_core_loses() {
     bench.load(0, 0);
     bench.fetch(0, 0x20);
     for n in 1..17 {
-        // Of the same L2 set, but loaded by another core.
+        // Another core loads lines of the same L2 set.
         bench.load(8, n * 0x4_0000);
     }
     bench.load(0, 0);
@@ -257,10 +241,8 @@ fn banks_share_the_channels() {
     }
     let reads = |mcu| bench.truth().dram(Node::Node0, mcu, DramEvent::Reads);
     assert_eq!((reads(Mcu::Mcu0), reads(Mcu::Mcu1)), (4, 4));
-    let machine = Machine::new(Model::Maramba, 1)
-        .unwrap()
-        .without_channel(Node::Node0, Mcu::Mcu0);
-    let mut bench = Bench::of(machine);
+    let machine = Machine::new(Model::Maramba, 1).unwrap().without_channel(Node::Node0, Mcu::Mcu0);
+    let mut bench = Bench::with(machine);
     for line in 0..8 {
         bench.load(0, line * 0x40);
     }

@@ -17,7 +17,6 @@ use platform::{Machine, Model};
 use super::{Config, Executed, Figures, MemorySystem, Quantum, T2Plus, Truth, Variant};
 use crate::recording::{Chunk, Flow, Kind, Reference};
 
-/// A machine at work, as tests see it.
 struct Bench<V: Variant = T2Plus> {
     system: MemorySystem<V>,
     devices: Devices,
@@ -25,14 +24,11 @@ struct Bench<V: Variant = T2Plus> {
 
 impl Bench {
     fn new(model: Model, nodes: usize) -> Self {
-        Self::of(Machine::new(model, nodes).unwrap())
+        Self::with(Machine::new(model, nodes).unwrap())
     }
 
-    fn of(machine: Machine) -> Self {
-        Self {
-            system: MemorySystem::new(&machine).unwrap(),
-            devices: Devices::new(machine),
-        }
+    fn with(machine: Machine) -> Self {
+        Self { system: MemorySystem::new(&machine).unwrap(), devices: Devices::new(machine) }
     }
 }
 
@@ -40,14 +36,14 @@ impl Bench<Figures> {
     fn configured(machine: Machine, config: &Config) -> Self {
         config.check().unwrap();
         Self {
-            system: MemorySystem::of(&machine, Figures::new(config)).unwrap(),
+            system: MemorySystem::with_variant(&machine, Figures::new(config)).unwrap(),
             devices: Devices::new(machine),
         }
     }
 }
 
 impl<V: Variant> Bench<V> {
-    /// A strand executes these references alone, from when the strand before it is at its end.
+    /// Executes references on a strand alone, after all earlier references.
     fn replay(&mut self, strand: usize, offset: u64, references: &[Reference]) {
         let chunk = Chunk::new(references.to_vec(), Vec::new());
         let mut work = self.system.work(&self.devices);
@@ -63,14 +59,13 @@ impl<V: Variant> Bench<V> {
         work.finish(executed.ends);
     }
 
-    /// Nothing happens for so long that all stores are done.
+    /// Waits until all stores are complete.
     fn rest(&mut self) {
         let work = self.system.work(&self.devices);
         let now = work.system.truth.cycles() + 10_000;
         work.finish(now);
     }
 
-    /// One reference of this many bytes.
     fn sized(&mut self, strand: usize, kind: Kind, address: u64, size: u16) {
         self.replay(strand, 0, &[Reference::new(address, size, kind)]);
     }
@@ -91,7 +86,7 @@ impl<V: Variant> Bench<V> {
         self.system.truth()
     }
 
-    /// Strand events, with PERF_CONFIG 0.
+    /// Returns the count of an event of a strand, with PERF_CONFIG 0.
     fn strand(&self, strand: usize, event: SparcEvent) -> u64 {
         self.strand_of(strand, event, PerfConfig::All)
     }
@@ -101,14 +96,12 @@ impl<V: Variant> Bench<V> {
         self.truth().strand(id(strand), select, config)
     }
 
-    /// A DRAM event of all channels.
+    /// Returns the count of a DRAM event in all channels.
     fn dram(&self, event: DramEvent) -> u64 {
-        channels()
-            .map(|(node, mcu)| self.truth().dram(node, mcu, event))
-            .sum()
+        channels().map(|(node, mcu)| self.truth().dram(node, mcu, event)).sum()
     }
 
-    /// Link port events by hub and port that are not 0, but for the clock.
+    /// Returns the counts of link port events that are not 0, by hub and port, without the clock.
     fn lpu(&self) -> Vec<(usize, usize, LpuEvent, u64)> {
         let mut found = Vec::new();
         for hub in Hub::ALL {
@@ -125,10 +118,7 @@ impl<V: Variant> Bench<V> {
     }
 
     fn asu(&self, event: AsuEvent) -> u64 {
-        Hub::ALL
-            .iter()
-            .map(|hub| self.truth().asu(*hub, event))
-            .sum()
+        Hub::ALL.iter().map(|hub| self.truth().asu(*hub, event)).sum()
     }
 }
 
@@ -137,7 +127,5 @@ fn id(strand: usize) -> StrandId {
 }
 
 fn channels() -> impl Iterator<Item = (Node, Mcu)> {
-    Node::ALL
-        .iter()
-        .flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)))
+    Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)))
 }

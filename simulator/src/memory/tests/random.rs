@@ -1,4 +1,4 @@
-//! Random references: the register models against the truth, and what always holds.
+//! Random references: the register models agree with the recorded events, and invariants hold.
 
 use guest_abi::{HubRole, HubUnit, McuRole, PerfReg};
 use platform::Bus;
@@ -6,8 +6,8 @@ use platform::address::global;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-use super::super::geometry::Line;
-use super::super::l2::State;
+use super::super::geometry::L2Line;
+use super::super::l2::LineState;
 use super::stream::{Setting, Turn, machine, reference, setting, turns};
 use super::*;
 use crate::memory::Modelled;
@@ -17,7 +17,7 @@ impl<V: Variant> Bench<V> {
         self.devices.read(id(0), global(register).unwrap()).unwrap()
     }
 
-    /// Every counter is where it began plus what happened.
+    /// Checks that every counter has its start value plus the recorded events.
     pub(super) fn compare(&self, setting: &Setting, happened: &Truth) {
         let machine = self.devices.machine();
         let start = setting.start;
@@ -37,7 +37,7 @@ impl<V: Variant> Bench<V> {
             let count = |code| {
                 DramEvent::from_code(code).map_or(0, |event| happened.dram(node, mcu, event))
             };
-            // 31 bits, and above them a flag that a wrap sets.
+            // 31 bits, with a flag above them that a wrap sets.
             let after = |half: u64, count: u64| {
                 let sum = (half & 0x7fff_ffff) + count;
                 let flag = half >> 31 != 0 || sum >> 31 != 0;
@@ -56,10 +56,9 @@ impl<V: Variant> Bench<V> {
         }
         for hub in Hub::ALL {
             for unit in HubUnit::ALL {
-                for (role, select) in [
-                    (HubRole::Pic0, setting.hub),
-                    (HubRole::Pic1, setting.hub >> 8),
-                ] {
+                for (role, select) in
+                    [(HubRole::Pic0, setting.hub), (HubRole::Pic1, setting.hub >> 8)]
+                {
                     let count = hub_count(happened, *hub, *unit, select as u8);
                     assert_eq!(
                         self.read(PerfReg::hub(*hub, *unit, role)),
@@ -78,9 +77,8 @@ fn hub_count(happened: &Truth, hub: Hub, unit: HubUnit, select: u8) -> u64 {
         HubUnit::Gpd if narrow == 1 => happened.cycles(),
         HubUnit::Gpd => 0,
         HubUnit::Asu => AsuEvent::from_code(narrow).map_or(0, |event| happened.asu(hub, event)),
-        port => LpuEvent::from_code(select).map_or(0, |event| {
-            happened.lpu(hub, Node::new(port.index()).unwrap(), event)
-        }),
+        port => LpuEvent::from_code(select)
+            .map_or(0, |event| happened.lpu(hub, Node::new(port.index()).unwrap(), event)),
     }
 }
 
@@ -92,20 +90,20 @@ pub(super) fn check_coherence(bench: &Bench<impl Variant>) {
                 .filter(|(other, _)| *other != node)
                 .filter_map(|(_, l2)| Some(l2.state(l2.find(line)?)));
             match state {
-                State::Modified | State::Exclusive => assert_eq!(others.count(), 0),
-                State::Owned => assert!(others.all(|state| state == State::Shared)),
-                State::Shared => {}
+                LineState::Modified | LineState::Exclusive => assert_eq!(others.count(), 0),
+                LineState::Owned => assert!(others.all(|state| state == LineState::Shared)),
+                LineState::Shared => {}
             }
         }
     }
 }
 
-/// What an L1 cache has, the L2 has, and knows of.
+/// Checks that the L2 cache holds every L1 line, with the bit of its copy.
 pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) {
     let figures = *bench.system.plan.variant.figures();
     let cores = bench.system.cores.len();
     for reference in turns.iter().flat_map(|turn| &turn.references) {
-        let line = Line(reference.address >> figures.l2.line_shift);
+        let line = L2Line(reference.address >> figures.l2.line_shift);
         for core in 0..cores {
             let copies = |bench: &mut Bench<V>| {
                 let l2 = &mut bench.system.l2[core / 8];
@@ -123,34 +121,19 @@ pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) 
     }
 }
 
-/// What must be equal, whatever was referenced.
+/// Checks sums that hold for any references.
 pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     let machine = bench.devices.machine();
     let strands = |event, config| -> u64 {
-        (0..machine.strands())
-            .map(|strand| bench.strand_of(strand, event, config))
-            .sum()
+        (0..machine.strands()).map(|strand| bench.strand_of(strand, event, config)).sum()
     };
     let all = |event| strands(event, PerfConfig::All);
     for event in [SparcEvent::L2InstructionMisses, SparcEvent::L2LoadMisses] {
-        let parts = [
-            PerfConfig::Local,
-            PerfConfig::Remote,
-            PerfConfig::CacheToCache,
-        ];
-        assert_eq!(
-            all(event),
-            parts.map(|part| strands(event, part)).iter().sum::<u64>()
-        );
+        let parts = [PerfConfig::Local, PerfConfig::Remote, PerfConfig::CacheToCache];
+        assert_eq!(all(event), parts.map(|part| strands(event, part)).iter().sum::<u64>());
     }
-    assert_eq!(
-        all(SparcEvent::DataCacheMisses),
-        all(SparcEvent::CrossbarLoads)
-    );
-    assert_eq!(
-        all(SparcEvent::InstructionCacheMisses),
-        all(SparcEvent::CrossbarFetches)
-    );
+    assert_eq!(all(SparcEvent::DataCacheMisses), all(SparcEvent::CrossbarLoads));
+    assert_eq!(all(SparcEvent::InstructionCacheMisses), all(SparcEvent::CrossbarFetches));
     let from_memory = bench.dram(DramEvent::Reads);
     assert!(bench.dram(DramEvent::WriteBackBufferHits) <= from_memory);
     let counted: u64 = [SparcEvent::L2InstructionMisses, SparcEvent::L2LoadMisses]
@@ -163,10 +146,7 @@ pub(super) fn check_sums(bench: &Bench<impl Variant>) {
         let mut from_memory_by_hub = 0;
         for hub in Hub::ALL {
             let lpu = |event| -> u64 {
-                Node::ALL
-                    .iter()
-                    .map(|port| bench.truth().lpu(*hub, *port, event))
-                    .sum()
+                Node::ALL.iter().map(|port| bench.truth().lpu(*hub, *port, event)).sum()
             };
             let requests = lpu(LpuEvent::ReadOrInvalidate);
             assert_eq!(lpu(LpuEvent::RepliesSent), requests);
@@ -177,23 +157,28 @@ pub(super) fn check_sums(bench: &Bench<impl Variant>) {
                 LpuEvent::InvalidateEgress,
             ];
             assert_eq!(egress.map(lpu).iter().sum::<u64>(), requests * others);
-            let found = [
-                LpuEvent::HitModified,
-                LpuEvent::HitOwned,
-                LpuEvent::HitShared,
-                LpuEvent::Miss,
-            ];
+            let found =
+                [LpuEvent::HitModified, LpuEvent::HitOwned, LpuEvent::HitShared, LpuEvent::Miss];
             assert_eq!(found.map(lpu).iter().sum::<u64>(), requests * others);
             let write_backs = lpu(LpuEvent::WriteBack);
             assert_eq!(lpu(LpuEvent::WriteBackEgress), write_backs);
-            assert_eq!(
-                bench.truth().asu(*hub, AsuEvent::PacketsIn),
-                requests + write_backs
-            );
+            assert_eq!(bench.truth().asu(*hub, AsuEvent::PacketsIn), requests + write_backs);
             from_memory_by_hub += lpu(LpuEvent::CacheMiss);
         }
         assert_eq!(from_memory_by_hub, from_memory);
     }
+}
+
+/// Checks that the counters tell what happens in these turns, and that the caches are as they must be afterwards.
+pub(super) fn check_round<V: Variant>(bench: &mut Bench<V>, setting: &Setting, turns: &[Turn]) {
+    bench.apply(setting);
+    let before = bench.truth().clone();
+    bench.run(turns);
+    let happened = bench.truth().since(&before);
+    bench.compare(setting, &happened);
+    check_coherence(bench);
+    check_inclusion(bench, turns);
+    check_sums(bench);
 }
 
 proptest! {
@@ -204,16 +189,9 @@ proptest! {
         machine in machine(),
         rounds in prop::collection::vec((setting(), turns()), 1..4),
     ) {
-        let mut bench = Bench::of(machine);
+        let mut bench = Bench::with(machine);
         for (setting, turns) in rounds {
-            bench.apply(&setting);
-            let before = bench.truth().clone();
-            bench.run(&turns);
-            let happened = bench.truth().since(&before);
-            bench.compare(&setting, &happened);
-            check_coherence(&bench);
-            check_inclusion(&mut bench, &turns);
-            check_sums(&bench);
+            check_round(&mut bench, &setting, &turns);
         }
     }
 

@@ -1,7 +1,8 @@
-//! What is executed step by step, beside the same references one by one.
+//! Execution step by step, compared with the same references one by one.
 
 use proptest::prelude::*;
 
+use super::stream::FLOWS;
 use super::*;
 use crate::memory::Work;
 use crate::recording::Position;
@@ -16,7 +17,7 @@ fn data(kind: Kind) -> Reference {
 }
 
 impl<V: Variant> Bench<V> {
-    /// A strand executes what follows in a chunk, before the time `until`, at most `most` references of it.
+    /// Executes at most `most` references of a chunk from a position on, until the time `until`.
     pub(super) fn part(
         &mut self,
         strand: usize,
@@ -25,9 +26,7 @@ impl<V: Variant> Bench<V> {
         until: u64,
         most: usize,
     ) -> Executed {
-        self.part_by(strand, place, begins, until, most, |work, quantum| {
-            work.replay(quantum)
-        })
+        self.part_by(strand, place, begins, until, most, |work, quantum| work.replay(quantum))
     }
 
     fn part_by(
@@ -53,7 +52,7 @@ impl<V: Variant> Bench<V> {
     }
 }
 
-/// Two instructions of a line, the first of which stores into that line.
+/// The first of two instructions of a line stores into the line.
 #[test]
 fn a_line_that_the_strand_itself_writes_is_fetched_again() {
     let shape = vec![
@@ -73,7 +72,7 @@ fn a_line_that_the_strand_itself_writes_is_fetched_again() {
     }
 }
 
-/// Two instructions of a line, between which another strand of the core executes in eight lines of its set.
+/// Between two instructions of a line, another strand of the core fetches eight lines of the same set.
 #[test]
 fn a_line_that_another_strand_drives_out_is_fetched_again() {
     let shape = vec![
@@ -87,9 +86,7 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
     let executed = bench.part(0, (&chunk, &mut at), 0, 1, usize::MAX);
     assert_eq!(executed.references, 1);
     // The 64 sets of 32 bytes repeat after 2 KB.
-    let others: Vec<_> = (1..=8)
-        .map(|n| fetch(0x1000 + 0x800 * n, Kind::FetchOther))
-        .collect();
+    let others: Vec<_> = (1..=8).map(|n| fetch(0x1000 + 0x800 * n, Kind::FetchOther)).collect();
     bench.replay(1, 0, &others);
     let begins = bench.truth().cycles();
     let executed = bench.part(0, (&chunk, &mut at), begins, u64::MAX, usize::MAX);
@@ -97,24 +94,13 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
     assert_eq!(bench.strand(0, SparcEvent::InstructionCacheMisses), 2);
 }
 
-/// The instructions of a shape: the bytes between them, size, how they pass control on, their data.
+/// The instructions of a shape: the gap before each, its size, its flow, and its data.
 type Instructions = Vec<(u64, u16, usize, Vec<(usize, u16)>)>;
 
-const FLOWS: [Flow; 8] = [
-    Flow::Next,
-    Flow::Next,
-    Flow::NotTaken,
-    Flow::Taken,
-    Flow::Jump,
-    Flow::Call,
-    Flow::Return,
-    Flow::Trap,
-];
-
-/// All shapes are in a few lines, which share sets of the caches.
+/// Shapes in a few lines, which share sets of the caches.
 pub(super) fn shape() -> impl Strategy<Value = Vec<Reference>> {
     let data = prop::collection::vec((0..3_usize, 1..40_u16), 0..3);
-    let instruction = (0..4_u64, 1..60_u16, 0..FLOWS.len(), data);
+    let instruction = (0..4_u64, 1..60_u16, 0..=FLOWS.len(), data);
     let instructions: BoxedStrategy<Instructions> =
         prop::collection::vec(instruction, 0..9).boxed();
     (0..4_u64, 0..80_u64, instructions).prop_map(|(place, offset, instructions)| {
@@ -122,12 +108,10 @@ pub(super) fn shape() -> impl Strategy<Value = Vec<Reference>> {
         let mut references = Vec::new();
         for (gap, size, flow, accesses) in instructions {
             address += gap;
-            let kinds = accesses
-                .iter()
-                .fold(0, |kinds, (kind, _)| kinds | (kind + 1));
+            let kinds = accesses.iter().fold(0, |kinds, (kind, _)| kinds | (kind + 1));
             let kind = Kind::FETCHES[kinds];
             references.push(Reference {
-                flow: FLOWS[flow],
+                flow: FLOWS[flow.saturating_sub(1)],
                 ..Reference::new(address, size, kind)
             });
             address += u64::from(size);
@@ -136,7 +120,7 @@ pub(super) fn shape() -> impl Strategy<Value = Vec<Reference>> {
                 Reference::new(0, *size, kind)
             }));
         }
-        // Data outside of all blocks.
+        // A shape has at least one reference.
         if references.is_empty() {
             references.push(Reference::new(0, 8, Kind::Load));
         }
@@ -144,7 +128,7 @@ pub(super) fn shape() -> impl Strategy<Value = Vec<Reference>> {
     })
 }
 
-/// Addresses of data in the lines of the shapes, and in lines that drive them out of the L2 cache.
+/// Addresses of data in the lines of the shapes, and in lines that replace them in the L2 cache.
 pub(super) fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }
@@ -169,7 +153,7 @@ proptest! {
         prop_assert_eq!(by_steps.len(), one_by_one.len());
         let run = |chunk: &Chunk, by: &mut dyn FnMut(&mut Work<'_>, &Quantum<'_>) -> Executed| {
             let mut bench = Bench::new(Model::Batoka, 2);
-            // Two strands of a core, and one of another node, each with all of the chunk.
+            // Two strands of a core, and one of another node, each execute the whole chunk.
             let mut places = [Position::default(); 3];
             let (mut now, mut all) = (0, Vec::new());
             for (strand, cycles, most) in turns.iter().cycle().take(200) {
@@ -190,7 +174,7 @@ proptest! {
             });
             (all, bench.system.truth.clone(), strands, cores)
         };
-        // Who watches sees each reference, and all that is waited for.
+        // `watch` passes on every reference and all waits.
         let (mut seen, mut waited) = (0, 0);
         let mut watch = |work: &mut Work<'_>, quantum: &Quantum<'_>| {
             work.watch(quantum, |_, watched| {

@@ -1,4 +1,4 @@
-//! Random references, and random settings of the counters.
+//! Strategies for references, machines and settings of the counters.
 
 use guest_abi::{HubRole, McuRole, PerfReg};
 use platform::address::{global, l2_control};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// References that meet: a few sets of the L2, more lines in each than it has ways.
+/// References that conflict: more lines in each of a few L2 sets than the set has ways.
 pub(super) fn reference() -> impl Strategy<Value = Reference> {
     let address = (0..24_u64, 0..6_u64, 0..256_u64);
     (address, 1..=16_u16, 0..7_usize, 0..7_usize).prop_map(
@@ -15,25 +15,15 @@ pub(super) fn reference() -> impl Strategy<Value = Reference> {
             let address = tag * 0x4_0000 + set * 0x340 + byte;
             let reference = Reference::new(address, size, KINDS[kind]);
             match reference.kind.is_fetch() {
-                true => Reference {
-                    flow: FLOWS[flow],
-                    ..reference
-                },
+                true => Reference { flow: FLOWS[flow], ..reference },
                 false => reference,
             }
         },
     )
 }
 
-const FLOWS: [Flow; 7] = [
-    Flow::Next,
-    Flow::NotTaken,
-    Flow::Taken,
-    Flow::Jump,
-    Flow::Call,
-    Flow::Return,
-    Flow::Trap,
-];
+pub(super) const FLOWS: [Flow; 7] =
+    [Flow::Next, Flow::NotTaken, Flow::Taken, Flow::Jump, Flow::Call, Flow::Return, Flow::Trap];
 
 const KINDS: [Kind; 7] = [
     Kind::FetchOther,
@@ -45,7 +35,7 @@ const KINDS: [Kind; 7] = [
     Kind::Modify,
 ];
 
-/// Some references on one strand.
+/// References that one strand executes.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub(super) strand: usize,
@@ -53,15 +43,9 @@ pub(super) struct Turn {
 }
 
 pub(super) fn turns() -> impl Strategy<Value = Vec<Turn>> {
-    let turn = (
-        0..4_usize,
-        0..64_usize,
-        prop::collection::vec(reference(), 1..40),
-    )
-        .prop_map(|(node, strand, references)| Turn {
-            strand: node * 64 + strand % 20,
-            references,
-        });
+    let turn = (0..4_usize, 0..64_usize, prop::collection::vec(reference(), 1..40)).prop_map(
+        |(node, strand, references)| Turn { strand: node * 64 + strand % 20, references },
+    );
     prop::collection::vec(turn, 1..24)
 }
 
@@ -83,26 +67,21 @@ pub(super) fn machine() -> impl Strategy<Value = Machine> {
     })
 }
 
-/// What is written to the registers before some turns: a PCR for every strand, and so on.
+/// The values that are written to the registers before some turns.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) strand: u64,
     pub(super) dram: u64,
     pub(super) hub: u64,
     pub(super) perf_config: u64,
-    /// Where all counters begin.
+    /// The start value of all counters.
     pub(super) start: u64,
 }
 
 pub(super) fn setting() -> impl Strategy<Value = Setting> {
     let class = prop_oneof![Just(0_u64), Just(2), Just(3), Just(5), 0..16_u64];
     let lpu = prop_oneof![0..0x2a_u64, 0..0x100_u64];
-    let start = prop_oneof![
-        Just(0),
-        Just(u64::MAX),
-        Just(u64::MAX - 0x11_0000_0011),
-        any::<u64>()
-    ];
+    let start = prop_oneof![Just(0), Just(u64::MAX), Just(u64::MAX - 0x11_0000_0011), any::<u64>()];
     (
         (class.clone(), 0..256_u64, class, 0..256_u64),
         0..256_u64,
@@ -110,15 +89,15 @@ pub(super) fn setting() -> impl Strategy<Value = Setting> {
         0..4_u64,
         start,
     )
-        .prop_map(
-            |((sl0, mask0, sl1, mask1), dram, (lpu0, lpu1), perf_config, start)| Setting {
+        .prop_map(|((sl0, mask0, sl1, mask1), dram, (lpu0, lpu1), perf_config, start)| {
+            Setting {
                 strand: 1 << 2 | mask0 << 6 | sl0 << 14 | mask1 << 19 | sl1 << 27,
                 dram,
                 hub: lpu0 | lpu1 << 8,
                 perf_config,
                 start,
-            },
-        )
+            }
+        })
 }
 
 impl<V: Variant> Bench<V> {
@@ -147,12 +126,8 @@ impl<V: Variant> Bench<V> {
                 continue;
             };
             let value = match register.kind() {
-                guest_abi::Kind::Dram {
-                    role: McuRole::Pcr, ..
-                } => setting.dram,
-                guest_abi::Kind::Hub {
-                    role: HubRole::Pcr, ..
-                } => setting.hub,
+                guest_abi::Kind::Dram { role: McuRole::Pcr, .. } => setting.dram,
+                guest_abi::Kind::Hub { role: HubRole::Pcr, .. } => setting.hub,
                 _ => setting.start,
             };
             self.devices.write(id(0), address, value).unwrap();

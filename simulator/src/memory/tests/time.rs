@@ -1,17 +1,15 @@
-//! What overlaps, and what waits for what: worked out by hand from [`super::super::timing`].
+//! Overlapping requests and waits, computed by hand from [`super::super::timing`].
 
 use super::*;
 use crate::recording::Recording;
-use crate::scheduler::Scheduler;
+use crate::replay::scheduler::Scheduler;
 
 impl Bench {
-    /// These strands execute these references, all from the present time. Returns when each is at its end, after the begin.
+    /// Executes references on several strands at once, from now on. Returns the time that each takes.
     fn together(&mut self, threads: &[(usize, Vec<Reference>)]) -> Vec<u64> {
         let began = self.truth().cycles();
         let chunk = |references: &Vec<Reference>| Chunk::new(references.clone(), Vec::new());
-        let recorded = threads
-            .iter()
-            .map(|(_, references)| vec![chunk(references)]);
+        let recorded = threads.iter().map(|(_, references)| vec![chunk(references)]);
         let recording = Recording::from_threads("threads", recorded.collect());
         let strands: Vec<_> = threads.iter().map(|(strand, _)| id(*strand)).collect();
         let mut scheduler = Scheduler::new(vec![recording], &strands);
@@ -39,13 +37,10 @@ fn load(address: u64) -> Vec<Reference> {
     vec![Reference::new(address, 8, Kind::Load)]
 }
 
-/// An instruction in the line at address 0 that loads 8 bytes at address 0x40.
+/// Returns an instruction at address 0 that loads 8 bytes at address 0x40.
 fn loads(flow: Flow) -> [Reference; 2] {
     let fetch = Reference::new(0, 4, Kind::FetchLoad);
-    [
-        Reference { flow, ..fetch },
-        Reference::new(0x40, 8, Kind::Load),
-    ]
+    [Reference { flow, ..fetch }, Reference::new(0x40, 8, Kind::Load)]
 }
 
 #[test]
@@ -63,24 +58,10 @@ fn a_strand_waits_for_what_it_loads_and_for_taken_branches() {
         (Flow::Return, 7),
         (Flow::Trap, 7),
     ] {
-        assert_eq!(
-            bench.together(&[(0, loads(flow).to_vec())]),
-            [cycles],
-            "{flow:?}"
-        );
+        assert_eq!(bench.together(&[(0, loads(flow).to_vec())]), [cycles], "{flow:?}");
     }
     let other = Reference::new(0, 4, Kind::FetchOther);
-    bench.replay(
-        0,
-        0,
-        &[
-            other,
-            Reference {
-                flow: Flow::Taken,
-                ..other
-            },
-        ],
-    );
+    bench.replay(0, 0, &[other, Reference { flow: Flow::Taken, ..other }]);
     let happened = bench.truth().since(&before);
     let count =
         |strand, event: SparcEvent| happened.strand(id(strand), event.into(), PerfConfig::All);
@@ -90,12 +71,8 @@ fn a_strand_waits_for_what_it_loads_and_for_taken_branches() {
     assert_eq!(count(0, SparcEvent::BranchesCompleted), 6);
     assert_eq!(count(0, SparcEvent::BranchesTaken), 5);
     assert_eq!(count(0, SparcEvent::Loads), 7);
-    assert_eq!(
-        count(0, SparcEvent::OtherInstructions),
-        1,
-        "a branch is of a class of its own"
-    );
-    // Every strand of the core sees when it is idle, and those of the next core that it always is.
+    assert_eq!(count(0, SparcEvent::OtherInstructions), 1, "a branch is of a class of its own");
+    // Every strand of the core counts its idle clocks. The next core is always idle.
     assert_eq!(count(0, SparcEvent::IdleStrands), 47 - 9);
     assert_eq!(count(7, SparcEvent::IdleStrands), 47 - 9);
     assert_eq!(count(8, SparcEvent::IdleStrands), 47);
@@ -119,15 +96,15 @@ fn a_core_is_idle_when_neither_of_its_pipelines_issues() {
 #[test]
 fn readers_queue_for_a_channel() {
     let mut bench = Bench::new(Model::Maramba, 1);
-    // Lines of four banks and one channel, from four cores: the requests arrive together after 26 cycles.
+    // Four cores load lines of four banks and one channel. The requests arrive together after 26 cycles.
     let threads: Vec<_> = (0..4).map(|n| (8 * n, load(0x40 * n as u64))).collect();
     assert_eq!(bench.together(&threads), [153, 160, 167, 174]);
     assert_eq!(bench.dram(DramEvent::ReadQueueLatency), 7 + 14 + 21 + 28);
-    // The other channel has a queue of its own.
+    // Each channel has a queue of its own.
     let mut bench = Bench::new(Model::Maramba, 1);
     let threads: Vec<_> = (0..4).map(|n| (8 * n, load(0x80 * n as u64))).collect();
     assert_eq!(bench.together(&threads), [153, 160, 153, 160]);
-    // Lines of one bank arrive one after the other.
+    // Requests to one bank arrive one after another.
     let mut bench = Bench::new(Model::Maramba, 1);
     let threads: Vec<_> = (0..4).map(|n| (8 * n, load(0x200 * n as u64))).collect();
     assert_eq!(bench.together(&threads), [153, 160, 167, 174]);
@@ -148,14 +125,11 @@ fn a_line_on_its_way_is_waited_for() {
 fn a_hub_lets_one_request_for_a_line_wait_for_another() {
     let mut bench = Bench::new(Model::Batoka, 4);
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x480))]);
-    // The second asks when the first has its line after 293 cycles: 2 + 60 + 7 + 120 + 60 + 2 * 9.
+    // The second request starts when the first is complete, after 293 cycles: 2 + 60 + 7 + 120 + 60 + 2 * 9.
     assert_eq!(ends, [293, 293 + 267]);
-    assert_eq!(
-        (bench.asu(AsuEvent::CamHit), bench.asu(AsuEvent::Wakeup)),
-        (1, 1)
-    );
+    assert_eq!((bench.asu(AsuEvent::CamHit), bench.asu(AsuEvent::Wakeup)), (1, 1));
     assert_eq!(bench.devices.now(), 560);
-    // Another line of the hub waits for the serialization only. It is at home on node 3.
+    // A request for another line of the hub, at home on node 3, waits only for the serialization.
     let mut bench = Bench::new(Model::Batoka, 4);
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x680))]);
     assert_eq!(ends, [293, 295]);
@@ -165,8 +139,8 @@ fn a_hub_lets_one_request_for_a_line_wait_for_another() {
 #[test]
 fn links_carry_one_line_at_a_time() {
     let mut bench = Bench::new(Model::Batoka, 4);
-    // Two lines from node 2 by hub 1, for nodes 0 and 1: the second is asked for 2 cycles later, is in the queue of its channel for
-    // 5 of them, and then waits for the link out of node 2 for 2 more. The links into the nodes are free.
+    // Two lines from node 2 by hub 1, for nodes 0 and 1: the second request is 2 cycles later, waits 5 cycles in the queue of its
+    // channel, and then 2 more for the link out of node 2. The links into the nodes are free.
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x480 + 0x800))]);
     assert_eq!(ends, [293, 293 + 9]);
 }
@@ -174,12 +148,10 @@ fn links_carry_one_line_at_a_time() {
 #[test]
 fn eight_stores_are_under_way() {
     let mut bench = Bench::new(Model::Maramba, 1);
-    // Lines of eight banks, four of each channel, one a cycle: they leave channel 0 at 31, 38, 45, 52, and channel 1 at 35, 42,
-    // 49 and 56. Each is done 120 later, but not before those before it.
+    // Lines of eight banks, four per channel, one per cycle, leave channel 0 at 31, 38, 45 and 52, and channel 1 at 35, 42, 49
+    // and 56. Each store is complete 120 later, but not before an earlier store.
     let stores = |count: u64| -> Vec<_> {
-        (0..count)
-            .map(|n| Reference::new(n * 0x40, 8, Kind::Store))
-            .collect()
+        (0..count).map(|n| Reference::new(n * 0x40, 8, Kind::Store)).collect()
     };
     assert_eq!(bench.together(&[(0, stores(8))]), [8]);
     for (count, ends) in [(9, 151), (10, 158), (12, 172), (13, 173), (16, 176)] {
@@ -188,7 +160,7 @@ fn eight_stores_are_under_way() {
     }
 }
 
-/// Threads on several nodes that add to counters, in one line or in lines of their own.
+/// Threads on several nodes add to counters, in one line or in lines of their own.
 #[test]
 fn false_sharing_costs_a_transfer_and_an_invalidation_each() {
     const TIMES: u64 = 100;
@@ -199,10 +171,7 @@ fn false_sharing_costs_a_transfer_and_an_invalidation_each() {
                 let fetch = Reference::new(0x1000, 4, Kind::FetchModify);
                 let counter = 0x10_0000 + thread as u64 * apart;
                 let data = Reference::new(counter, 8, Kind::Modify);
-                (
-                    64 * thread,
-                    (0..TIMES).flat_map(|_| [fetch, data]).collect(),
-                )
+                (64 * thread, (0..TIMES).flat_map(|_| [fetch, data]).collect())
             };
             let threads: Vec<_> = (0..threads).map(add).collect();
             for (strand, _) in &threads {
@@ -227,17 +196,10 @@ fn false_sharing_costs_a_transfer_and_an_invalidation_each() {
         };
         let adds = threads as u64 * TIMES;
         let (transfers, invalidations, together) = counted(8);
-        // All take turns: each has to fetch the line from the thread before, but for the first.
-        assert_eq!(
-            (transfers, invalidations),
-            (adds - 1, adds - 1),
-            "{threads} threads"
-        );
+        // The threads take turns. Each but the first fetches the line from the thread before.
+        assert_eq!((transfers, invalidations), (adds - 1, adds - 1), "{threads} threads");
         let (transfers, invalidations, apart) = counted(64);
         assert_eq!((transfers, invalidations), (0, 0), "{threads} threads");
-        assert!(
-            together > 5 * apart,
-            "{together} cycles, {apart} in lines of their own"
-        );
+        assert!(together > 5 * apart, "{together} cycles, {apart} in lines of their own");
     }
 }

@@ -1,33 +1,33 @@
-//! What went through a hub.
+//! The transactions of a hub.
 
 use guest_abi::event::LpuEvent;
 
-use super::super::traffic::{Answers, Request, Source, Transaction};
+use super::super::traffic::{Answers, NodeRequest, Source, Transaction};
 use super::subtract;
 
 const NODES: usize = 4;
 
-/// A count for each node that requests and each node at the other end.
+/// Counts by requesting node, then by the other node.
 type Pairs = [[u64; NODES]; NODES];
 
-/// Transactions by requester, kind, and the node at the other end.
+/// The transactions of a hub, by kind and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct HubRecord {
-    /// Lines read from a cache, to share and to own: by requester, then owner.
+    /// Lines read from a cache, to share and to own, by requester and owner.
     cache: [Pairs; 2],
-    /// Lines read from memory, to share and to own: by requester, then home.
+    /// Lines read from memory, to share and to own, by requester and home.
     memory: [Pairs; 2],
-    /// Lines written back: by requester, then home.
+    /// Lines written back, by requester and home.
     written: Pairs,
-    /// Invalidations: by requester.
+    /// Invalidations, by requester.
     invalidations: [u64; NODES],
-    /// Answers: by the node that gave them, then in the order of `Answer`.
+    /// Answers, by answering node, then in the order of [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
     answers: [[u64; 4]; NODES],
-    /// Copies that were lost because another node wrote to the line: by the node that wrote, then the one that lost.
+    /// Copies lost to a write, by writing node, then by losing node.
     lost: Pairs,
-    /// Requests that waited for another for the same line.
+    /// Requests that waited for another request for the same line.
     met: u64,
-    /// The cycles that requests waited, for this and for the hub.
+    /// The cycles that requests waited for each other and for the hub.
     waited: u64,
 }
 
@@ -40,11 +40,7 @@ impl HubRecord {
         self.met += u64::from(transaction.met);
         self.waited += transaction.waited;
         match transaction.request {
-            Request::Read {
-                to_own,
-                source,
-                answers,
-            } => {
+            NodeRequest::Read { to_own, source, answers } => {
                 let (reads, node) = match source {
                     Source::Cache(owner) => (&mut self.cache, owner),
                     Source::Memory(home) => (&mut self.memory, home),
@@ -52,15 +48,15 @@ impl HubRecord {
                 reads[if to_own { TO_OWN } else { TO_SHARE }][from][node.index()] += 1;
                 self.answered(&answers, to_own.then_some(from));
             }
-            Request::Invalidate { answers } => {
+            NodeRequest::Invalidate { answers } => {
                 self.invalidations[from] += 1;
                 self.answered(&answers, Some(from));
             }
-            Request::WriteBack { home } => self.written[from][home.index()] += 1,
+            NodeRequest::WriteBack { home } => self.written[from][home.index()] += 1,
         }
     }
 
-    /// These nodes have answered. They have lost their copies if a node, the writer, takes the line for itself.
+    /// Counts answers, and the copies lost if a writer takes the line.
     fn answered(&mut self, answers: &Answers, writer: Option<usize>) {
         for (node, answer) in answers.iter().enumerate() {
             let Some(answer) = answer else { continue };
@@ -74,10 +70,7 @@ impl HubRecord {
     pub(super) fn subtract(&mut self, earlier: &Self) {
         for (now, then) in [
             (self.cache.as_flattened_mut(), earlier.cache.as_flattened()),
-            (
-                self.memory.as_flattened_mut(),
-                earlier.memory.as_flattened(),
-            ),
+            (self.memory.as_flattened_mut(), earlier.memory.as_flattened()),
             (&mut self.written[..], &earlier.written[..]),
             (&mut self.lost[..], &earlier.lost[..]),
             (&mut self.answers[..], &earlier.answers[..]),
@@ -89,16 +82,11 @@ impl HubRecord {
         self.waited -= earlier.waited;
     }
 
-    /// Returns the lines that went from one node to another: from its memory, from its cache, and back to the memory of the other;
-    /// and the copies that the other lost because the one wrote.
+    /// Returns the lines that moved between two nodes: from the memory of `from`, from its cache, and written back by it; then the
+    /// copies that `to` lost to its writes.
     pub(super) fn between(&self, from: usize, to: usize) -> [u64; 4] {
         let read = |reads: &[Pairs; 2]| reads.iter().map(|reads| reads[to][from]).sum();
-        [
-            read(&self.memory),
-            read(&self.cache),
-            self.written[from][to],
-            self.lost[from][to],
-        ]
+        [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]
     }
 
     pub(super) fn waited(&self) -> u64 {
@@ -110,9 +98,7 @@ impl HubRecord {
     }
 
     pub(super) fn packets_in(&self) -> u64 {
-        (0..NODES)
-            .map(|node| self.requests(node) + sum(&self.written[node]))
-            .sum()
+        (0..NODES).map(|node| self.requests(node) + sum(&self.written[node])).sum()
     }
 
     pub(super) fn packets_out(&self) -> u64 {
@@ -121,7 +107,7 @@ impl HubRecord {
 
     pub(super) fn lpu(&self, port: usize, event: LpuEvent) -> u64 {
         use LpuEvent as E;
-        // X, Y and Z in this order are the ports that are left when this one is taken out.
+        // X, Y and Z are the other ports in ascending order.
         let mut others = [0, 1, 2, 3].into_iter().filter(|other| *other != port);
         let [x, y, z] = [(); 3].map(|()| others.next().unwrap_or(port));
         let cache = |other: usize| self.cache.iter().map(|reads| reads[port][other]).sum();
@@ -156,13 +142,13 @@ impl HubRecord {
         }
     }
 
-    /// Returns the reads and invalidations that a node asked for.
+    /// Returns the reads and invalidations that a node requested.
     fn requests(&self, node: usize) -> u64 {
         let reads = self.cache.iter().chain(&self.memory);
         self.invalidations[node] + reads.map(|reads| sum(&reads[node])).sum::<u64>()
     }
 
-    /// Returns the reads, to share or to own, of all requesters but one: they are all passed on to it.
+    /// Returns the reads, to share or to own, of all other nodes, which the hub passes on to this port.
     fn asked_of(&self, port: usize, to: usize) -> u64 {
         (0..NODES)
             .filter(|requester| *requester != port)

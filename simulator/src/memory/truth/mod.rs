@@ -1,7 +1,7 @@
-//! What happened, counted apart from the register models.
+//! The record of all events, kept apart from the register models.
 //!
-//! The memory system records what took place: instructions, the service of requests, lines that moved, transactions by
-//! requester and source. The counts of events are computed from these records when they are read.
+//! The memory system records instructions, the service of requests, moved lines, and transactions by requester and source. The
+//! counts of events are computed from these records when they are read.
 
 mod hub;
 mod strand;
@@ -13,11 +13,11 @@ use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
 
 pub(super) use hub::HubRecord;
-pub(super) use strand::{CoreRecord, Request, Service, StrandRecord, Wait};
+pub(super) use strand::{CoreRecord, CoreRequest, ServedBy, StrandRecord, Wait};
 pub use strand::{Served, Waited};
 pub use usage::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Usage};
 
-/// What happened at a DRAM channel. The cycles are those that lines spent in its queue, with the time of the transfer itself.
+/// The events of a DRAM channel. Cycles are the times of lines in its queue, with the transfer itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChannelRecord {
     pub(super) lines_read: u64,
@@ -27,7 +27,7 @@ pub(super) struct ChannelRecord {
     pub(super) cycles_to_write: u64,
 }
 
-/// All that happened in a machine from the start, or from one point in time to another.
+/// The record of all events of a machine, since the start or between two points in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
     has_hubs: bool,
@@ -51,7 +51,7 @@ impl Truth {
         }
     }
 
-    /// Returns what happened since an earlier point in time of the same machine.
+    /// Returns the events since an earlier record of the same machine.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut delta = self.clone();
@@ -60,7 +60,7 @@ impl Truth {
             now.subtract(then);
         }
         for (now, then) in delta.cores.iter_mut().zip(&earlier.cores) {
-            *now = CoreRecord::of(now.busy(self.cycles) - then.busy(earlier.cycles));
+            *now = CoreRecord::from_busy(now.busy(self.cycles) - then.busy(earlier.cycles));
         }
         let channels = delta.channels.iter_mut().flatten();
         for (now, then) in channels.zip(earlier.channels.iter().flatten()) {
@@ -76,7 +76,7 @@ impl Truth {
         delta
     }
 
-    /// Returns the most cycles that lines spent in the queue of a DRAM channel, of all channels.
+    /// Returns the cycles that lines spent in the queue of the DRAM channel with the most such cycles.
     #[must_use]
     pub fn most_queued(&self) -> u64 {
         let channels = self.channels.iter().flatten();
@@ -84,13 +84,13 @@ impl Truth {
         queued.max().unwrap_or(0)
     }
 
-    /// Returns the cycles that the references took. The hubs' own cycle counters count these.
+    /// Returns the cycles of the references, which the hubs' cycle counters count.
     pub fn cycles(&self) -> u64 {
         self.cycles
     }
 
-    /// Returns the count of the events that a SPARC counter selects, on a strand, with this PERF_CONFIG in all banks of
-    /// its node. It is 0 for a strand that the machine does not have.
+    /// Returns the count of the events that a SPARC counter of a strand selects, with this PERF_CONFIG in all banks of its node. The
+    /// count is 0 for a strand that the machine does not have.
     pub fn strand(&self, strand: StrandId, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let Some(record) = self.strands.get(strand.index()) else {
             return 0;
@@ -101,8 +101,7 @@ impl Truth {
         record.total(select, perf_config)
     }
 
-    /// Returns where the requests of a strand were served, and what it waited for; nothing of a strand that the machine does not
-    /// have.
+    /// Returns the services and waits of a strand; all 0 for a strand that the machine does not have.
     #[must_use]
     pub fn waited(&self, strand: StrandId) -> Waited {
         let record = self.strands.get(strand.index());
@@ -128,7 +127,7 @@ impl Truth {
     pub fn lpu(&self, hub: Hub, port: Node, event: LpuEvent) -> u64 {
         match event {
             LpuEvent::Clock => self.cycles,
-            // Nothing passes a port without a node.
+            // A port without a node counts nothing.
             _ if port.index() * StrandId::PER_NODE >= self.strands.len() || !self.has_hubs => 0,
             event => self.hubs[hub.index()].lpu(port.index(), event),
         }
@@ -155,7 +154,7 @@ impl Truth {
     }
 }
 
-/// Subtracts the numbers of an earlier point in time.
+/// Subtracts the counts of an earlier record.
 fn subtract(now: &mut [u64], then: &[u64]) {
     for (now, then) in now.iter_mut().zip(then) {
         *now -= then;

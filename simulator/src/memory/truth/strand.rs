@@ -1,34 +1,34 @@
-//! What happened on a strand.
+//! The events of a strand and of a core.
 
 use std::ops::{AddAssign, Sub};
 
 use guest_abi::layout::{PerfConfig, SparcSelect};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::subtract;
 use crate::recording::ByKind;
 
-/// Where a request of a core to the L2 cache was served.
+/// The unit that served a core's request to the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::memory) enum Service {
-    /// In the L2 cache.
+pub(in crate::memory) enum ServedBy {
+    /// The L2 cache of the node.
     Hit,
-    /// By the memory of the node itself.
+    /// The memory of the node.
     Local,
-    /// By the memory of another node.
+    /// The memory of another node.
     Remote,
-    /// By the L2 cache of another node.
+    /// The L2 cache of another node.
     CacheToCache,
 }
 
-/// What a strand waits for.
+/// The cause of a strand's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum Wait {
-    /// A request to the L2 cache that is served [so](Service): as many as there are services, in their order.
-    Request(Service),
-    /// A line that is on its way to the L2 cache already.
+    /// A request to the L2 cache, by the unit that serves it.
+    Request(ServedBy),
+    /// A line that is already on its way to the L2 cache.
     Arriving,
-    /// Room among its stores.
+    /// Too many of its stores are under way.
     Stores,
     /// The store of an atomic instruction.
     Atomic,
@@ -47,16 +47,16 @@ impl Wait {
     }
 }
 
-/// A core's request to the L2 cache, one for each line of its L1 caches.
+/// A core's request to the L2 cache, for one line of an L1 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::memory) enum Request {
-    /// A line of instructions that is not in the L1 cache.
+pub(in crate::memory) enum CoreRequest {
+    /// A line that misses the instruction cache.
     Fetch,
-    /// A line of data that is not in the L1 cache, for a load.
+    /// A line that misses the data cache, for a load.
     Load,
-    /// The same, for an instruction that also stores.
+    /// A line that misses the data cache, for an instruction that loads and stores.
     Atomic,
-    /// A store, whatever is in the L1 cache.
+    /// A store, whether it hits the data cache or not.
     Store,
 }
 
@@ -64,26 +64,25 @@ pub(in crate::memory) enum Request {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct CoreRecord {
     busy: u64,
-    /// The clock after the latest of them.
+    /// The clock after the latest issue.
     after: u64,
 }
 
 impl CoreRecord {
-    /// A strand issues so many instructions, each at a time of its own: the first no earlier than others of the core
-    /// before, and the last one.
+    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. The core issued none after
+    /// `first` before.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
         self.after = last + 1;
     }
 
-    /// Returns the busy clocks before the time `now`, at which or before which the latest instruction was issued.
+    /// Returns the busy clocks before the time `now`. The latest instruction was issued at `now` or before.
     pub(super) fn busy(&self, now: u64) -> u64 {
         self.busy - u64::from(self.after > now)
     }
 
-    /// Returns the record of this many busy clocks before a time.
-    pub(super) fn of(busy: u64) -> Self {
+    pub(super) fn from_busy(busy: u64) -> Self {
         Self { busy, after: 0 }
     }
 }
@@ -91,40 +90,35 @@ impl CoreRecord {
 /// Instructions by class, and requests by kind and service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
-    /// Those without data, loads, stores, and those that do both, each in the order of [`Branch`](crate::recording::Branch).
+    /// Instructions without data, loads, stores, and loads with stores, each in the order of [`Branch`](crate::recording::Branch).
     pub(in crate::memory) instructions: [[u64; 3]; 4],
     served: [[u64; 4]; 4],
     /// The cycles of each [`Wait`].
     waited: [u64; Wait::COUNT],
 }
 
-/// Where the requests of a core to the L2 cache of its node were served: how many, or the cycles of these.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// Requests of a core to the L2 cache of its node, or the cycles of these requests, by the unit that served them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
-    /// In that cache.
+    /// The L2 cache of the node.
     pub l2: u64,
-    /// By the memory of the node.
+    /// The memory of the node.
     pub local: u64,
-    /// By the memory of another node.
+    /// The memory of another node.
     pub remote: u64,
-    /// By the L2 cache of another node.
+    /// The L2 cache of another node.
     pub c2c: u64,
 }
 
 impl Served {
-    /// Returns those that the L2 cache of the node did not serve.
+    /// Returns the sum without the L2 cache of the node.
     #[must_use]
     pub const fn misses(&self) -> u64 {
         self.local + self.remote + self.c2c
     }
 
     fn new([l2, local, remote, c2c]: [u64; 4]) -> Self {
-        Self {
-            l2,
-            local,
-            remote,
-            c2c,
-        }
+        Self { l2, local, remote, c2c }
     }
 }
 
@@ -150,23 +144,23 @@ impl Sub for Served {
     }
 }
 
-/// Where the requests of a strand were served, and for how long it waited.
+/// The services and waits of a strand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// Its requests, stores among them.
+    /// The number of its requests, including stores.
     pub served: Served,
-    /// The cycles that it waited for those of its requests that were so served.
+    /// The cycles that it waited for its requests.
     pub requests: Served,
-    /// The cycles that it waited, beyond the request, for lines that were on their way to the L2 cache already.
+    /// The further cycles that it waited for lines already on their way to the L2 cache.
     pub arriving: u64,
-    /// The cycles that it waited for room among its stores.
+    /// The cycles that it waited because too many of its stores were under way.
     pub stores: u64,
     /// The cycles that it waited for the stores of atomic instructions.
     pub atomics: u64,
 }
 
 impl Waited {
-    /// Returns what came since an earlier time.
+    /// Returns the difference to an earlier record.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -178,7 +172,7 @@ impl Waited {
         }
     }
 
-    /// Returns all cycles.
+    /// Returns the sum of all waits in cycles.
     #[must_use]
     pub const fn cycles(&self) -> u64 {
         let requests = self.requests.l2 + self.requests.misses() + self.arriving;
@@ -187,11 +181,10 @@ impl Waited {
 }
 
 impl StrandRecord {
-    pub(in crate::memory) fn served(&mut self, request: Request, service: Service) {
+    pub(in crate::memory) fn served(&mut self, request: CoreRequest, service: ServedBy) {
         self.served[request as usize][service as usize] += 1;
     }
 
-    /// The strand waited for so many cycles.
     #[inline]
     pub(in crate::memory) fn waits(&mut self, wait: Wait, cycles: u64) {
         self.waited[wait.index()] += cycles;
@@ -209,14 +202,10 @@ impl StrandRecord {
         }
     }
 
-    /// Instructions by class.
+    /// Adds instructions by class.
     pub(in crate::memory) fn instructions(&mut self, by_kind: &ByKind) {
         let (classes, counts) = (&mut self.instructions, by_kind.counts());
-        for (sum, count) in classes
-            .as_flattened_mut()
-            .iter_mut()
-            .zip(counts.as_flattened())
-        {
+        for (sum, count) in classes.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
             *sum += count;
         }
     }
@@ -229,8 +218,8 @@ impl StrandRecord {
         subtract(&mut self.waited, &earlier.waited);
     }
 
-    /// The clocks in which an event of the select happens. The events of one instruction happen together; those of its
-    /// references each happen in a clock of their own.
+    /// Returns the number of clocks in which a selected event happens. The events of one instruction share a clock; each event of its
+    /// references has a clock of its own.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;

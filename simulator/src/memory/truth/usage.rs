@@ -1,19 +1,19 @@
-//! How channels, hubs and links were used, beside the most that they can do.
+//! The use of channels, hubs and links, with their limits.
 
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Truth;
 use crate::machine::clock::HZ;
 use crate::memory::figures::Figures;
 
-/// What moved between nodes, and how far the ways were used.
+/// The traffic between nodes, and the use of channels, hubs and links.
 ///
-/// A limit is what the [times](crate::memory::timing) and the clock say: a line each time that its transfer takes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// A limit is the rate at which lines follow each other without a gap, by the [times](crate::memory::timing) and the clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// What went from node to node, and within nodes; nothing that did not happen. By node from which, node to which, and kind.
+    /// Lines that moved between nodes and within nodes, ordered by source, destination and kind. Entries of 0 are left out.
     pub traffic: Vec<Traffic>,
     /// The DRAM channels that the machine has.
     pub channels: Vec<ChannelUse>,
@@ -23,87 +23,86 @@ pub struct Usage {
     pub links: Vec<LinkUse>,
 }
 
-/// Lines that went from one node to another, or from the memory of a node to its own cache and back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Lines that moved from one node to another, or between the memory of a node and its own cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// The number of the node from which they went.
+    /// The number of the source node.
     pub from: usize,
-    /// The number of the node to which they went.
+    /// The number of the destination node.
     pub to: usize,
-    /// What went.
+    /// The reason for the move.
     pub kind: TrafficKind,
-    /// How many lines.
+    /// The number of lines.
     pub lines: u64,
 }
 
-/// What goes from node to node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// A kind of traffic between nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
-    /// A line from the memory of a node, to one that misses it.
+    /// A line from the memory of a node to a node that misses it.
     Memory,
-    /// A line from the L2 cache of a node, to one that misses it.
+    /// A line from the L2 cache of a node to a node that misses it.
     C2c,
-    /// A line that a node writes back to the memory of another, or to its own.
+    /// A line that a node writes back to memory.
     WriteBack,
-    /// The order to drop a copy of a line, from the node that writes to the line to one that has the copy.
+    /// An invalidation from a node that writes to a line, to a node that holds a copy.
     Invalidate,
 }
 
-/// How a DRAM channel was used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The use of a DRAM channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelUse {
     /// The number of the node.
     pub node: usize,
     /// The number of the channel in the node.
     pub mcu: usize,
-    /// Lines that were read.
+    /// Lines read.
     pub reads: u64,
-    /// Lines that were written.
+    /// Lines written.
     pub writes: u64,
     /// The cycles for which it was busy.
     pub busy: u64,
-    /// The cycles that lines waited for it, all together.
+    /// The sum of the cycles that lines waited for it.
     pub waited: u64,
-    /// The most bytes a second, if all are read. (A line that is written takes longer.)
+    /// The most bytes a second if all are reads. (Writes take longer.)
     pub limit: u64,
 }
 
-/// How a hub was used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The use of a hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubUse {
     /// The number of the hub.
     pub hub: usize,
     /// Requests for lines, invalidations and lines written back.
     pub requests: u64,
-    /// The cycles for which it was busy with putting them in order.
+    /// The cycles for which it was busy with serialization.
     pub busy: u64,
-    /// The requests that waited for another for the same line.
+    /// Requests that waited for another request for the same line.
     pub met: u64,
-    /// The cycles that requests waited, for others for the same line and for the hub, all together.
+    /// The sum of the cycles that requests waited for each other and for the hub.
     pub waited: u64,
 }
 
-/// How the link between a node and a hub was used. Where nodes are linked directly, each has four links to the others, and
-/// the number of the hub is that of the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The use of the link between a node and a hub. Directly linked nodes have four links each, and `hub` is the number of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkUse {
     /// The number of the hub.
     pub hub: usize,
     /// The number of the node.
     pub node: usize,
-    /// Lines that came to the node.
+    /// Lines that entered the node.
     #[serde(rename = "in")]
     pub into: u64,
     /// Lines that left the node.
     pub out: u64,
-    /// The cycles for which both directions were busy, together.
+    /// The sum of the cycles for which either direction was busy.
     pub busy: u64,
     /// The most bytes a second in each direction.
     pub limit: u64,
 }
 
-/// Returns the most bytes a second of what is busy with a line for so many cycles.
+/// Returns the most bytes a second of a unit that is busy with a line for `cycles`.
 const fn limit(figures: &Figures, cycles: u64) -> u64 {
     (HZ << figures.l2.line_shift) / cycles
 }
@@ -126,23 +125,16 @@ impl Usage {
         let channels = channels.filter(|(node, mcu)| machine.has_channel(*node, *mcu));
         let pairs = nodes().flat_map(|from| nodes().map(move |to| (from.index(), to.index())));
         Self {
-            traffic: pairs
-                .flat_map(|(from, to)| truth.traffic(from, to))
-                .collect(),
-            channels: channels
-                .map(|(node, mcu)| truth.channel(node, mcu, figures))
-                .collect(),
-            hubs: hubs
-                .iter()
-                .map(|hub| truth.hub(hub.index(), figures))
-                .collect(),
+            traffic: pairs.flat_map(|(from, to)| truth.traffic(from, to)).collect(),
+            channels: channels.map(|(node, mcu)| truth.channel(node, mcu, figures)).collect(),
+            hubs: hubs.iter().map(|hub| truth.hub(hub.index(), figures)).collect(),
             links: links.collect(),
         }
     }
 }
 
 impl Truth {
-    /// Returns the lines from one node to another by hub and kind: see [`super::HubRecord::between`].
+    /// Returns the lines between two nodes by hub and kind; see [`super::HubRecord::between`].
     fn between(&self, from: usize, to: usize) -> impl Iterator<Item = [u64; 4]> {
         self.hubs.iter().map(move |hub| hub.between(from, to))
     }
@@ -159,7 +151,7 @@ impl Truth {
             (0..4).for_each(|kind| lines[kind] += by_kind[kind]);
         }
         if from == to {
-            // What the channels of a node do for no other node, they do for itself. It need not pass a hub.
+            // Reads and writes of the node's channels for no other node are for the node itself. They may pass no hub.
             let others = (0..self.channels.len()).filter(|other| *other != from);
             let (mut read, mut written) = (0, 0);
             for [memory, ..] in others.clone().flat_map(|other| self.between(from, other)) {
@@ -174,15 +166,12 @@ impl Truth {
             lines[0] = all(|channel| channel.lines_read) - read;
             lines[2] = all(|channel| channel.lines_written) - written;
         }
-        let traffic = KINDS
-            .into_iter()
-            .zip(lines)
-            .map(move |(kind, lines)| Traffic {
-                from,
-                to,
-                kind,
-                lines,
-            });
+        let traffic = KINDS.into_iter().zip(lines).map(move |(kind, lines)| Traffic {
+            from,
+            to,
+            kind,
+            lines,
+        });
         traffic.filter(|traffic| traffic.lines > 0)
     }
 

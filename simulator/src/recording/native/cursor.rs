@@ -1,37 +1,39 @@
-//! One thread of a recording.
+//! Decodes the references of one thread.
 
-use super::super::Order;
 use super::super::chunk::{Executions, Room};
-use super::bytes::{Rest, literal, sign_extended};
-use super::encoder::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
-use super::predictor::Predictor;
 use super::templates::Template;
+use refs::Order;
+use refs::Predictor;
+use refs::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
+use refs::{Rest, literal, sign_extended};
 
-/// A chunk has at least this many references, if the thread has; and at most as many more as one execution of a block has.
+/// The least references of a chunk, except the last of a thread. The most are as many more as one execution of a block has.
 const CHUNK: usize = 1 << 12;
 
-/// Where a thread is.
+/// The position in a thread.
 #[derive(Debug)]
 pub(super) struct Cursor {
     predictor: Predictor,
     /// The content of the current frame.
     pub(super) content: Vec<u8>,
-    /// Where its parts are.
+    /// The positions and ends of the parts of the content.
     control: usize,
     control_end: usize,
     literals: usize,
     literals_end: usize,
     orders: usize,
     orders_end: usize,
-    /// Executions so far, and all.
+    /// The executions decoded so far.
     done: u64,
+    /// All executions of the frame.
     executions: u64,
-    /// Executions that are as expected, before the one of the event.
+    /// The expected executions before the one of the event.
     run: u64,
     /// The first byte of the event.
     event: u8,
-    /// The next order, and after how many executions it is.
+    /// The next order, and the number of executions before it.
     order: Option<(u64, Order)>,
+    /// The references left in the frame.
     references: u64,
 }
 
@@ -55,7 +57,7 @@ impl Cursor {
         }
     }
 
-    /// Begins with a frame, whose content is in `content`.
+    /// Starts a frame, whose content is in `content`. Returns `None` if it is malformed.
     pub(super) fn begin(&mut self, references: u64) -> Option<()> {
         let mut rest = Rest(&self.content);
         self.executions = rest.varint()?;
@@ -71,7 +73,7 @@ impl Cursor {
         if self.orders > self.orders_end {
             return None;
         }
-        // The last literals are read as words, too.
+        // The last literals are read as whole words.
         self.content.extend_from_slice(&[0; 8]);
         let mut control = Rest(&self.content[self.control..self.control_end]);
         (self.event, self.run) = next_event(&mut control, self.executions)?;
@@ -84,23 +86,17 @@ impl Cursor {
         self.order = None;
         if !rest.0.is_empty() {
             let after = rest.varint()?;
-            let at = self
-                .done
-                .checked_add(after)
-                .filter(|at| *at <= self.executions)?;
+            let at = self.done.checked_add(after).filter(|at| *at <= self.executions)?;
             let word = rest.varint()?;
-            let order = if word & 1 == 0 {
-                Order::Signal(word >> 1)
-            } else {
-                Order::Wait(word >> 1)
-            };
+            let order =
+                if word & 1 == 0 { Order::Signal(word >> 1) } else { Order::Wait(word >> 1) };
             self.order = Some((at, order));
         }
         self.orders = self.orders_end - rest.0.len();
         Some(())
     }
 
-    /// Adds to a chunk until it is full. Returns `false` if the frame is at its end, and `None` if it is malformed.
+    /// Fills a chunk. Returns `true` if it is full, `false` at the end of the frame, and `None` if the frame is malformed.
     pub(super) fn fill(
         &mut self,
         templates: &[Template],
@@ -135,7 +131,7 @@ impl Cursor {
         }
     }
 
-    /// Adds executions to a chunk, up to the one with this number, until it is full.
+    /// Adds executions to a chunk, up to the one with the number `end`, until the chunk is full.
     #[inline(never)]
     fn executions(
         &mut self,
@@ -144,19 +140,14 @@ impl Cursor {
         chunk: &mut Executions,
     ) -> Option<()> {
         let predictor = &mut self.predictor;
-        // What changes is not reached through references, for speed.
-        let Room {
-            shapes,
-            data,
-            mut executed,
-            mut accessed,
-            length: mut filled,
-        } = chunk.room(CHUNK, CHUNK + MOST_ACCESSES);
+        // State in local variables stays in registers.
+        let Room { shapes, data, mut executed, mut accessed, length: mut filled } =
+            chunk.room(CHUNK, CHUNK + MOST_ACCESSES);
         let mut control = Rest(&self.content[self.control..self.control_end]);
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
         while done < end && filled < CHUNK {
-            // As expected,
+            // The expected executions,
             let most = done + run.min(end - done);
             let began = done;
             while done < most && filled < CHUNK {
@@ -177,7 +168,7 @@ impl Cursor {
             if done == end || filled >= CHUNK {
                 break;
             }
-            // and the one of the event.
+            // then the one of the event.
             let shape = match event & WRONG_SHAPE {
                 0 => predictor.expected_shape(),
                 _ => predictor.unexpected_shape(u32::try_from(control.varint()?).ok()?),
@@ -187,7 +178,7 @@ impl Cursor {
             executed += 1;
             let addresses = data.get_mut(accessed..accessed + usize::from(template.data))?;
             accessed += usize::from(template.data);
-            // A bit above the codes says where they end.
+            // The highest set bit marks the end of the codes.
             let mut codes = u16::from(event & (WRONG_SHAPE - 1)) | 1 << 4;
             for (address, slot) in addresses.iter_mut().zip(template.slot as usize..) {
                 if codes == 1 {
@@ -195,9 +186,8 @@ impl Cursor {
                 }
                 let difference;
                 (difference, literals) = literal(literals, codes as u8)?;
-                *address = predictor.address(slot, |expected| {
-                    sign_extended(expected.wrapping_add(difference))
-                });
+                *address = predictor
+                    .address(slot, |expected| sign_extended(expected.wrapping_add(difference)));
                 codes >>= 2;
             }
             filled += usize::from(template.count);
@@ -212,7 +202,7 @@ impl Cursor {
     }
 }
 
-/// Reads the first byte of the next event, and its run: all that is `left` if there is none.
+/// Reads the first byte of the next event, and its run. Without an event, the run is all executions `left`.
 #[inline(always)]
 fn next_event(control: &mut Rest<'_>, left: u64) -> Option<(u8, u64)> {
     let Some(event) = control.byte() else {

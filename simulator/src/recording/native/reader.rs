@@ -1,4 +1,4 @@
-//! A file of frames.
+//! Reads files of frames.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,38 +6,39 @@ use std::sync::Arc;
 
 use ruzstd::decoding::FrameDecoder;
 
-use super::super::chunk::Executions;
+use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
-use super::super::error::printable;
-use super::super::source::Source;
-use super::super::{Chunk, Mapping, Order, Progress, RecordingError};
-use super::bytes::{Rest, hash};
+use super::super::error::{RecordingError, printable};
+use super::super::source::{Progress, Source};
 use super::cursor::Cursor;
-use super::frame::{FILE_HEADER, FRAME_HEADER, FrameKind};
 use super::templates::{Template, Templates};
+use refs::Mapping;
+use refs::Order;
+use refs::{FILE_HEADER, FRAME_HEADER, FrameKind};
+use refs::{Rest, hash};
 
-/// The content of a frame has at most so many bytes.
+/// The most bytes of a frame's content.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
 
-/// A frame has at most so many references, which take little room if they are as expected.
+/// The most references of a frame. Expected references take little room, so the content does not bound their number.
 const MOST_REFERENCES: u64 = 1 << 28;
 
-/// A recording has at most so many frames and threads.
+/// The most frames and threads of a recording.
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 
-/// A recording says at most so many bytes of the program, its mappings, and in notes.
+/// The most bytes of a program's description, its mappings and all notes.
 const MOST_SAID: usize = 1 << 22;
 
 const WHOLE: &str = "a whole frame of a recording";
 
-/// A recording made by `cargo xtask record`.
+/// A native recording.
 pub(in super::super) struct NativeReader {
     name: String,
     file: File,
     code: Arc<Code>,
     templates: Vec<Template>,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadFrames>,
     decoder: FrameDecoder,
     stored: Vec<u8>,
     pub(in super::super) target: Option<String>,
@@ -46,19 +47,19 @@ pub(in super::super) struct NativeReader {
     pub(in super::super) notes: Vec<String>,
     read: u64,
     total: u64,
-    /// How many bytes it says of the program.
+    /// The bytes of description, mappings and notes so far.
     said: usize,
 }
 
-/// A thread: where its frames are, how many of them are read, and where it is in the latest.
+/// The positions of a thread's frames, the number of frames read, and the position in the latest.
 #[derive(Default)]
-struct Thread {
+struct ThreadFrames {
     frames: Vec<u64>,
     next: usize,
     cursor: Option<Box<Cursor>>,
 }
 
-/// The header of a frame, checked.
+/// The checked header of a frame.
 #[derive(Clone, Copy)]
 struct Header {
     kind: u8,
@@ -97,7 +98,7 @@ impl Header {
 }
 
 impl NativeReader {
-    /// Reads what is whole of a file.
+    /// Reads a file up to its last whole frame.
     pub(in super::super) fn new(source: Source) -> Result<Self, RecordingError> {
         let mut reader = Self {
             name: source.name.clone(),
@@ -122,11 +123,7 @@ impl NativeReader {
         (reader.code, reader.templates) = (Arc::new(code), templates);
         if reader.threads.is_empty() {
             let nothing = "no memory reference";
-            return Err(RecordingError::of_file(
-                &reader.name,
-                nothing,
-                "at least one",
-            ));
+            return Err(RecordingError::in_file(&reader.name, nothing, "at least one"));
         }
         Ok(reader)
     }
@@ -138,16 +135,9 @@ impl NativeReader {
         let mut header = [0; FILE_HEADER.len()];
         if self.read_at(0, &mut header).is_err() || header != FILE_HEADER {
             let found = "a recording of another version";
-            return Err(RecordingError::of_file(
-                &self.name,
-                found,
-                "one of version 1",
-            ));
+            return Err(RecordingError::in_file(&self.name, found, "one of version 1"));
         }
-        let length = self
-            .file
-            .seek(SeekFrom::End(0))
-            .map_err(|error| self.unreadable(&error))?;
+        let length = self.file.seek(SeekFrom::End(0)).map_err(|error| self.unreadable(&error))?;
         while at < length {
             let Some(header) = self.header(at)? else {
                 break;
@@ -163,7 +153,7 @@ impl NativeReader {
             if header.kind == FrameKind::References as u8 {
                 let thread = header.thread as usize;
                 if self.threads.len() <= thread {
-                    self.threads.resize_with(thread + 1, Thread::default);
+                    self.threads.resize_with(thread + 1, ThreadFrames::default);
                 }
                 self.threads[thread].frames.push(at);
             } else {
@@ -182,19 +172,15 @@ impl NativeReader {
         }
         self.total = at;
         self.notes.push(match at == length {
-            true => format!(
-                "{} has no end: the recorder is at work still, or was ended",
-                self.name
-            ),
-            false => format!(
-                "{} is cut off: it is read up to byte {at} of {length}",
-                self.name
-            ),
+            true => {
+                format!("{} has no end: the recorder is at work still, or was ended", self.name)
+            }
+            false => format!("{} is cut off: it is read up to byte {at} of {length}", self.name),
         });
         Ok(())
     }
 
-    /// Takes the content of a frame that has no references. Returns `None` if it is malformed.
+    /// Interprets the content of a frame without references. Returns `None` if it is malformed.
     fn understand(
         &mut self,
         header: &Header,
@@ -236,8 +222,7 @@ impl NativeReader {
             NOTE => {
                 self.said(1 + content.len())?;
                 let length = content.len() as u64;
-                self.notes
-                    .push(printable(str::from_utf8(rest.bytes(length)?).ok()?));
+                self.notes.push(printable(str::from_utf8(rest.bytes(length)?).ok()?));
             }
             END if content.len() <= 1 => {
                 let length = content.len() as u64;
@@ -248,16 +233,13 @@ impl NativeReader {
         rest.0.is_empty().then_some(())
     }
 
-    /// Notes that the file says so many bytes of the program. Returns `None` if that is too much.
+    /// Adds to the bytes of description, mappings and notes. Returns `None` if there are too many.
     fn said(&mut self, bytes: usize) -> Option<()> {
-        self.said = self
-            .said
-            .checked_add(bytes)
-            .filter(|said| *said <= MOST_SAID)?;
+        self.said = self.said.checked_add(bytes).filter(|said| *said <= MOST_SAID)?;
         Some(())
     }
 
-    /// Reads the header at a position; `None` if the file ends before.
+    /// Reads the header at a position; `None` if the file ends within it.
     fn header(&mut self, at: u64) -> Result<Option<Header>, RecordingError> {
         let mut bytes = [0; FRAME_HEADER];
         match self.read_at(at, &mut bytes) {
@@ -275,7 +257,7 @@ impl NativeReader {
         self.file.read_exact(bytes)
     }
 
-    /// Reads the content of a frame.
+    /// Reads, checks and decompresses the content of a frame.
     fn content(
         &mut self,
         at: u64,
@@ -316,7 +298,7 @@ impl NativeReader {
         let (executions, order) = chunk.begin(&self.code);
         let result = self.fill(&mut this, executions, order);
         if !matches!(result, Ok(true)) {
-            this = Thread::default();
+            this = ThreadFrames::default();
             chunk.clear();
         }
         self.threads[thread] = this;
@@ -325,16 +307,13 @@ impl NativeReader {
 
     fn fill(
         &mut self,
-        thread: &mut Thread,
+        thread: &mut ThreadFrames,
         chunk: &mut Executions,
         order: &mut Vec<(usize, Order)>,
     ) -> Result<bool, RecordingError> {
         let cursor = thread.cursor.get_or_insert_with(|| Box::new(Cursor::new()));
         loop {
-            let at = thread
-                .next
-                .checked_sub(1)
-                .map_or(0, |latest| thread.frames[latest]);
+            let at = thread.next.checked_sub(1).map_or(0, |latest| thread.frames[latest]);
             match cursor.fill(&self.templates, chunk, order) {
                 Some(true) => return Ok(true),
                 Some(false) => {}
@@ -344,9 +323,7 @@ impl NativeReader {
                 return Ok(chunk.length > 0 || !order.is_empty());
             };
             thread.next += 1;
-            let header = self
-                .header(at)?
-                .ok_or_else(|| self.damaged(at, "nothing"))?;
+            let header = self.header(at)?.ok_or_else(|| self.damaged(at, "nothing"))?;
             self.content(at, &header, &mut cursor.content)?;
             cursor
                 .begin(header.references)
@@ -359,18 +336,15 @@ impl NativeReader {
     }
 
     pub(in super::super) fn progress(&self) -> Progress {
-        Progress {
-            read: self.read,
-            total: Some(self.total),
-        }
+        Progress { read: self.read, total: Some(self.total) }
     }
 
     fn damaged(&self, at: u64, what: &str) -> RecordingError {
-        RecordingError::of_file(&self.name, format!("{what} at byte {at}"), WHOLE)
+        RecordingError::in_file(&self.name, format!("{what} at byte {at}"), WHOLE)
     }
 
     fn unreadable(&self, error: &io::Error) -> RecordingError {
-        RecordingError::of_file(
+        RecordingError::in_file(
             &self.name,
             format!("unreadable data ({})", printable(&error.to_string())),
             WHOLE,
@@ -378,7 +352,7 @@ impl NativeReader {
     }
 }
 
-/// Returns a word of a command line as a shell takes it.
+/// Quotes a word of a command line for a shell.
 fn quoted_for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "%+,-./:=@_".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {

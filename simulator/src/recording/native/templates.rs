@@ -1,57 +1,52 @@
-//! The definitions of a recording, as they are read.
+//! Reads the definitions of a recording.
 
 use super::super::code::Code;
-use super::super::{Flow, Kind, Reference};
-use super::bytes::Rest;
-use super::definitions::{MOST_DEFINED, MOST_INSTRUCTIONS, Slots};
-use super::encoder::MOST_ACCESSES;
-use super::log::Place;
+use super::super::reference::{Flow, Kind, Reference};
+use refs::BlockAccess;
+use refs::MOST_ACCESSES;
+use refs::Rest;
+use refs::{MOST_DEFINED, MOST_INSTRUCTIONS, Slots};
 
-/// The definitions of a recording.
+/// The definitions read so far.
 #[derive(Debug)]
 pub(super) struct Templates {
-    /// What decoding needs of the shapes, by number.
+    /// The shapes by number.
     shapes: Vec<Template>,
     code: Code,
-    /// The references of all shapes.
+    /// The number of references of all shapes.
     references: usize,
-    blocks: Vec<Block>,
+    blocks: Vec<BlockTemplate>,
     sizes: Vec<u8>,
-    /// Where the latest block ends.
+    /// The end of the latest block.
     address: u64,
     slots: Slots,
-    /// The references of one shape.
+    /// The references of the current shape, kept for its allocation.
     shape: Vec<Reference>,
 }
 
-/// What decoding needs of a shape.
+/// The facts about a shape that decoding needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Template {
-    /// The slot of its first data.
+    /// The slot of its first datum.
     pub(super) slot: u32,
-    /// How many references it has, and how many of them are data.
+    /// The number of references, and the number of data among them.
     pub(super) count: u16,
     pub(super) data: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct BlockTemplate {
     address: u64,
-    /// The first of its sizes.
+    /// The index of its first size.
     first: u32,
     count: u16,
-    /// The instruction with which control leaves, and what it does if it is not taken and if it is.
+    /// The instruction that passes control on, with its flow if not taken and if taken.
     exit: Option<(u16, Flow, Flow)>,
 }
 
 impl Templates {
     pub(super) fn new() -> Self {
-        let none = Block {
-            address: 0,
-            first: 0,
-            count: 0,
-            exit: None,
-        };
+        let none = BlockTemplate { address: 0, first: 0, count: 0, exit: None };
         Self {
             shapes: Vec::new(),
             code: Code::default(),
@@ -64,7 +59,7 @@ impl Templates {
         }
     }
 
-    /// Adds the content of a frame of definitions. Returns `None` if it is malformed or there are too many definitions.
+    /// Adds a frame of definitions. Returns `None` if it is malformed or there are too many definitions.
     pub(super) fn add(&mut self, content: &[u8]) -> Option<()> {
         let mut rest = Rest(content);
         let (blocks, shapes) = (rest.varint()?, rest.varint()?);
@@ -77,16 +72,14 @@ impl Templates {
         rest.0.is_empty().then_some(())
     }
 
-    /// Nothing is added any more. Returns the code, and what decoding needs of its shapes, by number.
+    /// Returns the code, and the templates of its shapes by number.
     pub(super) fn complete(self) -> (Code, Vec<Template>) {
         (self.code, self.shapes)
     }
 
     fn add_block(&mut self, rest: &mut Rest<'_>) -> Option<()> {
         let address = self.address.wrapping_add_signed(rest.signed()?);
-        let count = rest
-            .varint()
-            .filter(|count| (1..=MOST_INSTRUCTIONS as u64).contains(count))?;
+        let count = rest.varint().filter(|count| (1..=MOST_INSTRUCTIONS as u64).contains(count))?;
         let sizes = rest.bytes(count)?;
         self.address = address;
         for &size in sizes {
@@ -119,12 +112,7 @@ impl Templates {
             return None;
         }
         self.sizes.extend_from_slice(sizes);
-        self.blocks.push(Block {
-            address,
-            first: first as u32,
-            count: count as u16,
-            exit,
-        });
+        self.blocks.push(BlockTemplate { address, first: first as u32, count: count as u16, exit });
         Some(())
     }
 
@@ -141,20 +129,19 @@ impl Templates {
             .as_chunks::<2>()
             .0
             .iter()
-            .map(|place| Place(u16::from_le_bytes(*place)))
+            .map(|place| BlockAccess(u16::from_le_bytes(*place)))
             .peekable();
         let mut address = block.address;
         let sizes = &self.sizes[block.first as usize..][..usize::from(block.count)];
-        let data = |place: Place| Reference::new(0, place.size(), place.kind());
+        let data = |place: BlockAccess| Reference::new(0, place.size(), kind(place));
         self.shape.clear();
         for (instruction, &size) in (0..).zip(sizes) {
             let fetch = self.shape.len();
-            self.shape
-                .push(Reference::new(address, u16::from(size), Kind::FetchOther));
+            self.shape.push(Reference::new(address, u16::from(size), Kind::FetchOther));
             while let Some(place) = places.next_if(|place| place.instruction() == instruction) {
                 self.shape.push(data(place));
                 let fetch = &mut self.shape[fetch];
-                fetch.kind = fetch.kind.with(place.kind());
+                fetch.kind = fetch.kind.with(kind(place));
             }
             if let Some((at, not_taken, if_taken)) = block.exit
                 && at == instruction
@@ -176,5 +163,14 @@ impl Templates {
         (count > 0 && all <= MOST_DEFINED).then(|| {
             self.code.add(&self.shape);
         })
+    }
+}
+
+/// Returns the kind of reference that an access is.
+fn kind(access: BlockAccess) -> Kind {
+    match (access.is_modify(), access.is_store()) {
+        (true, _) => Kind::Modify,
+        (false, true) => Kind::Store,
+        (false, false) => Kind::Load,
     }
 }

@@ -1,9 +1,10 @@
-//! Files that are cut off, damaged or made to do harm.
+//! Files that are cut off, damaged or malicious.
 
-use simulator::recording::native::{FILE_HEADER, Stored};
+use refs::{FILE_HEADER, Stored};
 
 use super::layout::{DEFINITIONS, REFERENCES, frame};
-use super::{open, read, small, threads};
+use super::{read, small};
+use crate::{open, threads};
 
 #[test]
 fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
@@ -14,10 +15,7 @@ fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
         let mut recording = match open(&whole[..length]) {
             Ok(recording) if length >= FILE_HEADER.len() => recording,
             Ok(mut no_magic) => {
-                assert!(
-                    length < 8 && threads(&mut no_magic).is_err(),
-                    "{length} bytes"
-                );
+                assert!(length < 8 && threads(&mut no_magic).is_err(), "{length} bytes");
                 continue;
             }
             Err(error) if length < FILE_HEADER.len() => {
@@ -48,10 +46,7 @@ fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
         assert!(count >= longest);
         longest = count;
     }
-    assert_eq!(
-        longest,
-        expected.iter().map(|thread| thread.0.len()).sum::<usize>()
-    );
+    assert_eq!(longest, expected.iter().map(|thread| thread.0.len()).sum::<usize>());
 }
 
 #[test]
@@ -63,16 +58,13 @@ fn each_damaged_byte_is_found() {
                 let mut damaged = whole.clone();
                 damaged[at] ^= flip;
                 let error = read(&damaged).expect_err("damage is found").to_string();
-                assert!(
-                    error.starts_with("refs:") && !error.contains('\n'),
-                    "byte {at}: {error}"
-                );
+                assert!(error.starts_with("refs:") && !error.contains('\n'), "byte {at}: {error}");
             }
         }
     }
 }
 
-/// A file with these frames, and an end.
+/// Returns a file with these frames and an end.
 fn file(frames: &[Vec<u8>]) -> Vec<u8> {
     [FILE_HEADER.to_vec(), frames.concat(), frame(6, 0, 0, &[])].concat()
 }
@@ -92,20 +84,20 @@ fn frames_that_lie_are_refused() {
         b"\x01",
         b"\x80",
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-        // Blocks that are missing; without instructions; with too many; of size 0; with an unknown exit; with an
-        // exit behind its end.
+        // Blocks that are missing; without instructions; with too many; of size 0; with an unknown exit; with an exit after
+        // their end.
         b"\x01\x00",
         b"\x01\x00\x00\x00\x00",
         b"\x01\x00\x00\x81\x08",
         b"\x01\x00\x00\x01\x00\x00",
         b"\x01\x00\x00\x01\x04\x06\x00",
         b"\x01\x00\x00\x01\x04\x02\x01",
-        // Shapes of no such block; of nothing; with too many accesses; with missing ones.
+        // Shapes of an unknown block; without references; with too many accesses; with missing accesses.
         b"\x00\x01\x01\x00",
         b"\x00\x01\x00\x00",
         b"\x00\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         b"\x00\x01\x00\x04\x00\x00",
-        // Something behind the last.
+        // Bytes after the last definition.
         b"\x00\x00\x00",
     ] {
         refused(&[frame(3, 0, 0, content)], malformed, 16);
@@ -115,10 +107,7 @@ fn frames_that_lie_are_refused() {
         (1, b"\x01\xff\x00"),
         (1, b"\x01x\xff\xff\xff\xff\x0f"),
         (2, b"\x01\x00\x00\x00\x00"),
-        (
-            2,
-            b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01\x00\x00\x00",
-        ),
+        (2, b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01\x00\x00\x00"),
         (2, b"\x00\x00"),
         (5, b"\xff"),
         (6, b"\x00\x00"),
@@ -133,39 +122,31 @@ fn frames_that_lie_are_refused() {
         // The wrong number of references.
         (10, REFERENCES),
         (12, REFERENCES),
-        // A shape that is not defined.
+        // An undefined shape.
         (1, b"\x01\x02\x00\x10\x03"),
-        // Parts that are too long for the frame, and too long for anything.
+        // Parts that are too long for the frame, and for any file.
         (3, b"\x01\x03\x00\x10\x00"),
         (3, b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"),
         (3, b"\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-        // A run that leaves no execution for the event; a shape that is missing; literals that are missing and left.
+        // A run that leaves no execution for the event; a missing shape; missing literals; unused literals.
         (3, b"\x01\x02\x00\x30\x00"),
         (3, b"\x01\x01\x00\x10"),
         (3, b"\x01\x01\x00\x01"),
         (3, b"\x01\x01\x02\x01\x00\x00"),
-        // Events that are left.
+        // Unused events.
         (3, b"\x01\x02\x00\x01\x01"),
-        // An order after the last execution, and half of one.
+        // An order after the last execution; half an order.
         (3, b"\x01\x00\x00\x02\x00"),
         (3, b"\x01\x00\x00\x01"),
         // More executions than references.
         (3, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00"),
     ] {
-        refused(
-            &[definitions(), frame(4, 0, references, content)],
-            "malformed references",
-            at,
-        );
+        refused(&[definitions(), frame(4, 0, references, content)], "malformed references", at);
     }
     let damaged = "a damaged header";
     refused(&[frame(4, 1 << 16, 11, REFERENCES)], damaged, 16);
     refused(&[frame(4, 0, (1 << 28) + 1, REFERENCES)], damaged, 16);
-    refused(
-        &[frame(6, 0, 0, &[]), frame(5, 0, 0, b"more")],
-        "something after the end",
-        48,
-    );
+    refused(&[frame(6, 0, 0, &[]), frame(5, 0, 0, b"more")], "something after the end", 48);
 }
 
 #[test]
@@ -190,21 +171,18 @@ fn little_is_said_of_a_program() {
     let said = |count| {
         let note = frame(5, 0, 0, &[b'x'; (1 << 20) - 1]);
         let references = [frame(3, 0, 0, DEFINITIONS), frame(4, 0, 11, REFERENCES)].concat();
-        open(&file(&[note.repeat(count), references])).map(|recording| recording.notes().len())
+        open(file(&[note.repeat(count), references])).map(|recording| recording.notes().len())
     };
     assert_eq!(said(4), Ok(4));
     let error = said(5).unwrap_err().to_string();
-    assert!(
-        error.starts_with("refs: found a malformed frame at byte"),
-        "{error}"
-    );
+    assert!(error.starts_with("refs: found a malformed frame at byte"), "{error}");
 }
 
 #[test]
 fn an_error_ends_its_thread_alone() {
     let bad = frame(4, 0, 12, REFERENCES);
     let good = frame(4, 1, 11, REFERENCES);
-    let mut recording = open(&file(&[frame(3, 0, 0, DEFINITIONS), bad, good])).unwrap();
+    let mut recording = open(file(&[frame(3, 0, 0, DEFINITIONS), bad, good])).unwrap();
     let mut chunk = Default::default();
     assert!(recording.next_chunk(0, &mut chunk).is_err());
     assert!(chunk.is_empty());

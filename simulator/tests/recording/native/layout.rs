@@ -1,11 +1,11 @@
-//! The bytes of a file, as the documentation of the format has them.
+//! The bytes of a file, by the documentation of the format.
 
-use simulator::recording::native::FILE_HEADER;
+use refs::FILE_HEADER;
 use simulator::recording::{Flow, Kind, Mapping, Order, Reference};
 
-use super::{open, threads};
+use crate::{open, threads};
 
-/// The checksum, as documented.
+/// Computes the checksum as documented.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
     let mut sum = bytes.len() as u64;
     for word in bytes.chunks(8) {
@@ -17,7 +17,7 @@ pub(super) fn checksum(bytes: &[u8]) -> u32 {
     (sum >> 32) as u32 ^ sum as u32
 }
 
-/// A frame whose content is stored as it is.
+/// Returns a frame with uncompressed content.
 pub(super) fn frame(kind: u8, thread: u32, references: u64, content: &[u8]) -> Vec<u8> {
     let mut frame = vec![kind, 0, 0, 0];
     frame.extend(thread.to_le_bytes());
@@ -30,9 +30,9 @@ pub(super) fn frame(kind: u8, thread: u32, references: u64, content: &[u8]) -> V
     frame
 }
 
-/// Two blocks: at 0x100 instructions of 4 and 2 bytes, the second a conditional branch that goes on at 0x106 if it is not
-/// taken; behind it a call of 5 bytes. Three shapes: the first block with a load of 8 bytes by the first instruction,
-/// taken, and the same not taken; the second block with a store of 4 bytes.
+/// Two blocks and three shapes. The first block has instructions of 4 and 2 bytes at 0x100; the second instruction is a conditional
+/// branch with 0x106 next if it is not taken. The second block follows, with a call of 5 bytes. Shapes 0 and 1 are the first block
+/// with a load of 8 bytes by the first instruction, taken and not taken; shape 2 is the second block with a store of 4 bytes.
 pub(super) const DEFINITIONS: &[u8] = &[
     2, 3, // two blocks, three shapes
     0x80, 0x04, 2, 4, 2, 1, 1, 0, // 0x200 is twice 0x100
@@ -42,8 +42,8 @@ pub(super) const DEFINITIONS: &[u8] = &[
     2, 2, 0x0a, 0x00, // a store of 2^2 bytes
 ];
 
-/// The shapes 1, 2, 1 and 0, with addresses 0x10, 0x1000, 0x20, 0x30. Expected are shape 0 each time, the addresses 0 and
-/// 0 at first, then 0x10 with no stride, then 0x20 with a stride of 0x10: the last execution is as expected.
+/// The shapes 1, 2, 1 and 0, with addresses 0x10, 0x1000, 0x20 and 0x30. The expected shape is always 0; the expected addresses are 0
+/// and 0, then 0x10 without a stride, then 0x20 with a stride of 0x10. So only the last execution is expected.
 pub(super) const REFERENCES: &[u8] = &[
     4, 6, 5, // executions, bytes of events, bytes of literals
     0x11, 1, // shape 1, a literal of one byte
@@ -55,10 +55,7 @@ pub(super) const REFERENCES: &[u8] = &[
 ];
 
 fn fetch(kind: Kind, address: u64, size: u16, flow: Flow) -> Reference {
-    Reference {
-        flow,
-        ..Reference::new(address, size, kind)
-    }
+    Reference { flow, ..Reference::new(address, size, kind) }
 }
 
 #[test]
@@ -74,7 +71,7 @@ fn a_file_by_hand() {
         frame(6, 0, 11, &[1]),
     ]
     .concat();
-    let mut recording = open(&file).unwrap();
+    let mut recording = open(file).unwrap();
     assert_eq!(recording.threads(), 1);
     assert!(recording.has_flow());
     assert_eq!(recording.target(), Some("x86_64"));
@@ -95,10 +92,8 @@ fn a_file_by_hand() {
             fetch(Kind::FetchOther, 0x104, 2, flow),
         ]
     };
-    let call = [
-        fetch(Kind::FetchStore, 0x106, 5, Flow::Call),
-        Reference::new(0x1000, 4, Kind::Store),
-    ];
+    let call =
+        [fetch(Kind::FetchStore, 0x106, 5, Flow::Call), Reference::new(0x1000, 4, Kind::Store)];
     let references = [
         &load(0x10, Flow::NotTaken)[..],
         &call,

@@ -1,20 +1,17 @@
-//! Recordings in our own format.
+//! Native recordings.
 
 mod damage;
 mod layout;
 mod round_trip;
 
-use std::io::Cursor;
 use std::sync::Mutex;
 
-use simulator::recording::native::{
-    BlockDefinition, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Stored,
-};
-use simulator::recording::{Chunk, Order, Recording, RecordingError, Reference};
+use refs::{BlockDefinition, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Stored};
+use simulator::recording::{Order, RecordingError};
 
-use crate::zstd;
+use crate::{Thread, open, threads, zstd};
 
-/// Writes a file as a recorder does.
+/// Writes a file as the recorder does.
 struct Recorder {
     file: Vec<u8>,
     stored: Stored,
@@ -34,11 +31,7 @@ impl Recorder {
 
     fn block(&self, address: u64, sizes: &[u8], exit: Exit) -> u32 {
         let sizes = sizes.to_vec();
-        let definition = BlockDefinition {
-            address,
-            sizes,
-            exit,
-        };
+        let definition = BlockDefinition { address, sizes, exit };
         self.definitions.lock().unwrap().block(definition).unwrap()
     }
 
@@ -51,7 +44,7 @@ impl Recorder {
         self.file.extend(data);
     }
 
-    /// Writes what is in a log; all of it if the thread has ended.
+    /// Encodes a log, and all of it if the thread has ended.
     fn encode(&mut self, encoder: &mut Encoder, log: &mut Log, ended: bool) {
         let mut frame = Frame::new();
         let any = match ended {
@@ -75,34 +68,6 @@ impl Recorder {
     }
 }
 
-/// What a thread does, and where in it what orders it.
-type Thread = (Vec<Reference>, Vec<(usize, Order)>);
-
-fn open(file: &[u8]) -> Result<Recording, RecordingError> {
-    Recording::from_reader("refs", Cursor::new(file.to_vec()), None)
-}
-
-fn threads(recording: &mut Recording) -> Result<Vec<Thread>, RecordingError> {
-    let mut threads = Vec::new();
-    let mut chunk = Chunk::default();
-    for thread in 0..recording.threads() {
-        let (mut references, mut order) = (Vec::new(), Vec::new());
-        while recording.next_chunk(thread, &mut chunk)? {
-            let at = references.len();
-            order.extend(
-                chunk
-                    .order
-                    .iter()
-                    .map(|(index, order)| (at + index, *order)),
-            );
-            references.extend(chunk.references().iter());
-        }
-        assert!(chunk.is_empty());
-        threads.push((references, order));
-    }
-    Ok(threads)
-}
-
 fn read(file: &[u8]) -> Result<Vec<Thread>, RecordingError> {
     threads(&mut open(file)?)
 }
@@ -111,10 +76,7 @@ fn read(file: &[u8]) -> Result<Vec<Thread>, RecordingError> {
 fn small(stored: Stored) -> Vec<u8> {
     let mut recorder = Recorder::new(stored);
     recorder.write(&Frame::note("It is small"));
-    let branch = Exit::Conditional {
-        instruction: 1,
-        next: 0x1006,
-    };
+    let branch = Exit::Conditional { instruction: 1, next: 0x1006 };
     let first = recorder.block(0x1000, &[4, 2], branch);
     let second = recorder.block(0x2000, &[5], Exit::Return { instruction: 0 });
     for thread in 0..2 {

@@ -1,34 +1,33 @@
-//! What a recorder writes is what is read.
+//! Files read back as the recorder wrote them.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::PathBuf;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use simulator::recording::native::{Definitions, Encoder, Exit, Frame, Log, Program, Stored};
+use refs::{BlockDefinition, Definitions, Encoder, Exit, Frame, Log, Program, Stored};
 use simulator::recording::{Flow, Kind, Mapping, Order, Recording, Reference};
 
-use super::{Recorder, Thread, open, read, small, threads};
-use crate::{gzip, zstd};
+use super::{Recorder, read, small};
+use crate::{Thread, file, gzip, open, threads, zstd};
 
-/// A block of a made-up program.
+/// A block of a random program.
 #[derive(Clone, Debug)]
 struct Block {
     address: u64,
     sizes: Vec<u8>,
-    /// How control leaves it: the number of one of its instructions, and the kind of the exit.
+    /// The exit: the number of an instruction, and the kind of the exit.
     exit: (Index, u8),
     next: u64,
 }
 
-/// An execution of one of the blocks, with accesses: the instruction, a store or not, the size, the address.
+/// An execution of a block, with its accesses: the instruction, whether it stores, the binary logarithm of the size, the address.
 #[derive(Clone, Debug)]
 struct Step {
     block: Index,
     accesses: Vec<(Index, bool, u8, u64)>,
     order: Option<Order>,
-    /// The log is encoded before it.
+    /// The log is encoded before the execution.
     encoded: bool,
 }
 
@@ -36,12 +35,7 @@ fn block() -> impl Strategy<Value = Block> {
     let address = prop_oneof![0x1000..0x1010_u64, any::<u64>()];
     let sizes = prop::collection::vec(1..16_u8, 1..6);
     (address, sizes, any::<Index>(), 0..6_u8, 0x1000..0x1010_u64).prop_map(
-        |(address, sizes, at, kind, next)| Block {
-            address,
-            sizes,
-            exit: (at, kind),
-            next,
-        },
+        |(address, sizes, at, kind, next)| Block { address, sizes, exit: (at, kind), next },
     )
 }
 
@@ -75,10 +69,7 @@ impl Block {
         let instruction = self.exit.0.index(self.sizes.len()) as u16;
         match self.exit.1 {
             0 => Exit::None,
-            1 => Exit::Conditional {
-                instruction,
-                next: self.next,
-            },
+            1 => Exit::Conditional { instruction, next: self.next },
             2 => Exit::Jump { instruction },
             3 => Exit::Call { instruction },
             4 => Exit::Return { instruction },
@@ -88,10 +79,7 @@ impl Block {
 
     fn flow(&self, instruction: usize, next: Option<&Self>) -> Flow {
         let is_taken = next.is_some_and(|next| next.address != self.next);
-        match (
-            self.exit.0.index(self.sizes.len()) == instruction,
-            self.exit.1,
-        ) {
+        match (self.exit.0.index(self.sizes.len()) == instruction, self.exit.1) {
             (false, _) | (true, 0) => Flow::Next,
             (true, 1) if is_taken => Flow::Taken,
             (true, 1) => Flow::NotTaken,
@@ -104,7 +92,7 @@ impl Block {
 }
 
 impl Step {
-    /// The accesses in the order of the instructions of a block.
+    /// Returns the accesses in the order of the instructions.
     fn sorted(&self, instructions: usize) -> Vec<(usize, bool, u8, u64)> {
         let mut sorted: Vec<_> = self
             .accesses
@@ -116,7 +104,7 @@ impl Step {
     }
 }
 
-/// What the data of an instruction is: a store to where the access before has loaded is one with it.
+/// Returns the data of an instruction. A store to the place that the access before it has loaded is merged with the load.
 fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Reference> {
     let mut data: Vec<Reference> = Vec::new();
     for &(at, store, size, address) in accesses {
@@ -137,7 +125,7 @@ fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Referenc
     data
 }
 
-/// What a reader should find.
+/// Returns the references and orders that a reader should find.
 fn expected(blocks: &[Block], steps: &[Step]) -> Thread {
     let (mut references, mut order) = (Vec::new(), Vec::new());
     let block = |step: &Step| &blocks[step.block.index(blocks.len())];
@@ -148,10 +136,7 @@ fn expected(blocks: &[Block], steps: &[Step]) -> Thread {
         for (instruction, &size) in this.sizes.iter().enumerate() {
             let data = data(&accesses, instruction);
             let any = |kinds: [Kind; 2]| data.iter().any(|data| kinds.contains(&data.kind));
-            let kind = match (
-                any([Kind::Load, Kind::Modify]),
-                any([Kind::Store, Kind::Modify]),
-            ) {
+            let kind = match (any([Kind::Load, Kind::Modify]), any([Kind::Store, Kind::Modify])) {
                 (false, false) => Kind::FetchOther,
                 (true, false) => Kind::FetchLoad,
                 (false, true) => Kind::FetchStore,
@@ -219,10 +204,7 @@ fn a_loop_takes_next_to_nothing() {
     assert!(file.len() < 400, "{} bytes", file.len());
     let (references, order) = &read(&file).unwrap()[0];
     assert_eq!((references.len(), order.len()), (600_000, 0));
-    assert_eq!(
-        references[599_995],
-        Reference::new(0x8000 + 8 * 99_999, 8, Kind::Load)
-    );
+    assert_eq!(references[599_995], Reference::new(0x8000 + 8 * 99_999, 8, Kind::Load));
     assert_eq!(references[599_998].address, 0x7f_8000_0000 - 16 * 99_999);
 }
 
@@ -240,23 +222,18 @@ fn an_instruction_with_very_much_data_is_parted() {
     let data = |address| Reference::new(address, 8, Kind::Load);
     let before = Reference::new(0x10, 8, Kind::Store);
     let fetch = Reference::new(0x1000, 4, Kind::FetchLoad);
-    let expected: Vec<Reference> = [before, fetch]
-        .into_iter()
-        .chain((0..5000).map(|at| data(8 * at)))
-        .collect();
+    let expected: Vec<Reference> =
+        [before, fetch].into_iter().chain((0..5000).map(|at| data(8 * at))).collect();
     assert_eq!(read(&recorder.end()).unwrap(), [(expected, vec![])]);
 }
 
 #[test]
 fn blocks_are_defined_once() {
     let mut definitions = Definitions::new();
-    let definition = |address, next| simulator::recording::native::BlockDefinition {
+    let definition = |address, next| BlockDefinition {
         address,
         sizes: vec![4],
-        exit: Exit::Conditional {
-            instruction: 0,
-            next,
-        },
+        exit: Exit::Conditional { instruction: 0, next },
     };
     let first = definitions.block(definition(0, 4)).unwrap();
     let second = definitions.block(definition(0, 8)).unwrap();
@@ -297,7 +274,7 @@ fn a_recording_ends_after_any_number_of_references() {
 fn a_program_can_have_too_much_code() {
     let mut definitions = Definitions::new();
     let mut define = |at| {
-        definitions.block(simulator::recording::native::BlockDefinition {
+        definitions.block(BlockDefinition {
             address: 4096 * at,
             sizes: vec![4; 1024],
             exit: Exit::None,
@@ -313,12 +290,7 @@ fn what_is_said_of_the_program_reads_back() {
     let mut recorder = Recorder::new(Stored::Zstd);
     recorder.write(&Frame::program(&Program {
         target: "sparc64".into(),
-        command: vec![
-            "./a.out".into(),
-            "it's".into(),
-            String::new(),
-            "x\ny".into(),
-        ],
+        command: vec!["./a.out".into(), "it's".into(), String::new(), "x\ny".into()],
     }));
     let mapping = Mapping {
         start: 0x10_0000,
@@ -331,14 +303,11 @@ fn what_is_said_of_the_program_reads_back() {
     recorder.write(&Frame::mappings(&[]));
     recorder.write(&Frame::note("The program starts /bin/true\u{1b}"));
     recorder.file.extend_from_slice(&small(Stored::Plain)[16..]);
-    let recording = open(&recorder.file).unwrap();
+    let recording = open(recorder.file).unwrap();
     assert_eq!(recording.target(), Some("sparc64"));
     assert_eq!(recording.command(), Some(r"./a.out 'it'\''s' '' 'x\ny'"));
     assert_eq!(recording.mappings(), [mapping]);
-    assert_eq!(
-        recording.notes(),
-        ["The program starts /bin/true\\u{1b}", "It is small"]
-    );
+    assert_eq!(recording.notes(), ["The program starts /bin/true\\u{1b}", "It is small"]);
     assert_eq!(recording.strand_of(0), None);
 }
 
@@ -363,7 +332,7 @@ fn files_and_streams_are_read_alike() {
 #[test]
 fn a_file_that_grows_is_read_as_it_was() {
     let whole = small(Stored::Zstd);
-    // Without its end, whose frame has a header, and one byte as a zstd frame.
+    // The file without its end, a frame with a header and a byte in a zstd frame.
     let end = 32 + zstd(&[0]).len();
     let path = file("grows", &whole[..whole.len() - end]);
     let mut recording = Recording::open(&path).unwrap();
@@ -375,11 +344,4 @@ fn a_file_that_grows_is_read_as_it_was() {
     assert_eq!(threads(&mut recording).unwrap(), read(&whole).unwrap());
     assert_eq!(Recording::open(&path).unwrap().notes(), ["It is small"]);
     fs::remove_file(path).unwrap();
-}
-
-fn file(name: &str, bytes: &[u8]) -> PathBuf {
-    let name = format!("{}-{name}", std::process::id());
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&path, bytes).unwrap();
-    path
 }

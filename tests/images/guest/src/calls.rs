@@ -1,4 +1,4 @@
-//! Negotiation, registers and numbers: what calls answer.
+//! Statuses and values of negotiation and of registers, and function numbers.
 
 use guest_abi::guest::Sun4v;
 use guest_abi::{Hypercall, Registers, Trap};
@@ -7,20 +7,18 @@ use crate::contract::{EBADTRAP, EINVAL, ENOTSUPPORTED, EOK, GET, GROUP, Machine,
 use crate::report::{Check, Report};
 use crate::sun4v;
 
-/// A trap by `guest-abi`'s transport.
 pub fn call(trap: Trap, registers: [u64; 6]) -> [u64; 6] {
     let mut registers = Registers::from(registers);
     Sun4v::trap(&sun4v(), trap, &mut registers);
     registers.to_array()
 }
 
-/// Negotiates group 0x205: `None` gives it up.
+/// Negotiates a minor version of group 0x205; `None` gives the group up.
 pub fn negotiate(minor: Option<u64>) -> [u64; 6] {
     let major = u64::from(minor.is_some());
     call(Trap::Core, [GROUP, major, minor.unwrap_or(0), 3, 4, 0])
 }
 
-/// The versions that a guest can have.
 const STATES: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 pub fn run(report: &mut Report, machine: Machine) {
@@ -42,7 +40,7 @@ fn before_negotiation(check: &mut Check<'_>) {
 }
 
 fn negotiation(check: &mut Check<'_>) {
-    // Group, major, minor; status and the minor that is granted.
+    // Group, major, minor; the expected status and granted minor.
     let asked = [
         (GROUP, 1, 0, EOK, 0),
         (GROUP, 1, 1, EOK, 1),
@@ -58,6 +56,8 @@ fn negotiation(check: &mut Check<'_>) {
         (0, 1, 0, EOK, 0),
         (0, 0, 0, ENOTSUPPORTED, 0),
         (1, 1, 9, EOK, 0),
+        // Without group CORE no function beyond the tables ends the guest.
+        (1, 0, 0, EOK, 0),
     ];
     for (group, major, minor, status, granted) in asked {
         let registers = [group, major, minor, 3, 4, 0];
@@ -69,11 +69,7 @@ fn negotiation(check: &mut Check<'_>) {
         negotiate(minor);
         let [major, minor] = version;
         let registers = [GROUP, 11, 12, 13, 14, 3];
-        check.case(
-            registers,
-            call(Trap::Core, registers),
-            [EOK, major, minor, 13, 14, 3],
-        );
+        check.case(registers, call(Trap::Core, registers), [EOK, major, minor, 13, 14, 3]);
     }
 }
 
@@ -83,27 +79,19 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
         if machine.status(Some(1), id) != EOK {
             continue;
         }
-        // The last one leaves it as it is at reset.
+        // The last value leaves a register as at reset.
         for value in [u64::MAX, 0x1234_5678_9abc_def5, 0xaaaa_5555_aaaa_5555, 0] {
             let value = written(id, value);
             let registers = [id, value, 2, 3, 4, SET];
-            check.case(
-                registers,
-                call(Trap::Fast, registers),
-                [EOK, value, 2, 3, 4, SET],
-            );
+            check.case(registers, call(Trap::Fast, registers), [EOK, value, 2, 3, 4, SET]);
             let registers = [id, 0x77, 2, 3, 4, GET];
             let kept = value & mask(id);
-            check.case(
-                registers,
-                call(Trap::Fast, registers),
-                [EOK, kept, 2, 3, 4, GET],
-            );
+            check.case(registers, call(Trap::Fast, registers), [EOK, kept, 2, 3, 4, GET]);
         }
     }
 }
 
-/// A value for a register. Without HOLDOV of the PCR, by which a value would not say what the PCR holds afterwards: see
+/// Returns a value to write: without HOLDOV of the PCR, because with HOLDOV the value does not determine what the PCR holds. See
 /// [`sampled`](crate::sampled).
 fn written(id: u64, value: u64) -> u64 {
     match id {
@@ -113,19 +101,8 @@ fn written(id: u64, value: u64) -> u64 {
 }
 
 fn sweep(check: &mut Check<'_>, machine: Machine) {
-    let far = [
-        127,
-        128,
-        255,
-        256,
-        1 << 15,
-        1 << 16,
-        1 << 31,
-        1 << 32,
-        1 << 32 | 2,
-        1 << 63,
-        u64::MAX,
-    ];
+    let far =
+        [127, 128, 255, 256, 1 << 15, 1 << 16, 1 << 31, 1 << 32, 1 << 32 | 2, 1 << 63, u64::MAX];
     for round in 0..12 {
         for minor in STATES {
             negotiate(minor);
@@ -133,25 +110,17 @@ fn sweep(check: &mut Check<'_>, machine: Machine) {
                 let status = machine.status(minor, id);
                 let value = written(id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ round);
                 let set = [id, value, round, 3, 4, SET];
-                check.case(
-                    set,
-                    call(Trap::Fast, set),
-                    [status, value, round, 3, 4, SET],
-                );
+                check.case(set, call(Trap::Fast, set), [status, value, round, 3, 4, SET]);
                 let get = [id, !value, round, 3, 4, GET];
-                let read = if status == EOK {
-                    value & mask(id)
-                } else {
-                    !value
-                };
+                let read = if status == EOK { value & mask(id) } else { !value };
                 check.case(get, call(Trap::Fast, get), [status, read, round, 3, 4, GET]);
             }
         }
     }
 }
 
-/// Function numbers, all 64 bits of them. The hypervisor has functions of its own, which return the number and the sum of %o0 to %o5:
-/// 0x84 and 0x100_0000_0084 of trap 0x80, and 0x84 of trap 0xff.
+/// All 64 bits of function numbers count. The hypervisor has functions of its own, which return the number and the sum of %o0 to
+/// %o5: 0x84 and 0x100_0000_0084 of trap 0x80, and 0x84 of trap 0xff.
 fn numbers(check: &mut Check<'_>) {
     negotiate(Some(1));
     let far = [

@@ -1,5 +1,5 @@
-//! What the contract says of a call, for strand 0 of a guest with all rights and no other strand. Written out from the
-//! specification, and not taken from the crates that are tested.
+//! The contract's answers for strand 0 of a guest with all rights and without another strand, written from the specification and
+//! not from the crates under test.
 
 pub const EOK: u64 = 0;
 pub const EINVAL: u64 = 6;
@@ -12,7 +12,7 @@ pub const GET: u64 = 0x106;
 pub const SET: u64 = 0x107;
 pub const GROUP: u64 = 0x205;
 
-/// A machine, as the word that xtask puts into memory describes it.
+/// The machine, decoded from the task word that xtask writes into memory.
 #[derive(Clone, Copy)]
 pub struct Machine {
     pub nodes: u64,
@@ -20,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The status of a get or set with a register number.
+    /// Returns the status of a get or set.
     pub fn status(self, minor: Option<u64>, id: u64) -> u64 {
         let Some(minor) = minor else { return EBADTRAP };
         match id {
@@ -34,7 +34,7 @@ impl Machine {
     }
 }
 
-/// The bits of a register that are kept.
+/// Returns the bits of a register that a set keeps.
 pub fn mask(id: u64) -> u64 {
     match id {
         0 => 0xffff_ffff,

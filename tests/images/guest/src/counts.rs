@@ -1,4 +1,4 @@
-//! How many instructions a call takes.
+//! The number of instructions of each kind of call.
 
 use guest_abi::Trap;
 
@@ -21,7 +21,7 @@ pub fn run(report: &mut Report, machine: Machine) {
         ("refused", Trap::Fast, 90, 0, GET),
         ("refused_set", Trap::Fast, 90, 0, SET),
         ("unknown_fast", Trap::Fast, 0, 0, 5),
-        // Version 1.0, because the probe has the number of the function in %o2, too.
+        // Version 1.0, because the probe also has the function number in %o2.
         ("negotiate", Trap::Core, GROUP, 1, 0),
         ("set_version", Trap::Core, GROUP, 1, 0),
         ("get_version", Trap::Core, GROUP, 0, 3),
@@ -32,16 +32,14 @@ pub fn run(report: &mut Report, machine: Machine) {
     }
     negotiate(None);
     count(report, "set_version_negotiated", Trap::Core, [GROUP, 1, 0]);
-    // SAFETY: the probe changes nothing but registers that the ABI lets it change.
+    // SAFETY: the probe changes only registers that the ABI lets it change.
     let nothing = instructions(unsafe { probes::ticks_none() });
-    report
-        .check("the clock counts instructions")
-        .same("rd", nothing, 1);
+    report.check("the clock counts instructions").same("rd", nothing, 1);
 }
 
-/// Turns the hypervisor's tracer on and off, by software trap 0xfe, and makes calls that end before Rust while it is off.
+/// Turns the hypervisor's tracer on and off by software trap 0xfe. While it is off, calls return without reaching Rust.
 pub fn traced(check: &mut Check<'_>) {
-    /// More than any call that ends before Rust or in a leaf function takes.
+    /// Exceeds any call that ends in assembly or in a leaf function.
     const SHORT: u64 = 100;
     negotiate(Some(0));
     for on in [0, 1, 0] {
@@ -57,15 +55,15 @@ pub fn traced(check: &mut Check<'_>) {
     }
 }
 
-/// Reports the instructions of a call with these in %o0, %o1 and %o5.
+/// Reports the instructions of a call with these %o0, %o1 and %o5.
 fn count(report: &mut Report, name: &str, trap: Trap, call: [u64; 3]) {
-    // What is between the two readings of the clock, but for the reading itself and the `ta`.
+    // Without the reading of the clock itself and the `ta`.
     report.count(name, instructions(ticks(trap, call)).wrapping_sub(2));
 }
 
-/// Returns the ticks from before a call with these in %o0, %o1 and %o5 to behind it.
+/// Returns the ticks from before a call with these %o0, %o1 and %o5 until after it.
 fn ticks(trap: Trap, [o0, o1, function]: [u64; 3]) -> u64 {
-    // SAFETY: the probe changes nothing but registers that the ABI lets it change.
+    // SAFETY: the probe changes only registers that the ABI lets it change.
     unsafe {
         match trap {
             Trap::Fast => probes::ticks_fast(o0, o1, function),
@@ -74,7 +72,7 @@ fn ticks(trap: Trap, [o0, o1, function]: [u64; 3]) -> u64 {
     }
 }
 
-/// The clock goes on by 102.4 an instruction.
+/// %tick advances by 102.4 per instruction.
 fn instructions(ticks: u64) -> u64 {
     (ticks * 10 + 512) / 1024
 }

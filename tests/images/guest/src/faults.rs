@@ -1,6 +1,6 @@
-//! Devices that trap: channel 1 of node 0, registers 4 and 5, and hub 3, registers 72 to 89. Stores to hub 1, registers 36 to 53,
-//! trap too, on the fast path where the strand waits for them. Stores to the other hubs trap there as well, but not when the call is
-//! made anew on the slow path.
+//! Devices that trap: channel 1 of node 0 (registers 4 and 5), and hub 3 (registers 72 to 89). Stores to hub 1 (registers 36 to
+//! 53) trap on the fast path, where the strand waits for them. Stores to the other hubs trap there too, but succeed when the call
+//! is repeated on the slow path.
 
 use guest_abi::Trap;
 
@@ -13,15 +13,11 @@ pub fn run(report: &mut Report, machine: Machine) {
     negotiate(Some(1));
     let get = |id, status| {
         let value = if status == EOK { 0 } else { 1 };
-        Way(
-            Trap::Fast,
-            [id, 1, 2, 3, 4, GET],
-            [status, value, 2, 3, 4, GET],
-        )
+        Way(Trap::Fast, [id, 1, 2, 3, 4, GET], [status, value, 2, 3, 4, GET])
     };
     let set = |id, status| Way(Trap::Fast, [id, 1, 2, 3, 4, SET], [status, 1, 2, 3, 4, SET]);
     let channels = [
-        // The first of them traps.
+        // The first access traps.
         get(5, ENOACCESS),
         get(5, ENOACCESS),
         get(4, ENOACCESS),
@@ -47,7 +43,7 @@ pub fn run(report: &mut Report, machine: Machine) {
         drop(check);
         let late = [
             get(36, EOK),
-            // Serving it once more shows that the hub was given back.
+            // A second call succeeds: the hub was released.
             set(18, EOK),
             get(18, EOK),
             set(40, ENOACCESS),

@@ -1,4 +1,4 @@
-//! Hubs that other strands have, want, or have their turn at; and calls that are recorded. By the shipped entry code.
+//! Hubs that other strands hold, ask for, or have their turn at; and calls that are traced. Through the shipped entry code.
 
 use guest_abi::{PerfReg, StrandId, Trap};
 use sweep::control::Control;
@@ -13,7 +13,7 @@ const STRANDS: [usize; 3] = [3, 67, 131];
 
 pub fn run(report: &mut Report) {
     let mut check = report.check("hubs in every state, fast path");
-    // A guest with all rights on these strands, and others, of a machine with hubs.
+    // Machines with hubs, and a guest with all rights on these and other strands.
     let mut machines = parts::READ_BACK.configurations();
     let (Some((_, machine)), [Some(own), Some(holder), Some(other)]) = (
         machines.find(|(_, machine)| machine.guests[0].strands.iter().count() == 4),
@@ -26,12 +26,7 @@ pub fn run(report: &mut Report) {
         control(Control::PowerOn(machine));
         control(Control::Caller(own));
         negotiate(Some(1));
-        let states = States {
-            hub,
-            own,
-            holder,
-            other,
-        };
+        let states = States { hub, own, holder, other };
         states.free(&mut check);
         states.taken(&mut check);
         states.remembered(&mut check);
@@ -40,11 +35,10 @@ pub fn run(report: &mut Report) {
 
 struct States {
     hub: u64,
-    /// The strand that this guest is on.
     own: StrandId,
     /// A strand whose access is in flight.
     holder: StrandId,
-    /// A strand that asks, too.
+    /// Another strand that asks.
     other: StrandId,
 }
 
@@ -54,7 +48,7 @@ impl States {
         first..first + 18
     }
 
-    /// What the register holds from the first state on.
+    /// The value of a register in all states.
     fn value(id: u64) -> u64 {
         (id * 0x0101_0101_0101_0101) & mask(id)
     }
@@ -62,23 +56,15 @@ impl States {
     fn get(&self, check: &mut Check<'_>, id: u64, status: u64) {
         let value = if status == EOK { Self::value(id) } else { 0x11 };
         let registers = [id, 0x11, 2, 3, 4, GET];
-        check.case(
-            registers,
-            call(Trap::Fast, registers),
-            [status, value, 2, 3, 4, GET],
-        );
+        check.case(registers, call(Trap::Fast, registers), [status, value, 2, 3, 4, GET]);
     }
 
     fn set(&self, check: &mut Check<'_>, id: u64, value: u64, status: u64) {
         let registers = [id, value, 2, 3, 4, SET];
-        check.case(
-            registers,
-            call(Trap::Fast, registers),
-            [status, value, 2, 3, 4, SET],
-        );
+        check.case(registers, call(Trap::Fast, registers), [status, value, 2, 3, 4, SET]);
     }
 
-    /// Begins an access of the holder, which does not end.
+    /// Begins an access of the holder that never ends.
     fn hold(&self) {
         let first = self.ids().next().and_then(PerfReg::new);
         if let Some(register) = first {
@@ -86,7 +72,7 @@ impl States {
         }
     }
 
-    /// The holder has died, so that the hub is free.
+    /// Reports the holder's death, which frees the hub.
     fn die(&self) {
         control(Control::Died(self.holder));
     }
@@ -98,7 +84,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// No register of the hub can be accessed, and those of others can.
+    /// Registers of the hub are refused; registers of other hubs are not.
     fn taken(&self, check: &mut Check<'_>) {
         self.hold();
         let before = control(Control::State);
@@ -107,20 +93,18 @@ impl States {
             self.set(check, id, !Self::value(id), EWOULDBLOCK);
         }
         check.same("state", control(Control::State), before);
-        let others = (0..4)
-            .filter(|hub| *hub != self.hub)
-            .map(|hub| 18 + 18 * hub);
+        let others = (0..4).filter(|hub| *hub != self.hub).map(|hub| 18 + 18 * hub);
         for id in others.chain([0, 2, 5]) {
             let registers = [id, 0x11, 2, 3, 4, GET];
             let [status, _, rest @ ..] = call(Trap::Fast, registers);
             check.same(registers, (status, rest), (EOK, [2, 3, 4, GET]));
         }
         self.die();
-        // This strand has been refused, and so it is its turn.
+        // It is this strand's turn, because it was refused.
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// This strand has a turn. The next is of the strand with the next number, if it is remembered.
+    /// This strand has its turn. The next turn belongs to the remembered strand with the next number.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);
@@ -142,7 +126,7 @@ impl States {
             self.set(check, id, 0, EWOULDBLOCK);
             control(Control::Caller(self.other));
             self.get(check, id, EOK);
-            // And then this one's.
+            // Then it is this strand's turn.
             self.get(check, id, EWOULDBLOCK);
             control(Control::Caller(self.own));
             self.set(check, id, Self::value(id), EOK);
@@ -158,7 +142,7 @@ impl States {
             self.set(check, id, 0, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // The other does not come back: with two strands, that costs four refusals.
+            // The other strand does not return: with two strands, this costs four refusals.
             for _ in 0..4 {
                 self.get(check, id, EWOULDBLOCK);
             }

@@ -1,5 +1,5 @@
-//! Stores that fail late. The hypervisor reports one to itself at the place that software trap 0x84 has in %o0, with the address in
-//! %o5. All units are in service after that trap.
+//! Stores that fail late. Software trap 0x84 makes the hypervisor report such a fault to itself: %o0 selects when, %o5 is the
+//! address. The trap also puts all units into service.
 
 use core::arch::asm;
 
@@ -30,7 +30,7 @@ const WAIT: u64 = 7;
 /// Where the next call of trap 0xff waits for earlier stores.
 const CORE: u64 = 8;
 
-/// NODE0_MCU0_PCR for strands of node 0: register 2.
+/// NODE0_MCU0_PCR from strands of node 0: register 2.
 const CHANNEL: u64 = 0x84_0000_0400;
 /// The L2 control register of bank 0: part of register 1.
 const L2: u64 = 0xa9_0000_0000;
@@ -39,12 +39,12 @@ const HUB_0: u64 = 0xe1_3000_4000;
 /// ZAM2_LPU_A_PCR: register 54.
 const HUB_2: u64 = 0xe9_3000_6000;
 
-/// An address that the service does not know.
+/// An address outside the service's registers.
 const NOTHING: u64 = 0;
-/// An address for which the hypervisor's handler of late faults traps.
+/// An address at which the hypervisor's handler of late faults traps.
 const TRAPS: u64 = 8;
 
-/// Asks for a late fault, with a pattern in every register.
+/// Requests a late fault, with a pattern in every register.
 fn ask(check: &mut Check<'_>, place: u64, address: u64) {
     let sum = place + 1 + 2 + 3 + 4 + address;
     let before = [place, 1, 2, 3, 4, address];
@@ -52,18 +52,14 @@ fn ask(check: &mut Check<'_>, place: u64, address: u64) {
     around(check, probes::around_0x84, &before, &behind);
 }
 
-/// Makes calls, and compares their registers with these.
+/// Makes calls, and compares their registers with the expected ones.
 fn calls(check: &mut Check<'_>, ways: &[Way]) {
     registers(check, ways.iter());
 }
 
 const fn get(id: u64, status: u64) -> Way {
     let value = if status == EOK { 0 } else { 1 };
-    Way(
-        Trap::Fast,
-        [id, 1, 2, 3, 4, GET],
-        [status, value, 2, 3, 4, GET],
-    )
+    Way(Trap::Fast, [id, 1, 2, 3, 4, GET], [status, value, 2, 3, 4, GET])
 }
 
 const fn set(id: u64, status: u64) -> Way {
@@ -73,11 +69,7 @@ const fn set(id: u64, status: u64) -> Way {
 const fn set_to(value: u64, id: u64, status: u64) -> Way {
     let registers = [value, 2, 3, 4, SET];
     let [o1, o2, o3, o4, o5] = registers;
-    Way(
-        Trap::Fast,
-        [id, o1, o2, o3, o4, o5],
-        [status, o1, o2, o3, o4, o5],
-    )
+    Way(Trap::Fast, [id, o1, o2, o3, o4, o5], [status, o1, o2, o3, o4, o5])
 }
 
 pub fn run(report: &mut Report, machine: Machine) {
@@ -90,7 +82,7 @@ pub fn run(report: &mut Report, machine: Machine) {
     }
 }
 
-/// Takes the windows that are free for unclean.
+/// Marks the free windows as unclean.
 fn leave_windows_unclean() {
     // SAFETY: the trap table has a handler that cleans a window.
     unsafe {
@@ -118,15 +110,12 @@ fn guest(check: &mut Check<'_>, machine: Machine) {
     ask(check, NEXT, L2);
     calls(check, &[get(1, ENOACCESS), get(2, EOK), set(2, EOK)]);
 
-    // SAFETY: all free windows are the probe's to change.
+    // SAFETY: the probe may change all free windows.
     let found = unsafe { probes::left_0x84(NEXT, 1, CHANNEL) };
-    let nothing = Left {
-        windows: 0,
-        globals: 0,
-    };
+    let nothing = Left { windows: 0, globals: 0 };
     check.same("left", found, nothing);
     for sp in STACK_POINTERS {
-        // SAFETY: as above. The stack pointer is the probe's own again before it saves a window.
+        // SAFETY: as above. The probe restores its own stack pointer before it saves a window.
         let changed = unsafe { probes::deep_0x84(20, CHANNEL, NEXT, sp) };
         check.same(("deep", sp), changed, 0);
     }
@@ -134,10 +123,10 @@ fn guest(check: &mut Check<'_>, machine: Machine) {
 }
 
 fn slow(check: &mut Check<'_>) {
-    // The fault is not L2 control's, which is written then.
+    // The fault is the channel's, not that of the L2 control registers, which the next set writes.
     ask(check, STORE, CHANNEL);
     calls(check, &[set(1, EOK), get(1, EOK), get(2, ENOACCESS)]);
-    // It is.
+    // The fault is that of the L2 control registers.
     ask(check, STORE, L2);
     calls(check, &[set(1, ENOACCESS), get(1, ENOACCESS), get(2, EOK)]);
 
@@ -145,21 +134,16 @@ fn slow(check: &mut Check<'_>) {
     let other = Way(Trap::Core, [GROUP, 1, 0, 3, 4, 0], [EOK, 0, 0, 3, 4, 0]);
     calls(check, &[other, get(2, ENOACCESS), get(1, EOK)]);
 
-    // Where a call of trap 0xff waits before its leaf function is called.
+    // While a call of trap 0xff waits, before its leaf function.
     ask(check, CORE, CHANNEL);
     let same = Way(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 0, 3, 4, 3]);
     calls(check, &[same, get(2, ENOACCESS), get(1, EOK)]);
     negotiate(Some(1));
     for level in [1, 2] {
         ask(check, SLOW, CHANNEL);
-        // SAFETY: nothing else is above TL 0 now.
+        // SAFETY: nothing else uses levels above TL 0 now.
         let found = unsafe { probes::at_level(1, 0x5a, GET, level) };
-        let expected = AtLevel {
-            status: EOK,
-            value: 0,
-            tl: level,
-            gl: 0x7700 | level,
-        };
+        let expected = AtLevel { status: EOK, value: 0, tl: level, gl: 0x7700 | level };
         check.same(level, found, expected);
         calls(check, &[get(2, ENOACCESS)]);
     }
@@ -184,14 +168,14 @@ fn fast(check: &mut Check<'_>, machine: Machine) {
 }
 
 fn hub(check: &mut Check<'_>) {
-    // The fault is an earlier one of the channel. Serving the hub once more shows that it was given back.
-    // Waiting traps if the value is not a multiple of eight.
+    // The fault belongs to an earlier store to the channel. A second call of the hub succeeds: the hub was released. Waiting
+    // traps if the value is no multiple of eight.
     for (place, value) in [(STORE_TO_HUB, 8), (WAIT, 1)] {
         let set = |id, status| set_to(value, id, status);
         ask(check, place, CHANNEL);
         calls(check, &[set(54, EOK), get(54, EOK), set(55, EOK)]);
         calls(check, &[get(2, ENOACCESS), set(3, ENOACCESS), get(18, EOK)]);
-        // It is that of another hub, and of this hub.
+        // The fault is that of another hub, then that of this hub.
         ask(check, place, HUB_0);
         calls(check, &[set(54, EOK), set(18, ENOACCESS), get(54, EOK)]);
         ask(check, place, HUB_2);
@@ -200,8 +184,8 @@ fn hub(check: &mut Check<'_>) {
     }
 }
 
-/// Ends in the hypervisor, by the task's number: a late fault that nobody claims, one in the hypervisor's Rust code, one in the
-/// handler of another trap, and one for which the hypervisor traps.
+/// Fatal traps in the hypervisor, by the number of the task: a late fault that nothing handles, one in the hypervisor's Rust
+/// code, one in the handler of another trap, and one for which the hypervisor traps.
 pub fn end(report: &mut Report, task: u64) {
     negotiate(Some(1));
     let mut check = report.check("a late fault ends the guest");
@@ -213,7 +197,7 @@ pub fn end(report: &mut Report, task: u64) {
         }
         10 => {
             ask(&mut check, HANDLER, CHANNEL);
-            // A fault of channel 1, which is handled.
+            // A fault of channel 1, which the hypervisor handles.
             calls(&mut check, &[get(5, ENOACCESS)]);
         }
         _ => ask(&mut check, NEXT, TRAPS),

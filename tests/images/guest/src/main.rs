@@ -27,26 +27,22 @@ use preserved::Devices;
 use report::Report;
 use swept::control;
 
-/// What it is to do, in bits 7:0. From bit 16 on the machine: the number of nodes, and bit 24 for one without hubs. From
-/// bit 32 on how much of the sweep is told.
+/// The task, in bits 7:0. From bit 16 on the machine: the number of nodes, and bit 24 for a machine without hubs. From bit 32 on
+/// the detail of the sweep's report.
 const TASK: *const u64 = 0x87ff_fff8 as *const u64;
 
 fn sun4v() -> Sun4v {
-    // SAFETY: privileged mode of a sun4v machine; all calls are those of this service.
+    // SAFETY: the guest runs in privileged mode of a sun4v machine, and its calls are those of this service.
     unsafe { Sun4v::new() }
 }
 
 core::arch::global_asm!(include_str!("../../assembly/entry.s"), options(raw));
 
-/// Where the first instructions lead.
 #[unsafe(no_mangle)]
 extern "C" fn guest_main() -> ! {
-    // SAFETY: memory of the partition that the image does not use.
+    // SAFETY: memory of the partition, outside the image.
     let task = unsafe { TASK.read_volatile() };
-    let machine = Machine {
-        nodes: task >> 16 & 0xff,
-        hubs: task >> 24 & 1 == 0,
-    };
+    let machine = Machine { nodes: task >> 16 & 0xff, hubs: task >> 24 & 1 == 0 };
     let mut report = Report::new(sun4v());
     match task & 0xff {
         0 => {
@@ -57,8 +53,8 @@ extern "C" fn guest_main() -> ! {
         1 => {
             preserved::run(&mut report, machine, Devices::Mmio);
             preserved::software_traps(&mut report);
-            counts::run(&mut report, machine);
         }
+        15 => counts::run(&mut report, machine),
         2 => {
             faults::run(&mut report, machine);
             late::run(&mut report, machine);
@@ -90,7 +86,7 @@ extern "C" fn guest_main() -> ! {
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let mut console = Core::new(sun4v());
-    // A console that is gone shows in that nothing comes.
+    // A failed console has no other place to report to.
     let _ = writeln!(console, "guest: {info}");
     loop {
         let _ = console.exit(101);

@@ -1,4 +1,4 @@
-//! What a call must leave alone, and must not leave behind.
+//! Registers that a call must preserve, and values that it must not leave behind.
 
 use core::arch::asm;
 
@@ -9,21 +9,21 @@ use crate::contract::{EBADTRAP, EINVAL, EOK, GET, GROUP, Machine, SET};
 use crate::probes::{self, Around, AtLevel, Left, WithPstate};
 use crate::report::{Check, Report};
 
-/// One call of every way through the hypervisor: trap, what is in %o0 to %o5 before it and behind it.
+/// A call for each way through the hypervisor: trap, %o0 to %o5 before it and after it.
 pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;
 
-/// A function that the hypervisor has besides those of the service.
+/// A function of the hypervisor itself.
 const OWN: u64 = 0x84;
 
-/// A function that it does not have, although the lower 32 bits are those of one.
+/// An unknown function whose lower 32 bits are those of a known one.
 const FAR: u64 = 1 << 32 | OWN;
 
-/// A guest's address, one that is not aligned, the hypervisor's trap table, no memory at all.
+/// An address of the guest, a misaligned one, the hypervisor's trap table, an address without memory.
 pub const STACK_POINTERS: [u64; 4] = [0x8100_0000 - 2047, 0x8100_0003, 0x10_4000 - 2047, u64::MAX];
 
-/// Names of the checks: where all calls take the slow path, and where they take the fast path if they can.
+/// Names of the checks, where all calls take the slow path, and where they take the fast path if they can.
 const NAMES: [[&str; 5]; 3] = [
     [
         "registers preserved",
@@ -48,11 +48,10 @@ const NAMES: [[&str; 5]; 3] = [
     ],
 ];
 
-/// The devices of the machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Devices {
     Models,
-    /// None: reads give 0.
+    /// No devices: reads return 0.
     Mmio,
     /// Words of memory.
     Memory,
@@ -67,56 +66,28 @@ pub fn run(report: &mut Report, machine: Machine, devices: Devices) {
         Way(Trap::Fast, [0, 1, 2, 3, 4, GET], [EOK, PCR, 2, 3, 4, GET]),
         Way(Trap::Fast, [0, PCR, 2, 3, 4, SET], [EOK, PCR, 2, 3, 4, SET]),
         Way(Trap::Fast, [1, 2, 2, 3, 4, SET], [EOK, 2, 2, 3, 4, SET]),
-        Way(
-            Trap::Fast,
-            [1, 1, 2, 3, 4, GET],
-            [EOK, read(2), 2, 3, 4, GET],
-        ),
+        Way(Trap::Fast, [1, 1, 2, 3, 4, GET], [EOK, read(2), 2, 3, 4, GET]),
         Way(Trap::Fast, [5, 9, 2, 3, 4, SET], [EOK, 9, 2, 3, 4, SET]),
-        Way(
-            Trap::Fast,
-            [5, 1, 2, 3, 4, GET],
-            [EOK, read(9), 2, 3, 4, GET],
-        ),
+        Way(Trap::Fast, [5, 1, 2, 3, 4, GET], [EOK, read(9), 2, 3, 4, GET]),
         Way(Trap::Fast, [90, 1, 2, 3, 4, GET], [EINVAL, 1, 2, 3, 4, GET]),
         Way(Trap::Fast, [90, 1, 2, 3, 4, SET], [EINVAL, 1, 2, 3, 4, SET]),
         Way(Trap::Fast, [0, 1, 2, 3, 4, 5], [EBADTRAP, 1, 2, 3, 4, 5]),
-        Way(
-            Trap::Fast,
-            [0, 1, 2, 3, 4, FAR],
-            [EBADTRAP, 1, 2, 3, 4, FAR],
-        ),
-        Way(
-            Trap::Fast,
-            [0, 1, 2, 3, 4, OWN],
-            [EOK, OWN, OWN + 10, 3, 4, OWN],
-        ),
+        Way(Trap::Fast, [0, 1, 2, 3, 4, FAR], [EBADTRAP, 1, 2, 3, 4, FAR]),
+        Way(Trap::Fast, [0, 1, 2, 3, 4, OWN], [EOK, OWN, OWN + 10, 3, 4, OWN]),
         Way(Trap::Core, [GROUP, 1, 2, 3, 4, 0], [EOK, 1, 2, 3, 4, 0]),
         Way(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 1, 3, 4, 3]),
-        Way(
-            Trap::Core,
-            [GROUP, 1, 2, 3, 4, 9],
-            [EBADTRAP, 1, 2, 3, 4, 9],
-        ),
-        Way(
-            Trap::Core,
-            [GROUP, 1, 2, 3, 4, FAR],
-            [EBADTRAP, 1, 2, 3, 4, FAR],
-        ),
+        Way(Trap::Core, [GROUP, 1, 2, 3, 4, 9], [EBADTRAP, 1, 2, 3, 4, 9]),
+        Way(Trap::Core, [GROUP, 1, 2, 3, 4, FAR], [EBADTRAP, 1, 2, 3, 4, FAR]),
     ];
     let of_hubs = [
         Way(Trap::Fast, [89, 0, 2, 3, 4, SET], [EOK, 0, 2, 3, 4, SET]),
         Way(Trap::Fast, [20, 7, 2, 3, 4, SET], [EOK, 7, 2, 3, 4, SET]),
-        Way(
-            Trap::Fast,
-            [20, 1, 2, 3, 4, GET],
-            [EOK, read(7), 2, 3, 4, GET],
-        ),
+        Way(Trap::Fast, [20, 1, 2, 3, 4, GET], [EOK, read(7), 2, 3, 4, GET]),
         Way(Trap::Fast, [89, 1, 2, 3, 4, GET], [EOK, 0, 2, 3, 4, GET]),
     ];
     let ways = || {
         let of_hubs = if machine.hubs { &of_hubs[..] } else { &[] };
-        // The image in which the guest makes the sweep has no functions of its own.
+        // The image for the sweep has no functions of its own.
         let others = |Way(_, [.., function], _): &&Way| {
             devices != Devices::Memory || ![OWN, FAR].contains(function)
         };
@@ -135,7 +106,7 @@ pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>)
             Trap::Fast => probes::around_fast,
             Trap::Core => probes::around_core,
         };
-        // Each call has others in %o3 and %o4, of the same sum.
+        // Each call differs in %o3 and %o4, whose sum is the same.
         let others = |[o0, o1, o2, o3, o4, o5]: [u64; 6]| {
             [o0, o1, o2, o3 + number, o4.wrapping_sub(number), o5]
         };
@@ -143,16 +114,16 @@ pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>)
     }
 }
 
-/// A probe that traps with these in %o0 to %o5, and stores what it finds behind the trap.
+/// A probe that traps with these %o0 to %o5, and stores the registers after the trap.
 pub type Probe = unsafe extern "C" fn(&[u64; 6], &mut Around);
 
 pub fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[u64; 6]) {
     let mut found = Around::default();
-    // SAFETY: the probe keeps what the ABI asks it to keep.
+    // SAFETY: the probe preserves what the ABI requires.
     unsafe { probe(before, &mut found) };
     let [o0, o1, o2, o3, o4, o5] = *behind;
     let expected = Around {
-        // The stack pointer as its distance to the frame pointer.
+        // The stack pointer is given as %fp - %sp.
         o: [o0, o1, o2, o3, o4, o5, 192, 0x173],
         l: core::array::from_fn(|n| 0x101 + 0x10 * n as u64),
         i: core::array::from_fn(|n| 0x102 + 0x10 * n as u64),
@@ -163,7 +134,7 @@ pub fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[
     check.same(before, found, expected);
 }
 
-/// Software traps between the two of hypercalls. The hypervisor claims 0x84 and 0xfe, and returns the number of the trap and the
+/// Software traps between those of hypercalls. The hypervisor claims 0x84 and 0xfe, and returns the number of the trap and the
 /// sum of %o0 to %o5.
 pub fn software_traps(report: &mut Report) {
     const BEFORE: [u64; 6] = [1, 2, 3, 4, 5, GET];
@@ -180,7 +151,7 @@ pub fn software_traps(report: &mut Report) {
     }
     for number in 0x81..0xff {
         let status: u64;
-        // SAFETY: the hypervisor changes no memory of this guest, and no register but %o0 to %o5.
+        // SAFETY: the hypervisor changes no memory of this guest, and no registers but %o0 to %o5.
         unsafe {
             asm!(
                 "ta %xcc, {number}",
@@ -197,39 +168,30 @@ pub fn software_traps(report: &mut Report) {
         let claimed = number == 0x84 || number == 0xfe;
         check.same(number, status, if claimed { EOK } else { EBADTRAP });
     }
-    // SAFETY: all free windows are the probe's to change.
+    // SAFETY: the probe may change all free windows.
     let found = unsafe { probes::left_0x84(1, 2, GET) };
-    let nothing = Left {
-        windows: 0,
-        globals: 0,
-    };
+    let nothing = Left { windows: 0, globals: 0 };
     check.same("left", found, nothing);
 }
 
 fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     for Way(trap, [o0, o1, .., o5], _) in ways {
-        // SAFETY: as above. All free windows are the probe's to change.
+        // SAFETY: as above. The probe may change all free windows.
         let found = unsafe {
             match trap {
                 Trap::Fast => probes::left_fast(*o0, *o1, *o5),
                 Trap::Core => probes::left_core(*o0, *o1, *o5),
             }
         };
-        let nothing = Left {
-            windows: 0,
-            globals: 0,
-        };
+        let nothing = Left { windows: 0, globals: 0 };
         check.same((trap, o0, o5), found, nothing);
     }
 }
 
-/// What the probe finds where a hypervisor leaves 0x5e in a window and 0x6f in a global register: on the slow path,
-/// which alone has windows and the globals of a guest's levels.
+/// Expects the marks of a hypervisor that leaves 0x5e in a window and 0x6f in a global register on the slow path; the fast path
+/// uses neither windows nor the globals of a guest's levels.
 pub fn leaks(check: &mut Check<'_>) {
-    let marks = Left {
-        windows: 0x5e,
-        globals: 0x6f,
-    };
+    let marks = Left { windows: 0x5e, globals: 0x6f };
     // SAFETY: as above.
     let (fast, core) = unsafe { (probes::left_fast(0, 0, OWN), probes::left_core(GROUP, 1, 0)) };
     check.same("fast", fast, marks);
@@ -239,7 +201,7 @@ pub fn leaks(check: &mut Check<'_>) {
 fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     for Way(trap, [o0, .., o5], _) in ways {
         for sp in STACK_POINTERS {
-            // SAFETY: as above. The stack pointer is the probe's own again before it saves a window.
+            // SAFETY: as above. The probe restores its own stack pointer before it saves a window.
             let changed = unsafe {
                 match trap {
                     Trap::Fast => probes::deep_fast(20, *o5, *o0, sp),
@@ -257,35 +219,31 @@ fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
 fn levels(check: &mut Check<'_>) {
     for level in [1, 2] {
         for (o0, status, value) in [(0, EOK, PCR), (90, EINVAL, 0x5a)] {
-            // SAFETY: as above. Nothing else is above TL 0 now.
+            // SAFETY: as above. Nothing else uses levels above TL 0 now.
             let found = unsafe { probes::at_level(o0, 0x5a, GET, level) };
-            let expected = AtLevel {
-                status,
-                value,
-                tl: level,
-                gl: 0x7700 | level,
-            };
+            let expected = AtLevel { status, value, tl: level, gl: 0x7700 | level };
             check.same((level, o0), found, expected);
         }
     }
 }
 
-/// Ends in the hypervisor.
+/// Traps in trap handlers, which ends in the hypervisor.
 pub fn trap_in_handlers(report: &mut Report) {
     negotiate(Some(1));
     report.line(format_args!("the guest traps in its trap handlers now"));
-    // SAFETY: nothing of this guest goes on.
+    // SAFETY: the guest does not continue.
     unsafe { probes::trap_in_handlers() }
 }
 
-/// Ends in the hypervisor: executes the load of its device accesses, with a stack pointer that is not aligned, where there is no device.
-/// (Elsewhere a guest cannot execute the hypervisor's memory, but may have code of its own at the same address.)
+/// Causes a fatal trap in the hypervisor: executes the load of its device accesses at an address without a device, with a
+/// misaligned stack pointer. (Where addresses are translated, a guest cannot execute the hypervisor's memory, but may have code
+/// of its own at the same address.)
 pub fn trap_at_access(report: &mut Report) {
     // ldx [%o0], %o1; retl; mov %g0, %o0
     const LOAD: [u32; 3] = [0xd25a_0000, 0x81c3_e008, 0x9010_0000];
     report.line(format_args!("the guest executes the hypervisor's load now"));
     let mut place = 0x10_0000 as *const [u32; 3];
-    // SAFETY: memory of the hypervisor, which has these instructions. Nothing of this guest goes on.
+    // SAFETY: memory of the hypervisor, which holds these instructions. The guest does not continue.
     unsafe {
         while place.read_volatile() != LOAD {
             place = place.byte_add(4);
@@ -307,12 +265,9 @@ fn pstate(check: &mut Check<'_>) {
     const TLE: u64 = 1 << 8;
     const CLE: u64 = 1 << 9;
     for bits in [IE, AM, TLE, CLE, IE | AM | TLE | CLE] {
-        // SAFETY: as above. The guest makes no access while its data are little-endian.
+        // SAFETY: as above. The guest accesses no memory while its data are little-endian.
         let found = unsafe { probes::with_pstate(0, GET, bits) };
-        let expected = WithPstate {
-            value: PCR,
-            inverted: bits,
-        };
+        let expected = WithPstate { value: PCR, inverted: bits };
         check.same(bits, found, expected);
         // SAFETY: as above.
         let found = unsafe { probes::with_pstate(90, GET, bits) };

@@ -1,4 +1,4 @@
-//! What only assembly can look at: registers, windows and levels around a trap. The guest in C uses the same.
+//! Probes in assembly of registers, windows and levels around a trap, shared with the guest in C.
 
 use core::arch::global_asm;
 
@@ -8,7 +8,7 @@ global_asm!(include_str!("../../assembly/handlers.s"), options(raw));
 global_asm!(include_str!("../../assembly/left.s"), options(raw));
 global_asm!(include_str!("../../assembly/level.s"), options(raw));
 
-/// What [`around_fast`] and the others find behind the trap.
+/// The registers that [`around_fast`] and the others find after the trap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Around {
@@ -18,11 +18,11 @@ pub struct Around {
     pub g: [u64; 8],
     /// CWP, CANSAVE, CANRESTORE, OTHERWIN, CLEANWIN, WSTATE, PSTATE, PIL, TL, GL, %y, %asi, %ccr: before the trap.
     pub before: [u64; 13],
-    /// The same behind it.
+    /// The same registers after the trap.
     pub after: [u64; 13],
 }
 
-/// What the trap left in the windows that were free, and in the globals of levels 1 and 2: every bit that was 0 before.
+/// The bits that a trap set in the free windows, and in the globals of levels 1 and 2; all were 0 before.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
@@ -30,29 +30,28 @@ pub struct Left {
     pub globals: u64,
 }
 
-/// What a call above TL 0 saw.
+/// The state after a call above TL 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtLevel {
     pub status: u64,
     pub value: u64,
-    /// TL behind the trap.
     pub tl: u64,
-    /// GL there in bits 7:0, and from bit 8 on %g1, which was 0x77.
+    /// GL in bits 7:0, and from bit 8 on %g1, which was 0x77.
     pub gl: u64,
 }
 
-/// What a call with an unusual PSTATE saw.
+/// The state after a call with an unusual PSTATE.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WithPstate {
     pub value: u64,
-    /// The bits that are still inverted behind the trap.
+    /// The bits of PSTATE that are still inverted.
     pub inverted: u64,
 }
 
 unsafe extern "C" {
-    /// Traps with these in %o0 to %o5, and a pattern in every other register.
+    /// Traps with these %o0 to %o5, and a pattern in every other register.
     pub fn around_fast(o: &[u64; 6], around: &mut Around);
     pub fn around_core(o: &[u64; 6], around: &mut Around);
     pub fn around_0x81(o: &[u64; 6], around: &mut Around);
@@ -60,12 +59,12 @@ unsafe extern "C" {
     pub fn around_0x84(o: &[u64; 6], around: &mut Around);
     pub fn around_0xfd(o: &[u64; 6], around: &mut Around);
     pub fn around_0xfe(o: &[u64; 6], around: &mut Around);
-    /// Traps with these in %o0, %o1 and %o5, and six free windows.
+    /// Traps with these %o0, %o1 and %o5, and six free windows.
     pub fn left_fast(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_core(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_0x84(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_0xfe(o0: u64, o1: u64, function: u64) -> Left;
-    /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. The bits of locals that changed.
+    /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. Returns the bits of locals that changed.
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_0x84(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
@@ -73,11 +72,11 @@ unsafe extern "C" {
     pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
     /// Traps with these bits of PSTATE inverted.
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
-    /// Traps, and again in each trap handler.
+    /// Traps, and traps again in each trap handler.
     pub fn trap_in_handlers() -> !;
-    /// %tick around a trap.
+    /// Returns the difference of %tick around a trap.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
     pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;
-    /// %tick around nothing.
+    /// Returns the difference of %tick without a trap.
     pub fn ticks_none() -> u64;
 }

@@ -4,14 +4,14 @@ use core::fmt::{Arguments, Debug, Write};
 
 use guest_abi::guest::{Core, Sun4v};
 
-/// Counts what failed.
+/// The console, and the number of failed checks.
 pub struct Report {
     console: Core<Sun4v>,
     failed: u64,
     cases: u64,
 }
 
-/// One check, which may look at many things. It is reported when it is dropped.
+/// A check, with any number of comparisons. It is reported when it is dropped.
 pub struct Check<'a> {
     report: &'a mut Report,
     name: &'static str,
@@ -20,23 +20,15 @@ pub struct Check<'a> {
 
 impl Report {
     pub fn new(sun4v: Sun4v) -> Self {
-        Self {
-            console: Core::new(sun4v),
-            failed: 0,
-            cases: 0,
-        }
+        Self { console: Core::new(sun4v), failed: 0, cases: 0 }
     }
 
     pub fn check(&mut self, name: &'static str) -> Check<'_> {
-        Check {
-            report: self,
-            name,
-            failed: false,
-        }
+        Check { report: self, name, failed: false }
     }
 
     pub fn count(&mut self, name: &str, number: u64) {
-        // A console that is gone shows in that nothing comes.
+        // A failed console has no other place to report to.
         let _ = writeln!(self.console, "count {name}: {number}");
     }
 
@@ -44,20 +36,20 @@ impl Report {
         let _ = writeln!(self.console, "{line}");
     }
 
-    /// Ends the guest.
     pub fn end(mut self) -> ! {
         if self.cases != 0 {
             let _ = writeln!(self.console, "cases: {}", self.cases);
         }
+        let _ = writeln!(self.console, "checked");
         loop {
-            // The call does not come back.
+            // The call does not return.
             let _ = self.console.exit(u64::from(self.failed != 0));
         }
     }
 }
 
 impl Check<'_> {
-    /// Compares, and reports the first difference.
+    /// Compares two values. Each check prints its first difference.
     pub fn same<T: PartialEq + Debug>(&mut self, what: impl Debug, found: T, expected: T) {
         if found != expected && !self.failed {
             self.failed = true;
@@ -69,7 +61,7 @@ impl Check<'_> {
         }
     }
 
-    /// A call that is compared with the contract.
+    /// Compares a call's registers with those of the contract.
     pub fn case(&mut self, call: [u64; 6], found: [u64; 6], expected: [u64; 6]) {
         self.report.cases += 1;
         self.same(call, found, expected);

@@ -1,8 +1,7 @@
-//! Sampling by `guest-abi`, in the handler of overflow traps.
+//! Sampling by `guest-abi` in the handler of overflow traps.
 //!
-//! The counters are a model in the hypervisor, which is told what happens: see [`traps`](crate::traps). Counts and samples
-//! are compared with what the model was told, by plain division: an event that is sampled every `p` times has been sampled
-//! `n / p` times when it has happened `n` times.
+//! The counters are a model in the hypervisor, and the guest tells the model which events happen: see [`traps`](crate::traps).
+//! Counts and samples are compared with these events by plain division: of `n` events with the period `p`, `n / p` are sampled.
 
 use core::cell::UnsafeCell;
 use core::hint::black_box;
@@ -28,37 +27,37 @@ use crate::traps::{self, Frame, TSTATE_PRIV};
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Taken = Sample<SparcSelect, SparcMode>;
 
-/// What the handler of overflow traps works with.
+/// The state that the handler of overflow traps uses.
 struct Session {
     unit: Unit,
     profiler: Profiler<Unit, 1, 8>,
-    /// Whether the unit refused to go on.
+    /// Whether the unit refused to continue.
     refused: bool,
 }
 
 struct Shared(UnsafeCell<Option<Session>>);
 
-// SAFETY: there is one strand, and its interrupts are held back while it uses what is in it: see `with`.
+// SAFETY: there is one strand, and its interrupts are blocked while it uses the content: see `with`.
 unsafe impl Sync for Shared {}
 
 static SESSION: Shared = Shared(UnsafeCell::new(None));
 
-/// The strand with every right, and the one without any.
+/// A strand with all rights, and one without.
 const STRAND: usize = 37;
 const WITHOUT_RIGHTS: usize = 38;
 
-/// Uses the session while the overflow trap is held back.
+/// Uses the session while the overflow trap is blocked.
 fn with<T>(work: impl FnOnce(&mut Option<Session>) -> T) -> T {
     traps::hold(true);
-    // SAFETY: nothing else runs, and `work` does not come here.
+    // SAFETY: no other code runs, and `work` does not call this function.
     let result = work(unsafe { &mut *SESSION.0.get() });
     traps::hold(false);
     result
 }
 
-/// The overflow trap.
+/// Handles the overflow trap.
 pub fn overflowed(frame: &Frame) {
-    // SAFETY: in the trap handler, which does not come while somebody else uses it.
+    // SAFETY: the handler runs only while nothing else uses the session.
     if let Some(session) = unsafe { &mut *SESSION.0.get() } {
         let at = Interrupted {
             address: frame.tpc,
@@ -74,7 +73,7 @@ pub fn overflowed(frame: &Frame) {
     }
 }
 
-/// What is interrupted by a call from here.
+/// Returns the address and mode that a call from here interrupts.
 fn now() -> Interrupted<SparcMode> {
     Interrupted {
         address: 0,
@@ -96,7 +95,7 @@ fn counters(counters: Counters) {
     control(Control::Counters(counters));
 }
 
-/// Where things happen.
+/// The instructions at which events happen.
 #[derive(Clone, Copy)]
 enum Place {
     Here,
@@ -104,7 +103,7 @@ enum Place {
 }
 
 impl Place {
-    /// The instruction behind the one at which things happen.
+    /// Returns the address of the next instruction.
     fn next(self) -> u64 {
         let next = match self {
             Self::Here => &raw const traps::here_next,
@@ -117,7 +116,7 @@ impl Place {
 fn happens_at(place: Place, mode: SparcMode, event: SparcEvent, times: u32) {
     let happens = Control::Counters(Counters::Happens(mode, event, times));
     let [o0, o1, o2, o3, o4, o5] = happens.registers().to_array();
-    // SAFETY: calls the hypervisor, which changes nothing but registers that the ABI lets it change.
+    // SAFETY: calls the hypervisor, which changes only registers that the ABI lets it change.
     unsafe {
         match place {
             Place::Here => traps::here(o0, o1, o2, o3, o4, o5),
@@ -130,19 +129,13 @@ fn happens(event: SparcEvent, times: u32) {
     happens_at(Place::Here, SparcMode::Privileged, event, times);
 }
 
-/// Starts to sample these events, each every so many times.
+/// Starts to sample these events, each with its period.
 fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> {
     let service = PerfCounters::negotiate_best(sun4v()).ok();
-    let mut requests = [Request {
-        event: SparcEvent::Loads.into(),
-        pace: None,
-    }; 2];
+    let mut requests = [Request { event: SparcEvent::Loads.into(), pace: None }; 2];
     let requests = &mut requests[..sampled.len()];
     for (request, (event, period)) in requests.iter_mut().zip(sampled) {
-        *request = Request {
-            event: (*event).into(),
-            pace: Period::new(*period).map(Pace::every),
-        };
+        *request = Request { event: (*event).into(), pace: Period::new(*period).map(Pace::every) };
     }
     let profiler = Profiler::new(ModeSet::from(mode), requests);
     with(|shared| {
@@ -155,7 +148,7 @@ fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> 
     })
 }
 
-/// What came of it.
+/// What a session leaves.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     interrupts: u64,
@@ -165,18 +158,13 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// So many interrupts, and all is well.
-    const fn of(interrupts: u64) -> Self {
-        Self {
-            interrupts,
-            spurious: 0,
-            lost: 0,
-            refused: false,
-        }
+    /// Returns the outcome without errors and with this number of interrupts.
+    const fn undisturbed(interrupts: u64) -> Self {
+        Self { interrupts, spurious: 0, lost: 0, refused: false }
     }
 }
 
-/// Stops, and ends the session: what came of it, and what there is to say about each event.
+/// Ends the session. Returns its outcome, and the report of each event.
 fn stop() -> (Outcome, [Option<EventReport<SparcSelect>>; 2]) {
     with(|shared| {
         let Some(mut session) = shared.take() else {
@@ -202,7 +190,7 @@ fn pop() -> Option<Taken> {
 fn counted(report: Option<EventReport<SparcSelect>>) -> Option<[u64; 3]> {
     let report = report?;
     let estimate = report.estimate?;
-    // Counted all the time, so not estimated at all.
+    // The events were counted all the time, so that the estimate is exact.
     (estimate.error == Some(0)).then_some([estimate.events, report.samples, report.missed])
 }
 
@@ -230,13 +218,13 @@ pub fn run(report: &mut Report) {
 
 fn registers(check: &mut Check<'_>) {
     for value in [0, 0x1234_5678_9abc_def0, u64::MAX, 1 << 63] {
-        // SAFETY: the probe keeps what the ABI asks it to keep.
+        // SAFETY: the probe preserves what the ABI requires.
         let changed = unsafe { traps::by_every_kind(value) };
         check.same(value, changed, 0);
         sun4v().set_pic(SparcPic::from(value));
         check.same("pic", u64::from(sun4v().pic()), value);
     }
-    // All bits but the reserved ones, and HT, which privileged code cannot write.
+    // All bits but the reserved ones and HT, which privileged code cannot write.
     sun4v().set_pcr(SparcPcr::from(0x3fff_ffff_ffff_ffff));
     check.same("pcr", sun4v().pcr().into(), 0xffff_fff7_u64);
     // HOLDOV0 and HOLDOV1 keep OV0 and OV1, and read as 0.
@@ -248,23 +236,17 @@ fn registers(check: &mut Check<'_>) {
     check.same("pcr", sun4v().pcr().into(), 0_u64);
 }
 
-/// Two events, at two places, each by a few at a time.
+/// Two events at two places, a few at a time.
 fn two_counters(check: &mut Check<'_>) {
     const EVENTS: [(SparcEvent, u64); 2] = [(SparcEvent::Loads, 1000), (SparcEvent::Stores, 700)];
-    let started = start(
-        SparcMode::Privileged,
-        &EVENTS.map(|(event, period)| (event, period as u32)),
-    );
+    let started =
+        start(SparcMode::Privileged, &EVENTS.map(|(event, period)| (event, period as u32)));
     check.same("start", started, Ok(()));
     let mut totals = [0; 2];
     let mut time = 0;
     for round in 0_u32..400 {
-        let place = if round % 3 == 0 {
-            Place::There
-        } else {
-            Place::Here
-        };
-        // What other modes do is not counted.
+        let place = if round % 3 == 0 { Place::There } else { Place::Here };
+        // Events of other modes do not count.
         happens_at(place, SparcMode::User, SparcEvent::Loads, 5000);
         happens_at(place, SparcMode::Hyperprivileged, SparcEvent::Stores, 5000);
         for (number, (event, period)) in EVENTS.into_iter().enumerate() {
@@ -281,54 +263,38 @@ fn two_counters(check: &mut Check<'_>) {
             ));
             let sample = pop();
             let found = sample.map(|sample| {
-                let Interrupted {
-                    address,
-                    strand,
-                    mode,
-                    ..
-                } = sample.at;
+                let Interrupted { address, strand, mode, .. } = sample.at;
                 (address, strand.index(), mode, sample.event, sample.period)
             });
             check.same((round, event), found, due);
             if let Some(sample) = sample {
-                check.same(
-                    "time",
-                    sample.at.time > time && sample.at.time < sun4v().ticks(),
-                    true,
-                );
+                check.same("time", sample.at.time > time && sample.at.time < sun4v().ticks(), true);
                 time = sample.at.time;
             }
         }
     }
     let [loads, stores] = totals;
     let (outcome, [first, second]) = stop();
-    check.same("outcome", outcome, Outcome::of(loads / 1000 + stores / 700));
+    check.same("outcome", outcome, Outcome::undisturbed(loads / 1000 + stores / 700));
     check.same("loads", counted(first), Some([loads, loads / 1000, 0]));
     check.same("stores", counted(second), Some([stores, stores / 700, 0]));
-    // Enough for samples of both.
     check.same("enough", loads > 19_000 && stores > 11_000, true);
 }
 
 fn at_once(check: &mut Check<'_>) {
-    let _ = start(
-        SparcMode::Privileged,
-        &[(SparcEvent::Loads, 100), (SparcEvent::Loads, 100)],
-    );
+    let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 100), (SparcEvent::Loads, 100)]);
     for _ in 0..100 {
         happens(SparcEvent::Loads, 10);
         let samples = [pop(), pop(), pop()].map(|sample| sample.is_some());
-        check.same(
-            "a pair or nothing",
-            samples[0] == samples[1] && !samples[2],
-            true,
-        );
+        check.same("a pair or nothing", samples[0] == samples[1] && !samples[2], true);
     }
     let (outcome, reports) = stop();
-    check.same("outcome", outcome, Outcome::of(10));
+    check.same("outcome", outcome, Outcome::undisturbed(10));
     check.same("both", reports.map(counted), [Some([1000, 10, 0]); 2]);
 }
 
-/// Every register around a call behind which the trap comes, and 20 calls deep, so with every number of free windows.
+/// Checks every register around a call after which the trap comes; then the trap comes in 20 nested calls, with every number of
+/// free windows.
 fn goes_on(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     let ten = Counters::Happens(SparcMode::Privileged, SparcEvent::Loads, 10);
@@ -338,7 +304,7 @@ fn goes_on(check: &mut Check<'_>) {
     unsafe { probes::around_0xfe(&call, &mut found) };
     let [_, o1, o2, o3, o4, o5] = call;
     let mut after = found.before;
-    // CANSAVE, CANRESTORE and CLEANWIN: the handler needs windows, too.
+    // CANSAVE, CANRESTORE and CLEANWIN: the handler itself needs windows.
     for windows in [1, 2, 4] {
         after[windows] = found.after[windows];
     }
@@ -356,19 +322,12 @@ fn goes_on(check: &mut Check<'_>) {
         check.same("depth", deep(20), 20 * 21 / 2);
     }
     let (outcome, [report, _]) = stop();
-    // The ring is full after eight of the 84 in the recursions.
-    check.same(
-        "outcome",
-        outcome,
-        Outcome {
-            lost: 76,
-            ..Outcome::of(85)
-        },
-    );
+    // The ring is full after eight of the 84 samples of the recursions.
+    check.same("outcome", outcome, Outcome { lost: 76, ..Outcome::undisturbed(85) });
     check.same("loads", counted(report), Some([850, 85, 0]));
 }
 
-/// The sum of the numbers up to `depth`, while the trap comes before and after each call.
+/// Returns the sum of the numbers up to `depth`, with a trap before and after each call.
 #[inline(never)]
 fn deep(depth: u64) -> u64 {
     happens(SparcEvent::Loads, 10);
@@ -386,14 +345,10 @@ fn early(check: &mut Check<'_>) {
     for total in 1_u64..=1000 {
         happens(SparcEvent::Stores, 1);
         // At 85, 185, 285 and so on.
-        check.same(
-            total,
-            pop().map(|sample| sample.period),
-            (total % 100 == 85).then_some(100),
-        );
+        check.same(total, pop().map(|sample| sample.period), (total % 100 == 85).then_some(100));
     }
     let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::of(10));
+    check.same("outcome", outcome, Outcome::undisturbed(10));
     check.same("stores", counted(report), Some([1000, 10, 0]));
     counters(Counters::Early(0));
 }
@@ -404,11 +359,11 @@ fn beyond(check: &mut Check<'_>) {
     for total in (1_u64..=12).map(|calls| calls * 0x7000_0001) {
         happens(SparcEvent::Loads, 0x7000_0001);
         sampled += pop().map_or(0, |sample| sample.period);
-        // All periods that are over, whether they had a sample of their own or not.
+        // All finished periods, with or without a sample.
         check.same(total, sampled, total >> 30 << 30);
     }
     let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::of(12));
+    check.same("outcome", outcome, Outcome::undisturbed(12));
     // 0x5_4000_000c events are 21 periods, of which 12 have a sample.
     check.same("loads", counted(report), Some([0x5_4000_000c, 12, 9]));
 }
@@ -419,17 +374,17 @@ fn held_back(check: &mut Check<'_>) {
     for _ in 0..3 {
         happens(SparcEvent::Loads, 1100);
     }
-    // Letting it come is the first that `pop` does not do before it looks.
+    // `pop` looks for samples before it unblocks the trap.
     check.same("held back", pop(), None);
     check.same("let come", pop().map(|sample| sample.period), Some(3000));
     check.same("once", pop(), None);
-    // It goes on, at 4000.
+    // Sampling continues at 4000 events.
     for (times, period) in [(699, None), (1, Some(1000)), (999, None), (1, Some(1000))] {
         happens(SparcEvent::Loads, times);
         check.same(times, pop().map(|sample| sample.period), period);
     }
     let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::of(3));
+    check.same("outcome", outcome, Outcome::undisturbed(3));
     check.same("loads", counted(report), Some([5000, 3, 2]));
 }
 
@@ -437,32 +392,21 @@ fn spurious(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 1000)]);
     traps::hold(true);
     happens(SparcEvent::Loads, 1200);
-    // Deals with the overflow; its trap still comes, when `with` has ended.
+    // Handles the overflow; its trap comes nevertheless, after `with`.
     let rotated = with(|shared| {
         let session = shared.as_mut()?;
         session.profiler.rotate(&mut session.unit, &now()).ok()
     });
-    check.same(
-        "dealt with",
-        rotated.is_some_and(|cause| !cause.is_spurious()),
-        true,
-    );
+    check.same("dealt with", rotated.is_some_and(|cause| !cause.is_spurious()), true);
     check.same("one", [pop().is_some(), pop().is_some()], [true, false]);
     happens(SparcEvent::Loads, 800);
     check.same("goes on", pop().map(|sample| sample.period), Some(1000));
     let (outcome, [report, _]) = stop();
-    check.same(
-        "outcome",
-        outcome,
-        Outcome {
-            spurious: 1,
-            ..Outcome::of(2)
-        },
-    );
+    check.same("outcome", outcome, Outcome { spurious: 1, ..Outcome::undisturbed(2) });
     check.same("loads", counted(report), Some([2000, 2, 0]));
 }
 
-/// There is room for eight.
+/// The ring holds eight samples.
 fn full(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     for _ in 0..20 {
@@ -474,14 +418,7 @@ fn full(check: &mut Check<'_>) {
     }
     check.same("kept", kept, 8);
     let (outcome, [report, _]) = stop();
-    check.same(
-        "outcome",
-        outcome,
-        Outcome {
-            lost: 12,
-            ..Outcome::of(20)
-        },
-    );
+    check.same("outcome", outcome, Outcome { lost: 12, ..Outcome::undisturbed(20) });
     check.same("loads", counted(report), Some([200, 20, 0]));
 }
 
@@ -489,23 +426,14 @@ fn hyperprivileged(check: &mut Check<'_>) {
     let started = start(SparcMode::Hyperprivileged, &[(SparcEvent::Loads, 50)]);
     check.same("start", started, Ok(()));
     for _ in 0..100 {
-        happens_at(
-            Place::There,
-            SparcMode::Hyperprivileged,
-            SparcEvent::Loads,
-            10,
-        );
+        happens_at(Place::There, SparcMode::Hyperprivileged, SparcEvent::Loads, 10);
         happens(SparcEvent::Loads, 1000);
-        // Its sample names what the trap handler can return to.
+        // The sample has the address to which the trap handler can return.
         let place = pop().map(|sample| sample.at.address);
-        check.same(
-            "address",
-            place.is_none_or(|place| place == Place::There.next()),
-            true,
-        );
+        check.same("address", place.is_none_or(|place| place == Place::There.next()), true);
     }
     let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::of(20));
+    check.same("outcome", outcome, Outcome::undisturbed(20));
     check.same("loads", counted(report), Some([1000, 20, 0]));
 }
 
@@ -513,15 +441,10 @@ fn no_right(check: &mut Check<'_>) {
     be(WITHOUT_RIGHTS);
     let started = start(SparcMode::Hyperprivileged, &[(SparcEvent::Loads, 50)]);
     check.same("start", started, Err(HvError::NoAccess));
-    happens_at(
-        Place::Here,
-        SparcMode::Hyperprivileged,
-        SparcEvent::Loads,
-        100,
-    );
+    happens_at(Place::Here, SparcMode::Hyperprivileged, SparcEvent::Loads, 100);
     check.same("nothing", pop(), None);
     let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::of(0));
+    check.same("outcome", outcome, Outcome::undisturbed(0));
     check.same("loads", counted(report), None);
     be(STRAND);
 }

@@ -15,7 +15,7 @@ use crate::probes::{self, Left};
 use crate::report::{Check, Report};
 use crate::sun4v;
 
-/// Makes a control call. Returns its value.
+/// Makes a control call, and returns its value.
 pub fn control(control: Control) -> u64 {
     called(control).o1
 }
@@ -40,7 +40,7 @@ fn called(control: Control) -> Registers {
     registers
 }
 
-/// The machine that this guest is on. The hypervisor lets it switch on another.
+/// The guest's machine. A control call replaces it with another.
 struct Here;
 
 impl Machines for Here {
@@ -50,7 +50,7 @@ impl Machines for Here {
     }
 }
 
-/// Calls from a strand that the hypervisor takes this one for.
+/// Calls from the strand that the hypervisor takes this one for.
 struct Real {
     strand: Option<StrandId>,
 }
@@ -90,7 +90,7 @@ pub fn plain(report: &mut Report, detail: Detail) {
     report.line(format_args!("calls on the slow path: {slow}"));
 }
 
-/// Asks for a machine whose guests have the same strands: the machine that runs goes on.
+/// Asks for a machine whose guests have the same strands: it is refused, and the current machine goes on.
 pub fn impossible(report: &mut Report) {
     let mut check = report.check("a machine that cannot be is refused");
     let Some((_, possible)) = parts::READ_BACK.configurations().next() else {
@@ -110,7 +110,7 @@ pub fn impossible(report: &mut Report) {
     check.same("state", control(Control::State), changed);
 }
 
-/// Lets the hypervisor nest as many calls as it has windows for, and then more.
+/// Nests as many calls in the hypervisor as it has windows for, and then more.
 pub fn exhaust(report: &mut Report) {
     let mut check = report.check("nested calls in the hypervisor, 12 calls deep in the guest");
     let sum = nested(&mut check, 12, [1, 2, 3, 4, 5, 6]);
@@ -119,12 +119,9 @@ pub fn exhaust(report: &mut Report) {
     let mut check = report.check("nothing left of nested calls");
     for depth in 0..=NESTED {
         let registers = Control::Recurse(depth).registers();
-        // SAFETY: all free windows are the probe's to change.
+        // SAFETY: the probe may change all free windows.
         let found = unsafe { probes::left_0xfe(registers.o0, registers.o1, registers.o5) };
-        let nothing = Left {
-            windows: 0,
-            globals: 0,
-        };
+        let nothing = Left { windows: 0, globals: 0 };
         check.same(depth, found, nothing);
     }
     drop(check);
@@ -132,10 +129,11 @@ pub fn exhaust(report: &mut Report) {
     control(Control::Recurse(20));
 }
 
-/// As many calls as fit into all windows of the hypervisor.
+/// The number of nested calls that fit into all windows of the hypervisor.
 const NESTED: u64 = 2;
 
-/// Lets the hypervisor nest calls, with every number of free windows, while the windows of this function hold numbers: see the sum.
+/// Nests calls in the hypervisor, with every number of free windows, while the windows of this function hold numbers: the sum
+/// shows that they are preserved.
 #[inline(never)]
 fn nested(check: &mut Check<'_>, depth: u64, numbers: [u64; 6]) -> u64 {
     let [a, b, c, d, e, f] = numbers.map(|number| black_box(number + depth));

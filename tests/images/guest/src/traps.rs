@@ -1,7 +1,7 @@
-//! Traps of a guest that samples: the overflow trap, and %pcr and %pic, which this processor does not have.
+//! Traps of a guest that samples: the overflow trap, and accesses to %pcr and %pic, which this processor lacks.
 //!
-//! The trap table, the traps, and what is saved and restored around them, are those of any guest. An illegal instruction
-//! that reads or writes %pcr or %pic is done by a call to the hypervisor, on a model of them, and skipped.
+//! The trap table, and what is saved and restored around traps, are those of any guest. An illegal instruction that reads or
+//! writes %pcr or %pic is replaced by a call to the hypervisor's model of both, and skipped.
 
 use core::arch::{asm, global_asm};
 
@@ -13,7 +13,7 @@ use crate::swept::control;
 
 global_asm!(include_str!("../../assembly/traps.s"), options(raw));
 
-/// The state of what was interrupted.
+/// The registers of the interrupted program.
 #[repr(C)]
 pub struct Frame {
     /// %g0 to %g7, and %o0 to %o7.
@@ -24,35 +24,35 @@ pub struct Frame {
     y: u64,
 }
 
-/// %l0 to %l7 and %i0 to %i7 of what was interrupted.
+/// %l0 to %l7 and %i0 to %i7 of the interrupted program.
 type Window = [u64; 16];
 
 unsafe extern "C" {
-    /// From now on illegal instructions and overflow traps are dealt with here.
+    /// Installs the trap table for illegal instructions and overflow traps.
     fn take_traps();
-    /// Traps with these in %o0 to %o5.
+    /// Traps with these %o0 to %o5.
     pub fn here(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
     pub fn there(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
-    /// The instructions behind those traps.
+    /// The instructions after the traps.
     pub static here_next: u8;
     pub static there_next: u8;
-    /// Writes and reads %pic by way of each kind of register. The bits that came back otherwise.
+    /// Writes and reads %pic with each kind of register as operand. Returns the bits that differed.
     pub fn by_every_kind(value: u64) -> u64;
 }
 
 /// PSTATE with PEF, PRIV and IE.
 const INTERRUPTIBLE: u64 = 0x16;
 
-/// Bit 15 of %softint: the overflow trap.
+/// Bit 15 of %softint, which raises the overflow trap.
 const OVERFLOW: u64 = 1 << 15;
 
-/// TSTATE has PSTATE from bit 8 on, and there PRIV is bit 2.
+/// PSTATE is at bit 8 of TSTATE, and PRIV is bit 2 of PSTATE.
 pub const TSTATE_PRIV: u64 = 1 << 10;
 
-/// PIL that holds the overflow trap back.
+/// A PIL that blocks the overflow trap.
 const ALL_HELD: u64 = 15;
 
-/// Sets the trap table up. The overflow trap is held back.
+/// Installs the trap table. The overflow trap is blocked.
 pub fn install() {
     hold(true);
     // SAFETY: the table has handlers for windows, too. PIL is 15.
@@ -62,23 +62,23 @@ pub fn install() {
     }
 }
 
-/// Holds the overflow trap back, or lets it come.
+/// Blocks or allows the overflow trap.
 pub fn hold(held: bool) {
     let pil = if held { ALL_HELD } else { 0 };
-    // SAFETY: no other interrupt is asked for.
+    // SAFETY: no other interrupt is requested.
     unsafe { asm!("wrpr {pil}, 0, %pil", pil = in(reg) pil, options(nostack)) }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn counter_overflow(frame: &mut Frame, _: &mut Window) {
-    // SAFETY: clears this bit and does nothing else.
+    // SAFETY: clears this bit, with no other effect.
     unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) OVERFLOW, options(nostack)) }
     sampled::overflowed(frame);
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn illegal_instruction(frame: &mut Frame, window: &mut Window) {
-    // SAFETY: the address of an instruction that was fetched.
+    // SAFETY: the address of an instruction that the processor has fetched.
     let code = unsafe { (frame.tpc as *const u32).read_volatile() };
     let Some(access) = Access::decode(code) else {
         panic!("illegal instruction {code:#x} at {:#x}", frame.tpc);
@@ -104,7 +104,7 @@ extern "C" fn illegal_instruction(frame: &mut Frame, window: &mut Window) {
     frame.tnpc += 4;
 }
 
-/// A register, by its number in an instruction. None for %g0.
+/// Returns a register by its number in an instruction; `None` for %g0.
 fn register<'a>(frame: &'a mut Frame, window: &'a mut Window, number: u32) -> Option<&'a mut u64> {
     match number {
         0 => None,
@@ -113,7 +113,6 @@ fn register<'a>(frame: &'a mut Frame, window: &'a mut Window, number: u32) -> Op
     }
 }
 
-/// A register that the processor does not have.
 #[derive(Clone, Copy)]
 enum Asr {
     Pcr,

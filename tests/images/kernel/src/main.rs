@@ -1,5 +1,5 @@
-//! A guest for the tests of the production image, which says on its console what it finds: its machine description, what its counters
-//! count of loops and streams of known cost, and how many samples are in each of the loops.
+//! A guest for the tests of the production image. It prints its machine description, its counts of loops and streams of known
+//! cost, and the number of samples in each loop.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -23,9 +23,9 @@ use guest_abi::{
 };
 use platform::md::Md;
 
-// Stacks, traps and register windows are those of the guest that is there to be copied.
-global_asm!(include_str!("../../template/start.s"), options(raw));
-// Each loop has one atomic instruction and four instructions in all a time, and two at the end.
+// Stacks, traps and register windows are those of the guest to copy.
+global_asm!(include_str!("../../../../guest-abi/guests/rust/start.s"), options(raw));
+// A round of each loop is four instructions, one of them atomic; two more end the loop.
 global_asm!(
     r#"
         .section .text
@@ -44,19 +44,19 @@ loop_end:
 );
 
 unsafe extern "C" {
-    /// Each writes a byte `times` times.
+    /// Each loop writes a byte `times` times.
     fn loop_0(byte: *mut u8, times: u64);
     fn loop_1(byte: *mut u8, times: u64);
     fn loop_2(byte: *mut u8, times: u64);
     fn loop_3(byte: *mut u8, times: u64);
-    /// The end of the last.
+    /// The end of the last loop.
     static loop_end: u8;
-    /// Where other strands than the first begin, and their trap table.
+    /// The entry of the strands that the first one starts, and their trap table.
     static strand_start: u8;
     static strand_traps: u8;
 }
 
-/// How many strands there are records and stacks for.
+/// The most strands that the guest uses: each needs a record and a stack.
 const MOST: usize = 8;
 const STACK: usize = 0x8000;
 
@@ -67,29 +67,29 @@ const ROUNDS: u64 = 1000;
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Sampler = Profiler<Unit, 1, 1>;
 
-/// What a strand has, and what it has found.
+/// A strand's record: its stack, its session and its results.
 #[repr(C)]
 struct Strand {
-    /// The end of its stack: `start.s` reads it.
+    /// The end of the stack: `start.s` reads it.
     stack: *mut u8,
     cpu: usize,
     sampling: UnsafeCell<Option<(Unit, Sampler)>>,
-    /// Atomic instructions, and all, of 2000 times of a loop.
+    /// The atomic instructions, and all instructions, of 2000 rounds of a loop.
     counted: [AtomicU64; 2],
     /// Samples with an address in each loop, and elsewhere: with a fixed period, and with random ones.
     samples: [[AtomicU64; 5]; 2],
-    /// Which of these is measured.
+    /// Whether the samples have random periods.
     random: AtomicBool,
     done: AtomicU64,
 }
 
-// SAFETY: other strands look at what is atomic only.
+// SAFETY: other strands use the atomic fields only.
 unsafe impl Sync for Strand {}
 
 #[repr(align(64))]
 struct Stacks(UnsafeCell<[[u8; STACK]; MOST]>);
 
-// SAFETY: each strand uses its own.
+// SAFETY: each strand uses its own stack.
 unsafe impl Sync for Stacks {}
 
 static STACKS: Stacks = Stacks(UnsafeCell::new([[0; STACK]; MOST]));
@@ -110,7 +110,7 @@ static STRANDS: [Strand; MOST] = {
     }; MOST];
     while cpu < MOST {
         strands[cpu].cpu = cpu;
-        // SAFETY: one after the last byte of this stack.
+        // SAFETY: the address after the last byte of this stack.
         strands[cpu].stack = unsafe { STACKS.0.get().cast::<u8>().add((cpu + 1) * STACK) };
         cpu += 1;
     }
@@ -118,11 +118,11 @@ static STRANDS: [Strand; MOST] = {
 };
 
 fn sun4v() -> Sun4v {
-    // SAFETY: the guest runs in privileged mode of a sun4v virtual machine, and its calls harm nobody.
+    // SAFETY: the guest runs in privileged mode of a sun4v virtual machine, and its calls change no memory that it uses.
     unsafe { Sun4v::new() }
 }
 
-/// Where each strand comes to, on its own stack.
+/// Entered by each strand, on its own stack.
 #[unsafe(no_mangle)]
 extern "C" fn strand_main(strand: &'static Strand) {
     if strand.cpu == 0 {
@@ -132,7 +132,7 @@ extern "C" fn strand_main(strand: &'static Strand) {
     }
 }
 
-/// The first strand: starts the others that the machine description has, measures, and reports.
+/// Starts the other strands of the machine description, measures, and prints.
 fn first() -> ! {
     let mut console = Core::new(sun4v());
     let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
@@ -166,22 +166,18 @@ fn first() -> ! {
     }
 }
 
-/// Reads the machine description, and says what is there of the machine. Returns the number of CPUs.
+/// Reads the machine description, and prints what it says of the machine. Returns the number of CPUs.
 fn description(console: &mut Core<Sun4v>) -> Option<usize> {
     const ROOM: usize = 4096;
     #[repr(align(16))]
     struct Room(UnsafeCell<[u8; ROOM]>);
-    // SAFETY: the first strand alone uses it.
+    // SAFETY: only the first strand uses the room.
     unsafe impl Sync for Room {}
     static DESCRIPTION: Room = Room(UnsafeCell::new([0; ROOM]));
     let address = DESCRIPTION.0.get();
-    // With no room at all, the call says how much it needs.
+    // Without room, the call returns the size that it needs.
     let needed = sun4v().call(Trap::Fast, MACH_DESC, [0; 5]);
-    let size = sun4v().call(
-        Trap::Fast,
-        MACH_DESC,
-        [address as u64, ROOM as u64, 0, 0, 0],
-    );
+    let size = sun4v().call(Trap::Fast, MACH_DESC, [address as u64, ROOM as u64, 0, 0, 0]);
     let [size, ..] = size.ok()?;
     let size = usize::try_from(size).ok()?;
     let _ = writeln!(
@@ -189,7 +185,7 @@ fn description(console: &mut Core<Sun4v>) -> Option<usize> {
         "description: {size} bytes, refused without room: {}",
         matches!(needed, Err(HvError::Invalid))
     );
-    // SAFETY: the hypervisor has written it, and nobody writes it any more.
+    // SAFETY: the hypervisor has written the bytes, and nothing writes them any more.
     let bytes = unsafe { slice::from_raw_parts(address.cast(), size.min(ROOM)) };
     let md = Md::new(bytes).ok()?;
     for node in md.nodes() {
@@ -208,17 +204,16 @@ fn load(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
 }
 
-/// Starts another strand.
 fn start(strand: &'static Strand) {
     let pc = &raw const strand_start as u64;
     let traps = &raw const strand_traps as u64;
     let record = core::ptr::from_ref(strand) as u64;
     let arguments = [strand.cpu as u64, pc, traps, record, 0];
-    // Without it the report does not come to its end, which the test sees.
+    // If a strand does not start, the report stays incomplete, and the test fails.
     let _ = sun4v().call(Trap::Fast, CPU_START, arguments);
 }
 
-/// Returns the byte of a strand that its loops write.
+/// Returns the byte that the loops of a strand write.
 fn byte(cpu: usize) -> *mut u8 {
     STACKS.0.get().cast::<u8>().wrapping_add(cpu * STACK)
 }
@@ -234,18 +229,14 @@ fn measure(strand: &'static Strand) {
     };
     sample(strand, round);
     strand.random.store(true, Ordering::Relaxed);
-    // A period is a round, more or less up to a half of it: the place of a sample in its round says nothing about that of the next, and
-    // all places are equally likely. So the samples in a loop are distributed binomially.
+    // A random period is between a half and one and a half rounds: the position of a sample in its round is independent of the
+    // position of the next, and all are equally likely. Thus the samples in a loop are distributed binomially.
     sample(strand, round.randomised(1, strand.cpu as u64));
     strand.done.store(1, Ordering::Release);
 }
 
-/// Samples the rounds.
 fn sample(strand: &'static Strand, pace: Pace) {
-    let atomics = Request {
-        event: SparcEvent::AtomicOperations.into(),
-        pace: Some(pace),
-    };
+    let atomics = Request { event: SparcEvent::AtomicOperations.into(), pace: Some(pace) };
     let Ok(mut sampler) = Sampler::new(SparcMode::Privileged.into(), &[atomics]) else {
         return;
     };
@@ -254,11 +245,11 @@ fn sample(strand: &'static Strand, pace: Pace) {
         return;
     }
     let byte = byte(strand.cpu);
-    // SAFETY: this is the strand whose record it is, and its handler is not there yet.
+    // SAFETY: the strand's own record, whose handler is not active yet.
     unsafe { *strand.sampling.get() = Some((unit, sampler)) };
     interrupts(true);
     for _ in 0..ROUNDS {
-        // SAFETY: each writes the byte.
+        // SAFETY: each loop writes the byte.
         unsafe {
             loop_0(byte, 16);
             loop_1(byte, 32);
@@ -269,7 +260,7 @@ fn sample(strand: &'static Strand, pace: Pace) {
     interrupts(false);
 }
 
-/// Returns the atomic instructions of a loop, and all of it and of what is around it.
+/// Returns the atomic instructions of a loop, and all instructions of it and of the calls around it.
 #[inline(never)]
 fn counted(strand: &Strand, times: u64) -> [u64; 2] {
     let driver = StrandDriver::new(sun4v());
@@ -280,17 +271,17 @@ fn counted(strand: &Strand, times: u64) -> [u64; 2] {
     if driver.start(pcr, SparcPic::new()).is_err() {
         return [0; 2];
     }
-    // SAFETY: it writes the byte.
+    // SAFETY: the loop writes the byte.
     unsafe { loop_0(byte(strand.cpu), times) };
     let _ = driver.stop();
     let counted = driver.read();
     [counted.pic0().into(), counted.pic1().into()]
 }
 
-/// The overflow trap. `address` is that of the next instruction of what was interrupted.
+/// Handles the overflow trap. `address` is the next instruction of the interrupted program.
 #[unsafe(no_mangle)]
 extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
-    // SAFETY: clears bit 15 of %softint, which has brought the trap here.
+    // SAFETY: clears bit 15 of %softint, the cause of this trap.
     unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) 1_u64 << 15, options(nostack)) }
     let at = Interrupted {
         address,
@@ -299,19 +290,19 @@ extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
         time: sun4v().ticks(),
         mode: SparcMode::Privileged,
     };
-    // SAFETY: the program that was interrupted does not use it.
+    // SAFETY: the interrupted program does not use the field.
     if let Some((unit, sampler)) = unsafe { &mut *strand.sampling.get() } {
         let _ = sampler.handle(unit, &at);
         if let Some(sample) = sampler.pop() {
             let of_pace = &strand.samples[usize::from(strand.random.load(Ordering::Relaxed))];
-            let count = &of_pace[place(sample.at.address)];
+            let count = &of_pace[loop_index(sample.at.address)];
             count.store(load(count) + 1, Ordering::Relaxed);
         }
     }
 }
 
-/// Returns the number of the loop that an address is in, or 4.
-fn place(address: u64) -> usize {
+/// Returns the index of the loop at an address, or 4.
+fn loop_index(address: u64) -> usize {
     let begin = loop_0 as *const () as u64;
     let end = &raw const loop_end as u64;
     if !(begin..end).contains(&address) {
@@ -320,10 +311,10 @@ fn place(address: u64) -> usize {
     ((address - begin) / ((end - begin) / 4)) as usize
 }
 
-/// Lets the overflow trap come, or holds it back.
+/// Allows or blocks the overflow trap.
 fn interrupts(on: bool) {
     let (pil, pstate) = if on { (0_u64, 0x16_u64) } else { (15, 0x14) };
-    // SAFETY: the trap table has a handler for it, and nothing else asks for an interrupt.
+    // SAFETY: the trap table has a handler for the overflow, and no other interrupt is requested.
     unsafe {
         asm!(
             "wrpr {pil}, 0, %pil",
@@ -333,30 +324,25 @@ fn interrupts(on: bool) {
     }
 }
 
-/// Reads half a megabyte twice, each time another one, and says how many reads the memory channels of node 0 counted the second time:
-/// all else is in the caches then.
+/// Reads half a megabyte four times, each time another one, and prints the reads that the memory channels of node 0 counted the last time:
+/// code and stack are in the caches then, and other guests have ended.
 fn memory(console: &mut Core<Sun4v>) {
-    const SIZE: usize = 1 << 20;
-    static BLOCK: [AtomicU64; SIZE / 8] = [const { AtomicU64::new(0) }; SIZE / 8];
-    let channels = Mcu::ALL
-        .iter()
-        .map(|mcu| Pmu::from(DramPmu::new(Node::Node0, *mcu)));
+    const PART: usize = 512 << 10;
+    static BLOCK: [AtomicU64; 4 * PART / 8] = [const { AtomicU64::new(0) }; _];
+    let channels = Mcu::ALL.iter().map(|mcu| Pmu::from(DramPmu::new(Node::Node0, *mcu)));
     let Ok(service) = PerfCounters::negotiate_best(sun4v()) else {
         return;
     };
     for channel in Mcu::ALL {
-        let selected = service.select(
-            DramPmu::new(Node::Node0, *channel),
-            Counter::Pic0,
-            DramEvent::Reads,
-        );
+        let selected =
+            service.select(DramPmu::new(Node::Node0, *channel), Counter::Pic0, DramEvent::Reads);
         if let Err(error) = selected {
             let _ = writeln!(console, "no right to memory channels: {error:?}");
             return;
         }
     }
-    let mut reads = [[0; 2]; 2];
-    for half in BLOCK.chunks(SIZE / 16) {
+    let mut reads = [0; 2];
+    for part in BLOCK.chunks(PART / 8) {
         let count = || {
             channels.clone().map(|channel| {
                 let value = service.get(channel.pic(Counter::Pic0)).unwrap_or(0);
@@ -364,20 +350,16 @@ fn memory(console: &mut Core<Sun4v>) {
             })
         };
         let mut before = [0; 2];
-        before
-            .iter_mut()
-            .zip(count())
-            .for_each(|(before, count)| *before = count);
-        for word in half.iter().step_by(8) {
+        before.iter_mut().zip(count()).for_each(|(before, count)| *before = count);
+        for word in part.iter().step_by(8) {
             load(word);
         }
-        reads = [reads[1], [0; 2]];
-        for (read, (before, after)) in reads[1].iter_mut().zip(before.into_iter().zip(count())) {
+        for (read, (before, after)) in reads.iter_mut().zip(before.into_iter().zip(count())) {
             *read = after - before;
         }
     }
-    let [first, second] = reads[1];
-    let _ = writeln!(console, "{} lines: reads {first} {second}", SIZE / 128);
+    let [first, second] = reads;
+    let _ = writeln!(console, "{} lines: reads {first} {second}", PART / 64);
 }
 
 #[panic_handler]

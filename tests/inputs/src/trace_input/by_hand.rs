@@ -25,9 +25,7 @@ fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
     let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
     let (mut threads, mut chunk) = (Vec::new(), Chunk::default());
     for thread in 0..recording.threads() {
-        let strand = recording
-            .strand_of(thread)
-            .expect("a line names its strand");
+        let strand = recording.strand_of(thread).expect("a line names its strand");
         let (mut references, mut orders) = (Vec::new(), Vec::new());
         while recording.next_chunk(thread, &mut chunk)? {
             let before = references.len();
@@ -109,9 +107,7 @@ fn reference(words: &[&str]) -> Option<(usize, Reference)> {
     let digits = |text: &str, most, radix| {
         let right =
             (1..=most).contains(&text.len()) && text.chars().all(|digit| digit.is_digit(radix));
-        right
-            .then(|| u64::from_str_radix(text, radix).ok())
-            .flatten()
+        right.then(|| u64::from_str_radix(text, radix).ok()).flatten()
     };
     let (strand, kind, address, size) = match *words {
         [strand, kind, address] => (strand, kind, address, if kind == "i" { "4" } else { "8" }),

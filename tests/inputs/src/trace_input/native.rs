@@ -58,9 +58,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     let sum = bytes.chunks(8).fold(bytes.len() as u64, |sum, chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
-        (sum ^ u64::from_le_bytes(word))
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(29)
+        (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
     });
     (sum >> 32) as u32 ^ sum as u32
 }

@@ -1,4 +1,4 @@
-//! The strand that owns the lock, and makes the steps of a change in the orders that ship ([`Ledger`]).
+//! The owner of the lock, which makes the steps of a change in the orders that ship ([`Ledger`]).
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -8,14 +8,13 @@ use perfctr_service::decisions::protocol::{Asked, Global, Holding, Ledger, Scrub
 use super::world::World;
 use super::{Crossing, Scrubbing, Steps, guest};
 
-/// The owner of the lock.
 pub(crate) struct Owner<'a, const G: usize, const S: usize> {
     world: &'a mut World<G, S>,
     how: Steps,
     strands_scrub: bool,
-    /// How many steps it has made.
+    /// The number of steps that the owner has made.
     steps: usize,
-    /// The world after each step, where somebody wants to know it.
+    /// The world after each step, if the caller needs it.
     trail: Option<&'a mut Vec<World<G, S>>>,
 }
 
@@ -26,13 +25,7 @@ impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
         strands_scrub: bool,
         trail: Option<&'a mut Vec<World<G, S>>>,
     ) -> Self {
-        Self {
-            world,
-            how,
-            strands_scrub,
-            steps: 0,
-            trail,
-        }
+        Self { world, how, strands_scrub, steps: 0, trail }
     }
 
     fn step(&mut self, step: impl FnOnce(&mut World<G, S>)) {
@@ -48,8 +41,8 @@ impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
         }
     }
 
-    /// Returns the place of a strand.
-    fn place(&self, strand: StrandId) -> (usize, usize) {
+    /// Returns the guest of a strand, and the number of the strand in the guest.
+    fn position(&self, strand: StrandId) -> (usize, usize) {
         let (guest, number) = (strand.index() / S, strand.index() % S);
         match self.how.reversed {
             true => (guest, S - 1 - number),
@@ -57,7 +50,7 @@ impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
         }
     }
 
-    /// Scrubs the unit after a guest. Returns `true` if it is scrubbed or out of service.
+    /// Scrubs the unit after the guest `loser`. Returns `true` if the unit is scrubbed or out of service.
     pub(crate) fn scrub(&mut self, loser: GuestId, scrubbing: Scrubbing) -> bool {
         if !self.world.unit.unclean || self.world.unit.out {
             return true;
@@ -100,7 +93,7 @@ impl<'a, const G: usize, const S: usize> Ledger for Owner<'a, G, S> {
     }
 
     fn asked(&self, strand: StrandId) -> Asked {
-        let (guest, number) = self.place(strand);
+        let (guest, number) = self.position(strand);
         self.world.strands[guest][number].asked
     }
 
@@ -167,21 +160,17 @@ impl<'a, const G: usize, const S: usize> Ledger for Owner<'a, G, S> {
     }
 
     fn ask(&mut self, strand: StrandId, scrub: Scrub) {
-        let (guest, number) = self.place(strand);
-        let scrub = if self.strands_scrub {
-            scrub
-        } else {
-            Scrub::Nothing
-        };
+        let (guest, number) = self.position(strand);
+        let scrub = if self.strands_scrub { scrub } else { Scrub::Nothing };
         self.step(|world| {
             let asked = &mut world.strands[guest][number].asked;
             *asked = asked.step(StrandEvent::Asks(scrub));
         });
     }
 
-    /// Somebody looks once more whether there is a mark or not.
+    /// The model needs no marks: any strand may look for pending steps at any time.
     fn mark(&mut self) {}
 
-    /// No guest has a fast path here.
+    /// The model has no fast paths.
     fn refresh(&mut self, _: GuestId) {}
 }

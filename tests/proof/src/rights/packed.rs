@@ -1,11 +1,11 @@
-//! A machine in 128 bits, and one of those that are alike.
+//! The 128 bits of a machine, which machines that are alike share.
 //!
-//! **Why symmetry is sound.** A renaming of the strands of a guest, or of guests together with all that is theirs, maps every step
-//! to a step: [`Act`](super::Act)s and the functions of the protocol name a strand or guest only to say whose state it is, the
-//! steps of the owner of the lock are made in every order of guests and of strands that can make a difference, and the configurations
-//! of a model whose guests are alike are all renamings of each other. The properties name no guest and no strand. So what is reached
-//! from a machine is, renamed, what is reached from the machine renamed, and to visit one of each is enough. A test
-//! compares the states that are visited with and without this.
+//! **Why symmetry is sound.** A renaming of the strands of a guest, or of guests together with their state, maps every step to a step:
+//! [`Act`](super::Act)s and the functions of the protocol use the number of a strand or a guest only to select its state; the owner of
+//! the lock makes its steps in every order of guests and strands that can make a difference; and the configurations of a model
+//! whose guests are alike are all renamings of each other. The properties name no guest and no strand. So the states that a renamed
+//! machine reaches are the renamed states that the machine reaches, and it is enough to visit one of them. A test compares the
+//! states that are visited with and without symmetry.
 
 use perfctr_service::decisions::protocol::{Asked, Global, Holding};
 use perfctr_service::{Grant, StrandRight};
@@ -13,7 +13,7 @@ use perfctr_service::{Grant, StrandRight};
 use super::world::{Call, Doing, Strand, Tenure, World};
 use super::{Alike, guest};
 
-/// Fields of so many bits, the last one lowest.
+/// Packed fields, of which the last one is the lowest.
 struct Bits(u64);
 
 impl Bits {
@@ -57,11 +57,10 @@ fn right(number: u64) -> StrandRight {
     }
 }
 
-/// The bits of a strand.
+/// The number of bits of a strand.
 const STRAND: u32 = 14;
 
 impl Strand {
-    /// Returns its bits.
     #[inline]
     pub(crate) fn bits(&self) -> u64 {
         let doing = match self.doing {
@@ -91,24 +90,19 @@ impl Strand {
             call @ 8..32 => Doing::Call(Call::Pcr(ended((call - 8) / 4), tenure(call % 4))),
             taken => Doing::CrossCall(Asked::from_bits(taken as u32 - 32)),
         };
-        Self {
-            asked,
-            doing,
-            pcr,
-            ht,
-        }
+        Self { asked, doing, pcr, ht }
     }
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// The bits of a guest.
+    /// The number of bits of a guest.
     const GUEST: u32 = {
         let bits = STRAND * S as u32 + 13;
         assert!(G as u32 * bits + 3 <= 128);
         bits
     };
 
-    /// Returns the bits of a guest, with all that is its own.
+    /// Returns the bits of a guest, of its strands, and of what the world holds of it.
     #[inline]
     fn guest_bits(&self, number: usize, sorted: bool) -> u64 {
         let mut strands = self.strands[number].map(|strand| strand.bits());
@@ -119,22 +113,11 @@ impl<const G: usize, const S: usize> World<G, S> {
         for strand in strands {
             bits.push(strand, STRAND);
         }
-        let Holding {
-            granted,
-            held,
-            starting,
-        } = self.guests[number];
+        let Holding { granted, held, starting } = self.guests[number];
         let written = self.unit.written.filter(|(writer, _)| *writer == number);
         bits.push(number_of(written.map(|(_, tenure)| tenure)), 2);
         let own = self.global.user() == Some(guest(number));
-        bits.push(
-            if own {
-                u64::from(self.global.bits() & 3)
-            } else {
-                0
-            },
-            2,
-        );
+        bits.push(if own { u64::from(self.global.bits() & 3) } else { 0 }, 2);
         bits.push(u64::from(self.resetting == Some(guest(number))), 1);
         bits.push(u64::from(self.reset[number]), 1);
         bits.push(u64::from(starting), 1);
@@ -145,7 +128,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         bits.0
     }
 
-    /// Returns the bits of all. Those of machines that are alike are the same.
+    /// Returns the bits of the machine. Machines that are alike have the same bits.
     pub(crate) fn pack(&self, alike: Alike) -> [u64; 2] {
         let mut number = 0;
         let mut guests = [(); G].map(|()| {
@@ -156,14 +139,12 @@ impl<const G: usize, const S: usize> World<G, S> {
             guests.sort_unstable();
         }
         let unit = 2 * u128::from(self.unit.unclean) + u128::from(self.unit.out);
-        // The highest bit is above all others.
-        let bits = guests.iter().fold(4 + unit, |bits, guest| {
-            bits << Self::GUEST | u128::from(*guest)
-        });
+        // The 4 sets a bit above all others, so that the words are not all 0.
+        let bits =
+            guests.iter().fold(4 + unit, |bits, guest| bits << Self::GUEST | u128::from(*guest));
         [bits as u64, (bits >> 64) as u64]
     }
 
-    /// Returns the machine that has these bits.
     pub(crate) fn unpack(words: [u64; 2]) -> Self {
         let mut all = u128::from(words[1]) << 64 | u128::from(words[0]);
         let mut world = Self::new(&[Grant::NONE; G]);
@@ -177,11 +158,7 @@ impl<const G: usize, const S: usize> World<G, S> {
             };
             let (held, granted) = (grant(), grant());
             let starting = bits.pop_flag();
-            world.guests[number] = Holding {
-                granted,
-                held,
-                starting,
-            };
+            world.guests[number] = Holding { granted, held, starting };
             world.reset[number] = bits.pop_flag();
             if bits.pop_flag() {
                 world.resetting = Some(guest(number));

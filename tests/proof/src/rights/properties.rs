@@ -1,4 +1,4 @@
-//! What holds in each machine.
+//! The properties of each machine.
 
 use perfctr_service::StrandRight;
 use perfctr_service::decisions::protocol::{Global, is_settled};
@@ -7,20 +7,15 @@ use super::world::{Call, Doing, Tenure, World, held_by};
 use super::{Act, Rights, Scrubbing, Steps, Work, guest};
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// Returns what a change is waiting for, as [`pending`](perfctr_service::PerfCounterService::pending) says: `None` if no change is
-    /// pending.
+    /// Returns `true` if [`pending`](perfctr_service::PerfCounterService::pending) says that a change is pending.
     fn is_pending(&self) -> bool {
         let mut strands = self.strands.iter().flatten();
         strands.any(|strand| strand.asked.is_awaited())
-            || !is_settled(
-                self.global,
-                self.next_reset((0..G).map(guest)),
-                self.guests.into_iter(),
-            )
+            || !is_settled(self.global, self.next_reset((0..G).map(guest)), self.guests.into_iter())
     }
 
-    /// Returns `true` if the guests hold what they are granted, and nothing is left of what they have lost. What is in a unit that
-    /// is out of service, or in a strand that is dead, is scrubbed when it comes back.
+    /// Returns `true` if the guests hold what they are granted, and nothing is left of the rights that they have lost. A unit that is
+    /// out of service, or a dead strand, is scrubbed when it comes back.
     fn is_complete(&self) -> bool {
         let holder = held_by(&self.guests, |held| held.global).next();
         let global = match holder {
@@ -49,7 +44,7 @@ impl<const G: usize, const S: usize> World<G, S> {
 }
 
 impl<const G: usize, const S: usize> Rights<G, S> {
-    /// One guest of a machine has `global`.
+    /// At most one guest of a machine has `global`.
     pub(super) fn one_holder_of_global(&self, world: &World<G, S>) -> bool {
         held_by(&world.guests, |held| held.global).count() <= 1
     }
@@ -62,8 +57,8 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         })
     }
 
-    /// Whoever holds `global` finds nothing in the unit but what its own calls have written since it got the right, and no
-    /// call of another guest, or of before, can still write to it.
+    /// The holder of `global` finds nothing in the unit but what its own calls have written since it got the right. No call of another
+    /// guest, or of an earlier tenure, can still write to the unit.
     pub(super) fn holders_of_global_find_nothing(&self, world: &World<G, S>) -> bool {
         held_by(&world.guests, |held| held.global).all(|holder| {
             let own = |writer: usize, tenure| writer == holder && tenure == Tenure::Current;
@@ -80,7 +75,7 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         })
     }
 
-    /// Whoever holds `strand` or `htstrand` finds nothing in %pcr and %pic but what it has written since it got the right.
+    /// A holder of `strand` or `htstrand` finds nothing in %pcr and %pic but what it has written since it got the right.
     pub(super) fn holders_of_strands_find_nothing(&self, world: &World<G, S>) -> bool {
         let left = |tenure| tenure == Some(Tenure::Ended);
         held_by(&world.guests, |held| held.strand != StrandRight::None).all(|holder| {
@@ -97,13 +92,12 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         })
     }
 
-    /// `pending` says that no change is pending only when that is so.
+    /// `pending` says that no change is pending only if none is.
     pub(super) fn pending_is_true(&self, world: &World<G, S>) -> bool {
         world.is_pending() || world.is_complete()
     }
 
-    /// A change ends when each strand has acknowledged or is declared dead: after that, three times what is to be done is
-    /// enough.
+    /// A change ends when each strand has acknowledged or is declared dead: after that, three turns of the pending steps are enough.
     pub(super) fn a_change_ends(&self, world: &World<G, S>) -> bool {
         let mut world = *world;
         for _ in 0..3 {

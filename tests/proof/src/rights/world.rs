@@ -1,4 +1,4 @@
-//! What a machine is, as far as rights go.
+//! The state of a machine that concerns rights.
 
 use hv_core::GuestId;
 use perfctr_service::decisions::protocol::{Asked, Global, Holding};
@@ -6,13 +6,13 @@ use perfctr_service::{Grant, StrandRight};
 
 use super::guest;
 
-/// A machine in one moment. It has one unit that `global` covers.
+/// The state of a machine, which has one unit that `global` covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World<const G: usize, const S: usize> {
     pub(crate) guests: [Holding; G],
-    /// Guests that start again, which has not been taken up.
+    /// The guests whose reset no strand has begun to handle.
     pub(crate) reset: [bool; G],
-    /// The guest whose reset is taken up, and not to the end.
+    /// The guest whose reset a strand has begun to handle, and not finished.
     pub(crate) resetting: Option<GuestId>,
     pub(crate) global: Global,
     pub(crate) strands: [[Strand; S]; G],
@@ -23,34 +23,34 @@ pub struct World<const G: usize, const S: usize> {
 pub(crate) struct Strand {
     pub(crate) asked: Asked,
     pub(crate) doing: Doing,
-    /// What its guest has written to %pcr and %pic; `None` if they are 0.
+    /// The tenure in which the guest has written to %pcr and %pic; `None` if they are 0.
     pub(crate) pcr: Option<Tenure>,
-    /// The same of HT.
+    /// The tenure in which the guest has set HT; `None` if HT is 0.
     pub(crate) ht: Option<Tenure>,
 }
 
-/// What a strand is doing.
+/// The activity of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Doing {
-    /// It executes guest code.
+    /// The strand executes guest code.
     Guest,
-    /// It is in a call, which has found that the guest may make it.
+    /// The strand is in a call, and has found that its guest has the right to it.
     Call(Call),
-    /// It is in a cross-call: it has taken this, and has scrubbed.
+    /// The strand is in the cross-call that it has taken, and has scrubbed.
     CrossCall(Asked),
-    /// It is declared dead.
+    /// The strand is declared dead.
     Dead,
 }
 
-/// What a call writes, and whether its guest has had the right to that ever since the call began.
+/// The register that a call writes, and whether its guest has kept the right to it since the call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Call {
     OfUnit(Tenure),
-    /// %pcr, and HT in it.
+    /// %pcr, and its bit HT.
     Pcr(Tenure, Option<Tenure>),
 }
 
-/// The time from which a guest has a right, until it loses it.
+/// The time during which a guest has a right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Tenure {
     Current,
@@ -59,15 +59,15 @@ pub(crate) enum Tenure {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Unit {
-    /// The guest that has written to it last; `None` if it is 0.
+    /// The guest that has written to the unit last; `None` if the unit is 0.
     pub(crate) written: Option<(usize, Tenure)>,
-    /// It is listed: something is in it of a guest that has lost it.
+    /// The unit is listed, because it holds values of a guest that has lost it.
     pub(crate) unclean: bool,
-    /// It is out of service.
+    /// The unit is out of service.
     pub(crate) out: bool,
 }
 
-/// Returns the guests that hold such rights.
+/// Returns the guests whose rights have the property `such`.
 pub(crate) fn held_by<const G: usize>(
     guests: &[Holding; G],
     such: impl Fn(Grant) -> bool,
@@ -77,56 +77,43 @@ pub(crate) fn held_by<const G: usize>(
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// The guests hold what they are granted, and nobody has written anything.
+    /// Returns a machine whose guests hold these grants, and have written nothing.
     pub(crate) fn new(grants: &[Grant; G]) -> Self {
-        let strand = Strand {
-            asked: Asked::default(),
-            doing: Doing::Guest,
-            pcr: None,
-            ht: None,
-        };
+        let strand = Strand { asked: Asked::default(), doing: Doing::Guest, pcr: None, ht: None };
         let user = grants.iter().position(|grant| grant.global);
         Self {
-            guests: grants.map(|granted| Holding {
-                granted,
-                held: granted,
-                starting: false,
-            }),
+            guests: grants.map(|granted| Holding { granted, held: granted, starting: false }),
             reset: [false; G],
             resetting: None,
             global: user.map_or(Global::Free, |user| Global::Held(guest(user))),
             strands: [[strand; S]; G],
-            unit: Unit {
-                written: None,
-                unclean: false,
-                out: false,
-            },
+            unit: Unit { written: None, unclean: false, out: false },
         }
     }
 
-    /// Returns the first of these guests whose reset has not been taken up, or one for which that was not done to the end.
+    /// Returns the guest whose reset was not finished, or else the first of these guests whose reset no strand has begun to handle.
     pub(crate) fn next_reset(&self, mut guests: impl Iterator<Item = GuestId>) -> Option<GuestId> {
         let flagged = || guests.find(|guest| self.reset[guest.index()]);
         self.resetting.or_else(flagged)
     }
 
-    /// A guest starts again: it loses all its rights.
+    /// Resets a guest, which loses all its rights.
     pub(crate) fn start(&mut self, number: usize) {
         self.guests[number].starting = true;
         self.guests[number].held = Grant::NONE;
         self.end_tenures(number, Grant::ALL, Grant::NONE);
     }
 
-    /// It is noted what a guest is granted. (If the owner of the lock dies after it took a right from the guest and before this,
-    /// the right was not revoked, and the guest has it back.)
+    /// Notes the grant of a guest. (If the owner of the lock dies after it has taken a right from the guest and before this step,
+    /// the right is not revoked, and the guest gets it back.)
     pub(crate) fn set_granted(&mut self, number: usize, grant: Grant) {
         let before = self.guests[number].granted;
         self.guests[number].granted = grant;
         self.end_tenures(number, before, grant);
     }
 
-    /// Ends the tenures of the rights that are in `before` and not in `after`: of what the guest has written by them, and of what
-    /// it is about to write.
+    /// Ends the tenures of the rights that are in `before` and not in `after`, for what the guest has written by these rights and
+    /// for what it is about to write.
     fn end_tenures(&mut self, number: usize, before: Grant, after: Grant) {
         let end = |tenure: &mut Tenure, lost| {
             if lost {

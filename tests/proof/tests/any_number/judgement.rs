@@ -1,20 +1,17 @@
-//! The judgement of units that stay busy: the definition and the function.
+//! The judgement of units that stay busy: a comparison of the definition with the function.
 
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
 use tests::random::Random;
 
 use super::all_are_true;
 
-/// The limit and the longest gap between two looks that is no pause, in ticks.
+/// The limit, in ticks.
 const LIMIT: u64 = 1 << 30;
+/// The longest time between two looks that is no pause, in ticks.
 const PAUSE: u64 = 1 << 25;
 
 fn counts(counts: Counts) -> String {
-    let Counts {
-        ended,
-        chip_busy,
-        entered,
-    } = counts;
+    let Counts { ended, chip_busy, entered } = counts;
     format!("(counts #x{ended:08x} #x{chip_busy:08x} #x{entered:08x})")
 }
 
@@ -24,13 +21,11 @@ fn watch(watch: Watch) -> String {
     format!("(watch {seen} #x{last:016x} {waits} #x{waited:08x})")
 }
 
-/// Returns a number close to one of these, or any.
+/// Returns a number close to one of these, or any number.
 fn near(random: &mut Random, numbers: &[u64]) -> u64 {
     match random.below(8) {
         0 => random.next_u64(),
-        _ => (random.one_of(numbers))
-            .wrapping_add(random.below(5) as u64)
-            .wrapping_sub(2),
+        _ => (random.one_of(numbers)).wrapping_add(random.below(5) as u64).wrapping_sub(2),
     }
 }
 
@@ -50,7 +45,7 @@ fn the_judgement_is_the_function_that_ships() {
         };
         let (before, now) = (some(), some());
         let last = random.next_u64();
-        // No more than the limit: what a step returns.
+        // At most the limit, as in the result of a step.
         let waited = near(&mut random, &[0, PAUSE, LIMIT - PAUSE, LIMIT]).min(LIMIT) as u32;
         let before = Watch {
             counts: before,

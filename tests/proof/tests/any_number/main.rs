@@ -1,7 +1,7 @@
-//! Claims for any number of strands, and for any clock: those of `smt/*.smt2`, decided by z3, and their definitions compared with
-//! the functions that ship.
+//! Claims for any number of strands, and for any clock: z3 decides the claims of `smt/*.smt2`, and tests compare their definitions
+//! with the functions that ship.
 //!
-//! A claim is two questions: its premises can be met (`sat`), and cannot be met while what it says is false (`unsat`).
+//! A claim is two questions: the premises can be met (`sat`), and cannot be met while the conclusion is false (`unsat`).
 
 mod judgement;
 mod turns;
@@ -65,7 +65,7 @@ fn all_claims_hold() {
     assert!(asked > 0);
 }
 
-/// Evaluates formulas by definitions. Each is true of its step.
+/// Asserts that the formula of each step is true, given these files of definitions.
 fn all_are_true<T: std::fmt::Debug>(definitions: &[&str], steps: &[(T, String)]) {
     let mut text: String = definitions.iter().map(|name| read(name)).collect();
     for (_, formula) in steps {

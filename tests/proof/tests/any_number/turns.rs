@@ -1,13 +1,13 @@
-//! The turns at a hub: the definition and the function.
+//! The turns at a hub: a comparison of the definition with the function.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;
-use perfctr_service::decisions::turns::{Answer, Event, Turns};
+use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
 use tests::random::Random;
 
 use super::all_are_true;
 
-/// A set of strands, and the same as the definition writes it.
+/// Returns a set of strands as the definition writes it.
 fn word(strands: &[u8]) -> String {
     let mut words = [0_u64; 4];
     for strand in strands {
@@ -23,21 +23,20 @@ fn strand(number: u8) -> StrandId {
 
 fn definition(turns: &Turns) -> String {
     let strands: Vec<u8> = turns.remembered.iter().map(StrandId::number).collect();
-    let turn = turns
-        .turn
-        .map_or("(- 1)".to_owned(), |turn| turn.number().to_string());
+    let turn = turns.turn.map_or("(- 1)".to_owned(), |turn| turn.number().to_string());
     let (remembered, refusals, last) = (word(&strands), turns.refusals, turns.last);
     format!("(turns {remembered} {turn} {refusals} {last})")
 }
 
-/// Numbers at the ends of words come often.
+/// Returns a random number, often one at the ends of words.
 fn number(random: &mut Random) -> u8 {
     let corners = [0, 1, 62, 63, 64, 127, 128, 191, 192, 254, 255];
     let any = random.next_u64() as u8;
     *[random.one_of(&corners), any].get(random.below(2)).unwrap()
 }
 
-/// Returns a state: few strands, many or all, a turn that is somebody's or stale or nobody's, about as many refusals as there can be.
+/// Returns a random state: few, many or all strands are remembered; the turn is that of a remembered strand, stale or free; the
+/// number of refusals is often near the largest possible one.
 fn state(random: &mut Random) -> Turns {
     let size = random.one_of(&[0, 1, 2, 3, 5, 40, 255, 2_000]);
     let strands: Vec<u8> = (0..size).map(|_| number(random)).collect();
@@ -53,12 +52,7 @@ fn state(random: &mut Random) -> Turns {
         1 => random.next_u64() as u32,
         _ => (most + random.below(5) as u32).saturating_sub(2),
     };
-    Turns {
-        remembered,
-        turn: turn.map(strand),
-        refusals,
-        last: number(random).into(),
-    }
+    Turns { remembered, turn: turn.map(strand), refusals, last: number(random).into() }
 }
 
 /// z3 computes the step of the definition in random states, and compares it with what the function returns.
@@ -71,19 +65,16 @@ fn the_definition_is_the_function_that_ships() {
         let (after, answer) = turns.step(event);
         let before = definition(&turns);
         let (step, asks) = match event {
-            Event::AsksTaken(asks) => (format!("(asks-taken g {})", asks.number()), None),
-            Event::ChipBusy(asks) => (format!("(chip-busy g {})", asks.number()), None),
-            Event::Died(dead) => (format!("(died g {})", dead.number()), None),
-            Event::Renewed => ("(renewed g)".to_owned(), None),
-            Event::AsksFree(asks) => {
+            HubEvent::AsksTaken(asks) => (format!("(asks-taken g {})", asks.number()), None),
+            HubEvent::ChipBusy(asks) => (format!("(chip-busy g {})", asks.number()), None),
+            HubEvent::Died(dead) => (format!("(died g {})", dead.number()), None),
+            HubEvent::Renewed => ("(renewed g)".to_owned(), None),
+            HubEvent::AsksFree(asks) => {
                 let asks = asks.number();
                 let parameters = format!(
                     "g {asks} (* 2 (count (asking g {asks}))) (next-after (candidates g {asks}) (from g {asks}))"
                 );
-                (
-                    format!("(asks-free {parameters})"),
-                    Some(format!("(served {parameters})")),
-                )
+                (format!("(asks-free {parameters})"), Some(format!("(served {parameters})")))
             }
         };
         let served = asks.unwrap_or("false".to_owned());
@@ -93,22 +84,22 @@ fn the_definition_is_the_function_that_ships() {
         steps.push((format!("{turns:?}, {event:?}"), formula));
     };
     let mut random = Random(1);
-    check(Turns::NEW, Event::AsksFree(strand(255)));
+    check(Turns::NEW, HubEvent::AsksFree(strand(255)));
     for _ in 0..STATES {
         let turns = state(&mut random);
-        // Often a strand that matters asks.
+        // Often the strand that has the turn, or a remembered one, asks.
         let asks = match (random.below(4), turns.turn, turns.remembered.iter().next()) {
             (0, Some(turn), _) => turn,
             (1, _, Some(remembered)) => remembered,
             _ => strand(number(&mut random)),
         };
         let other = random.one_of(&[
-            Event::AsksTaken(asks),
-            Event::ChipBusy(asks),
-            Event::Died(asks),
-            Event::Renewed,
+            HubEvent::AsksTaken(asks),
+            HubEvent::ChipBusy(asks),
+            HubEvent::Died(asks),
+            HubEvent::Renewed,
         ]);
-        check(turns, Event::AsksFree(asks));
+        check(turns, HubEvent::AsksFree(asks));
         check(turns, other);
     }
     // A new hub.

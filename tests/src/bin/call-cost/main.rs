@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{ApiGroup, Clock, HvError, Registers, StrandId};
+use guest_abi::{ApiGroup, Clock, Registers, StrandId};
 use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
-use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
+use hv_core::{After, Caller, GuestId, Hypervisor, NoConsole, Strand};
 use perfctr_service::trace::Get;
 use perfctr_service::{Grant, GuestConfig, PerfCounterService, StrandSet};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
@@ -67,14 +67,6 @@ impl StrandRegisters for Board {
     fn cross_call(&self, _: StrandId) {}
 }
 
-struct NoConsole;
-
-impl Embedder for NoConsole {
-    fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
-        Ok(())
-    }
-}
-
 static BOARD: Board = Board {
     cells: [const { AtomicU64::new(0) }; 256],
     pcr: [const { AtomicU64::new(0) }; StrandId::COUNT],
@@ -108,14 +100,8 @@ static RINGS: [EventRing; 72] = [const { Ring::new(Mode::Discard) }; 72];
 #[inline(never)]
 fn record_event(ring: &EventRing, time: u64, about: u32, duration: u32, value: u64) {
     let [perfreg, status, guest, strand] = about.to_le_bytes();
-    let event = Get {
-        perfreg,
-        status,
-        guest,
-        strand,
-        duration,
-        value,
-    };
+    #[rustfmt::skip]
+    let event = Get { perfreg, status, guest, strand, duration, value };
     ring.record(time, event);
 }
 
@@ -186,10 +172,7 @@ const FW_READ: [usize; 8] = [3, 0, 0, 0, 0, 0, 5, 0x50_4d55];
 
 impl Firmware {
     fn new() -> Self {
-        Self {
-            pmu: FirmwareCounters([const { AtomicU64::new(7) }; 32]),
-            info: NoInfo,
-        }
+        Self { pmu: FirmwareCounters([const { AtomicU64::new(7) }; 32]), info: NoInfo }
     }
 }
 
@@ -267,22 +250,14 @@ fn caller(strand: usize) -> Caller {
 fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
     // The guest is on nodes 0 and 1 only, so register 15, which is on node 3, is refused.
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
-    let guest = GuestConfig {
-        strands,
-        grant: Grant::ALL,
-        compatible: false,
-    };
+    let guest = GuestConfig { strands, grant: Grant::ALL, compatible: false };
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
     let service = PerfCounterService::new(machine, (&BOARD, &BOARD, trace), &[guest])
         .expect("one guest is valid");
     let hypervisor = Hypervisor::with_trace((service,), NoConsole, trace);
     let mut registers = Registers::call(API_SET_VERSION, [ApiGroup::VFALLS.0, 1, 1, 0, 0]);
     let after = hypervisor.strand(caller(70)).core_trap(&mut registers);
-    assert_eq!(
-        (after, registers.o0),
-        (After::Resume, 0),
-        "version 1.1 is granted"
-    );
+    assert_eq!((after, registers.o0), (After::Resume, 0), "version 1.1 is granted");
     hypervisor
 }
 

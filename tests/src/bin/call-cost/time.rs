@@ -1,7 +1,7 @@
-//! Times calls, and counts those that one strand makes in a second, and two strands at once. All is wall time.
+//! Times calls, and counts the calls per second of one strand and of two strands at once, in wall time.
 //!
-//! Prints a line for each kind of call, `call KIND NANOSECONDS RATIO`: the medians of many rounds, and of the ratio to rustsbi's call
-//! in the same round. And one for what strands do at once, `threads KIND ONE TWO`: the medians of calls in a second.
+//! Prints `call KIND NANOSECONDS RATIO` for each kind of call: medians over many rounds of the time, and of its ratio to
+//! rustsbi's call in the same round. Prints `threads KIND ONE TWO` for strands at once: medians of the calls per second.
 
 use std::array;
 use std::hint::black_box;
@@ -18,25 +18,20 @@ use super::{
     rustsbi_fw_read, with_strand,
 };
 
-/// So many calls last long enough to be timed, and are seldom interrupted.
+/// Enough calls to time, and few enough that they are seldom interrupted.
 const CALLS: u32 = 20_000;
 const ROUNDS: usize = 301;
 
-/// So many calls last longer than two threads take to start.
+/// Enough calls that two threads start in a small part of their time.
 const CALLS_AT_ONCE: u32 = 400_000;
 const ROUNDS_AT_ONCE: usize = 15;
 
+#[rustfmt::skip]
 const KINDS: [&str; 7] = [
-    "get_dram",
-    "set_dram",
-    "get_pcr",
-    "set_pcr",
-    "get_zambezi",
-    "set_zambezi",
-    "refused",
+    "get_dram", "set_dram", "get_pcr", "set_pcr", "get_zambezi", "set_zambezi", "refused",
 ];
 
-/// What two strands do at once. Each register is read, so that they share no word that is written but those of the service.
+/// The calls of two strands at once. All are reads: the only words that both write are the service's own.
 const AT_ONCE: [(&str, [&str; 2]); 4] = [
     ("dram", ["get_dram", "get_dram"]),
     ("pcr", ["get_pcr", "get_pcr"]),
@@ -84,9 +79,7 @@ fn calls() {
             (0..ROUNDS).map(|_| round()).collect()
         })
     });
-    let names = KINDS
-        .into_iter()
-        .chain(["get_dram_traced", "rustsbi_fw_read"]);
+    let names = KINDS.into_iter().chain(["get_dram_traced", "rustsbi_fw_read"]);
     for (index, name) in names.enumerate() {
         let times = median(rounds.iter().map(|round| round[index]).collect());
         let ratio = |round: &[f64; KINDS.len() + 2]| round[index] / round[KINDS.len() + 1];
@@ -112,15 +105,14 @@ fn of_kind<T: Trace>(strand: &Measured<'_, T>, kind: &str) -> f64 {
     made
 }
 
-/// Makes a call. Only the registers that calls change are stored again, because a processor takes longer to load what was just
-/// stored together with others.
+/// Makes a call. Stores only the registers that calls change: a load of part of a wider recent store takes longer.
 #[inline(always)]
 fn make<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers, id: u64, value: u64) {
     (registers.o0, registers.o1) = (id, value);
     hypercall(strand, black_box(registers));
 }
 
-/// Returns how many calls in a second are served while a strand makes each of these at the same time.
+/// Returns the number of calls served per second while one strand for each kind makes that call.
 fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
     let start = Barrier::new(kinds.len());
     let strand = |number, kind| {
@@ -140,12 +132,9 @@ fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
     };
     let longest = thread::scope(|scope| {
         let strands = kinds.iter().zip(70..);
-        let threads: Vec<_> = strands
-            .map(|(kind, number)| scope.spawn(move || strand(number, kind)))
-            .collect();
-        let times = threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no call panics"));
+        let threads: Vec<_> =
+            strands.map(|(kind, number)| scope.spawn(move || strand(number, kind))).collect();
+        let times = threads.into_iter().map(|thread| thread.join().expect("no call panics"));
         times.fold(0.0, f64::max)
     });
     f64::from(CALLS_AT_ONCE) * kinds.len() as f64 / longest

@@ -204,13 +204,7 @@ fn configurations_that_cannot_be_are_rejected() {
         (Maramba, 1, Some((2, 0)), vec![], Some(Channel)),
         (Batoka, 2, None, vec![guest(&[128])], Some(Strand)),
         (Batoka, 2, None, vec![guest(&[1, 1])], Some(SharedStrand)),
-        (
-            Batoka,
-            2,
-            None,
-            vec![guest(&[0]), guest(&[1])],
-            Some(TwoGlobal),
-        ),
+        (Batoka, 2, None, vec![guest(&[0]), guest(&[1])], Some(TwoGlobal)),
         (Batoka, 2, Some((1, 1)), vec![guest(&[127])], None),
     ] {
         let disabled = Vec::from_iter(disabled);

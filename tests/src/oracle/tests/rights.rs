@@ -33,10 +33,7 @@ fn the_first_check_that_fails_gives_the_status() {
 #[test]
 fn version_1_0_ends_with_register_17() {
     for (compat, zambezi) in [(false, 13), (true, 0)] {
-        let guest = Guest {
-            compat,
-            ..Guest::new([192], Grant::GLOBAL_STRAND)
-        };
+        let guest = Guest { compat, ..Guest::new([192], Grant::GLOBAL_STRAND) };
         let mut world = World::new(Machine::Batoka, 4, &[], vec![guest]).unwrap();
         negotiate(&mut world, 192, 0);
         let zambezi = [(18, zambezi), (89, zambezi)];
@@ -94,10 +91,7 @@ fn a_refused_ht_leaves_the_pcr_as_it_was() {
 
 #[test]
 fn guests_negotiate_for_themselves() {
-    let guests = vec![
-        Guest::new([0], Grant::GLOBAL),
-        Guest::new([1], Grant::STRAND),
-    ];
+    let guests = vec![Guest::new([0], Grant::GLOBAL), Guest::new([1], Grant::STRAND)];
     let mut world = World::new(Machine::Batoka, 1, &[], guests).unwrap();
     negotiate(&mut world, 0, 1);
     assert_eq!(get(&mut world, 0, 18), (0, 0));
@@ -110,10 +104,7 @@ fn guests_negotiate_for_themselves() {
 
 /// Returns a world with two guests, of which the first has every right and has written to all registers that it may use.
 fn used() -> World {
-    let guests = vec![
-        Guest::new([0, 65], Grant::GLOBAL_HTSTRAND),
-        Guest::new([1], Grant::STRAND),
-    ];
+    let guests = vec![Guest::new([0, 65], Grant::GLOBAL_HTSTRAND), Guest::new([1], Grant::STRAND)];
     let mut world = World::new(Machine::Batoka, 2, &[(1, 1)], guests).unwrap();
     negotiate(&mut world, 0, 1);
     negotiate(&mut world, 1, 1);
@@ -139,10 +130,7 @@ fn a_guest_that_loses_every_right_leaves_no_value_behind() {
     }
     assert_eq!(world.pcr, BTreeMap::from([(0, 0), (65, 0), (1, 0x13)]));
     assert_eq!(world.pic, BTreeMap::from([(0, 0), (65, 0), (1, 0x77)]));
-    assert!(
-        !world.devices.contains_key(&Cell::Register(8)),
-        "an absent register was cleared"
-    );
+    assert!(!world.devices.contains_key(&Cell::Register(8)), "an absent register was cleared");
     assert_eq!(get(&mut world, 0, 0), (10, 0x1111));
     assert_eq!(get(&mut world, 1, 2), (0, 0));
     assert_eq!(get(&mut world, 1, 6), (10, 0x1111));

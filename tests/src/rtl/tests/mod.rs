@@ -8,11 +8,8 @@ use super::event::{Event, Instruction, Instruction::*};
 use super::*;
 use {Level::*, Register::*};
 
-/// What the hardware does, but for the phase.
-const HARDWARE: Options = Options {
-    skid: 15,
-    phase: None,
-};
+/// The hardware's options, without a phase.
+const HARDWARE: Options = Options { skid: 15, phase: None };
 
 /// Counter 0 counts stores (SL 2, MASK 0x10) at user level.
 const STORES: u64 = 2 << 14 | 0x10 << 6 | 4;
@@ -23,21 +20,12 @@ const OV1: u64 = 1 << 31;
 /// Returns a clock with these events, at user level, where an interrupt can trap.
 fn clock(events: &[Event]) -> StrandClock {
     let (events, flushed) = (events.to_vec(), Vec::new());
-    StrandClock {
-        level: User,
-        pil: 0,
-        interrupts: true,
-        events,
-        flushed,
-    }
+    StrandClock { level: User, pil: 0, interrupts: true, events, flushed }
 }
 
 /// Returns a clock with these events of an instruction that is flushed.
 fn flushed(events: &[Event]) -> StrandClock {
-    StrandClock {
-        flushed: events.to_vec(),
-        ..clock(&[])
-    }
+    StrandClock { flushed: events.to_vec(), ..clock(&[]) }
 }
 
 fn store() -> StrandClock {
@@ -48,7 +36,7 @@ fn flushed_store() -> StrandClock {
     flushed(&[Event::Issues(Store)])
 }
 
-/// Returns a strand of which these were written at hyperprivileged level.
+/// Returns a strand after writes of %pcr and %pic at hyperprivileged level.
 fn strand(options: Options, pcr: u64, pic: u64) -> Strand {
     let mut strand = Strand::new(options);
     write(&mut strand, Pcr, pcr);
@@ -62,6 +50,14 @@ fn write(strand: &mut Strand, register: Register, value: u64) {
 
 fn read(strand: &Strand, register: Register) -> u64 {
     strand.read(register, Hyperprivileged).unwrap()
+}
+
+fn store_at(level: Level) -> StrandClock {
+    StrandClock { level, ..store() }
+}
+
+fn outcome(request: bool, trap: bool) -> Outcome {
+    Outcome { request, trap }
 }
 
 /// Returns the OV bits of %pcr, in their places, and %pic.
@@ -102,17 +98,11 @@ fn user_level_reaches_pic_unless_priv_is_set() {
 
 #[test]
 fn each_level_is_counted_by_its_bit_alone() {
-    let rows = [
-        (0x0, [0, 0, 0]),
-        (0x4, [1, 0, 0]),
-        (0x2, [0, 1, 0]),
-        (0x8, [0, 0, 1]),
-        (0xe, [1, 1, 1]),
-    ];
+    let rows =
+        [(0x0, [0, 0, 0]), (0x4, [1, 0, 0]), (0x2, [0, 1, 0]), (0x8, [0, 0, 1]), (0xe, [1, 1, 1])];
     for (bits, counts) in rows {
         let pcr = 2 << 14 | 0x10 << 6 | bits;
-        let pics = [User, Privileged, Hyperprivileged]
-            .map(|level| counted(pcr, &StrandClock { level, ..store() }));
+        let pics = [User, Privileged, Hyperprivileged].map(|level| counted(pcr, &store_at(level)));
         assert_eq!(pics, counts, "{bits:#x}");
     }
 }
@@ -161,12 +151,7 @@ fn a_wrap_sets_ov_which_stays_while_counting_goes_on() {
 #[test]
 fn with_toe_the_skid_says_how_far_before_the_wrap_ov_is_set() {
     // What PIC reads when OV has been set: -15 in the hardware, 0 at the wrap itself.
-    for (skid, pic) in [
-        (15, 0xffff_fff1),
-        (14, 0xffff_fff2),
-        (1, 0xffff_ffff),
-        (0, 0),
-    ] {
+    for (skid, pic) in [(15, 0xffff_fff1), (14, 0xffff_fff2), (1, 0xffff_ffff), (0, 0)] {
         let mut strand = strand(Options { skid, phase: None }, STORES | TOE0, 0xffff_ff00);
         while read(&strand, Pcr) & OV0 == 0 {
             strand.clock(&store(), false);
@@ -177,10 +162,7 @@ fn with_toe_the_skid_says_how_far_before_the_wrap_ov_is_set() {
 
 #[test]
 fn an_event_near_the_wrap_pulses_a_request_although_it_is_flushed() {
-    let elsewhere = StrandClock {
-        level: Privileged,
-        ..flushed_store()
-    };
+    let elsewhere = StrandClock { level: Privileged, ..flushed_store() };
     for (pcr, pic, input, request) in [
         (STORES | TOE0, 0xffff_fff0, flushed_store(), true),
         (STORES | TOE0, 0xffff_ffff, flushed_store(), true),
@@ -188,21 +170,10 @@ fn an_event_near_the_wrap_pulses_a_request_although_it_is_flushed() {
         (STORES | TOE0, 0, flushed_store(), false),
         (STORES, 0xffff_fff0, flushed_store(), false),
         (STORES | TOE0, 0xffff_fff0, elsewhere, false),
-        (
-            STORES | TOE0,
-            0xffff_fff0,
-            flushed(&[Event::Issues(Load)]),
-            false,
-        ),
+        (STORES | TOE0, 0xffff_fff0, flushed(&[Event::Issues(Load)]), false),
     ] {
         let mut strand = strand(HARDWARE, pcr, pic);
-        assert_eq!(
-            strand.clock(&input, false),
-            Outcome {
-                request,
-                trap: request
-            }
-        );
+        assert_eq!(strand.clock(&input, false), outcome(request, request));
         // It is neither counted nor an overflow, and the request lasts one clock.
         assert_eq!(overflow_and_pic(&strand), (0, pic));
         assert!(!strand.clock(&clock(&[]), false).request);
@@ -220,77 +191,35 @@ fn ov_with_toe_is_a_request_whoever_set_it_at_any_count() {
     ] {
         let mut strand = strand(HARDWARE, pcr, 0);
         for _ in 0..2 {
-            assert_eq!(
-                strand.clock(&clock(&[]), false).request,
-                request,
-                "{pcr:#x}"
-            );
+            assert_eq!(strand.clock(&clock(&[]), false).request, request, "{pcr:#x}");
         }
     }
 }
 
 #[test]
 fn softint_15_is_set_by_a_request_that_can_trap_and_stays() {
+    let mut without_interrupts = store();
+    without_interrupts.interrupts = false;
     for (input, trap) in [
         (store(), true),
         (StrandClock { pil: 14, ..store() }, true),
-        (
-            StrandClock {
-                level: Privileged,
-                ..store()
-            },
-            true,
-        ),
+        (store_at(Privileged), true),
         (StrandClock { pil: 15, ..store() }, false),
-        (
-            StrandClock {
-                interrupts: false,
-                ..store()
-            },
-            false,
-        ),
-        (
-            StrandClock {
-                level: Hyperprivileged,
-                ..store()
-            },
-            false,
-        ),
+        (without_interrupts, false),
+        (store_at(Hyperprivileged), false),
         (clock(&[]), false),
     ] {
         let mut strand = strand(HARDWARE, OV0 | TOE0, 0);
-        assert_eq!(
-            strand.clock(&input, false),
-            Outcome {
-                request: true,
-                trap
-            }
-        );
-        assert_eq!(
-            read(&strand, Softint),
-            if trap { 0x8000 } else { 0 },
-            "{input:?}"
-        );
+        assert_eq!(strand.clock(&input, false), outcome(true, trap));
+        assert_eq!(read(&strand, Softint), if trap { 0x8000 } else { 0 }, "{input:?}");
     }
     // Both OV and the bit have to be cleared.
     let mut strand = strand(HARDWARE, OV0 | TOE0, 0);
     strand.clock(&store(), false);
     write(&mut strand, Pcr, TOE0);
-    assert_eq!(
-        strand.clock(&store(), false),
-        Outcome {
-            request: false,
-            trap: true
-        }
-    );
+    assert_eq!(strand.clock(&store(), false), outcome(false, true));
     write(&mut strand, Softint, 0);
-    assert_eq!(
-        strand.clock(&store(), false),
-        Outcome {
-            request: false,
-            trap: false
-        }
-    );
+    assert_eq!(strand.clock(&store(), false), outcome(false, false));
 }
 
 #[test]
@@ -310,10 +239,7 @@ fn instructions_raise_the_mask_bits_of_sl_2() {
     ];
     for (mask, instructions) in rows {
         for instruction in Instruction::ALL {
-            let pic = counted(
-                2 << 14 | mask << 6 | 4,
-                &clock(&[Event::Issues(instruction)]),
-            );
+            let pic = counted(2 << 14 | mask << 6 | 4, &clock(&[Event::Issues(instruction)]));
             let expected = u64::from(instructions.contains(&instruction));
             assert_eq!(pic, expected, "{instruction:?} under {mask:#x}");
         }
@@ -324,31 +250,18 @@ fn instructions_raise_the_mask_bits_of_sl_2() {
 fn events_of_one_clock_add_one_to_each_counter_that_selects_any() {
     // Counter 1 has 0x502, counter 0 has 0x560.
     let pcr = 5 << 27 | 0x02 << 19 | 5 << 14 | 0x60 << 6 | 4;
-    let selected = [
-        Event::Other(5, 0x20),
-        Event::Other(5, 0x40),
-        Event::Other(5, 0x02),
-    ];
+    let selected = [Event::Other(5, 0x20), Event::Other(5, 0x40), Event::Other(5, 0x02)];
     assert_eq!(counted(pcr, &clock(&selected)), 0x1_0000_0001);
-    let others = [
-        Event::Other(5, 0x04),
-        Event::Other(4, 0x20),
-        Event::Other(7, 0x02),
-    ];
+    let others = [Event::Other(5, 0x04), Event::Other(4, 0x20), Event::Other(7, 0x02)];
     assert_eq!(counted(pcr, &clock(&others)), 0);
 }
 
 #[test]
 fn sl_bit_3_counts_although_the_instruction_was_flushed() {
     let miss = [Event::Other(3, 0x04)];
-    for (sl, of_flushed, of_others) in [
-        (3, 0, 1),
-        (0xb, 1, 1),
-        (2, 0, 0),
-        (0xa, 0, 0),
-        (1, 0, 0),
-        (9, 0, 0),
-    ] {
+    for (sl, of_flushed, of_others) in
+        [(3, 0, 1), (0xb, 1, 1), (2, 0, 0), (0xa, 0, 0), (1, 0, 0), (9, 0, 0)]
+    {
         let pcr = sl << 14 | 0x0c << 6 | 4;
         assert_eq!(counted(pcr, &flushed(&miss)), of_flushed, "SL {sl}");
         assert_eq!(counted(pcr, &clock(&miss)), of_others, "SL {sl}");
@@ -368,18 +281,16 @@ fn sl_0_counts_the_clocks_in_which_no_strand_of_the_core_issues() {
         write(strand, Pcr, pcr);
         write(strand, Pic, 0xffff_ffff);
     }
-    for (last_strand, pic) in [
-        (store(), 0xffff_ffff),
-        (flushed_store(), 0xffff_ffff),
-        (clock(&[]), 0x1_0000_0000),
-    ] {
+    for (last_strand, pic) in
+        [(store(), 0xffff_ffff), (flushed_store(), 0xffff_ffff), (clock(&[]), 0x1_0000_0000)]
+    {
         let mut inputs = Box::new(idle());
         inputs[7] = last_strand;
         core.step(&Step::Clock(inputs));
         let pics = [0, 1, 2].map(|n| read(&core.strands[n], Pic));
         assert_eq!(pics, [pic, pic, 0xffff_ffff]);
     }
-    // The counter that nobody wants has set its OV.
+    // The counter without a select has set its OV, too.
     assert_eq!(read(&core.strands[0], Pcr), 0x4_0004);
 }
 

@@ -17,14 +17,7 @@ fn settled(strand: &mut Strand) -> u64 {
 fn with_a_phase_up_to_8_events_are_late_or_lost() {
     let [mut late, mut after_write, mut lost, mut lost_with_sl] = [(); 4].map(|()| BTreeSet::new());
     for (phase, stores) in (0..8).flat_map(|phase| (8..16).map(move |stores| (phase, stores))) {
-        let mut strand = strand(
-            Options {
-                skid: 15,
-                phase: Some(phase),
-            },
-            STORES,
-            0,
-        );
+        let mut strand = strand(Options { skid: 15, phase: Some(phase) }, STORES, 0);
         for _ in 0..stores {
             strand.clock(&store(), false);
         }
@@ -52,10 +45,7 @@ fn with_a_phase_up_to_8_events_are_late_or_lost() {
 fn with_a_phase_ov_is_set_by_the_event_that_finds_pic_near_its_wrap() {
     let mut pics = BTreeSet::new();
     for (phase, first) in (0..8).flat_map(|phase| (0..16).map(move |first| (phase, first))) {
-        let options = Options {
-            skid: 15,
-            phase: Some(phase),
-        };
+        let options = Options { skid: 15, phase: Some(phase) };
         let mut strand = strand(options, STORES | TOE0, 0xffff_ff00 + first);
         while read(&strand, Pcr) & OV0 == 0 {
             strand.clock(&store(), false);

@@ -17,12 +17,7 @@ fn reached(configuration: Configuration) -> (BTreeSet<u64>, BTreeSet<&'static st
             let answer = core.step(step);
             let after = core.strands.each_ref().map(overflow_and_pic);
             seen.extend((answer == Answer::Trapped).then_some("refused"));
-            if let Step::Access(Access {
-                register: Pcr,
-                write: Some(pcr),
-                ..
-            }) = step
-            {
+            if let Step::Access(Access { register: Pcr, write: Some(pcr), .. }) = step {
                 sls.extend([pcr >> 27 & 0xf, pcr >> 14 & 0xf]);
                 seen.extend((pcr & 0x30 != 0).then_some("toe"));
                 seen.extend((pcr >> 62 != 0).then_some("holdov"));
@@ -53,19 +48,12 @@ fn random_sequences_repeat_and_reach_what_their_configuration_says() {
         (Configuration::HoldOverflow, &named, &["holdov"]),
         (Configuration::FlushedMisses, &[0xb], &[]),
         (Configuration::AllSelects, &any, &[]),
-        (
-            Configuration::Everything,
-            &any,
-            &["pulse", "skid", "toe", "holdov"],
-        ),
+        (Configuration::Everything, &any, &["pulse", "skid", "toe", "holdov"]),
     ];
     for (configuration, sls, also) in rows {
         let [once, again] = [(); 2].map(|()| Sequence::new(configuration, 1, 100));
         assert_eq!(format!("{once:?}"), format!("{again:?}"));
         let expected = always.iter().chain(also).copied().collect();
-        assert_eq!(
-            reached(configuration),
-            (sls.iter().copied().collect(), expected)
-        );
+        assert_eq!(reached(configuration), (sls.iter().copied().collect(), expected));
     }
 }

@@ -1,10 +1,10 @@
 //! Devices that fault: every register of every unit, the state afterwards, and the calls of all guests.
 
 use guest_abi::{Hub, Kind, Node, PerfReg};
-use perfctr_service::{Grant, GuestConfig, StrandRight, Unit};
+use perfctr_service::{Grant, GuestConfig, Unit};
 use platform::{Machine, Model};
 
-use super::{strand, worlds};
+use super::strand;
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
@@ -25,7 +25,7 @@ pub const BROKEN_UNITS: Part = Part {
 pub const WITHOUT_A_HUB: Part = Part {
     name: "resets while a hub is out of service",
     limit: 2 * Hub::ALL.len(),
-    configuration: |number| world(Model::Batoka, 2, GLOBAL, number % 2 == 0),
+    configuration: |number| world(Model::Batoka, 2, Grant::GLOBAL, number % 2 == 0),
     run: without_a_hub,
 };
 
@@ -41,34 +41,21 @@ pub const ONE_BY_ONE: Part = Part {
 pub const HALF_AN_L2: Part = Part {
     name: "sets of an L2 that fail at any bank",
     limit: BANKS.len(),
-    configuration: |_| world(Model::Batoka, 2, GLOBAL, false),
+    configuration: |_| world(Model::Batoka, 2, Grant::GLOBAL, false),
     run: half_an_l2,
 };
 
-const WORLDS: [(Model, usize); 4] = [
-    (Model::Maramba, 1),
-    (Model::Maramba, 2),
-    (Model::Batoka, 1),
-    (Model::Batoka, 4),
-];
+const WORLDS: [(Model, usize); 4] =
+    [(Model::Maramba, 1), (Model::Maramba, 2), (Model::Batoka, 1), (Model::Batoka, 4)];
 
-const GLOBAL: Grant = worlds::grant(StrandRight::None, true);
-
-const RIGHTS: [Grant; 3] = [
-    Grant::NONE,
-    worlds::grant(StrandRight::HtStrand, false),
-    GLOBAL,
-];
+const RIGHTS: [Grant; 3] = [Grant::NONE, Grant::HTSTRAND, Grant::GLOBAL];
 
 /// The strand of the guest without rights.
 const NEIGHBOUR: usize = 5;
 
 /// Returns a guest on the first strand of every node, and a neighbour without rights.
 fn world(model: Model, nodes: usize, grant: Grant, compatible: bool) -> Option<Configuration> {
-    let tested = GuestConfig {
-        compatible,
-        ..guest((0..nodes).map(|node| 64 * node), grant)
-    };
+    let tested = GuestConfig { compatible, ..guest((0..nodes).map(|node| 64 * node), grant) };
     let guests = [tested, guest([NEIGHBOUR], Grant::NONE)];
     Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }

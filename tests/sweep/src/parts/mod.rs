@@ -72,7 +72,6 @@ impl dyn System + '_ {
     }
 }
 
-/// Returns the strand of this number.
 const fn strand(number: usize) -> StrandId {
     match StrandId::new(number) {
         Some(strand) => strand,

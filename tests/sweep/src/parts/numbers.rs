@@ -14,10 +14,7 @@ pub const FUNCTIONS: Part = Part {
     name: "function numbers",
     limit: VERSIONS.len(),
     configuration: |_| {
-        let only = GuestConfig {
-            compatible: true,
-            ..guest([0], Grant::ALL)
-        };
+        let only = GuestConfig { compatible: true, ..guest([0], Grant::ALL) };
         let machine = Machine::new(Model::Batoka, 4).ok()?;
         Some(Configuration::new(machine, [only]))
     },

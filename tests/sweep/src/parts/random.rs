@@ -2,21 +2,16 @@
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, StrandId, Trap};
-use perfctr_service::{GuestConfig, StrandRight, Unit};
+use perfctr_service::{Grant, GuestConfig, StrandRight, Unit};
 use platform::{Machine, Model};
 
-use super::{PERF_COUNTERS, worlds};
+use super::PERF_COUNTERS;
 use crate::configuration::guest;
 use crate::{Change, Configuration, Part, System};
 
 /// Four machines, each with two distributions of the rights. Hubs are busy at any time, so the service refuses strands on
 /// behalf of others, which the reference model does not do.
-pub const AT_RANDOM: Part = Part {
-    name: "calls at random",
-    limit: 8,
-    configuration,
-    run,
-};
+pub const AT_RANDOM: Part = Part { name: "calls at random", limit: 8, configuration, run };
 
 /// The number of calls of a configuration.
 const CALLS: usize = 3000;
@@ -30,20 +25,14 @@ fn configuration(number: usize) -> Option<Configuration> {
         _ => (Model::Maramba, 1),
     };
     let later = number >= 4;
-    let on = |number: usize, right, global| {
+    let on = |number: usize, strand, global| {
         let strands = (0..nodes.min(2)).map(|node| node * StrandId::PER_NODE + number);
-        guest(strands, worlds::grant(right, global))
+        guest(strands, Grant { strand, global })
     };
     let guests = [
         on(0, StrandRight::HtStrand, !later),
-        GuestConfig {
-            compatible: later,
-            ..on(1, StrandRight::Strand, later)
-        },
-        GuestConfig {
-            compatible: true,
-            ..on(2, StrandRight::None, false)
-        },
+        GuestConfig { compatible: later, ..on(1, StrandRight::Strand, later) },
+        GuestConfig { compatible: true, ..on(2, StrandRight::None, false) },
     ];
     Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }
@@ -56,10 +45,7 @@ fn run(number: usize, configuration: &Configuration, system: &mut dyn System) {
         }
         let guest = random.below(3) as usize;
         let strands = configuration.guests[guest].strands;
-        let Some(strand) = strands
-            .iter()
-            .nth(random.below(2) as usize)
-            .or(strands.iter().next())
+        let Some(strand) = strands.iter().nth(random.below(2) as usize).or(strands.iter().next())
         else {
             continue;
         };

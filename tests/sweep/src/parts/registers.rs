@@ -60,9 +60,7 @@ fn fields(id: u64) -> &'static [u64] {
 fn values(id: u64) -> impl Iterator<Item = u64> {
     let fields = fields(id).iter();
     let alone_and_left_out = fields.flat_map(|field| [*field, !field]);
-    [0, u64::MAX, 1 << 3, 0x5555_5555_5555_5555]
-        .into_iter()
-        .chain(alone_and_left_out)
+    [0, u64::MAX, 1 << 3, 0x5555_5555_5555_5555].into_iter().chain(alone_and_left_out)
 }
 
 fn every_register(_: usize, configuration: &Configuration, system: &mut dyn System) {

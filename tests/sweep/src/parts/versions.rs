@@ -2,10 +2,10 @@
 
 use guest_abi::trap::API_GET_VERSION;
 use guest_abi::{StrandId, Trap};
-use perfctr_service::{Grant, GuestConfig, StrandRight};
+use perfctr_service::{Grant, GuestConfig};
 use platform::{Machine, Model};
 
-use super::{PERF_COUNTERS, strand, worlds};
+use super::{PERF_COUNTERS, strand};
 use crate::configuration::guest;
 use crate::{Change, Configuration, Part, System};
 
@@ -51,10 +51,7 @@ const PRIOR: [&[[u64; 3]]; 8] = [
 /// Returns a guest with two strands, and one with one.
 fn two_guests(_: usize) -> Option<Configuration> {
     let machine = Machine::new(Model::Batoka, 2).ok()?;
-    let other = GuestConfig {
-        compatible: true,
-        ..guest([64], worlds::grant(StrandRight::Strand, false))
-    };
+    let other = GuestConfig { compatible: true, ..guest([64], Grant::STRAND) };
     let guests = [guest([0, 1], Grant::ALL), other];
     Some(Configuration::new(machine, guests))
 }
@@ -62,9 +59,7 @@ fn two_guests(_: usize) -> Option<Configuration> {
 /// Resets the first guest and brings it into a prior state.
 fn begin(number: usize, system: &mut dyn System) {
     system.change(Change::Reset(0));
-    PRIOR[number]
-        .iter()
-        .for_each(|version| system.negotiate(strand(0), *version));
+    PRIOR[number].iter().for_each(|version| system.negotiate(strand(0), *version));
 }
 
 /// Reads all that depends on a guest's versions: the versions, and one register of each kind.

@@ -1,7 +1,7 @@
 //! Every combination of machine, nodes of the guest, grant and compatibility switch.
 
 use guest_abi::{Mcu, Node};
-use perfctr_service::{Grant, GuestConfig, StrandRight};
+use perfctr_service::{Grant, GuestConfig};
 use platform::{Machine, Model};
 
 use crate::Configuration;
@@ -18,28 +18,13 @@ pub(super) const MACHINES: [Description; 8] = [
     (Model::Batoka, 2, &[]),
     (Model::Batoka, 3, &[]),
     (Model::Batoka, 4, &[]),
-    (
-        Model::Batoka,
-        4,
-        &[(Node::Node1, Mcu::Mcu0), (Node::Node2, Mcu::Mcu1)],
-    ),
+    (Model::Batoka, 4, &[(Node::Node1, Mcu::Mcu0), (Node::Node2, Mcu::Mcu1)]),
 ];
 
 /// All combinations of rights.
-pub(super) const GRANTS: [Grant; 6] = [
-    grant(StrandRight::None, false),
-    grant(StrandRight::Strand, false),
-    grant(StrandRight::HtStrand, false),
-    grant(StrandRight::None, true),
-    grant(StrandRight::Strand, true),
-    grant(StrandRight::HtStrand, true),
-];
+pub(super) const GRANTS: [Grant; 6] =
+    [Grant::NONE, Grant::STRAND, Grant::HTSTRAND, Grant::GLOBAL, Grant::GLOBAL_STRAND, Grant::ALL];
 
-pub(super) const fn grant(strand: StrandRight, global: bool) -> Grant {
-    Grant { strand, global }
-}
-
-/// Returns a machine of [`MACHINES`].
 pub(super) fn machine(number: usize) -> Option<Machine> {
     let (model, nodes, disabled) = *MACHINES.get(number)?;
     let whole = Machine::new(model, nodes).ok()?;
@@ -71,10 +56,7 @@ pub(super) fn world(number: usize) -> Option<Configuration> {
         _ => return None,
     };
     let first = 64 * nodes.start() + 3;
-    let tested = GuestConfig {
-        compatible,
-        ..guest(nodes.map(|node| 64 * node + 3), grant)
-    };
+    let tested = GuestConfig { compatible, ..guest(nodes.map(|node| 64 * node + 3), grant) };
     let neighbour = guest([first + 1], Grant::NONE);
     Some(Configuration::new(machine, [neighbour, tested]))
 }

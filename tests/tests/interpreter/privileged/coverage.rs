@@ -1,22 +1,23 @@
-//! What walks have done, and what they have to do.
+//! The instructions and traps of walks, and those that walks must have.
 
 use std::collections::BTreeSet;
 
 use simulator::interpreter::Level;
+use tests::assembler::{ACCESSES, CAS, COMPUTES};
 
 use super::walk::Step;
 
-/// An instruction by its opcode: op; op2 or op3; and what it selects, a condition or the number of a control register.
+/// An opcode: op, op2 or op3, and the selected condition or control register.
 type Opcode = (u32, u32, u32);
 
-/// What walks have done.
+/// The instructions and traps of all walks.
 #[derive(Default)]
 pub(crate) struct Coverage {
-    /// Instructions that have been executed without a trap.
+    /// Instructions executed without a trap.
     executed: BTreeSet<Opcode>,
-    /// Traps, by number, and whether a hypervisor was interrupted.
+    /// Traps by number, and whether they interrupted a hypervisor.
     trapped: BTreeSet<(u16, bool)>,
-    /// How many steps there were, and how many of these were traps.
+    /// The numbers of all steps and of traps.
     pub(crate) steps: usize,
     pub(crate) traps: usize,
 }
@@ -30,19 +31,14 @@ impl Coverage {
             }
             Step::Trapped(number) => {
                 self.traps += 1;
-                // Software traps are alike.
-                let number = if number < 0x100 {
-                    number
-                } else {
-                    number & !0x7f
-                };
-                self.trapped
-                    .insert((number, from == Level::Hyperprivileged));
+                // One software trap stands for all of its level.
+                let number = if number < 0x100 { number } else { number & !0x7f };
+                self.trapped.insert((number, from == Level::Hyperprivileged));
             }
         }
     }
 
-    /// Returns what is missing.
+    /// Returns the opcodes and traps that no walk had.
     pub(crate) fn missing(&self) -> (Vec<Opcode>, Vec<(u16, bool)>) {
         let opcodes = opcodes();
         let missing = opcodes.difference(&self.executed).copied().collect();
@@ -73,27 +69,10 @@ fn opcode(word: u32) -> Opcode {
     }
 }
 
-/// The instructions that walks have to execute: tables, and the numbers of registers in chapter 7, RDPR and WRPR.
+/// Returns the opcodes that walks must execute: tables, and the registers of chapter 7, RDPR and WRPR.
 fn opcodes() -> BTreeSet<Opcode> {
-    const PLAIN: [(u32, &[u32]); 2] = [
-        (
-            2,
-            &[
-                0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d,
-                0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x1a, 0x1b, 0x1c,
-                0x1e, 0x1f, 0x20, 0x21, 0x22, 0x23, 0x25, 0x26, 0x27, 0x2b, 0x2d, 0x2e, 0x38, 0x39,
-                0x3c, 0x3d,
-            ],
-        ),
-        (
-            3,
-            &[
-                0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0d, 0x0e,
-                0x0f, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1d,
-                0x1e, 0x1f, 0x3c, 0x3e,
-            ],
-        ),
-    ];
+    // Shifts, FLUSHW, POPC, JMPL, RETURN, SAVE and RESTORE.
+    const OTHERS: [u32; 9] = [0x25, 0x26, 0x27, 0x2b, 0x2e, 0x38, 0x39, 0x3c, 0x3d];
     const PRIVILEGED: &[u32] = &[0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16];
     const CONDITIONS: &[u32] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
     const OF_REGISTERS: &[u32] = &[1, 2, 3, 5, 6, 7];
@@ -108,11 +87,7 @@ fn opcodes() -> BTreeSet<Opcode> {
         (2, 0x2c, CONDITIONS),
         (2, 0x2f, OF_REGISTERS),
         // Tcc that does not trap.
-        (
-            2,
-            0x3a,
-            &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15],
-        ),
+        (2, 0x3a, &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15]),
         // RDasr, RDHPR, RDPR; WRasr, SAVED and RESTORED, WRPR, WRHPR; DONE and RETRY.
         (2, 0x28, &[0, 2, 3, 5, 6, 22, 23, 25]),
         (2, 0x29, &[0, 3, 5, 31]),
@@ -123,24 +98,22 @@ fn opcodes() -> BTreeSet<Opcode> {
         (2, 0x33, &[0, 3, 5, 31]),
         (2, 0x3e, &[0, 1]),
     ];
-    let plain = PLAIN
-        .iter()
-        .flat_map(|(op, all)| all.iter().map(|op3| (*op, *op3, 0)));
+    let computes = COMPUTES.into_iter().chain(OTHERS).map(|op3| (2, op3, 0));
+    let single = ACCESSES.iter().flat_map(|(op3, _)| [*op3, op3 | 0x10]);
+    let accesses = single.chain(CAS.map(|(op3, _)| op3));
     let selecting = SELECTING.iter();
     let selecting = selecting.flat_map(|(op, op3, all)| all.iter().map(|one| (*op, *op3, *one)));
-    plain.chain(selecting).collect()
+    computes.chain(accesses.map(|op3| (3, op3, 0))).chain(selecting).collect()
 }
 
-/// The traps that walks have to take (table 12-2), and whether from a hypervisor.
+/// Returns the traps that walks must take (table 12-2), and whether from a hypervisor.
 fn traps() -> BTreeSet<(u16, bool)> {
     // privileged_opcode, fp_disabled, tag_overflow, clean_window, division_by_zero; Tcc.
     let guest = [0x11, 0x20, 0x23, 0x24, 0x28, 0x100, 0x180].into_iter();
-    // illegal_instruction and mem_address_not_aligned beside these.
+    // A hypervisor also takes illegal_instruction and mem_address_not_aligned, and no privileged_opcode.
     let hypervisor = [0x10, 0x20, 0x23, 0x24, 0x28, 0x34, 0x100, 0x180];
-    // Those of the 15 levels of interrupts, and the 32 spill and fill traps, four numbers each.
+    // The 15 levels of interrupts, and the 32 spill and fill traps, four numbers each.
     let guest = guest.chain(0x41..=0x4f).chain((0x80..0x100).step_by(4));
     let guest = guest.map(|number| (number, false));
-    guest
-        .chain(hypervisor.map(|number| (number, true)))
-        .collect()
+    guest.chain(hypervisor.map(|number| (number, true))).collect()
 }

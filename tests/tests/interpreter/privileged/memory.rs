@@ -1,22 +1,22 @@
-//! The memory of a walk: the first of the partition's memory.
+//! The memory of a walk, at the start of the partition's memory.
 
 use std::ops::Range;
 
 use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
 
-/// Where the memory begins, and execution.
+/// The first address of the memory, at which execution begins.
 pub(crate) const BASE: u64 = 0x8000_0000;
-/// Random values.
+/// The random values of registers.
 pub(crate) const VALUES: u64 = BASE + 0x8000;
-/// What random instructions load and store.
+/// The memory that random instructions load and store.
 pub(crate) const SCRATCH: u64 = BASE + 0xc000;
-/// The hypervisor's trap tables, of 16 KB each, and those of the guest, of 32 KB each.
+/// Trap tables: of the hypervisor, 16 KB each, and of the guest, 32 KB each.
 pub(crate) const HTBAS: [u64; 2] = [BASE + 0x1_0000, BASE + 0x1_4000];
 pub(crate) const TBAS: [u64; 2] = [BASE + 0x1_8000, BASE + 0x2_0000];
-/// Everything behind the trap tables.
+/// The code, after the trap tables.
 pub(crate) const CODE: Range<u64> = BASE + 0x2_8000..BASE + 0x6_8000;
 
-/// The memory, and the registers that are in spaces.
+/// The memory and the scratchpad registers.
 pub(crate) struct Memory {
     pub(crate) bytes: Vec<u8>,
     scratchpad: [u64; 8],
@@ -24,19 +24,14 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new() -> Self {
-        Self {
-            bytes: vec![0; (CODE.end - BASE) as usize],
-            scratchpad: [0; 8],
-        }
+        Self { bytes: vec![0; (CODE.end - BASE) as usize], scratchpad: [0; 8] }
     }
 
-    /// Returns the word at an address; 0, which is no instruction, where none has been written.
+    /// Returns the word at an address, or 0, an illegal instruction, if none has been written.
     pub(crate) fn word(&self, address: u64) -> u32 {
         let at = address.wrapping_sub(BASE) as usize;
         let bytes = self.bytes.get(at..at.wrapping_add(4));
-        bytes.map_or(0, |bytes| {
-            u32::from_be_bytes(bytes.try_into().expect("4 bytes"))
-        })
+        bytes.map_or(0, |bytes| u32::from_be_bytes(bytes.try_into().expect("4 bytes")))
     }
 
     pub(crate) fn put(&mut self, address: u64, bytes: &[u8]) {
@@ -50,12 +45,10 @@ impl Memory {
         &mut self.bytes[from..from + (1 << shift)]
     }
 
-    /// Returns a scratchpad register, which the guest's and the hypervisor's spaces name.
+    /// Returns the scratchpad register that an access names; `None` for memory.
     fn pad(&mut self, at: At) -> Option<&mut u64> {
         let number = at.address as usize / 8;
-        [0x20, 0x4f]
-            .contains(&at.space)
-            .then(|| &mut self.scratchpad[number])
+        [0x20, 0x4f].contains(&at.space).then(|| &mut self.scratchpad[number])
     }
 }
 
@@ -69,9 +62,7 @@ impl Environment for Memory {
             return Ok(*pad);
         }
         let bytes = self.at(at, shift);
-        Ok(bytes
-            .iter()
-            .fold(0, |value, byte| value << 8 | u64::from(*byte)))
+        Ok(bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
     fn store(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap> {

@@ -1,4 +1,4 @@
-//! The interpreter beside QEMU's niagara machine: random sequences of privileged and hyperprivileged instructions, of traps and of
+//! Compares the interpreter with QEMU's niagara machine: random walks through privileged and hyperprivileged instructions, traps and
 //! interrupts have the same registers before each instruction.
 
 mod choice;
@@ -21,19 +21,19 @@ use simulator::interpreter::Level;
 use state::{GL, PSTATE, State, TL};
 use walk::{IE, PEF, PRIV, Step, Walk};
 
-/// How many walks there are, and how many steps each has at most.
+/// The number of walks, and the most steps of each.
 const WALKS: u64 = 200;
 const STEPS: usize = 2000;
 
-/// A state on the way of a walk.
+/// A state on a walk.
 struct Stage {
-    /// As QEMU has it.
+    /// The state as QEMU reports it.
     state: State,
-    /// The step to the next.
+    /// The step to the next state.
     step: Option<Step>,
 }
 
-/// Returns the state after a step as QEMU has it; `None` if that is another one altogether.
+/// Returns the state that QEMU reports after a step; `None` if QEMU goes elsewhere.
 fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     let Step::Trapped(number) = step else {
         return Some(after.clone());
@@ -51,27 +51,19 @@ fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
         }
         // Deviation::TrapPstate: a handler writes %pstate first. Deviation::RedState.
         let red = if after.get(TL) == 6 { 1 << 5 } else { 0 };
-        let pstate = if number < 0x180 {
-            PEF | PRIV
-        } else {
-            before.get(PSTATE) | red
-        };
+        let pstate = if number < 0x180 { PEF | PRIV } else { before.get(PSTATE) | red };
         theirs.set(PSTATE, pstate);
     }
     Some(theirs)
 }
 
-/// Walks until the highest trap level traps, until QEMU would go another way, or for so many steps.
+/// Walks until the highest trap level traps, until QEMU would go elsewhere, or for [`STEPS`].
 fn stages(walk: &mut Walk, coverage: &mut Coverage) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut next = Some(walk.state());
     while let Some(state) = next.take() {
         let before = walk.state();
-        let step = if stages.len() < STEPS {
-            walk.step()
-        } else {
-            None
-        };
+        let step = if stages.len() < STEPS { walk.step() } else { None };
         stages.push(Stage { state, step });
         if let Some(step) = step {
             next = theirs(&before, &walk.state(), step);
@@ -83,7 +75,7 @@ fn stages(walk: &mut Walk, coverage: &mut Coverage) -> Vec<Stage> {
     stages
 }
 
-/// Compares the states with those of QEMU.
+/// Compares the states of a walk with QEMU's.
 fn compare(seed: u64, walk: &Walk, stages: &[Stage], directory: &Path) {
     let mut machine = Niagara::boot(directory, &walk.image());
     let (mut theirs, mut last) = (String::new(), String::new());
@@ -99,7 +91,7 @@ fn compare(seed: u64, walk: &Walk, stages: &[Stage], directory: &Path) {
                 assert!(machine.next(&mut theirs), "seed {seed}: QEMU has ended");
             }
         }
-        // Before an interrupt QEMU may have written nothing.
+        // QEMU may write no state before an interrupt.
         let may_interrupt = match stage.step {
             Some(Step::Trapped(number)) => (0x41..=0x4f).contains(&number),
             Some(Step::Executed(_)) => false,
@@ -134,9 +126,5 @@ fn random_walks_are_as_under_qemu() {
         compare(seed, &walk, &stages, &directory);
     }
     fs::remove_dir_all(&directory).expect("the directory");
-    assert_eq!(
-        coverage.missing(),
-        (vec![], vec![]),
-        "opcodes and traps that no walk had"
-    );
+    assert_eq!(coverage.missing(), (vec![], vec![]), "opcodes and traps that no walk had");
 }

@@ -1,11 +1,11 @@
-//! QEMU's niagara machine, which writes its state before each instruction.
+//! QEMU's niagara machine, which logs its state before each instruction.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// A machine that executes the image. It is ended when this is dropped.
+/// A running machine, which is killed when this value is dropped.
 pub(crate) struct Niagara {
     child: Child,
     log: BufReader<ChildStdout>,
@@ -14,45 +14,25 @@ pub(crate) struct Niagara {
 /// The code at reset, 0x20 bytes into the ROM: `sethi %hi(0x80000000), %g1; jmp %g1 + %lo(entry); nop`.
 const RESET: [u32; 3] = [0x0320_0000, 0x81c0_6000, 0x0100_0000];
 
-/// ROM files that QEMU needs, and that are not used.
-const EMPTY: [&str; 5] = [
-    "nvram1",
-    "1up-md.bin",
-    "1up-hv.bin",
-    "q.bin",
-    "openboot.bin",
-];
+/// ROM files that QEMU needs and the image does not use.
+const EMPTY: &str = "nvram1 1up-md.bin 1up-hv.bin q.bin openboot.bin";
 
 impl Niagara {
-    /// Boots with the image at the beginning of the partition's memory, where execution begins. The directory is for files.
+    /// Boots an image, loaded at the start of the partition's memory. `directory` takes QEMU's files.
     pub(crate) fn boot(directory: &Path, image: &[u8]) -> Self {
         let write = |name: &str, bytes: &[u8]| {
             fs::write(directory.join(name), bytes).expect("a file");
         };
         write("image", image);
-        write(
-            "reset.bin",
-            &[&[0; 0x20][..], RESET.map(u32::to_be_bytes).as_flattened()].concat(),
-        );
-        EMPTY.iter().for_each(|name| write(name, &[0; 8]));
+        write("reset.bin", &[&[0; 0x20][..], RESET.map(u32::to_be_bytes).as_flattened()].concat());
+        EMPTY.split(' ').for_each(|name| write(name, &[0; 8]));
         let image = directory.join("image");
         let mut child = Command::new("qemu-system-sparc64")
-            .args([
-                "-M",
-                "niagara",
-                "-nodefaults",
-                "-m",
-                "128",
-                "-display",
-                "none",
-            ])
+            .args("-M niagara -nodefaults -m 128 -display none".split(' '))
             .args(["-monitor", "none", "-serial", "none", "-L"])
             .arg(directory)
             .arg("-device")
-            .arg(format!(
-                "loader,file={},addr=0x80000000,force-raw=on",
-                image.display()
-            ))
+            .arg(format!("loader,file={},addr=0x80000000,force-raw=on", image.display()))
             .arg("-singlestep")
             .args(["-d", "cpu,nochain", "-D", "/dev/stdout"])
             .stdout(Stdio::piped())
@@ -63,7 +43,7 @@ impl Niagara {
         Self { child, log }
     }
 
-    /// Reads the next state; none if QEMU has ended.
+    /// Reads the next state. Returns `false` if QEMU has ended.
     pub(crate) fn next(&mut self, state: &mut String) -> bool {
         state.clear();
         loop {
@@ -82,7 +62,7 @@ impl Niagara {
 
 impl Drop for Niagara {
     fn drop(&mut self) {
-        // Errors are ignored: the process may have ended by itself.
+        // An error means that the process has ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,13 +1,13 @@
-//! The state of a strand between two instructions, as QEMU writes it to its log.
+//! The state of a strand between two instructions, in the form of QEMU's log.
 
 use std::fmt;
 
-use simulator::interpreter::instruction::{Control, Register};
+use simulator::interpreter::instruction::{ControlRegister, Register};
 use simulator::interpreter::{Environment, Level, Strand};
 
 use super::walk::{HPRIV, PRIV};
 
-/// What QEMU's log says of a strand before each instruction.
+/// The state of a strand in QEMU's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) pc: u64,
@@ -21,51 +21,33 @@ pub(crate) struct State {
     named: [u64; NAMED.len()],
 }
 
-/// The control registers of the log.
-const NAMED: [Control; 14] = [
-    PSTATE,
-    TL,
-    PIL,
-    GL,
-    Control::Privileged(5),
-    HPSTATE,
-    Control::Hyperprivileged(5),
-    Control::Privileged(10),
-    Control::Privileged(11),
-    Control::Privileged(13),
-    Control::Privileged(14),
-    Control::Privileged(12),
-    Control::Privileged(9),
-    Control::Ancillary(6),
+/// The control registers of the log, each with its label and the radix of its number.
+const NAMED: [(ControlRegister, &str, u32); 14] = [
+    (PSTATE, "pstate:", 16),
+    (TL, "tl:", 10),
+    (PIL, "pil:", 16),
+    (GL, "gl:", 10),
+    (ControlRegister::Privileged(5), "tbr:", 16),
+    (HPSTATE, "hpstate:", 16),
+    (ControlRegister::Hyperprivileged(5), "htba:", 16),
+    (ControlRegister::Privileged(10), "cansave:", 10),
+    (ControlRegister::Privileged(11), "canrestore:", 10),
+    (ControlRegister::Privileged(13), "otherwin:", 10),
+    (ControlRegister::Privileged(14), "wstate:", 10),
+    (ControlRegister::Privileged(12), "cleanwin:", 10),
+    (ControlRegister::Privileged(9), "cwp:", 10),
+    (ControlRegister::Ancillary(6), "fprs:", 16),
 ];
 
-/// The labels of [`NAMED`], and the radix of their numbers.
-const LABELS: [(&str, u32); NAMED.len()] = [
-    ("pstate:", 16),
-    ("tl:", 10),
-    ("pil:", 16),
-    ("gl:", 10),
-    ("tbr:", 16),
-    ("hpstate:", 16),
-    ("htba:", 16),
-    ("cansave:", 10),
-    ("canrestore:", 10),
-    ("otherwin:", 10),
-    ("wstate:", 10),
-    ("cleanwin:", 10),
-    ("cwp:", 10),
-    ("fprs:", 16),
-];
-
-pub(crate) const PSTATE: Control = Control::Privileged(6);
-pub(crate) const TL: Control = Control::Privileged(7);
-const PIL: Control = Control::Privileged(8);
-pub(crate) const GL: Control = Control::Privileged(16);
-pub(crate) const HPSTATE: Control = Control::Hyperprivileged(0);
+pub(crate) const PSTATE: ControlRegister = ControlRegister::Privileged(6);
+pub(crate) const TL: ControlRegister = ControlRegister::Privileged(7);
+const PIL: ControlRegister = ControlRegister::Privileged(8);
+pub(crate) const GL: ControlRegister = ControlRegister::Privileged(16);
+pub(crate) const HPSTATE: ControlRegister = ControlRegister::Hyperprivileged(0);
 
 impl State {
-    pub(crate) fn of(strand: &mut Strand, environment: &mut impl Environment) -> Self {
-        let named = NAMED.map(|control| {
+    pub(crate) fn read(strand: &mut Strand, environment: &mut impl Environment) -> Self {
+        let named = NAMED.map(|(control, ..)| {
             let value = strand.control_register(control, environment);
             value.expect("registers that are there on every level")
         });
@@ -82,7 +64,7 @@ impl State {
         }
     }
 
-    /// Reads what QEMU writes; `None` if that is something else.
+    /// Parses a state of QEMU's log; `None` if the text is no state.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let after = |label: &str| {
             let mut words = text.split_whitespace();
@@ -98,7 +80,7 @@ impl State {
             }
         }
         let mut named = [0; NAMED.len()];
-        for (value, (label, radix)) in named.iter_mut().zip(LABELS) {
+        for (value, (_, label, radix)) in named.iter_mut().zip(NAMED) {
             *value = number(label, radix)?;
         }
         Some(Self {
@@ -112,7 +94,7 @@ impl State {
         })
     }
 
-    /// Returns who executes.
+    /// Returns the level of privilege.
     pub(crate) fn level(&self) -> Level {
         if self.get(HPSTATE) & HPRIV != 0 {
             Level::Hyperprivileged
@@ -123,17 +105,17 @@ impl State {
         }
     }
 
-    /// Returns one of the control registers.
-    pub(crate) fn get(&self, control: Control) -> u64 {
+    /// Returns the value of a control register of [`NAMED`].
+    pub(crate) fn get(&self, control: ControlRegister) -> u64 {
         self.named[Self::index(control)]
     }
 
-    pub(crate) fn set(&mut self, control: Control, value: u64) {
+    pub(crate) fn set(&mut self, control: ControlRegister, value: u64) {
         self.named[Self::index(control)] = value;
     }
 
-    fn index(control: Control) -> usize {
-        let index = NAMED.iter().position(|named| *named == control);
+    fn index(control: ControlRegister) -> usize {
+        let index = NAMED.iter().position(|(named, ..)| *named == control);
         index.expect("a register that the log has")
     }
 }
@@ -148,14 +130,12 @@ impl fmt::Display for State {
             for value in four {
                 write!(f, " {value:016x}")?;
             }
-            // Only the globals have no space at the end.
+            // QEMU ends the lines of all registers but the globals with a space.
             writeln!(f, "{}", if set == 'g' { "" } else { " " })?;
         }
         let codes = |codes: u8| -> String {
             let names = "NZVC".chars().zip([8, 4, 2, 1]);
-            names
-                .map(|(name, bit)| if codes & bit == 0 { '-' } else { name })
-                .collect()
+            names.map(|(name, bit)| if codes & bit == 0 { '-' } else { name }).collect()
         };
         let [
             pstate,
@@ -181,10 +161,7 @@ impl fmt::Display for State {
             codes(self.ccr >> 4),
             self.asi,
         )?;
-        writeln!(
-            f,
-            "tbr: {tba:016x} hpstate: {hpstate:016x} htba: {htba:016x}"
-        )?;
+        writeln!(f, "tbr: {tba:016x} hpstate: {hpstate:016x} htba: {htba:016x}")?;
         writeln!(
             f,
             "cansave: {cansave} canrestore: {canrestore} otherwin: {otherwin} wstate: {wstate} cleanwin: {cleanwin} cwp: {cwp}"

@@ -1,9 +1,11 @@
-//! A random walk of a strand through all its levels of privilege and of traps.
+//! A random walk of a strand through all levels of privilege and all trap levels.
 //!
-//! An instruction is chosen when the strand comes to an address that has none yet, with regard to what its registers hold then: so
-//! the strand survives thousands of random instructions, and does none of what QEMU does otherwise.
+//! An instruction is chosen when the strand reaches an address without one, and the choice depends on the values of the registers.
+//! So the strand survives thousands of random instructions, and avoids those that QEMU executes differently.
 
-use simulator::interpreter::instruction::{Control, Place, Register, Space, Windows};
+use simulator::interpreter::instruction::{
+    ControlRegister, MemoryOperand, Register, Space, Windows,
+};
 use simulator::interpreter::{Instruction, Level, Strand};
 use tests::random::Random;
 
@@ -13,7 +15,7 @@ use super::memory::{BASE, CODE, HTBAS, Memory, TBAS, VALUES};
 use super::setup;
 use super::state::{PSTATE, State, TL};
 
-/// Bits of %pstate: those that QEMU heeds, and keeps at a trap.
+/// The bits of %pstate that QEMU obeys and saves at a trap.
 pub(crate) const PSTATES: u64 = IE | PRIV | AM | PEF;
 pub(crate) const IE: u64 = 1 << 1;
 pub(crate) const PRIV: u64 = 1 << 2;
@@ -22,41 +24,41 @@ pub(crate) const PEF: u64 = 1 << 4;
 /// HPSTATE.HPRIV.
 pub(crate) const HPRIV: u64 = 1 << 2;
 
-/// How often an instruction is executed at most.
+/// The most executions of one instruction.
 const REPEATED: u8 = 6;
 
 /// A strand on its walk.
 pub(crate) struct Walk {
     pub(crate) strand: Strand,
     pub(crate) memory: Memory,
-    /// What the memory held at first, but for instructions.
+    /// The initial memory without instructions.
     data: Vec<u8>,
     pub(crate) random: Random,
-    /// What is meant to come, and where.
+    /// The planned instructions, last first, and the address of the next.
     plan: Vec<u32>,
     planned: u64,
-    /// Where no instruction is yet.
+    /// The start of the memory without instructions.
     fresh: u64,
     executed: Vec<u8>,
 }
 
-/// What a step was.
+/// A step of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// An instruction, by its word.
+    /// An instruction was executed, with this word.
     Executed(u32),
-    /// A trap, by its number: of an instruction, or an interrupt before it.
+    /// A trap was taken, with this number: of an instruction or an interrupt.
     Trapped(u16),
 }
 
 /// Why a walk does not execute an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Avoided {
-    /// QEMU does something else than the architecture says.
+    /// QEMU deviates from the architecture.
     Deviation(Deviation),
-    /// The architecture does not say what it does.
+    /// The architecture does not define the result.
     Undefined,
-    /// It leads out of the walk's memory, or to what one of the two machines does not have.
+    /// It leaves the walk's memory, or uses something that one of the two machines lacks.
     Beyond,
 }
 
@@ -86,7 +88,7 @@ impl Walk {
         let words = setup::words(&mut walk);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         walk.memory.put(BASE, &bytes);
-        // The set-up is the same for both, and ends where the walk begins.
+        // The setup is the same for both machines, and ends at the start of the walk.
         while walk.strand.pc != walk.begin() {
             let stepped = walk.strand.step(&mut walk.memory);
             stepped.expect("the set-up does not trap");
@@ -94,7 +96,7 @@ impl Walk {
         walk
     }
 
-    /// Returns what is to be in memory before the walk.
+    /// Returns the memory before the walk.
     pub(crate) fn image(&self) -> Vec<u8> {
         let mut image = self.memory.bytes.clone();
         let data = (VALUES - BASE) as usize..(HTBAS[0] - BASE) as usize;
@@ -102,23 +104,23 @@ impl Walk {
         image
     }
 
-    /// Where the walk begins: behind the set-up, with everything random.
+    /// Returns the address at which the walk begins, after the setup.
     pub(crate) fn begin(&self) -> u64 {
         CODE.start
     }
 
-    /// Returns addresses for 64 instructions.
+    /// Returns the address of unused room for 64 instructions.
     pub(crate) fn fresh(&mut self) -> u64 {
         self.fresh += 0x100;
         self.fresh
     }
 
     pub(crate) fn state(&mut self) -> State {
-        State::of(&mut self.strand, &mut self.memory)
+        State::read(&mut self.strand, &mut self.memory)
     }
 
-    /// Returns the value of a control register; none if there is none at this trap level.
-    pub(crate) fn control(&mut self, control: Control) -> Option<u64> {
+    /// Returns the value of a control register; `None` if it does not exist at this trap level.
+    pub(crate) fn control(&mut self, control: ControlRegister) -> Option<u64> {
         self.strand.control_register(control, &mut self.memory)
     }
 
@@ -126,7 +128,7 @@ impl Walk {
         self.state().level()
     }
 
-    /// Executes an instruction or takes a trap; `None` if the walk ends before.
+    /// Executes an instruction or takes a trap. Returns `None` if the walk ends instead.
     pub(crate) fn step(&mut self) -> Option<Step> {
         let pc = self.strand.pc;
         let places = [pc, self.strand.npc].map(|at| (HTBAS[0]..CODE.end - 0x1000).contains(&at));
@@ -146,15 +148,14 @@ impl Walk {
         }
         let word = self.memory.word(pc);
         let before = self.control(TL);
-        let handled = self.control(Control::Privileged(3)).unwrap_or(0);
+        let handled = self.control(ControlRegister::Privileged(3)).unwrap_or(0);
         self.strand.step(&mut self.memory).ok()?;
         let vectors = HTBAS.iter().chain(&TBAS);
-        let in_table = vectors
-            .clone()
-            .any(|table| (*table..table + 0x8000).contains(&self.strand.pc));
+        let in_table =
+            vectors.clone().any(|table| (*table..table + 0x8000).contains(&self.strand.pc));
         let raised = self.control(TL) == before.map(|tl| tl + 1);
         Some(if raised && in_table && self.strand.pc.is_multiple_of(32) {
-            let number = self.control(Control::Privileged(3)).expect("a trap level");
+            let number = self.control(ControlRegister::Privileged(3)).expect("a trap level");
             // Deviation::NestedInterrupt.
             if (0x41..0x50).contains(&number) && (number + 1..0x50).contains(&handled) {
                 return None;
@@ -165,7 +166,7 @@ impl Walk {
         })
     }
 
-    /// Returns the instruction for an address.
+    /// Chooses the instruction for an address.
     fn choose(&mut self, pc: u64) -> u32 {
         let mut word = 0;
         if self.planned == pc && self.strand.npc == pc + 4 && !pc.is_multiple_of(32) {
@@ -173,12 +174,7 @@ impl Walk {
         }
         let delayed = self.strand.npc != pc + 4;
         while word == 0 || self.avoided(word).is_some() {
-            self.plan = Choice {
-                walk: self,
-                pc,
-                delayed,
-            }
-            .plan();
+            self.plan = Choice { walk: self, pc, delayed }.plan();
             self.plan.reverse();
             word = self.plan.pop().expect("an instruction");
         }
@@ -186,7 +182,7 @@ impl Walk {
         word
     }
 
-    /// Returns why the walk does not execute an instruction, if it does not.
+    /// Returns the reason to avoid an instruction, if there is one.
     fn avoided(&mut self, word: u32) -> Option<Avoided> {
         let windows = self.strand.windows;
         let tl = self.control(TL).unwrap_or(0);
@@ -194,15 +190,13 @@ impl Walk {
         let get = |walk: &Self, register: Register| walk.strand.registers.get(register);
         let if_so = |so: bool, why| so.then_some(why);
         match Instruction::decode(word) {
-            // The numbers of windows have to add up to 6.
-            Instruction::Save { .. } => if_so(
-                windows.can_save > 0 && windows.can_restore == 7,
-                Avoided::Undefined,
-            ),
-            Instruction::Restore { .. } | Instruction::Return { .. } => if_so(
-                windows.can_restore > 0 && windows.can_save == 7,
-                Avoided::Undefined,
-            ),
+            // The numbers of windows must add up to 6.
+            Instruction::Save { .. } => {
+                if_so(windows.can_save > 0 && windows.can_restore == 7, Avoided::Undefined)
+            }
+            Instruction::Restore { .. } | Instruction::Return { .. } => {
+                if_so(windows.can_restore > 0 && windows.can_save == 7, Avoided::Undefined)
+            }
             Instruction::Flushw => if_so(windows.can_save == 7, Avoided::Undefined),
             Instruction::Windows(change) if level > Level::User => {
                 let other = windows.other;
@@ -221,10 +215,10 @@ impl Walk {
             }
             Instruction::Done | Instruction::Retry if level > Level::User => {
                 let (Some(state), Some(hpstate), Some(pc), Some(npc)) = (
-                    self.control(Control::Privileged(2)),
-                    self.control(Control::Hyperprivileged(1)),
-                    self.control(Control::Privileged(0)),
-                    self.control(Control::Privileged(1)),
+                    self.control(ControlRegister::Privileged(2)),
+                    self.control(ControlRegister::Hyperprivileged(1)),
+                    self.control(ControlRegister::Privileged(0)),
+                    self.control(ControlRegister::Privileged(1)),
                 ) else {
                     return Some(Deviation::DoneAtLevelZero.into());
                 };
@@ -239,33 +233,32 @@ impl Walk {
                 }
             }
             Instruction::Read { control, .. } => match control {
-                Control::Ancillary(22 | 23 | 25) => {
+                ControlRegister::Ancillary(22 | 23 | 25) => {
                     if_so(level == Level::User, Deviation::AncillaryReads.into())
                 }
-                Control::Privileged(2) if tl == 6 => {
+                ControlRegister::Privileged(2) if tl == 6 => {
                     if_so(level > Level::User, Deviation::RedState.into())
                 }
-                Control::Privileged(0..=3) => if_so(
-                    tl == 0 && level > Level::User,
-                    Deviation::NoTrapStack.into(),
-                ),
+                ControlRegister::Privileged(0..=3) => {
+                    if_so(tl == 0 && level > Level::User, Deviation::NoTrapStack.into())
+                }
                 _ => None,
             },
-            Instruction::Write {
-                control,
-                rs1,
-                operand,
-            } => {
+            Instruction::Write { control, rs1, operand } => {
                 let second =
                     get(self, operand.register).wrapping_add_signed(operand.immediate.into());
                 let value = get(self, rs1) ^ second;
-                if level == Level::User && matches!(control, Control::Ancillary(20..=23 | 25)) {
+                if level == Level::User
+                    && matches!(control, ControlRegister::Ancillary(20..=23 | 25))
+                {
                     return Some(Deviation::AncillaryWrites.into());
                 }
                 let allowed = match control {
-                    Control::Privileged(_) | Control::Ancillary(20..=23 | 25) => Level::Privileged,
-                    Control::Hyperprivileged(_) => Level::Hyperprivileged,
-                    Control::Ancillary(_) => Level::User,
+                    ControlRegister::Privileged(_) | ControlRegister::Ancillary(20..=23 | 25) => {
+                        Level::Privileged
+                    }
+                    ControlRegister::Hyperprivileged(_) => Level::Hyperprivileged,
+                    ControlRegister::Ancillary(_) => Level::User,
                 };
                 if level < allowed {
                     return None;
@@ -283,18 +276,18 @@ impl Walk {
             | Instruction::Ldstub { place, .. }
             | Instruction::Swap { place, .. }
             | Instruction::Cas { place, .. } => if_so(!self.reaches(place), Avoided::Beyond),
-            // A strand of the simulator has no floating-point unit that could be enabled.
+            // A simulated strand has no floating-point unit.
             Instruction::FloatingPoint => if_so(
                 self.control(PSTATE).unwrap_or(0) & PEF != 0
-                    && self.control(Control::Ancillary(6)).unwrap_or(0) & 4 != 0,
+                    && self.control(ControlRegister::Ancillary(6)).unwrap_or(0) & 4 != 0,
                 Avoided::Beyond,
             ),
             _ => None,
         }
     }
 
-    /// Returns whether the place is in memory for random instructions, in a space that the niagara machine has with the MMU off.
-    fn reaches(&mut self, place: Place) -> bool {
+    /// Returns `true` if an access is to memory for random instructions, in a space that the niagara machine has with the MMU off.
+    fn reaches(&mut self, place: MemoryOperand) -> bool {
         let level = self.level();
         let get = |register| self.strand.registers.get(register);
         let second =
@@ -315,49 +308,51 @@ impl Walk {
         }
     }
 
-    /// Returns why the walk does not write a value to a control register, if it does not.
-    fn unwritten(&mut self, control: Control, value: u64) -> Option<Avoided> {
+    /// Returns the reason to avoid a write to a control register, if there is one.
+    fn unwritten(&mut self, control: ControlRegister, value: u64) -> Option<Avoided> {
         let hyperprivileged = self.level() == Level::Hyperprivileged;
         let no_trap = self.control(TL) == Some(0);
         let beyond = |bits: u64, deviation: Deviation| (value & !bits != 0).then_some(deviation);
         let over = |most: u64, deviation: Deviation| (value > most).then_some(deviation);
         let if_so = |so: bool| so.then_some(Avoided::Beyond);
         let deviation = match control {
-            Control::Ancillary(20..=22) => beyond(0x1_ffff, Deviation::SoftintBits),
-            Control::Ancillary(6) => beyond(7, Deviation::FprsBits),
-            Control::Privileged(0..=3) if no_trap => Some(Deviation::NoTrapStack),
-            Control::Privileged(0 | 1) => beyond(!3, Deviation::TrapPcBits),
-            Control::Privileged(2) => beyond(
+            ControlRegister::Ancillary(20..=22) => beyond(0x1_ffff, Deviation::SoftintBits),
+            ControlRegister::Ancillary(6) => beyond(7, Deviation::FprsBits),
+            ControlRegister::Privileged(0..=3) if no_trap => Some(Deviation::NoTrapStack),
+            ControlRegister::Privileged(0 | 1) => beyond(!3, Deviation::TrapPcBits),
+            ControlRegister::Privileged(2) => beyond(
                 7 << 40 | 0xff << 32 | 0xff << 24 | PSTATES << 8 | 7,
                 Deviation::TrapStateBits,
             )
             .or((value >> 40 > if hyperprivileged { 3 } else { 2 })
                 .then_some(Deviation::GlobalLevel)),
-            Control::Privileged(3) => beyond(0x1ff, Deviation::TrapTypeBits),
-            Control::Privileged(6) => beyond(PSTATES, Deviation::PstateBits),
-            Control::Privileged(7) => {
+            ControlRegister::Privileged(3) => beyond(0x1ff, Deviation::TrapTypeBits),
+            ControlRegister::Privileged(6) => beyond(PSTATES, Deviation::PstateBits),
+            ControlRegister::Privileged(7) => {
                 over(if hyperprivileged { 6 } else { 2 }, Deviation::TrapLevel)
             }
-            Control::Privileged(8) => beyond(15, Deviation::PilBits),
-            Control::Privileged(9..=13) => beyond(7, Deviation::WindowBits),
-            Control::Privileged(14) => beyond(0x3f, Deviation::WstateBits),
-            Control::Privileged(16) => {
+            ControlRegister::Privileged(8) => beyond(15, Deviation::PilBits),
+            ControlRegister::Privileged(9..=13) => beyond(7, Deviation::WindowBits),
+            ControlRegister::Privileged(14) => beyond(0x3f, Deviation::WstateBits),
+            ControlRegister::Privileged(16) => {
                 over(if hyperprivileged { 3 } else { 2 }, Deviation::GlobalLevel)
             }
-            Control::Hyperprivileged(0) => {
+            ControlRegister::Hyperprivileged(0) => {
                 let waits = self.control(PSTATE).unwrap_or(0) & IE != 0;
                 (value == 0 && waits).then_some(Deviation::PendingInterrupt)
             }
             _ => None,
         };
         deviation.map(Avoided::from).or_else(|| match control {
-            // QEMU counts in the host's time.
-            Control::Ancillary(23 | 25) | Control::Hyperprivileged(31) => if_so(value >> 63 == 0),
-            Control::Privileged(0 | 1) => if_so(!(BASE..CODE.end).contains(&value)),
-            Control::Privileged(5) => if_so(!TBAS.contains(&value)),
-            Control::Hyperprivileged(5) => if_so(!HTBAS.contains(&value)),
-            Control::Hyperprivileged(0) => if_so(value & !HPRIV != 0),
-            Control::Hyperprivileged(3) => if_so(value != 0),
+            // QEMU's timers follow the host's time.
+            ControlRegister::Ancillary(23 | 25) | ControlRegister::Hyperprivileged(31) => {
+                if_so(value >> 63 == 0)
+            }
+            ControlRegister::Privileged(0 | 1) => if_so(!(BASE..CODE.end).contains(&value)),
+            ControlRegister::Privileged(5) => if_so(!TBAS.contains(&value)),
+            ControlRegister::Hyperprivileged(5) => if_so(!HTBAS.contains(&value)),
+            ControlRegister::Hyperprivileged(0) => if_so(value & !HPRIV != 0),
+            ControlRegister::Hyperprivileged(3) => if_so(value != 0),
             _ => None,
         })
     }

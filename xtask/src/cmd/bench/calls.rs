@@ -1,4 +1,4 @@
-//! Measures the time of calls, in that of rustsbi's call, and how calls of two strands slow each other down. All is wall time.
+//! Measures the wall time of calls, its ratio to rustsbi's call, and how much calls of two strands slow each other down.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -7,30 +7,29 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 
 use crate::cargo;
-use crate::table::Table;
+use vfalls::table;
 
-/// What was measured.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Times {
-    /// By kind of call, in the order of the measurement: nanoseconds, and their ratio to those of rustsbi's call.
+    /// Kind of call, nanoseconds, and their ratio to rustsbi's call, in the order of the measurement.
     calls: Vec<(String, f64, f64)>,
-    /// By what strands do at once, in the same order.
+    /// Name of the calls that threads make at once, and their rates, in the order of the measurement.
     threads: Vec<(String, Rates)>,
 }
 
 /// Calls in a second of wall time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Rates {
-    /// Of one thread.
+    /// One thread.
     one: f64,
-    /// Of two threads together.
+    /// The sum of two threads.
     two: f64,
-    /// `two` to `one`.
+    /// `two` divided by `one`.
     ratio: f64,
 }
 
 impl Times {
-    /// Measures. This takes some seconds.
+    /// Measures for some seconds.
     pub(super) fn measure() -> anyhow::Result<Self> {
         let program = cargo::build("tests", "call-cost")?;
         let output = Command::new(&program).arg("time").output();
@@ -38,12 +37,10 @@ impl Times {
         if !output.status.success() {
             bail!("{} time failed with {}", program.display(), output.status);
         }
-        String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .try_fold(Self::default(), Self::with)
+        String::from_utf8_lossy(&output.stdout).lines().try_fold(Self::default(), Self::with)
     }
 
-    /// Adds what a line of the program says.
+    /// Adds the figures of a line that the program prints.
     fn with(mut self, line: &str) -> anyhow::Result<Self> {
         let unknown = || format!("call-cost time says \"{line}\"");
         let words: Vec<&str> = line.split(' ').collect();
@@ -57,47 +54,36 @@ impl Times {
             }
             ("threads", &[one, two]) => {
                 let ratio = two / one;
-                self.threads
-                    .push(((*name).to_owned(), Rates { one, two, ratio }));
+                self.threads.push(((*name).to_owned(), Rates { one, two, ratio }));
             }
             _ => bail!(unknown()),
         }
         Ok(self)
     }
 
-    /// Returns the ratio of the time of a call to that of rustsbi's, by kind of call.
+    /// Returns the ratios to rustsbi's call, by kind of call.
     pub(super) fn ratios(&self) -> BTreeMap<String, f64> {
         let ratio = |(name, _, ratio): &(String, f64, f64)| (name.clone(), *ratio);
         self.calls.iter().map(ratio).collect()
     }
 
-    /// Returns the rates, by what the threads do at once.
     pub(super) fn threads(&self) -> BTreeMap<String, Rates> {
         self.threads.iter().cloned().collect()
     }
 
-    /// Returns what is printed.
-    pub(super) fn tables(&self) -> [Table; 2] {
-        let mut calls = Table::new("wall time of a call, median|>ns|>times rustsbi's");
+    pub(super) fn tables(&self) -> [String; 2] {
+        let mut calls = table::with_header("wall time of a call, median|>ns|>times rustsbi's");
         for (name, nanoseconds, ratio) in &self.calls {
-            calls.row([
-                name.clone(),
-                format!("{nanoseconds:.2}"),
-                format!("{ratio:.2}"),
-            ]);
+            calls.add_row([name.clone(), format!("{nanoseconds:.2}"), format!("{ratio:.2}")]);
         }
         let mut threads =
-            Table::new("million calls a second of wall time|>1 thread|>2 threads|>ratio");
+            table::with_header("million calls a second of wall time|>1 thread|>2 threads|>ratio");
         for (name, Rates { one, two, ratio }) in &self.threads {
             let millions = [one, two].map(|rate| format!("{:.1}", rate / 1e6));
-            threads.row(
-                [name.clone()]
-                    .into_iter()
-                    .chain(millions)
-                    .chain([format!("{ratio:.2}")]),
-            );
+            threads
+                .add_row([name.clone()].into_iter().chain(millions).chain([format!("{ratio:.2}")]));
         }
-        [calls, threads]
+        [calls, threads].map(|table| table::text(&table))
     }
 }
 
@@ -111,27 +97,10 @@ mod tests {
             .with("call get_dram 1.50 1.250")
             .and_then(|times| times.with("threads two_hubs 4 7"))
             .unwrap();
-        assert_eq!(
-            times.ratios(),
-            BTreeMap::from([("get_dram".to_owned(), 1.25)])
-        );
-        let rates = Rates {
-            one: 4.0,
-            two: 7.0,
-            ratio: 1.75,
-        };
-        assert_eq!(
-            times.threads(),
-            BTreeMap::from([("two_hubs".to_owned(), rates)])
-        );
-        for line in [
-            "",
-            "call",
-            "call x 1",
-            "call x 1 y",
-            "threads x 1",
-            "event x 1 2",
-        ] {
+        assert_eq!(times.ratios(), BTreeMap::from([("get_dram".to_owned(), 1.25)]));
+        let rates = Rates { one: 4.0, two: 7.0, ratio: 1.75 };
+        assert_eq!(times.threads(), BTreeMap::from([("two_hubs".to_owned(), rates)]));
+        for line in ["", "call", "call x 1", "call x 1 y", "threads x 1", "event x 1 2"] {
             assert!(Times::default().with(line).is_err(), "{line:?}");
         }
     }

@@ -1,14 +1,11 @@
-//! Measures how fast a strand executes instructions on one core of the host.
+//! Measures the rate at which a strand executes instructions on one core of the host.
 
+use platform::memory_map::{HYPERVISOR, RESET, RESET_CODE};
 use platform::{Machine, Model};
-use simulator::execution::map::{HYPERVISOR, RESET};
-use simulator::execution::{Execution, Limits, Setup, Stop};
+use simulator::execute::{Execution, Limits, Setup, Stop};
 use simulator::memory::Config;
 
 use super::time;
-
-/// At reset: sethi %hi(0x100000), %g1; jmp %g1; nop.
-const JUMP: [u32; 3] = [0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
 /// A loop over 2 KB: about a sixth of its instructions load or store, and a sixth are branches.
 const PROGRAM: [u32; 14] = [
@@ -28,26 +25,19 @@ const PROGRAM: [u32; 14] = [
     0x9202_6008, // add %o1, 8, %o1
 ];
 
-/// How many instructions are executed in a round.
+/// The instructions of a round.
 const INSTRUCTIONS: usize = 5_000_000;
 
 /// The rates that are measured: a name, and the memory system.
-pub(super) const KINDS: [(&str, Option<Config>); 2] = [
-    ("without a memory system", None),
-    ("with the memory system", Some(Config::T2_PLUS)),
-];
+pub(super) const KINDS: [(&str, Option<Config>); 2] =
+    [("without a memory system", None), ("with the memory system", Some(Config::T2_PLUS))];
 
-/// Executes. Returns the number of instructions, and the seconds of processor time that they took.
+/// Executes the program. Returns the number of instructions and the seconds of processor time.
 pub(super) fn executed(memory: Option<Config>) -> anyhow::Result<(usize, f64)> {
-    let mut execution = Execution::new(&Setup {
-        memory,
-        ..Setup::new(Machine::new(Model::Batoka, 4)?)
-    })?;
-    execution.load(RESET, JUMP.map(u32::to_be_bytes).as_flattened())?;
-    execution.load(
-        HYPERVISOR.start,
-        PROGRAM.map(u32::to_be_bytes).as_flattened(),
-    )?;
+    let mut execution =
+        Execution::new(&Setup { memory, ..Setup::new(Machine::new(Model::Batoka, 4)?) })?;
+    execution.load(RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened())?;
+    execution.load(HYPERVISOR.start, PROGRAM.map(u32::to_be_bytes).as_flattened())?;
     let (stop, time) = time::own(|| Ok(execution.run(Limits::instructions(INSTRUCTIONS as u64))))?;
     anyhow::ensure!(stop == Stop::Limit, "the machine stops: {stop:?}");
     Ok((INSTRUCTIONS, time.cpu))

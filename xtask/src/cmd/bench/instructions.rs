@@ -1,7 +1,6 @@
-//! Counts the instructions of a call, from the guest's registers in memory to the answer in memory, and of a sample, from
-//! the entry of the guest's overflow handler to its end; and those of a reference that `sim` replays.
+//! Counts instructions: of a call, from the guest's registers in memory to the answer in memory; of a sample, from the entry of the
+//! guest's overflow handler to its end; and of a reference that `vfalls stat` replays.
 
-use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,51 +10,35 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 
 use crate::cargo;
-use crate::tools::VALGRIND;
+use crate::tools::{self, VALGRIND};
 
 /// How many times `call-cost` makes a call, and `sample-cost` takes a sample.
 const CALLS: u64 = 1000;
 
-/// A program of the tests whose instructions are counted.
-#[derive(Clone, Copy, Debug)]
-enum Program {
-    Calls,
-    Samples,
-}
-
-impl Program {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Calls => "call-cost",
-            Self::Samples => "sample-cost",
-        }
-    }
-}
+/// The programs of `tests` that make calls and take samples.
+const PROGRAMS: [&str; 2] = ["call-cost", "sample-cost"];
 
 /// A kind of call.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The name, which is the argument of the program.
     pub name: &'static str,
-    program: Program,
-    /// The function whose instructions are counted, with those of all that it calls.
+    /// The index of the program in [`PROGRAMS`].
+    program: usize,
+    /// The function whose instructions are counted, together with the functions that it calls.
     function: &'static str,
 }
 
+const fn call(name: &'static str, function: &'static str) -> Kind {
+    Kind { name, program: 0, function }
+}
+
 const fn ours(name: &'static str) -> Kind {
-    Kind {
-        name,
-        program: Program::Calls,
-        function: "call_cost::hypercall",
-    }
+    call(name, "call_cost::hypercall")
 }
 
 const fn sampling(name: &'static str) -> Kind {
-    Kind {
-        name,
-        program: Program::Samples,
-        function: "sample_cost::sample",
-    }
+    Kind { program: 1, ..call(name, "sample_cost::sample") }
 }
 
 /// All kinds: calls; the nearest function of rustsbi, for comparison; and samples with one counter, with random periods,
@@ -70,16 +53,8 @@ pub const KINDS: [Kind; 14] = [
     ours("refused"),
     ours("get_dram_tracer_off"),
     ours("get_dram_traced"),
-    Kind {
-        name: "record_event",
-        program: Program::Calls,
-        function: "call_cost::record_event",
-    },
-    Kind {
-        name: "rustsbi_fw_read",
-        program: Program::Calls,
-        function: "call_cost::rustsbi_fw_read",
-    },
+    call("record_event", "call_cost::record_event"),
+    call("rustsbi_fw_read", "call_cost::rustsbi_fw_read"),
     sampling("sample"),
     sampling("sample_randomised"),
     sampling("sample_both"),
@@ -88,8 +63,7 @@ pub const KINDS: [Kind; 14] = [
 /// The programs that make the calls and take the samples, and valgrind.
 pub struct Counter {
     valgrind: PathBuf,
-    calls: PathBuf,
-    samples: PathBuf,
+    programs: [PathBuf; 2],
 }
 
 impl Counter {
@@ -98,12 +72,8 @@ impl Counter {
     /// # Errors
     /// A program cannot be built, or valgrind is missing and cannot be installed.
     pub fn new() -> anyhow::Result<Self> {
-        let build = |program: Program| cargo::build("tests", program.name());
-        Ok(Self {
-            valgrind: VALGRIND.require()?,
-            calls: build(Program::Calls)?,
-            samples: build(Program::Samples)?,
-        })
+        let [calls, samples] = PROGRAMS.map(|program| cargo::build("tests", program));
+        Ok(Self { valgrind: tools::path(&VALGRIND)?, programs: [calls?, samples?] })
     }
 
     /// Returns the instructions of one call or sample, rounded up. The number repeats exactly.
@@ -111,43 +81,40 @@ impl Counter {
     /// # Errors
     /// valgrind fails, or counts nothing.
     pub fn count(&self, kind: &Kind) -> anyhow::Result<u64> {
-        let program = match kind.program {
-            Program::Calls => &self.calls,
-            Program::Samples => &self.samples,
-        };
+        let program = &self.programs[kind.program];
         let collect = format!("--toggle-collect={}", kind.function);
         let collected = self.collected(&[&collect], program, &[kind.name], Stdio::null())?;
-        ensure!(
-            collected > 0,
-            "callgrind found no call of {}",
-            kind.function
-        );
+        ensure!(collected > 0, "callgrind found no call of {}", kind.function);
         Ok(collected.div_ceil(CALLS))
     }
 
-    /// Returns the instructions for each of the references of the bundled recording: what `sim` takes with these arguments, but for
-    /// what it takes for a recording of one reference.
+    /// Returns the instructions for each of the references of the bundled recording: those of `vfalls stat` with these arguments,
+    /// less those that it takes for a recording of one reference.
     ///
     /// # Errors
     /// valgrind fails, or counts nothing.
-    pub fn replay(&self, arguments: &[&str], references: u64) -> anyhow::Result<u64> {
-        let own = env::current_exe()?;
+    pub fn replay(
+        &self,
+        vfalls: &Path,
+        arguments: &[&str],
+        references: u64,
+    ) -> anyhow::Result<u64> {
         let bundled = cargo::root().join("simulator/bundled/workload.refs");
-        // A pipe holds so little at once.
+        // Short enough for the buffer of a pipe.
         let (short, mut end) = io::pipe()?;
         end.write_all(b"0 r 0x1000\n")?;
         drop(end);
-        let sim = |recording: Stdio| {
-            let arguments = [&["sim"], arguments, &["-"]].concat();
-            self.collected(&[], &own, &arguments, recording)
+        let stat = |recording: Stdio| {
+            let arguments = [&["stat"], arguments, &["-"]].concat();
+            self.collected(&[], vfalls, &arguments, recording)
         };
-        let whole = sim(File::open(bundled)?.into())?;
-        Ok(whole.saturating_sub(sim(short.into())?) / references)
+        let whole = stat(File::open(bundled)?.into())?;
+        Ok(whole.saturating_sub(stat(short.into())?) / references)
     }
 
-    /// Returns the instructions of this program with these arguments, from its start to its end.
-    pub(super) fn own(&self, arguments: &[OsString]) -> anyhow::Result<u64> {
-        self.collected(&[], &env::current_exe()?, arguments, Stdio::null())
+    /// Returns the instructions of a program with these arguments, from its start to its end.
+    pub(super) fn whole(&self, program: &Path, arguments: &[OsString]) -> anyhow::Result<u64> {
+        self.collected(&[], program, arguments, Stdio::null())
     }
 
     /// Returns the instructions that callgrind counts of a program, with these options.
@@ -159,11 +126,7 @@ impl Counter {
         input: Stdio,
     ) -> anyhow::Result<u64> {
         let output = Command::new(&self.valgrind)
-            .args([
-                "--command-line-only=yes",
-                "--tool=callgrind",
-                "--callgrind-out-file=/dev/null",
-            ])
+            .args(["--command-line-only=yes", "--tool=callgrind", "--callgrind-out-file=/dev/null"])
             .args(options)
             .arg(program)
             .args(arguments)

@@ -18,25 +18,25 @@ use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budgets::OF_X86;
-use crate::interrupt::{self, Interrupted};
-use crate::output::Force;
-use crate::table::Table;
+use crate::cargo;
 use calls::Times;
 use instructions::{Counter, KINDS};
 use reading::{Figures, Files};
 use recording::{Cost, PROGRAMS};
 use replay::Rates;
+use vfalls::interrupt::{self, Interrupted};
+use vfalls::output::Force;
+use vfalls::table;
 
 /// Measure instructions and time per hypercall, instructions per sample, references per second of the replay, and the cost of recording
 ///
 /// valgrind's callgrind counts the instructions, and those of rustsbi's counter_fw_read for comparison; the numbers
-/// repeat exactly. The times of calls, of one thread and of two at once, are wall time, as medians of many rounds in which the
-/// kinds take turns; the ratios are to rustsbi's call in the same round. CPU time is that of all processors together. The replay of
-/// references that are in memory runs while all counters of a Batoka count; the best, the median and the worst of several rounds are
-/// printed. sim FILE is the whole command, which reads and decodes in a thread of its own where there are two processors; its
-/// instructions are counted of a long file less those of a short one. The cost of recording is the processor time that it adds to
-/// that of the emulator, which is
-/// needed (qemu-user).
+/// repeat exactly. The times of calls, of one thread and of two at once, are wall time: medians of many rounds, each of which has
+/// every kind of call; the ratios are to rustsbi's call in the same round. CPU time is the sum over all processors. References in
+/// memory are replayed while all counters of a Batoka count; the best, the median and the worst of several rounds are
+/// printed. `vfalls stat FILE` is the whole command, which reads and decodes in a second thread where there are two processors; its
+/// instructions are those of a long file less those of a short one. The cost of recording is the processor time that it adds to
+/// that of the emulator; it needs qemu-user.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
 pub struct Args {
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Count the instructions of references that have a budget, and nothing else; it is an error if they take more
+    /// Count only the instructions of references that have a budget, and fail if a count is above it
     #[arg(long, conflicts_with = "json")]
     budgets: bool,
 
@@ -52,7 +52,7 @@ pub struct Args {
     force: Force,
 }
 
-/// The content of the file.
+/// The content of the JSON file.
 #[derive(Serialize)]
 struct Report {
     instructions: BTreeMap<&'static str, u64>,
@@ -64,24 +64,17 @@ struct Report {
     recording: BTreeMap<&'static str, Cost>,
 }
 
-/// The number of rounds for the rate that the file has, and for each other rate.
+/// The rounds for the rate that the JSON file has, and for each other rate.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 const READING_ROUNDS: usize = 5;
 const RECORDING_ROUNDS: usize = 2;
 
-/// Further rates: on how many strands the recording is replayed, of how many nodes.
-const FURTHER: [(usize, usize); 7] = [
-    (8, 4),
-    (64, 1),
-    (64, 2),
-    (64, 4),
-    (128, 2),
-    (128, 4),
-    (256, 4),
-];
+/// Further rates: the numbers of strands and nodes on which the recording is replayed.
+const FURTHER: [(usize, usize); 7] =
+    [(8, 4), (64, 1), (64, 2), (64, 4), (128, 2), (128, 4), (256, 4)];
 
-/// How the bundled recording is replayed to count the instructions of a reference: a name, and the arguments of `sim`.
+/// How the bundled recording is replayed to count the instructions of a reference: a name, and the arguments of `vfalls stat`.
 const REPLAYS: [(&str, &[&str]); 5] = [
     ("on 1 strand", &["--place", "0"]),
     ("on the 8 strands of a core", &["--place", "0-7"]),
@@ -93,8 +86,8 @@ const REPLAYS: [(&str, &[&str]); 5] = [
 /// Measures and prints.
 ///
 /// # Errors
-/// This is a debug build, valgrind or qemu-user is missing and cannot be installed, the file cannot be written, a budget is asked
-/// for and not kept, or the work was interrupted ([`Interrupted`]).
+/// This is a debug build, valgrind or qemu-user is missing and cannot be installed, the file cannot be written, a count is above
+/// its budget, or an interrupt came ([`Interrupted`]).
 pub fn run(args: Args) -> anyhow::Result<()> {
     ensure!(
         !cfg!(debug_assertions),
@@ -125,9 +118,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     progress.inc(1);
     progress.suspend(|| -> io::Result<()> {
         let tables = times.tables();
-        tables
-            .iter()
-            .try_for_each(|table| writeln!(output, "{table}"))
+        tables.iter().try_for_each(|table| writeln!(output, "{table}"))
     })?;
     let references_per_second = time(output, &progress)?;
     let reading = read(&counter, output, &progress)?;
@@ -150,7 +141,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Instructions, by what takes them.
+/// Instructions, by the name of the call or replay.
 type Counts = BTreeMap<&'static str, u64>;
 
 /// Counts the instructions of every kind of call, and of a reference in every kind of replay.
@@ -169,35 +160,34 @@ fn count(
     let table = OF_X86.table(&instructions);
     progress.suspend(|| writeln!(output, "{table}"))?;
 
+    let vfalls = step(cargo::vfalls)?;
     let references = replay::recording()?.len() as u64;
-    let mut table = Table::new("a reference of the recording, decoded and replayed|>instructions");
+    let mut table =
+        table::with_header("a reference of the recording, decoded and replayed|>instructions");
     let mut of_references = BTreeMap::new();
     for (name, arguments) in REPLAYS {
         progress.set_message(name);
-        let count = step(|| counter.replay(arguments, references))?;
+        let count = step(|| counter.replay(&vfalls, arguments, references))?;
         progress.inc(1);
         of_references.insert(name, count);
-        table.row([name.to_owned(), count.to_string()]);
+        table.add_row([name.to_owned(), count.to_string()]);
     }
-    progress.suspend(|| writeln!(output, "{table}"))?;
+    progress.suspend(|| writeln!(output, "{}", table::text(&table)))?;
     Ok((instructions, of_references))
 }
 
 /// Times the replay. Returns the best rate of replaying the decoded recording once, in references per second.
 fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> {
     let references = replay::recording()?;
-    let mut table = Table::new(
+    let mut table = table::with_header(
         "replay, million references a second of CPU time|>best|>median|>worst|>to reach|>to aim for",
     );
     let mut row = |name: String, rates: &Rates, budgets: &[&str]| {
         progress.inc(1);
         let millions =
             [rates.best(), rates.median(), rates.worst()].map(|rate| format!("{:.1}", rate / 1e6));
-        table.row(
-            [name]
-                .into_iter()
-                .chain(millions)
-                .chain(budgets.iter().map(ToString::to_string)),
+        table.add_row(
+            [name].into_iter().chain(millions).chain(budgets.iter().map(ToString::to_string)),
         );
     };
 
@@ -210,9 +200,8 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
     row(decoded.to_owned(), &rates, &["10", "50"]);
     for (strands, nodes) in FURTHER {
         let name = format!("on {strands} strands of {nodes} nodes");
-        let further = measure(&name, FURTHER_ROUNDS, &|| {
-            replay::decoded(&references, strands, nodes)
-        })?;
+        let further =
+            measure(&name, FURTHER_ROUNDS, &|| replay::decoded(&references, strands, nodes))?;
         row(name, &further, &[]);
     }
     for (name, memory) in execution::KINDS {
@@ -222,41 +211,39 @@ fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> 
         row(name, &executed, &[to_reach]);
     }
     let count = HumanCount(references.len() as u64);
-    progress.suspend(|| writeln!(output, "the recording has {count} references\n{table}"))?;
+    progress.suspend(|| {
+        writeln!(output, "the recording has {count} references\n{}", table::text(&table))
+    })?;
     Ok(rates.best().round() as u64)
 }
 
-/// Measures what `sim` takes for the references of files.
+/// Measures the cost of a reference of each kind of file.
 fn read(
     counter: &Counter,
     output: &mut impl Write,
     progress: &ProgressBar,
 ) -> anyhow::Result<BTreeMap<&'static str, Figures>> {
-    let mut table = Table::new(
-        "sim FILE, a reference|>million references|>instructions|>to reach|>CPU time, ns|>wall time, ns",
+    let mut table = table::with_header(
+        "vfalls stat FILE, a reference|>million references|>instructions|>to reach|>CPU time, ns|>wall time, ns",
     );
     let mut all = BTreeMap::new();
     for &kind in reading::Kind::ALL {
         progress.set_message(format!("reading: {}", kind.name()));
         let figures = step(|| Files::new(kind)?.figures(counter, READING_ROUNDS))?;
         progress.inc(1);
-        table.row(
-            [kind.name().to_owned()]
-                .into_iter()
-                .chain(figures.cells(kind)),
-        );
+        table.add_row([kind.name().to_owned()].into_iter().chain(figures.cells(kind)));
         all.insert(kind.name(), figures);
     }
-    progress.suspend(|| writeln!(output, "{table}"))?;
+    progress.suspend(|| writeln!(output, "{}", table::text(&table)))?;
     Ok(all)
 }
 
-/// Measures what it costs to record programs.
+/// Measures the cost of recording programs.
 fn record(
     output: &mut impl Write,
     progress: &ProgressBar,
 ) -> anyhow::Result<BTreeMap<&'static str, Cost>> {
-    let mut table = Table::new(
+    let mut table = table::with_header(
         "recording|>million references|>ns of CPU time each (to reach: 10)|>times the emulator|>bytes each (to reach: 0.4)|\
          >ns of CPU time to read each (to reach: 3)",
     );
@@ -265,18 +252,20 @@ fn record(
         progress.set_message(format!("recording: {}", program.0));
         match step(|| recording::cost(program, RECORDING_ROUNDS))? {
             Some(cost) => {
-                table.row([program.0.to_owned()].into_iter().chain(cost.cells()));
+                table.add_row([program.0.to_owned()].into_iter().chain(cost.cells()));
                 costs.insert(program.0, cost);
             }
-            None => table.row([format!("{} (is not here)", program.0)]),
+            None => {
+                table.add_row([format!("{} (is not here)", program.0)]);
+            }
         }
         progress.inc(1);
     }
-    progress.suspend(|| writeln!(output, "{table}"))?;
+    progress.suspend(|| writeln!(output, "{}", table::text(&table)))?;
     Ok(costs)
 }
 
-/// Does a part of the work, and fails if there was an interrupt before or during it.
+/// Does a part of the work. Fails if an interrupt came before or during it.
 fn step<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     ensure!(!interrupt::happened(), Interrupted);
     let result = work();
@@ -287,8 +276,6 @@ fn step<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
 /// Returns the peak memory of this process in KB, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
 }

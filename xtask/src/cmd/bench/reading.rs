@@ -1,10 +1,10 @@
-//! Measures what `sim` takes for each reference of a file, from the file to the counters.
+//! Measures what `vfalls stat` takes for each reference of a file, from the file to the counters.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
@@ -15,11 +15,12 @@ use super::instructions::Counter;
 use super::recording::numbers;
 use super::time;
 use crate::budgets::OF_X86;
-use crate::output::OutputFile;
-use crate::recorder::{self, Options};
+use crate::cargo;
 use crate::tools::{self, VALGRIND};
+use vfalls::output::OutputFile;
+use vfalls::recorder::{self, Options};
 
-/// A kind of file that `sim` reads.
+/// A kind of file that `vfalls stat` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A recording of a program of one thread.
@@ -28,24 +29,19 @@ pub enum Kind {
     ManyThreads,
     /// Text of lackey.
     Lackey,
-    /// The same, compressed.
+    /// Text of lackey, compressed.
     LackeyZstd,
 }
 
 impl Kind {
-    /// All kinds, if this is a processor on which programs can be recorded.
+    /// All kinds; none on processors where programs cannot be recorded.
     pub const ALL: &[Self] = if cfg!(target_arch = "x86_64") {
-        &[
-            Self::OneThread,
-            Self::ManyThreads,
-            Self::Lackey,
-            Self::LackeyZstd,
-        ]
+        &[Self::OneThread, Self::ManyThreads, Self::Lackey, Self::LackeyZstd]
     } else {
         &[]
     };
 
-    /// Returns the name of its figures, which is that of its budget, if it has one.
+    /// Returns the name of its figures, and of its budget.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -57,7 +53,7 @@ impl Kind {
     }
 }
 
-/// What a reference of a file takes.
+/// The cost of a reference of a file.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Figures {
     references: u64,
@@ -80,36 +76,32 @@ impl Figures {
     }
 }
 
-/// Files of which `sim` reads one: what they are of, a short one and a long one.
+/// A short and a long file of one kind, and the file of `vfalls stat --json`.
 pub struct Files {
+    vfalls: PathBuf,
     short: OutputFile,
     long: OutputFile,
     json: OutputFile,
 }
 
-/// What `sim --json` says.
+/// The part of `vfalls stat --json` that is read.
 #[derive(Deserialize)]
-struct Outcome {
+struct Replayed {
     references: u64,
 }
 
-/// How long files are: numbers that `sort` sorts, rounds of the threads, and references of lackey.
+/// The lengths of files.
 struct Lengths {
+    /// The lines that `sort` sorts.
     numbers: u32,
+    /// The rounds of each thread of `threads.c`.
     rounds: u32,
+    /// The lines of lackey.
     lackey: usize,
 }
 
-const SHORT: Lengths = Lengths {
-    numbers: 50,
-    rounds: 1,
-    lackey: 100_000,
-};
-const LONG: Lengths = Lengths {
-    numbers: 2_000,
-    rounds: 25,
-    lackey: 2_000_000,
-};
+const SHORT: Lengths = Lengths { numbers: 50, rounds: 1, lackey: 100_000 };
+const LONG: Lengths = Lengths { numbers: 2_000, rounds: 25, lackey: 2_000_000 };
 
 impl Files {
     /// Makes files of a kind.
@@ -122,6 +114,7 @@ impl Files {
             OutputFile::create(std::env::temp_dir().join(name), false)
         };
         let files = Self {
+            vfalls: cargo::vfalls()?,
             short: file("short")?,
             long: file("long")?,
             json: file("json")?,
@@ -134,14 +127,14 @@ impl Files {
         Ok(files)
     }
 
-    /// Returns the instructions for each reference: those that the long file takes more than the short one, so that
-    /// the start counts for nothing.
+    /// Returns the instructions for each reference: the difference between the long and the short file, so that the start of the
+    /// program does not count.
     ///
     /// # Errors
     /// valgrind fails, or counts nothing.
     pub fn instructions(&self, counter: &Counter) -> anyhow::Result<u64> {
         let count = |file: &OutputFile| {
-            let instructions = counter.own(&self.arguments(file))?;
+            let instructions = counter.whole(&self.vfalls, &self.arguments(file))?;
             anyhow::Ok((instructions, self.references()?))
         };
         let (short, long) = (count(&self.short)?, count(&self.long)?);
@@ -149,15 +142,14 @@ impl Files {
         Ok((long.0.saturating_sub(short.0)).div_ceil(long.1 - short.1))
     }
 
-    /// Measures the times of the long file, the best of so many rounds.
+    /// Measures the times of the long file, the best of `rounds` rounds.
     pub(super) fn figures(&self, counter: &Counter, rounds: usize) -> anyhow::Result<Figures> {
-        let own = std::env::current_exe()?;
         let (mut cpu, mut wall) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..rounds {
-            let mut sim = Command::new(&own);
-            sim.args(self.arguments(&self.long)).stdout(Stdio::null());
-            let (status, time) = time::of_children(|| Ok(sim.status()?))?;
-            ensure!(status.success(), "sim fails with {status}");
+            let mut stat = Command::new(&self.vfalls);
+            stat.args(self.arguments(&self.long)).stdout(Stdio::null());
+            let (status, time) = time::of_children(|| Ok(stat.status()?))?;
+            ensure!(status.success(), "vfalls stat fails with {status}");
             (cpu, wall) = (cpu.min(time.cpu), wall.min(time.wall));
         }
         let references = self.references()?;
@@ -172,12 +164,12 @@ impl Files {
 
     fn arguments(&self, file: &OutputFile) -> Vec<OsString> {
         let [file, json] = [file, &self.json].map(|file| file.temporary().into());
-        vec!["sim".into(), file, "--force".into(), "--json".into(), json]
+        vec!["stat".into(), file, "--force".into(), "--json".into(), json]
     }
 
-    /// Returns the references that `sim` has replayed.
+    /// Returns the number of references that `vfalls stat` has replayed.
     fn references(&self) -> anyhow::Result<u64> {
-        let outcome: Outcome = serde_json::from_slice(&fs::read(self.json.temporary())?)?;
+        let outcome: Replayed = serde_json::from_slice(&fs::read(self.json.temporary())?)?;
         Ok(outcome.references)
     }
 }
@@ -185,14 +177,11 @@ impl Files {
 /// Counts the instructions of a reference of each kind of file that has a budget, and prints them.
 ///
 /// # Errors
-/// They are more than the budget, or a program that is needed is missing or fails.
+/// A count is above its budget, or a program that is needed is missing or fails.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();
-    for kind in Kind::ALL
-        .iter()
-        .filter(|kind| OF_X86.of(kind.name()).is_some())
-    {
+    for kind in Kind::ALL.iter().filter(|kind| OF_X86.of(kind.name()).is_some()) {
         let instructions = Files::new(*kind)?.instructions(&counter)?;
         counts.insert(kind.name().to_owned(), instructions);
     }
@@ -200,7 +189,7 @@ pub(super) fn within_budget() -> anyhow::Result<()> {
     OF_X86.keep(&counts)
 }
 
-/// Makes a file; `scratch` is one that may be written over.
+/// Makes a file, with the help of the file `scratch`.
 fn make(kind: Kind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::Result<()> {
     match kind {
         Kind::OneThread => {
@@ -239,15 +228,11 @@ fn record(command: &[OsString], file: &Path) -> anyhow::Result<()> {
     recorder::record(command, file, Options::default()).map(drop)
 }
 
-/// Writes so many lines of what lackey says of `sort`.
+/// Writes the first `lines` lines that lackey prints of `sort`.
 fn lackey(lines: usize, file: &Path, scratch: &Path) -> anyhow::Result<()> {
     fs::write(scratch, numbers((lines / 400) as u32))?;
-    let mut lackey = Command::new(VALGRIND.require()?)
-        .args([
-            "--command-line-only=yes",
-            "--tool=lackey",
-            "--trace-mem=yes",
-        ])
+    let mut lackey = Command::new(tools::path(&VALGRIND)?)
+        .args("--command-line-only=yes --tool=lackey --trace-mem=yes".split(' '))
         .args(sort(scratch)?)
         .stdin(Stdio::null())
         .stderr(Stdio::piped())

@@ -1,4 +1,4 @@
-//! Measures what it costs to record programs, and to read what was recorded.
+//! Measures the cost of recording programs and of reading the recordings.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -11,32 +11,29 @@ use serde::Serialize;
 use simulator::recording::{Chunk, Recording};
 
 use super::time;
-use crate::output::OutputFile;
-use crate::recorder::{self, Options};
 use crate::tools::{self, QEMU_X86};
+use vfalls::output::OutputFile;
+use vfalls::recorder::{self, Options};
 
-/// Programs that are recorded, if they are there: the name, and the words after it. `FILE` is a text of [`LINES`] lines.
+/// Programs that are recorded if they are installed: the name and the arguments. `FILE` is a text of [`LINES`] lines.
 pub(super) const PROGRAMS: [(&str, &[&str]); 3] = [
     ("sort", &["--numeric-sort", "--output=/dev/null", "FILE"]),
     ("gzip", &["--keep", "--force", "FILE"]),
     (
         "python3",
-        &[
-            "-c",
-            "print(len({str(i * 7919) for i in range(100000)}), file=open('/dev/null', 'w'))",
-        ],
+        &["-c", "print(len({str(i * 7919) for i in range(100000)}), file=open('/dev/null', 'w'))"],
     ),
 ];
 
 const LINES: u32 = 50_000;
 
-/// What it costs to record a program.
+/// The cost of recording a program.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Cost {
     references: u64,
-    /// The time that recording adds to what the emulator needs by itself, per reference.
+    /// The time that recording adds to the emulator's own, per reference.
     recording_nanoseconds: f64,
-    /// The time with recording in that of the emulator by itself.
+    /// The time with recording, divided by the emulator's own.
     times_the_emulator: f64,
     bytes: f64,
     reading_nanoseconds: f64,
@@ -45,26 +42,19 @@ pub(super) struct Cost {
 impl Cost {
     /// Returns the cells of a table.
     pub(super) fn cells(&self) -> [String; 5] {
-        let Self {
-            references,
-            recording_nanoseconds,
-            times_the_emulator,
-            bytes,
-            reading_nanoseconds,
-        } = self;
         [
-            format!("{:.0}", *references as f64 / 1e6),
-            format!("{recording_nanoseconds:.1}"),
-            format!("{times_the_emulator:.1}"),
-            format!("{bytes:.2}"),
-            format!("{reading_nanoseconds:.1}"),
+            format!("{:.0}", self.references as f64 / 1e6),
+            format!("{:.1}", self.recording_nanoseconds),
+            format!("{:.1}", self.times_the_emulator),
+            format!("{:.2}", self.bytes),
+            format!("{:.1}", self.reading_nanoseconds),
         ]
     }
 }
 
-/// Measures the cost of a program, the best of so many rounds. Returns `None` if there is no such program.
+/// Measures the cost of a program, the best of `rounds` rounds. Returns `None` if it is not installed.
 pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Result<Option<Cost>> {
-    // What bears the name may be a script of a version manager.
+    // The file of that name in PATH may be a script of a version manager.
     let places = [tools::find(name), Some(Path::new("/usr/bin").join(name))];
     let can_be_recorded =
         |program: &PathBuf| recorder::check(&[program.clone().into()], Options::default()).is_ok();
@@ -85,7 +75,7 @@ pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Res
     cost
 }
 
-/// Returns so many lines, each with a number.
+/// Returns `lines` lines, each with a number.
 pub(super) fn numbers(lines: u32) -> String {
     let mut text = String::new();
     let mut number = 1_u32;
@@ -102,7 +92,7 @@ fn measure(command: &[OsString], directory: &Path, rounds: usize) -> anyhow::Res
         false,
     )?;
     let file = output.temporary();
-    let emulator = QEMU_X86.require()?;
+    let emulator = tools::path(&QEMU_X86)?;
     let (mut alone, mut with, mut reading) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
     let (mut references, mut bytes) = (0, 0);
     for _ in 0..rounds {

@@ -1,4 +1,4 @@
-//! Measures how fast references are replayed on one core of the host, while all counters of the machine count.
+//! Measures the rate of the replay on one core of the host, while all counters of the machine count.
 
 use anyhow::Context;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
@@ -9,16 +9,16 @@ use platform::{Bus, Machine, Model, StrandRegisters, address};
 
 use super::time;
 use simulator::memory::MemorySystem;
-use simulator::placement::Placement;
 use simulator::recording::{Chunk, Recording, Reference, bundled};
-use simulator::scheduler::Scheduler;
+use simulator::replay::placement::Placement;
+use simulator::replay::scheduler::Scheduler;
 
 /// The rates of several rounds, in references per second, in ascending order.
 #[derive(Clone, Debug)]
 pub(super) struct Rates(Vec<f64>);
 
 impl Rates {
-    /// Runs `rounds` rounds of `round`, which returns the number of references that it replayed, and the seconds of processor time that it took.
+    /// Runs `rounds` rounds of `round`, which returns its number of references and its seconds of processor time.
     pub(super) fn of(
         rounds: usize,
         mut round: impl FnMut() -> anyhow::Result<(usize, f64)>,
@@ -45,7 +45,7 @@ impl Rates {
     }
 }
 
-/// Returns the devices of a machine every counter of which counts an event that happens often.
+/// Returns the devices of a machine, with all counters set to events that happen often.
 fn devices(machine: Machine) -> anyhow::Result<Devices> {
     let devices = Devices::new(machine);
     let strands = (0..machine.strands()).filter_map(StrandId::new);
@@ -59,8 +59,8 @@ fn devices(machine: Machine) -> anyhow::Result<Devices> {
     Ok(devices)
 }
 
-/// Replays a recording, whose threads are spread on the strands of a Batoka with so many nodes. Returns the number of
-/// references, and the seconds of processor time that it took.
+/// Replays a recording with its threads spread over a Batoka with `nodes` nodes. Returns the number of references and the seconds
+/// of processor time.
 fn replay(nodes: usize, recording: Recording) -> anyhow::Result<(usize, f64)> {
     let machine = Machine::new(Model::Batoka, nodes)?;
     let devices = devices(machine)?;
@@ -93,20 +93,13 @@ fn strand_pcr() -> u64 {
 
 fn unit_pcr(register: PerfReg) -> Option<u64> {
     fn both<P: EventSelect>(pic0: P::Event, pic1: P::Event) -> u64 {
-        P::from(0)
-            .with_event(Counter::Pic0, pic0)
-            .with_event(Counter::Pic1, pic1)
-            .into()
+        P::from(0).with_event(Counter::Pic0, pic0).with_event(Counter::Pic1, pic1).into()
     }
     match register.kind() {
-        Kind::Dram {
-            role: McuRole::Pcr, ..
-        } => Some(both::<DramPcr>(DramEvent::Reads, DramEvent::Writes)),
-        Kind::Hub {
-            unit,
-            role: HubRole::Pcr,
-            ..
-        } => Some(match unit {
+        Kind::Dram { role: McuRole::Pcr, .. } => {
+            Some(both::<DramPcr>(DramEvent::Reads, DramEvent::Writes))
+        }
+        Kind::Hub { unit, role: HubRole::Pcr, .. } => Some(match unit {
             HubUnit::Gpd => both::<GpdPcr>(GpdEvent::Clock, GpdEvent::Clock),
             HubUnit::Asu => both::<AsuPcr>(AsuEvent::PacketsIn, AsuEvent::PacketsOut),
             _ => both::<LpuPcr>(LpuEvent::ReadOrInvalidate, LpuEvent::CacheHit),
@@ -115,8 +108,8 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
     }
 }
 
-/// Replays references that are in memory on so many strands and nodes. Each strand executes a piece of them. Returns their
-/// number and the seconds of processor time that it took.
+/// Replays references in memory, a piece on each of `strands` strands of `nodes` nodes. Returns their number and the seconds of
+/// processor time.
 pub(super) fn decoded(
     references: &[Reference],
     strands: usize,
@@ -124,7 +117,7 @@ pub(super) fn decoded(
 ) -> anyhow::Result<(usize, f64)> {
     let pieces = references.chunks(references.len().div_ceil(strands).max(1));
     let chunk = |piece: &[Reference]| {
-        // The data of an instruction of the piece before are left out.
+        // A piece begins with the fetch of an instruction, not with data of one that the piece before fetches.
         let whole = piece.iter().skip_while(|one| !one.kind.is_fetch());
         Chunk::new(whole.copied().collect(), Vec::new())
     };
@@ -132,7 +125,7 @@ pub(super) fn decoded(
     replay(nodes, Recording::from_threads("the recording", threads))
 }
 
-/// Returns the references of the bundled recording, of one thread after the other.
+/// Returns the references of the bundled recording, thread by thread.
 pub(super) fn recording() -> anyhow::Result<Vec<Reference>> {
     let mut recording = bundled();
     let (mut references, mut chunk) = (Vec::new(), Chunk::default());

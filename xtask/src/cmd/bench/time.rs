@@ -1,25 +1,25 @@
-//! What time work takes: of processors, and by the clock.
+//! The processor time and wall time of work.
 
 use std::time::Instant;
 
 use anyhow::Context;
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// The time that work took, in seconds.
+/// Times in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
-    /// Of all processors that worked, together.
+    /// The sum over all processors.
     pub(super) cpu: f64,
-    /// By the clock on the wall.
+    /// By the host's monotonic clock.
     pub(super) wall: f64,
 }
 
-/// Does work of this process, with all its threads. Returns its result and the time it took.
+/// Does work in this process. Returns its result and the time of all threads.
 pub(super) fn own<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Time)> {
     of(UsageWho::RUSAGE_SELF, work)
 }
 
-/// Does work that processes do that it starts, and waits for.
+/// Does work in child processes, for which `work` waits. Returns its result and their time.
 pub(super) fn of_children<T>(
     work: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<(T, Time)> {
@@ -29,10 +29,7 @@ pub(super) fn of_children<T>(
 fn of<T>(who: UsageWho, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Time)> {
     let (start, before) = (Instant::now(), used(who)?);
     let result = work()?;
-    let time = Time {
-        cpu: used(who)? - before,
-        wall: start.elapsed().as_secs_f64(),
-    };
+    let time = Time { cpu: used(who)? - before, wall: start.elapsed().as_secs_f64() };
     Ok((result, time))
 }
 

@@ -2,7 +2,7 @@
 
 use simulator::interpreter::Level;
 
-use crate::encode::{Second, accesses, accesses_space, computes};
+use tests::assembler::{ACCESSES, TWINS, accesses, accesses_space, computes, mov, number};
 
 use super::super::memory::SCRATCH;
 use super::Choice;
@@ -10,22 +10,6 @@ use super::Choice;
 impl Choice<'_> {
     /// Loads, stores and atomic instructions.
     pub(super) fn access(&mut self) -> Vec<u32> {
-        const ALL: [(u32, u64); 14] = [
-            (0x00, 4),
-            (0x01, 1),
-            (0x02, 2),
-            (0x03, 8),
-            (0x04, 4),
-            (0x05, 1),
-            (0x06, 2),
-            (0x07, 8),
-            (0x08, 4),
-            (0x09, 1),
-            (0x0a, 2),
-            (0x0b, 8),
-            (0x0e, 8),
-            (0x0d, 1),
-        ];
         let level = self.walk.level();
         let at = self.scratch();
         let address = SCRATCH + self.random().next_u64() % 0x3ff / 16 * 16;
@@ -33,54 +17,43 @@ impl Choice<'_> {
         let rd = self.register();
         let any = self.random().below(8);
         if any == 0 && level > Level::User {
-            let space = if level == Level::Hyperprivileged {
-                0x4f
-            } else {
-                0x20
-            };
+            let space = if level == Level::Hyperprivileged { 0x4f } else { 0x20 };
             // A guest has 0x00 to 0x18 and 0x30, 0x38.
             let register = self.random().one_of(&[0, 8, 0x10, 0x18, 0x30, 0x38]);
             let op3 = self.random().one_of(&[0x1b, 0x1e]);
-            return vec![
-                computes(0x02, at, 0, Second::Number(register)),
-                accesses_space(op3, rd, at, 0, space),
-            ];
+            return vec![mov(at, register), accesses_space(op3, rd, at, 0, space)];
         }
         let (op3, size) = match self.random().below(8) {
             0 => (0x0f, 4),
             1 => return self.compare(level, high, at, low),
-            _ => self.random().one_of(&ALL),
+            _ => self.random().one_of(&ACCESSES[..14]),
         };
-        let rd = if [0x03, 0x07].contains(&op3) {
-            rd & !1
-        } else {
-            rd
-        };
-        let low = low + (self.random().next_u64() % 16 / size * size) as i32;
-        let or = computes(0x02, at, at, Second::Number(low));
+        let rd = if TWINS.contains(&op3) { rd & !1 } else { rd };
+        let low = low + (self.random().next_u64() % 16 / size * size) as u32;
+        let or = computes(0x02, at, at, number(low));
         match any {
             1 | 2 => {
                 let space = self.space(level);
                 vec![high, or, accesses_space(op3 | 0x10, rd, at, 0, space)]
             }
             3 => {
-                let space = self.space(level) as i32;
-                let asi = computes(0x30, 3, 0, Second::Number(space));
-                vec![high, asi, accesses(op3 | 0x10, rd, at, Second::Number(low))]
+                let space = self.space(level);
+                let asi = computes(0x30, 3, 0, number(space));
+                vec![high, asi, accesses(op3 | 0x10, rd, at, number(low))]
             }
-            _ => vec![high, accesses(op3, rd, at, Second::Number(low))],
+            _ => vec![high, accesses(op3, rd, at, number(low))],
         }
     }
 
     /// CASA and CASXA.
-    fn compare(&mut self, level: Level, high: u32, at: u32, low: i32) -> Vec<u32> {
+    fn compare(&mut self, level: Level, high: u32, at: u32, low: u32) -> Vec<u32> {
         let (rd, rs2) = (self.register(), self.register());
         let (op3, space) = (self.random().one_of(&[0x3c, 0x3e]), self.space(level));
-        let or = computes(0x02, at, at, Second::Number(low));
+        let or = computes(0x02, at, at, number(low));
         vec![high, or, accesses_space(op3, rd, at, rs2, space)]
     }
 
-    /// A space of memory that the level may use, in either order. With the MMU off, QEMU translates in others nevertheless.
+    /// Returns a space of memory that the level may use, in either byte order. QEMU translates other spaces even with the MMU off.
     fn space(&mut self, level: Level) -> u32 {
         match level {
             Level::User => self.random().one_of(&[0x80, 0x88]),

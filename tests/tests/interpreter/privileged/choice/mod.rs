@@ -1,25 +1,18 @@
-//! What a strand on its walk executes next.
+//! The choice of the next instructions of a walk.
 
 mod access;
 mod control;
 
 use simulator::interpreter::Level;
-use simulator::interpreter::instruction::Control;
+use simulator::interpreter::instruction::ControlRegister;
 use tests::random::Random;
 
-use crate::encode::{NOP, Second, accesses, computes, sethi};
+use tests::assembler::{COMPUTES, NOP, accesses, computes, number, sethi, shortened, wrpr};
 
 use super::memory::{HTBAS, SCRATCH, TBAS};
 use super::walk::{IE, PEF, PSTATES, Walk};
 
-/// Operations that compute: all but MULScc, of which not all is defined.
-const COMPUTE: [u32; 35] = [
-    0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f,
-    0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x1a, 0x1b, 0x1c, 0x1e, 0x1f, 0x20, 0x21,
-    0x22, 0x23, 0x2d,
-];
-
-/// Values with which something happens more often than with evenly distributed ones.
+/// Returns a random value; values with special results are more frequent.
 pub(crate) fn value(random: &mut Random) -> u64 {
     let any = random.next_u64();
     match random.below(6) {
@@ -32,7 +25,7 @@ pub(crate) fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// A value of %tstate whose %gl is at most so much.
+/// Returns a value of %tstate whose %gl is at most `most`.
 pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
     let any = random.next_u64();
     let pstate = any >> 20 & PSTATES & !if random.below(3) == 0 { 0 } else { IE };
@@ -40,25 +33,22 @@ pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
     global << 40 | (any & 0xffff) << 24 | (pstate | PEF) << 8 | any >> 40 & 7
 }
 
-/// One choice, for the address at which the strand is.
+/// The choice for the current address of a strand.
 pub(crate) struct Choice<'w> {
     pub(crate) walk: &'w mut Walk,
     pub(crate) pc: u64,
-    /// Whether this is the delay slot of a transfer of control.
+    /// The address is the delay slot of a transfer of control.
     pub(crate) delayed: bool,
 }
 
 impl Choice<'_> {
-    /// Returns one instruction, or some that follow one another.
+    /// Returns one instruction, or several that belong together.
     pub(crate) fn plan(&mut self) -> Vec<u32> {
-        let (in_htba, in_tba) = (
-            within(&HTBAS, 0x4000, self.pc),
-            within(&TBAS, 0x8000, self.pc),
-        );
+        let (in_htba, in_tba) = (within(&HTBAS, 0x4000, self.pc), within(&TBAS, 0x8000, self.pc));
         // Deviation::TrapPstate.
         if in_htba && self.pc.is_multiple_of(32) {
             let pstate = self.random().next_u64() & PSTATES;
-            return vec![computes(0x32, 6, 0, Second::Number(pstate as i32))];
+            return vec![wrpr(6, pstate as u32)];
         }
         if self.delayed {
             return vec![self.simple()];
@@ -67,15 +57,11 @@ impl Choice<'_> {
             return self.jump();
         }
         let level = self.walk.level();
-        let tl = self.walk.control(Control::Privileged(7)).unwrap_or(0);
+        let tl = self.walk.control(ControlRegister::Privileged(7)).unwrap_or(0);
         let back = tl > 0 && level > Level::User;
-        let global = self.walk.control(Control::Privileged(16)).unwrap_or(0);
-        // Before there is no higher level for a trap.
-        let (most_tl, most_gl) = if level == Level::Hyperprivileged {
-            (5, 3)
-        } else {
-            (2, 2)
-        };
+        let global = self.walk.control(ControlRegister::Privileged(16)).unwrap_or(0);
+        // The walk returns before it runs out of trap levels.
+        let (most_tl, most_gl) = if level == Level::Hyperprivileged { (5, 3) } else { (2, 2) };
         if back && (tl >= most_tl || global >= most_gl) && self.random().below(8) != 0 {
             return match self.random().below(2) {
                 0 => self.back(),
@@ -97,7 +83,7 @@ impl Choice<'_> {
             72..75 if level == Level::Hyperprivileged => self.down(),
             75..90 if level > Level::User => self.privileged(level),
             90..98 if level == Level::Hyperprivileged => self.hyperprivileged(),
-            // Privileged and hyperprivileged ones, which trap on lower levels.
+            // Privileged and hyperprivileged instructions, which trap at lower levels.
             98 => self.privileged(level),
             99 if level == Level::User => self.hyperprivileged(),
             _ => vec![self.simple()],
@@ -112,46 +98,42 @@ impl Choice<'_> {
         self.random().below(32) as u32
     }
 
-    /// A register that is not %g0.
+    /// Returns a register other than %g0.
     fn scratch(&mut self) -> u32 {
         1 + self.random().below(31) as u32
     }
 
-    fn second(&mut self) -> Second {
+    fn second(&mut self) -> u32 {
         match self.random().below(2) {
-            0 => Second::Register(self.register()),
-            _ => Second::Number(self.random().below(0x2000) as i32 - 0x1000),
+            0 => self.register(),
+            _ => number(self.random().below(0x2000) as u32 ^ 0x1000),
         }
     }
 
-    /// One that computes or moves.
+    /// Returns an instruction that computes or moves.
     fn simple(&mut self) -> u32 {
         let (rd, rs1, second) = (self.register(), self.register(), self.second());
         let any = self.random().next_u64() as u32;
-        let within = |bits: u32| match second {
-            Second::Number(number) => Second::Number(number & ((1 << bits) - 1)),
-            register => register,
-        };
         match any >> 28 {
             0 => sethi(rd, self.random().next_u64() as u32),
             1 | 2 => {
                 let extended = any & 1;
                 let op3 = 0x25 + any / 2 % 3;
-                let second = match second {
-                    Second::Number(number) => {
-                        Second::Number(number & if extended == 1 { 63 } else { 31 })
-                    }
-                    register => register,
-                };
+                let second = shortened(second, 5 + extended);
                 computes(op3, rd, rs1, second) | extended << 12
             }
             // MOVcc and MOVr.
-            3 => computes(0x2c, rd, 1 << 4 | any & 15, within(11)) | (any >> 4 & 1) << 12,
-            4 => computes(0x2f, rd, rs1, within(10)) | [1, 2, 3, 5, 6, 7][any as usize % 6] << 10,
+            3 => {
+                computes(0x2c, rd, 1 << 4 | any & 15, shortened(second, 11)) | (any >> 4 & 1) << 12
+            }
+            4 => {
+                computes(0x2f, rd, rs1, shortened(second, 10))
+                    | [1, 2, 3, 5, 6, 7][any as usize % 6] << 10
+            }
             5 => computes(0x2e, rd, 0, second),
             6 => NOP,
             _ => {
-                let op3 = self.random().one_of(&COMPUTE);
+                let op3 = self.random().one_of(&COMPUTES);
                 computes(op3, rd, rs1, second)
             }
         }
@@ -182,9 +164,9 @@ impl Choice<'_> {
         }
     }
 
-    /// Sets a register to an address, but for its low ten bits, which are returned.
-    fn far(&mut self, register: u32, address: u64) -> (u32, i32) {
-        (sethi(register, address as u32), (address & 0x3ff) as i32)
+    /// Returns an instruction that sets a register to an address without its low ten bits, and these bits.
+    fn far(&mut self, register: u32, address: u64) -> (u32, u32) {
+        (sethi(register, address as u32), (address & 0x3ff) as u32)
     }
 
     fn jump(&mut self) -> Vec<u32> {
@@ -192,8 +174,8 @@ impl Choice<'_> {
         let (at, rd) = (self.scratch(), self.register());
         let (high, low) = self.far(at, target);
         let jump = match self.random().below(4) {
-            0 => computes(0x39, 0, at, Second::Number(low)),
-            _ => computes(0x38, rd, at, Second::Number(low)),
+            0 => computes(0x39, 0, at, number(low)),
+            _ => computes(0x38, rd, at, number(low)),
         };
         vec![high, jump, self.simple()]
     }
@@ -203,63 +185,45 @@ impl Choice<'_> {
         match self.random().below(10) {
             0..3 => computes(0x3c, rd, rs1, second),
             3..6 => computes(0x3d, rd, rs1, second),
-            6 => computes(0x2b, 0, 0, Second::Register(0)),
-            _ => computes(0x31, self.random().below(6) as u32, 0, Second::Register(0)),
+            6 => computes(0x2b, 0, 0, 0),
+            _ => computes(0x31, self.random().below(6) as u32, 0, 0),
         }
     }
 
-    /// Tcc. A guest's numbers up to 0x7f are its system's.
+    /// Returns a Tcc. Numbers up to 0x7f go to the guest's operating system.
     fn trap(&mut self, level: Level) -> u32 {
         let any = self.random().next_u64() as u32;
         let condition = if any & 1 == 0 { 8 } else { any >> 1 & 15 };
         let codes = (any >> 5 & 1) << 12;
         let second = match (any >> 6 & 3, level) {
-            (0, _) => Second::Register(self.register()),
-            (1, Level::User) => Second::Number((any >> 8 & 0x7f) as i32),
-            _ => Second::Number((any >> 8 & 0xff) as i32),
+            (0, _) => self.register(),
+            (1, Level::User) => number(any >> 8 & 0x7f),
+            _ => number(any >> 8 & 0xff),
         };
-        let rs1 = if any >> 16 & 3 == 0 {
-            self.register()
-        } else {
-            0
-        };
+        let rs1 = if any >> 16 & 3 == 0 { self.register() } else { 0 };
         computes(0x3a, condition, rs1, second) | codes
     }
 
-    /// Instructions that trap.
+    /// Returns instructions that trap.
     fn fault(&mut self, level: Level) -> Vec<u32> {
         let rare = level == Level::Hyperprivileged || self.random().below(8) == 0;
         let (rd, rs1) = (self.register(), self.register());
         match self.random().below(6) {
-            // Not aligned; and what a hypervisor's table has of it.
+            // An access that is not aligned.
             0 if rare => {
                 let at = self.scratch();
                 let (high, _) = self.far(at, SCRATCH);
                 let (op3, off) =
-                    self.random()
-                        .one_of(&[(0x0b, 4), (0x00, 2), (0x02, 1), (0x0e, 4), (0x06, 1)]);
-                vec![high, accesses(op3, rd, at, Second::Number(off))]
+                    self.random().one_of(&[(0x0b, 4), (0x00, 2), (0x02, 1), (0x0e, 4), (0x06, 1)]);
+                vec![high, accesses(op3, rd, at, number(off))]
             }
             1 if rare => vec![self.random().one_of(&[1, 0x3f, 0x81f8_0000, 0xc0e0_0000])],
             // fadds %f0, %f0, %f0; ldf [%g0], %f0; fble.
-            2 => vec![
-                self.random()
-                    .one_of(&[0x81a0_0820, 0xc100_0000, 0x0b80_0002]),
-            ],
-            3 => vec![computes(
-                self.random().one_of(&[0x0d, 0x0e, 0x0f, 0x2d]),
-                rd,
-                rs1,
-                Second::Register(0),
-            )],
-            4 => vec![computes(
-                self.random().one_of(&[0x22, 0x23]),
-                rd,
-                rs1,
-                Second::Number(1),
-            )],
+            2 => vec![self.random().one_of(&[0x81a0_0820, 0xc100_0000, 0x0b80_0002])],
+            3 => vec![computes(self.random().one_of(&[0x0d, 0x0e, 0x0f, 0x2d]), rd, rs1, 0)],
+            4 => vec![computes(self.random().one_of(&[0x22, 0x23]), rd, rs1, number(1))],
             _ => {
-                let (rd, second) = (self.random().below(2) as u32, Second::Register(0));
+                let (rd, second) = (self.random().below(2) as u32, 0);
                 match level {
                     Level::User => vec![computes(0x3e, rd, 0, second)],
                     _ => vec![self.simple()],
@@ -269,9 +233,7 @@ impl Choice<'_> {
     }
 }
 
-/// Returns whether an address is in one of the tables, each of so many bytes.
+/// Returns `true` if an address is in one of the tables of `size` bytes.
 fn within(tables: &[u64], size: u64, address: u64) -> bool {
-    tables
-        .iter()
-        .any(|table| (*table..*table + size).contains(&address))
+    tables.iter().any(|table| (*table..*table + size).contains(&address))
 }

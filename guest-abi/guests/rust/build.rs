@@ -1,0 +1,8 @@
+//! Hands the linker script to the linker.
+
+fn main() {
+    let directory = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    println!("cargo:rustc-link-arg=-T{directory}/image.ld");
+    println!("cargo:rustc-link-arg=--gc-sections");
+    println!("cargo:rerun-if-changed=image.ld");
+}

@@ -1,0 +1,300 @@
+//! A sun4v guest to copy. It starts all its strands; each strand counts and samples a program of known cost; the first strand
+//! prints the results. `README.md` says how to build it.
+#![no_std]
+#![no_main]
+#![feature(asm_experimental_arch)]
+
+use core::arch::{asm, global_asm};
+use core::cell::UnsafeCell;
+use core::fmt::Write;
+use core::hint::spin_loop;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use guest_abi::clock::Clock;
+use guest_abi::event::{DramEvent, SparcEvent};
+use guest_abi::guest::{Core, StrandDriver, Sun4v};
+use guest_abi::kernel::{CPU_START, MACH_EXIT};
+use guest_abi::layout::{DramPic, SparcPcr, SparcPic};
+use guest_abi::register::DramPmu;
+use guest_abi::sampling::{Interrupted, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
+use guest_abi::{
+    ApiGroup, Counter, Hypercall, Mcu, Node, PerfCounters, Pmu, StrandId, Trap, Version,
+};
+
+global_asm!(include_str!("../start.s"), options(raw));
+
+unsafe extern "C" {
+    /// Loops with one load and with two loads a time.
+    fn work_once(address: *const u64, times: u64);
+    fn work_twice(address: *const u64, times: u64);
+    /// The end of both loops.
+    static work_end: u8;
+    /// The entry of the strands that the first one starts, and their trap table.
+    static strand_start: u8;
+    static strand_traps: u8;
+}
+
+/// The most strands that the guest uses: each needs a record and a stack.
+const MOST: usize = 64;
+
+/// The measured program has this number of rounds. A round calls `work_once` and `work_twice`, and each loads `TIMES` times.
+const ROUNDS: u64 = 20;
+const TIMES: u64 = 1000;
+
+/// Loads between two samples. The 3000 loads of a round are far from a multiple of 347: samples fall everywhere in a round.
+const PERIOD: u32 = 347;
+
+type Unit = OwnCounters<Sun4v, Sun4v>;
+type Sampler = Profiler<Unit, 1, 256>;
+
+#[repr(C)]
+struct Strand {
+    /// The end of the stack. `start.s` reads it: it must come first.
+    stack: *mut u8,
+    cpu: usize,
+    sampling: UnsafeCell<Option<(Unit, Sampler)>>,
+    loads: AtomicU64,
+    instructions: AtomicU64,
+    /// Samples with an address in `work_once`, in `work_twice`, and elsewhere.
+    samples: [AtomicU64; 3],
+    done: AtomicU64,
+}
+
+// SAFETY: other strands use the atomic fields only.
+unsafe impl Sync for Strand {}
+
+#[repr(align(64))]
+struct Stacks(UnsafeCell<[[u8; 0x8000]; MOST]>);
+
+// SAFETY: each strand uses its own stack.
+unsafe impl Sync for Stacks {}
+
+static STACKS: Stacks = Stacks(UnsafeCell::new([[0; 0x8000]; MOST]));
+
+#[unsafe(export_name = "strand_records")]
+static STRANDS: [Strand; MOST] = {
+    let mut cpu = 0;
+    let mut strands = [const {
+        Strand {
+            stack: core::ptr::null_mut(),
+            cpu: 0,
+            sampling: UnsafeCell::new(None),
+            loads: AtomicU64::new(0),
+            instructions: AtomicU64::new(0),
+            samples: [const { AtomicU64::new(0) }; 3],
+            done: AtomicU64::new(0),
+        }
+    }; MOST];
+    while cpu < MOST {
+        strands[cpu].cpu = cpu;
+        // SAFETY: the address behind the last byte of this stack.
+        strands[cpu].stack = unsafe { STACKS.0.get().cast::<u8>().add((cpu + 1) * 0x8000) };
+        cpu += 1;
+    }
+    strands
+};
+
+fn sun4v() -> Sun4v {
+    // SAFETY: the guest runs in privileged mode of a sun4v virtual machine, and its calls change no memory.
+    unsafe { Sun4v::new() }
+}
+
+/// Entered by each strand, on its own stack.
+#[unsafe(no_mangle)]
+extern "C" fn strand_main(strand: &'static Strand) {
+    if strand.cpu == 0 {
+        first();
+    } else {
+        measure(strand);
+    }
+}
+
+/// Starts the other strands, measures, and prints.
+fn first() -> ! {
+    let mut console = Core::new(sun4v());
+    // cpu_start and mach_exit belong to group CORE. All strands of a guest share one negotiation.
+    let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
+    // CPUs are numbered from 0. The first refused call says that there are no more; a hypervisor without cpu_start refuses all.
+    let mut cpus = 1;
+    while let Some(strand) = STRANDS.get(cpus)
+        && start(strand)
+    {
+        cpus += 1;
+    }
+    let _ = writeln!(console, "{cpus} strands, {} loads each", ROUNDS * TIMES * 3);
+    for strand in &STRANDS[..cpus] {
+        if strand.cpu == 0 {
+            measure(strand);
+        }
+        while strand.done.load(Ordering::Acquire) == 0 {
+            spin_loop();
+        }
+        let [once, twice, elsewhere] = strand.samples.each_ref().map(load);
+        let _ = writeln!(
+            console,
+            "cpu {}: {} loads, {} instructions; a sample every {PERIOD} loads: {once} in work_once, {twice} in work_twice, {elsewhere} elsewhere",
+            strand.cpu,
+            load(&strand.loads),
+            load(&strand.instructions),
+        );
+    }
+    memory(&mut console);
+    // A hypervisor without mach_exit gets here.
+    let _ = sun4v().call(Trap::Fast, MACH_EXIT, [0; 5]);
+    loop {
+        let _ = console.exit(0);
+    }
+}
+
+fn load(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
+/// Starts another strand. Returns `false` if the hypervisor refuses.
+fn start(strand: &'static Strand) -> bool {
+    let pc = &raw const strand_start as u64;
+    let traps = &raw const strand_traps as u64;
+    let record = core::ptr::from_ref(strand) as u64;
+    let arguments = [strand.cpu as u64, pc, traps, record, 0];
+    sun4v().call(Trap::Fast, CPU_START, arguments).is_ok()
+}
+
+fn program() {
+    static DATA: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+    for _ in 0..ROUNDS {
+        // SAFETY: both loops read the 16 bytes of `DATA`.
+        unsafe {
+            work_once(DATA[0].as_ptr(), TIMES);
+            work_twice(DATA[0].as_ptr(), TIMES);
+        }
+    }
+}
+
+fn measure(strand: &'static Strand) {
+    // Both counters at once, in privileged mode, by direct writes of %pcr and %pic.
+    let driver = StrandDriver::new(sun4v());
+    let pcr = SparcPcr::OFF
+        .with_system(true)
+        .with_select(Counter::Pic0, SparcEvent::Loads.into())
+        .with_select(Counter::Pic1, SparcEvent::Instructions.into());
+    if driver.start(pcr, SparcPic::new()).is_ok() {
+        program();
+        let _ = driver.stop();
+        let counted = driver.read();
+        strand.loads.store(counted.pic0().into(), Ordering::Relaxed);
+        strand.instructions.store(counted.pic1().into(), Ordering::Relaxed);
+    }
+
+    let loads =
+        Request { event: SparcEvent::Loads.into(), pace: Period::new(PERIOD).map(Pace::every) };
+    if let Ok(mut sampler) = Sampler::new(SparcMode::Privileged.into(), &[loads]) {
+        let mut unit = OwnCounters::new(sun4v(), PerfCounters::join(sun4v()).ok().flatten());
+        if sampler.start(&mut unit, sun4v().ticks()).is_ok() {
+            // SAFETY: only this strand and its handler use the field, and interrupts are off.
+            unsafe { *strand.sampling.get() = Some((unit, sampler)) };
+            interrupts(true);
+            program();
+            interrupts(false);
+            // SAFETY: as above; interrupts are off again.
+            if let Some((mut unit, mut sampler)) = unsafe { (*strand.sampling.get()).take() } {
+                sampler.stop(&mut unit, &interrupted(strand, 0));
+                while let Some(sample) = sampler.pop() {
+                    let place = place(sample.at.address);
+                    strand.samples[place].fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+    strand.done.store(1, Ordering::Release);
+}
+
+/// Returns the index in [`Strand::samples`] of an address.
+fn place(address: u64) -> usize {
+    let end = &raw const work_end as u64;
+    if (work_once as *const () as u64..work_twice as *const () as u64).contains(&address) {
+        0
+    } else if (work_twice as *const () as u64..end).contains(&address) {
+        1
+    } else {
+        2
+    }
+}
+
+fn interrupted(strand: &Strand, address: u64) -> Interrupted<SparcMode> {
+    Interrupted {
+        address,
+        // The number of the CPU in this guest stands for the strand.
+        strand: StrandId::new(strand.cpu).unwrap_or(const { StrandId::new(0).unwrap() }),
+        time: sun4v().ticks(),
+        mode: SparcMode::Privileged,
+    }
+}
+
+/// Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions behind the load.
+#[unsafe(no_mangle)]
+extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
+    // SAFETY: clears bit 15 of %softint, the cause of this trap.
+    unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) 1_u64 << 15, options(nostack)) }
+    // SAFETY: the interrupted program does not use the field while interrupts are on.
+    if let Some((unit, sampler)) = unsafe { &mut *strand.sampling.get() } {
+        // If the unit refuses to go on, the samples until now are kept.
+        let _ = sampler.handle(unit, &interrupted(strand, address));
+    }
+}
+
+/// Allows or blocks the overflow trap, by PIL and by IE (bit 1) of PSTATE, whose bits PEF and PRIV stay set.
+fn interrupts(on: bool) {
+    let (pil, pstate) = if on { (0_u64, 0x16_u64) } else { (15, 0x14) };
+    // SAFETY: the trap table has a handler for the overflow, and no other interrupt comes.
+    unsafe {
+        asm!(
+            "wrpr {pil}, 0, %pil",
+            "wrpr {pstate}, 0, %pstate",
+            pil = in(reg) pil, pstate = in(reg) pstate, options(nostack),
+        );
+    }
+}
+
+/// Reads a megabyte once, and prints the reads that the memory channels counted. The guest needs the right `global` for these calls.
+fn memory(console: &mut Core<Sun4v>) {
+    const SIZE: usize = 1 << 20;
+    static BLOCK: [AtomicU64; SIZE / 8] = [const { AtomicU64::new(0) }; SIZE / 8];
+    let Ok(service) = PerfCounters::negotiate_best(sun4v()) else {
+        let _ = writeln!(console, "there is no performance counter service");
+        return;
+    };
+    let present = service.probe();
+    let channels = Node::ALL
+        .iter()
+        .flat_map(|node| Mcu::ALL.iter().map(|mcu| DramPmu::new(*node, *mcu)))
+        .filter(|channel| present.may_use((*channel).into()));
+    let mut used = 0;
+    for channel in channels.clone() {
+        let selected = service.select(channel, Counter::Pic0, DramEvent::Reads);
+        used += u64::from(selected.is_ok());
+    }
+    let count = |channel| match service.get(Pmu::from(channel).pic(Counter::Pic0)) {
+        Ok(value) => u64::from(DramPic::from(value).pic0()),
+        Err(_) => 0,
+    };
+    let before: u64 = channels.clone().map(count).sum();
+    for word in BLOCK.iter().step_by(8) {
+        load(word);
+    }
+    let after: u64 = channels.map(count).sum();
+    let _ = writeln!(
+        console,
+        "{} lines read, {} reads in {used} memory channels",
+        SIZE / 64,
+        after - before,
+    );
+}
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    let mut console = Core::new(sun4v());
+    let _ = writeln!(console, "guest: {info}");
+    loop {
+        let _ = console.exit(101);
+    }
+}

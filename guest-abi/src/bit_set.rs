@@ -1,0 +1,54 @@
+//! Sets of values that have numbers from 0, one bit for each.
+
+macro_rules! bit_set {
+    ($(#[$doc:meta])* $set:ident($bits:ty) of $item:ty) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+        pub struct $set($bits);
+
+        impl $set {
+            /// The empty set.
+            pub const NONE: Self = Self(0);
+
+            /// Returns the set with this value added.
+            #[must_use]
+            pub const fn with(self, value: $item) -> Self {
+                Self(self.0 | 1 << value.index())
+            }
+
+            /// Returns `true` if this value is in the set.
+            pub const fn contains(self, value: $item) -> bool {
+                self.0 >> value.index() & 1 != 0
+            }
+
+            /// Returns `true` if the set is empty.
+            pub const fn is_empty(self) -> bool {
+                self.0 == 0
+            }
+
+            /// Returns the number of values in the set.
+            pub const fn len(self) -> usize {
+                self.0.count_ones() as usize
+            }
+
+            /// Returns the values in the set, in the order of their numbers.
+            pub fn iter(self) -> impl Iterator<Item = $item> + Clone {
+                let all = <$item>::ALL.iter().copied();
+                all.filter(move |value| self.contains(*value))
+            }
+        }
+
+        impl FromIterator<$item> for $set {
+            fn from_iter<I: IntoIterator<Item = $item>>(values: I) -> Self {
+                values.into_iter().fold(Self::NONE, Self::with)
+            }
+        }
+
+        impl core::fmt::Debug for $set {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_set().entries(self.iter()).finish()
+            }
+        }
+    };
+}
+pub(crate) use bit_set;

@@ -1,0 +1,60 @@
+//! The two counters of a PMU or a strand, and sets of them.
+
+use core::ops::BitOr;
+
+crate::numbered::numbered! {
+    /// One of the two counters of a PMU or a strand.
+    Counter { Pic0 "PIC0", Pic1 "PIC1", }
+}
+
+crate::bit_set::bit_set! {
+    /// None, one or both of two counters.
+    CounterSet(u8) of Counter
+}
+
+impl CounterSet {
+    /// Both counters.
+    pub const BOTH: Self = Self(3);
+
+    /// Returns the set that has counter 0 if `pic0` is `true`, and counter 1 if `pic1` is `true`.
+    pub const fn new(pic0: bool, pic1: bool) -> Self {
+        Self(pic0 as u8 | (pic1 as u8) << 1)
+    }
+
+    /// Returns the set of this counter alone.
+    pub const fn only(counter: Counter) -> Self {
+        Self::NONE.with(counter)
+    }
+
+    /// Returns the counters that are in either set.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns the counters that are in both sets.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Returns the counters that are in this set and not in the other.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl From<Counter> for CounterSet {
+    fn from(counter: Counter) -> Self {
+        Self::only(counter)
+    }
+}
+
+impl BitOr for CounterSet {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.union(other)
+    }
+}

@@ -1,0 +1,39 @@
+//! Sampling periods.
+
+use core::num::NonZeroU32;
+
+/// The number of events between two overflows: 1 to 2^31.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Period(NonZeroU32);
+
+impl Period {
+    /// One event.
+    pub const SHORTEST: Self = Self(NonZeroU32::MIN);
+
+    /// 2^31 events. With a longer period, a counter could not show whether its overflow is yet to come or past.
+    pub const LONGEST: Self = Self(NonZeroU32::MIN.saturating_add((1 << 31) - 1));
+
+    /// Returns the period of this number of events; `None` for 0 and beyond 2^31.
+    pub const fn new(events: u32) -> Option<Self> {
+        match NonZeroU32::new(events) {
+            Some(events) if events.get() <= Self::LONGEST.0.get() => Some(Self(events)),
+            _ => None,
+        }
+    }
+
+    /// Returns the period nearest to this number of events.
+    pub const fn nearest(events: u64) -> Self {
+        if events > Self::LONGEST.0.get() as u64 {
+            return Self::LONGEST;
+        }
+        match NonZeroU32::new(events as u32) {
+            Some(events) => Self(events),
+            None => Self::SHORTEST,
+        }
+    }
+
+    /// Returns the number of events, 1 to 2^31.
+    pub const fn events(self) -> u32 {
+        self.0.get()
+    }
+}

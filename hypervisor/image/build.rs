@@ -1,0 +1,15 @@
+//! Tells the linker where the image is loaded, and how.
+
+use platform::memory_map::HYPERVISOR;
+
+fn main() {
+    for argument in [
+        &format!("--defsym=sun4v_image_start={:#x}", HYPERVISOR.start),
+        "--defsym=sun4v_stack_size=0x400000",
+        // Shipped with the crate `platform`.
+        "--script=sun4v-image.ld",
+        "--gc-sections",
+    ] {
+        println!("cargo:rustc-link-arg={argument}");
+    }
+}

@@ -1,0 +1,35 @@
+//! The image of the [`hypervisor`]: up to 256 strands, on the machine that the simulator executes and on real devices.
+#![no_std]
+#![no_main]
+#![feature(asm_experimental_arch)]
+
+use core::panic::PanicInfo;
+
+use hypervisor::{Board, Handler, Place};
+use platform::Machine;
+use platform::sparc64::{Mmio, StrandRegs, panicked};
+
+/// The devices of the processor, at their physical addresses.
+struct Devices;
+
+static PLACE: Place<Devices> = Place::new();
+
+impl Board for Devices {
+    type Environment = (Mmio, StrandRegs);
+
+    fn place() -> &'static Place<Self> {
+        &PLACE
+    }
+
+    fn environment(_: Machine) -> Self::Environment {
+        // SAFETY: this is a hypervisor with the MMU off. What the service asks for are device registers, on the strand that they are of.
+        unsafe { (Mmio::new(), StrandRegs::new(hypervisor::cross_call)) }
+    }
+}
+
+perfctr_service::sun4v_image!(Handler<Devices>, strands: 256);
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    panicked::<Handler<Devices>>(info)
+}

@@ -1,0 +1,81 @@
+//! What an image plugs into the hypervisor.
+
+use guest_abi::{HvError, Registers, StrandId};
+use hv_core::{Caller, GuestId, Reply};
+use perfctr_service::Environment;
+use platform::Machine;
+use platform::memory_map::{CONSOLE_STRIDE, CONSOLES};
+use spin::Mutex;
+
+use super::{Handler, HypervisorOf, Layout};
+
+/// The hardware below the hypervisor, and hypercalls beside its own.
+pub trait Board: Sized + 'static {
+    /// The bus, the registers of a strand, and a tracer if the image has one.
+    type Environment: Environment<Trace: Copy> + 'static;
+
+    /// The numbers of the functions that [`fast`](Self::fast) serves: see [`hv_core::Embedder::FAST`].
+    const FAST: Option<&'static [u64]> = Some(&[]);
+
+    /// The numbers of the functions that [`core`](Self::core) serves.
+    const CORE: Option<&'static [u64]> = Some(&[]);
+
+    /// Returns where the hypervisor is kept: a `static` of the image.
+    fn place() -> &'static Place<Self>;
+
+    /// Returns what the counters' service reaches on a machine. Called once, at the start.
+    fn environment(machine: Machine) -> Self::Environment;
+
+    /// Returns the address of the 16550 UART that is the console of a guest.
+    fn console(guest: GuestId) -> u64 {
+        CONSOLES + guest.index() as u64 * CONSOLE_STRIDE
+    }
+
+    /// Serves a FAST call that no service has.
+    ///
+    /// # Errors
+    /// The status of the call: EBADTRAP, as here.
+    fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        let _ = (caller, function, registers);
+        Err(HvError::BadTrap)
+    }
+
+    /// Serves a CORE call beyond those of the specification.
+    ///
+    /// # Errors
+    /// As [`fast`](Self::fast).
+    fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        Self::fast(caller, function, registers)
+    }
+
+    /// Serves a software trap that the image claims: see `perfctr_service::sun4v_image!`.
+    ///
+    /// # Errors
+    /// As [`fast`](Self::fast).
+    fn software_trap(caller: Caller, number: u8, registers: &Registers) -> Result<Reply, HvError> {
+        Self::fast(caller, number.into(), registers)
+    }
+}
+
+/// Room for the hypervisor of a board, in static memory.
+pub struct Place<B: Board> {
+    pub(super) layout: Mutex<Option<Layout>>,
+    pub(super) hypervisor: Mutex<Option<HypervisorOf<B>>>,
+    /// The hypervisor, for the strands that strand 0 starts.
+    pub(super) ready: Mutex<Option<&'static HypervisorOf<B>>>,
+    pub(super) handlers: [Mutex<Option<Handler<B>>>; StrandId::COUNT],
+}
+
+impl<B: Board> Place<B> {
+    /// Returns an empty one.
+    #[allow(clippy::new_without_default, reason = "a static needs a constant")]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            layout: Mutex::new(None),
+            hypervisor: Mutex::new(None),
+            ready: Mutex::new(None),
+            handlers: [const { Mutex::new(None) }; StrandId::COUNT],
+        }
+    }
+}

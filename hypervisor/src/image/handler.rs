@@ -1,0 +1,333 @@
+//! A strand: its start, its traps and interrupts, and the end of its guest.
+
+use core::fmt::{Display, Write};
+use core::ops::ControlFlow::{self, Break, Continue};
+
+use crate::services::{Command, CoreGroup, CpuState, DiagGroup, Image, SoftStateGroup, Start};
+use guest_abi::{Registers, Served, StrandId, Trap};
+use heapless::Vec;
+use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
+use perfctr_service::mailbox::Step;
+use perfctr_service::{
+    ConfigError, Environment, GuestConfig, PerfCounterContext, PerfCounterService,
+};
+use platform::PhysicalAddress;
+use platform::memory_map::escape;
+use platform::memory_map::mailbox::state;
+use platform::sparc64::{End, Entry, Partition, TrapHandler, interrupt};
+
+use super::board::Board;
+use super::console::Console;
+use super::guests::{CROSS_CALL, Guests, OPERATOR, Then};
+use super::keep;
+use super::layout::Layout;
+use super::mailbox;
+
+/// The services of the hypervisor, in the order in which they are asked.
+pub type Services<B> = (
+    PerfCounterService<<B as Board>::Environment>,
+    CoreGroup<Guests<B>>,
+    SoftStateGroup<Guests<B>>,
+    DiagGroup,
+);
+
+type Trace<B> = <<B as Board>::Environment as Environment>::Trace;
+
+/// The hypervisor on a board.
+pub type HypervisorOf<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
+
+/// A strand of a guest.
+pub struct Handler<B: Board> {
+    strand: Strand<'static, Services<B>, Guests<B>, Trace<B>>,
+    hypervisor: &'static HypervisorOf<B>,
+    memory: Partition,
+}
+
+impl<B: Board> TrapHandler for Handler<B> {
+    type Context = PerfCounterContext<'static, B::Environment>;
+
+    fn start(strand: StrandId) -> (&'static Self, Entry) {
+        let ready = *B::place().ready.lock();
+        let hypervisor = ready.unwrap_or_else(prepare::<B>);
+        let guests = hypervisor.embedder();
+        let Some((guest, _)) = guests.layout.guest_of(strand) else {
+            // A strand without a guest serves the operator.
+            loop {
+                take_interrupts(hypervisor, strand);
+                interrupt::halt();
+            }
+        };
+        let handler = Self::new(hypervisor, Caller { guest, strand });
+        let handler = keep(&B::place().handlers[strand.index()], handler);
+        (handler, handler.wait())
+    }
+
+    fn context(&self) -> &Self::Context {
+        &self.strand.contexts().0
+    }
+
+    fn partition(&self) -> Partition {
+        self.memory
+    }
+
+    fn served(&self) -> Served<'static> {
+        self.strand.served()
+    }
+
+    fn core_fast(&self, function: u64, arguments: [u64; 3]) -> Option<[u64; 3]> {
+        self.strand.core_fast(function, arguments)
+    }
+
+    fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
+        match trap {
+            Trap::Fast => {
+                self.strand.fast_trap(registers);
+                match self.hypervisor.embedder().exit(self.strand.caller().strand) {
+                    Some(code) => Break(code),
+                    None => Continue(()),
+                }
+            }
+            Trap::Core => match self.strand.core_slow(registers) {
+                After::Exit(code) => Break(code),
+                After::Resume => Continue(()),
+            },
+        }
+    }
+
+    fn software_trap(&self, number: u8, registers: &mut Registers) {
+        self.strand.software_trap(number, registers);
+    }
+
+    fn faulted_late(&self, address: PhysicalAddress) -> bool {
+        let strand = self.caller().strand;
+        self.counters().faulted_late(strand, address).is_some()
+    }
+
+    fn interrupted(&self) -> ControlFlow<()> {
+        let strand = self.strand.caller().strand;
+        take_interrupts(self.hypervisor, strand);
+        let (_, core, ..) = self.hypervisor.services();
+        let told = core.cpus().take(strand);
+        match told.is_some() || core.cpus().state(strand) != CpuState::Running {
+            true => Break(()),
+            false => Continue(()),
+        }
+    }
+
+    fn ended(handler: Option<&'static Self>, end: End) -> Entry {
+        let Some(handler) = handler else { failed(&"it does not start", escape::NOT_STARTED) };
+        let guest = handler.strand.caller().guest;
+        match end {
+            End::Exit(code) => handler.guest_ended(state::EXITED, code),
+            End::Trap(trap) if trap.is_in_hypervisor() => failed(trap, escape::TRAPPED),
+            End::Trap(trap) => {
+                // If the console does not work, there is no other place to report to.
+                let _ = write!(Console::of::<B>(guest), "guest: {trap}");
+                handler.guest_ended(state::TRAPPED, escape::TRAPPED);
+            }
+            End::Interrupted => {}
+            End::Panic(line) => failed(&format_args!("panic in line {line}\n"), escape::PANICKED),
+        }
+        settle(handler.hypervisor, guest, handler.strand.caller().strand);
+        handler.wait()
+    }
+}
+
+impl<B: Board> Handler<B> {
+    /// Returns the handler of a caller's traps.
+    pub fn new(hypervisor: &'static HypervisorOf<B>, caller: Caller) -> Self {
+        let layout = hypervisor.embedder().layout;
+        let described = layout.guest(caller.guest);
+        let memory =
+            described.map(|described| layout.partition(described, caller.guest, caller.strand));
+        Self {
+            strand: hypervisor.strand(caller),
+            hypervisor,
+            memory: memory.unwrap_or(Partition::NONE),
+        }
+    }
+
+    /// Returns the guest, and the strand.
+    pub fn caller(&self) -> Caller {
+        self.strand.caller()
+    }
+
+    /// Returns the counters' service.
+    pub fn counters(&self) -> &'static PerfCounterService<B::Environment> {
+        &self.hypervisor.services().0
+    }
+
+    /// Waits until the strand is to enter its guest.
+    fn wait(&self) -> Entry {
+        let strand = self.strand.caller().strand;
+        let (_, core, ..) = self.hypervisor.services();
+        loop {
+            // Before the strand looks what it is to do: who tells it anything later interrupts it, and it does not halt.
+            take_interrupts(self.hypervisor, strand);
+            if let Some(Command::Start(start)) = core.cpus().take(strand) {
+                return Entry { address: start.pc, argument: start.argument, table: start.rtba };
+            }
+            if core.cpus().state(strand) != CpuState::Running {
+                interrupt::halt();
+            }
+        }
+    }
+
+    /// The guest has ended on this strand.
+    fn guest_ended(&self, state: u64, code: u64) {
+        let Caller { guest, strand } = self.strand.caller();
+        let guests = self.hypervisor.embedder();
+        if guests.leave(guest) {
+            mailbox::tell(guest, state, code);
+            if !guests.layout.described {
+                Console::first().end(code);
+            }
+        }
+        let (_, core, ..) = self.hypervisor.services();
+        core.end(guest, strand);
+    }
+}
+
+/// Prepares the services, and starts the strands of the guests.
+fn prepare<B: Board>() -> &'static HypervisorOf<B> {
+    let tell = |error: &dyn Display| {
+        let _ = writeln!(Console::first(), "hypervisor: {error}");
+    };
+    let Some(layout) = Layout::read(tell) else { failed(&"no guests\n", escape::NOT_STARTED) };
+    let place = B::place();
+    let layout = keep(&place.layout, layout);
+    let hypervisor = match assemble(layout, B::environment(layout.machine)) {
+        Ok(hypervisor) => keep(&place.hypervisor, hypervisor),
+        Err(error) => failed(&format_args!("{error}\n"), escape::NOT_STARTED),
+    };
+    *place.ready.lock() = Some(hypervisor);
+    for (number, guest) in layout.guests.iter().enumerate() {
+        if let Some(number) = GuestId::new(number) {
+            begin(hypervisor, number);
+        }
+        for strand in guest.config.strands.iter().filter(|strand| strand.index() != 0) {
+            interrupt::start_strand(strand);
+        }
+    }
+    hypervisor
+}
+
+/// Returns the hypervisor of a layout, with its services.
+///
+/// # Errors
+/// The guests do not fit the machine.
+#[inline(always)]
+pub fn assemble<B: Board>(
+    layout: &'static Layout,
+    environment: B::Environment,
+) -> Result<HypervisorOf<B>, ConfigError> {
+    let guests = Guests::new(layout);
+    let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();
+    for guest in &layout.guests {
+        // There is room for all guests of a layout. `collect` could panic.
+        let _ = configs.push(guest.config);
+    }
+    let trace = *environment.trace();
+    let services = (
+        PerfCounterService::new(layout.machine, environment, &configs)?,
+        CoreGroup::new(guests),
+        SoftStateGroup::new(guests),
+        DiagGroup,
+    );
+    Ok(Hypervisor::with_trace(services, guests, trace))
+}
+
+/// Interrupts a strand, which then takes what the operator's changes leave to it: for the registers of a [`Board`].
+pub fn cross_call(strand: StrandId) {
+    interrupt::send(strand, CROSS_CALL);
+}
+
+/// Begins a guest on the first of its strands that has not died, and returns that; `None` if all have.
+fn begin<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId) -> Option<StrandId> {
+    let guests = hypervisor.embedder();
+    let (_, core, ..) = hypervisor.services();
+    let described = guests.layout.guest(guest)?;
+    let mut strands = described.config.strands.iter();
+    let first = strands.find(|strand| !has_failed(hypervisor, *strand))?;
+    guests.begin(guest);
+    mailbox::tell(guest, state::RUNS, 0);
+    let start = Start { pc: described.entry, rtba: 0, argument: described.entry };
+    // It is stopped.
+    let _ = core.cpus().start(first, start);
+    Some(first)
+}
+
+/// Returns whether a strand has died.
+fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) -> bool {
+    let (_, core, ..) = hypervisor.services();
+    core.cpus().state(strand) == CpuState::Error
+}
+
+/// Takes what other strands and the operator have for this one.
+fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
+    let (counters, core, ..) = hypervisor.services();
+    while let Some(number) = interrupt::take() {
+        match number {
+            CROSS_CALL => counters.cross_called(strand),
+            OPERATOR => mailbox::with_words(|words| {
+                perfctr_service::mailbox::serve(words, counters, strand, |step| match step {
+                    Step::Reset(guest) => {
+                        if hypervisor.embedder().restart(guest) {
+                            core.end(guest, strand);
+                        }
+                        settle(hypervisor, guest, strand);
+                    }
+                    Step::Died(dead) => {
+                        core.cpus().failed(dead);
+                        let guests = hypervisor.embedder();
+                        if let Some((guest, described)) = guests.layout.guest_of(dead) {
+                            let mut strands = described.config.strands.iter();
+                            if strands.all(|strand| has_failed(hypervisor, strand))
+                                && guests.goes_on(guest)
+                            {
+                                mailbox::tell(guest, state::FAILED, 0);
+                            }
+                            settle(hypervisor, guest, strand);
+                        }
+                    }
+                    _ => {}
+                });
+            }),
+            // The strand looks what it is to do.
+            _ => {}
+        }
+    }
+}
+
+/// If all strands of a guest that ends have left it: nothing of it is left behind, and it begins again if it is to, and a strand of it
+/// has not died. Its memory is as it was: whoever loads the guest has the copy of its program.
+fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
+    let guests = hypervisor.embedder();
+    let (_, core, ..) = hypervisor.services();
+    if !core.is_stopped(guest) {
+        return;
+    }
+    let Some(then) = guests.left(guest) else {
+        return;
+    };
+    hypervisor.reset_guest(guest, on);
+    match then {
+        Then::Restarts => match begin(hypervisor, guest) {
+            Some(first) => guests.notify(first),
+            None => mailbox::tell(guest, state::FAILED, 0),
+        },
+        Then::Ends { last: true } => mailbox::power_off(),
+        Then::Ends { last: false } => {}
+    }
+}
+
+/// Writes why the hypervisor itself has failed, and ends everything with a [code](escape).
+pub fn failed(why: &dyn Display, code: u64) -> ! {
+    // If the console does not work, there is no other place to report to.
+    let _ = write!(Console::first(), "hypervisor: {why}");
+    Console::first().end(code);
+    mailbox::power_off();
+    loop {
+        interrupt::halt();
+    }
+}

@@ -1,0 +1,166 @@
+//! The machine, its guests and their memory: from the machine description, or one guest without it.
+//!
+//! Beside what [`perfctr_service::description`] reads, a `guest` has the properties of [`platform::memory_map::property`]. A guest's
+//! strands are translated to its memory only.
+
+use core::fmt;
+use core::slice;
+
+use guest_abi::StrandId;
+use heapless::Vec;
+use hv_core::GuestId;
+use perfctr_service::description::{self, DescribedGuest};
+use perfctr_service::{Grant, GuestConfig};
+use platform::Machine;
+use platform::md::Md;
+use platform::memory_map::{DESCRIPTION, ONLY_GUEST, PAGE, PARTITION, REAL, property, start};
+use platform::sparc64::Partition;
+
+/// A guest: its configuration and its memory.
+#[derive(Clone, Copy, Debug)]
+pub struct GuestLayout {
+    /// The strands and rights.
+    pub config: GuestConfig,
+    /// The memory, with the number 0: see [`Layout::partition`].
+    pub memory: Partition,
+    /// The real address at which the first strand begins.
+    pub entry: u64,
+}
+
+/// A machine and its guests.
+#[derive(Debug)]
+pub struct Layout {
+    /// The machine.
+    pub machine: Machine,
+    /// The guests, by number.
+    pub guests: Vec<GuestLayout, { GuestId::COUNT }>,
+    /// Whether there is a description.
+    pub described: bool,
+    /// The frequency of %stick in Hz.
+    pub frequency: u64,
+    /// Seconds from 1970 to when the machine was switched on.
+    pub time: u64,
+}
+
+/// The frequency of a T5440's strands, if no description says it.
+const FREQUENCY: u64 = 1_165_379_275;
+
+impl Layout {
+    /// Reads the description, or the words of the start without one. What is wrong goes to `tell`.
+    pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
+        let bytes = description();
+        let mut layout = Self {
+            machine: start::machine(word_of_start(start::MACHINE))?,
+            guests: Vec::new(),
+            described: !bytes.is_empty(),
+            frequency: FREQUENCY,
+            time: word_of_start(start::TIME),
+        };
+        if !layout.described {
+            layout.guests.push(only_guest()?).ok()?;
+            return Some(layout);
+        }
+        let md = Md::new(bytes).map_err(|error| tell(&error)).ok()?;
+        let machine = md.machine().map_err(|error| tell(&error)).ok()?;
+        layout.machine = machine.unwrap_or(layout.machine);
+        if let Some(platform) = md.platform().map_err(|error| tell(&error)).ok()? {
+            layout.frequency = platform.stick_frequency.unwrap_or(FREQUENCY);
+        }
+        let guests = description::guests(md, Some(layout.machine));
+        for described in guests.map_err(|error| tell(&error)).ok()? {
+            let guest = guest(&described).map_err(|error| tell(&error)).ok()?;
+            let Some(guest) = guest else {
+                tell(&"the memory of a guest is no multiple of 8 KiB, or not there");
+                return None;
+            };
+            layout.guests.push(guest).ok()?;
+        }
+        Some(layout)
+    }
+
+    /// Returns the guest of a number.
+    pub fn guest(&self, guest: GuestId) -> Option<&GuestLayout> {
+        self.guests.get(guest.index())
+    }
+
+    /// Returns the guest that a strand is for.
+    pub fn guest_of(&self, strand: StrandId) -> Option<(GuestId, &GuestLayout)> {
+        let mut guests = self.guests.iter().enumerate();
+        let (number, guest) = guests.find(|(_, guest)| guest.config.strands.has(strand))?;
+        Some((GuestId::new(number)?, guest))
+    }
+
+    /// Returns the memory of a guest, with the number by which the strands of a core tell its translations: that of the guest, or if
+    /// there are too many guests for that, that of its first strand on the core.
+    pub fn partition(&self, guest: &GuestLayout, number: GuestId, strand: StrandId) -> Partition {
+        let core = strand.index() & !7;
+        let mut strands = guest.config.strands.iter();
+        let first = strands.find(|strand| strand.index() >= core);
+        let of_core = first.map_or(0, |first| first.index() % 8);
+        let id = match self.guests.len() {
+            0..=8 => number.index(),
+            _ => of_core,
+        };
+        Partition { id: id as u8, ..guest.memory }
+    }
+}
+
+/// Returns the bytes of the description; none if there is no header of one.
+fn description() -> &'static [u8] {
+    let word = |number: usize| {
+        // SAFETY: memory of the machine, of which QEMU's has 8 KiB.
+        u32::from_be(unsafe { (DESCRIPTION.start as *const u32).add(number).read_volatile() })
+    };
+    let [version, nodes, names, data] = [0, 1, 2, 3].map(word);
+    let size = 16 + u64::from(nodes) + u64::from(names) + u64::from(data);
+    if version >> 16 != 1 || size > DESCRIPTION.end - DESCRIPTION.start {
+        return &[];
+    }
+    // SAFETY: as above. Nobody writes it.
+    unsafe { slice::from_raw_parts(DESCRIPTION.start as *const u8, size as usize) }
+}
+
+/// Returns one of the words of [`start`].
+fn word_of_start(address: u64) -> u64 {
+    // SAFETY: memory of the hypervisor that the image does not use.
+    unsafe { (address as *const u64).read_volatile() }
+}
+
+fn only_guest() -> Option<GuestLayout> {
+    let [entry, bytes] = [start::ENTRY, start::MEMORY].map(word_of_start);
+    Some(GuestLayout {
+        config: GuestConfig {
+            strands: StrandId::new(0).into_iter().collect(),
+            grant: Grant::ALL,
+            compatible: false,
+        },
+        memory: Partition {
+            real: REAL,
+            physical: PARTITION,
+            bytes: if bytes == 0 { ONLY_GUEST } else { bytes },
+            id: 0,
+        },
+        entry: if entry == 0 { REAL } else { entry },
+    })
+}
+
+/// Reads the node of a guest. `None` if its memory cannot be.
+fn guest<'a>(
+    described: &DescribedGuest<'a>,
+) -> Result<Option<GuestLayout>, platform::md::NodeError<'a>> {
+    let node = described.node;
+    let real = node.number(property::REAL_BASE)?.unwrap_or(REAL);
+    let memory = Partition {
+        real,
+        physical: node.needed_number(property::MEMORY_BASE)?,
+        bytes: node.needed_number(property::MEMORY_SIZE)?,
+        id: 0,
+    };
+    let entry = node.number(property::ENTRY)?.unwrap_or(real);
+    let whole = (memory.real | memory.physical | memory.bytes) % PAGE == 0;
+    Ok((whole && memory.physical(entry, 4).is_some()).then_some(GuestLayout {
+        config: described.config,
+        memory,
+        entry,
+    }))
+}

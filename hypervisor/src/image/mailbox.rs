@@ -1,0 +1,39 @@
+//! The image's side of the [mailbox](platform::memory_map::mailbox).
+
+use core::ptr;
+
+use hv_core::GuestId;
+use perfctr_service::mailbox::WORDS;
+use platform::memory_map::MAILBOX;
+use platform::memory_map::mailbox::{CODES, GUESTS, POWER, STATES};
+use spin::Mutex;
+
+/// One strand at a time has the operator's half.
+static SERVING: Mutex<()> = Mutex::new(());
+
+/// Calls a function with the words of the operator, unless another strand has them.
+pub(super) fn with_words(serve: impl FnOnce(&mut [u64; WORDS])) {
+    let Some(_serving) = SERVING.try_lock() else {
+        return;
+    };
+    // SAFETY: nothing else of the image is there, and the operator waits until the step is done.
+    serve(unsafe { &mut *(MAILBOX as *mut [u64; WORDS]) });
+}
+
+/// Writes the [state](platform::memory_map::mailbox::state) of a guest, and the code with which it has ended.
+pub(super) fn tell(guest: GuestId, state: u64, code: u64) {
+    if guest.index() < GUESTS {
+        set(CODES + guest.index(), code);
+        set(STATES + guest.index(), state);
+    }
+}
+
+/// Has the machine switched off.
+pub(super) fn power_off() {
+    set(POWER, 1);
+}
+
+fn set(word: usize, value: u64) {
+    // SAFETY: nothing else of the image is in the mailbox's second half.
+    unsafe { ptr::write_volatile((MAILBOX as *mut u64).add(word), value) };
+}

@@ -1,0 +1,21 @@
+//! The start of the image, its guests, and what its strands do.
+
+mod board;
+mod console;
+mod guests;
+mod handler;
+mod layout;
+mod mailbox;
+
+use spin::{Mutex, MutexGuard};
+
+pub use board::{Board, Place};
+pub use guests::Guests;
+pub use handler::{Handler, HypervisorOf, Services, assemble, cross_call, failed};
+pub use layout::{GuestLayout, Layout};
+
+/// Stores a value that is never dropped. The lock is never released, so that a place is used once. (`spin::Once` can panic,
+/// and this image has no panic machinery.)
+fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
+    MutexGuard::leak(place.lock()).insert(value)
+}

@@ -1,0 +1,29 @@
+//! A sun4v hypervisor for the guests of a machine description, with the performance counter service and what a small kernel needs
+//! to run on several strands.
+//!
+//! [`services`] is for any image. The rest is for SPARC V9 only. `Handler` is the start of the image and its strands, which
+//! `perfctr_service::sun4v_image!` links with the trap entries; an image implements `Board` for the hardware below it.
+//!
+//! Strand 0 reads the description, prepares the services, and starts the strands of the guests. Without a description there is one
+//! guest with every right, on strand 0. The image runs on the machine that the simulator executes, and on QEMU's niagara machine,
+//! which has neither %pcr nor %pic (feature `pcr-in-memory` of `platform`).
+//!
+//! A guest that ends, by a call or by a trap that it cannot take, ends alone: its strands wait, its counters are scrubbed, and the
+//! other guests go on. When the last one has ended, the machine is switched off. A guest whose last strand has died has not ended:
+//! the machine stays on, and the operator sees it in the mailbox.
+//!
+//! The operator resets a guest, also one that has ended: it begins at its entry, on the first of its strands that has not died, if there is one. Its
+//! memory stays as it is. The image has no copy of the program; whoever needs a fresh one loads it before the reset.
+#![no_std]
+#![deny(unsafe_code)]
+
+#[cfg(target_arch = "sparc64")]
+#[allow(unsafe_code)]
+mod image;
+pub mod services;
+
+#[cfg(target_arch = "sparc64")]
+pub use image::{
+    Board, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Services, assemble,
+    cross_call, failed,
+};

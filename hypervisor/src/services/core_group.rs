@@ -1,0 +1,264 @@
+//! Group CORE: what every guest has.
+
+use core::array;
+use core::ops::RangeInclusive;
+
+use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
+use hv_core::sync::{AtomicU32, Ordering};
+use hv_core::{Caller, ConsoleOutput, GuestId, Negotiated, Reply, Service};
+
+use super::cpus::{Cpus, Start};
+use super::description::Description;
+use super::group::{Group, GroupContext};
+use super::image::{ConsoleInput, Image};
+use guest_abi::kernel::{
+    CONS_GETCHAR, CONS_PUTCHAR, CONS_WRITE, CPU_MYID, CPU_QCONF, CPU_START, CPU_STATE, CPU_STOP,
+    CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET,
+};
+
+/// How often a strand looks whether another one has stopped, before cpu_stop answers EWOULDBLOCK.
+pub const STOP_TRIES: usize = 100_000;
+
+/// How many bytes cons_write sends at most in one call.
+const MOST_WRITTEN: u64 = 256;
+
+/// The interrupt queues: from that of cross-calls between CPUs to that of errors that cannot be resumed.
+const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
+
+/// The size of an instruction, and of a real trap table, in bytes.
+const INSTRUCTION: u64 = 4;
+const TRAP_TABLE: u64 = 256;
+
+/// Group CORE, version 1.0.
+#[derive(Debug)]
+pub struct CoreGroup<I> {
+    image: I,
+    cpus: Cpus,
+    /// 1 for a guest that has ended.
+    ended: [AtomicU32; GuestId::COUNT],
+}
+
+impl<I: Image> CoreGroup<I> {
+    /// All CPUs of all guests are stopped.
+    pub fn new(image: I) -> Self {
+        Self { image, cpus: Cpus::default(), ended: array::from_fn(|_| AtomicU32::new(0)) }
+    }
+
+    /// The image.
+    pub const fn image(&self) -> &I {
+        &self.image
+    }
+
+    /// The virtual CPUs.
+    pub const fn cpus(&self) -> &Cpus {
+        &self.cpus
+    }
+
+    /// A guest has ended: none of its strands starts any more, and those that execute it are told to leave it, but for `on`, which has
+    /// left it already. They have when [`is_stopped`](Self::is_stopped).
+    pub fn end(&self, guest: GuestId, on: StrandId) {
+        self.ended_word(guest).store(1, Ordering::SeqCst);
+        for strand in self.strands(guest) {
+            if strand == on {
+                self.cpus.left(strand);
+            } else if self.cpus.end(strand) {
+                self.image.notify(strand);
+            }
+        }
+    }
+
+    /// Returns `true` if a guest has ended.
+    pub fn has_ended(&self, guest: GuestId) -> bool {
+        self.ended_word(guest).load(Ordering::SeqCst) != 0
+    }
+
+    /// Returns `true` if no strand of a guest executes it.
+    pub fn is_stopped(&self, guest: GuestId) -> bool {
+        self.strands(guest).all(|strand| self.cpus.state(strand) != super::CpuState::Running)
+    }
+
+    fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> {
+        (0..).map_while(move |cpu| self.image.strand(guest, cpu))
+    }
+
+    fn ended_word(&self, guest: GuestId) -> &AtomicU32 {
+        // A guest's number is below the length.
+        &self.ended[guest.index()]
+    }
+}
+
+impl<I: Image> Service for CoreGroup<I> {
+    const GROUP: ApiGroup = ApiGroup::CORE;
+    const VERSIONS: &'static [Version] = &[Version::V1_0];
+    const FUNCTIONS: &'static [u64] = &[
+        MACH_EXIT,
+        MACH_DESC,
+        CPU_START,
+        CPU_STOP,
+        CPU_YIELD,
+        CPU_QCONF,
+        CPU_MYID,
+        CPU_STATE,
+        TOD_GET,
+        CONS_GETCHAR,
+        CONS_PUTCHAR,
+        CONS_WRITE,
+    ];
+
+    type Context<'a>
+        = GroupContext<'a, Self>
+    where
+        I: 'a;
+
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+        GroupContext { group: self, caller }
+    }
+
+    /// The guest has ended before, and all its strands are stopped.
+    fn guest_reset(&self, guest: GuestId, _: StrandId) {
+        self.ended_word(guest).store(0, Ordering::SeqCst);
+    }
+}
+
+impl<I: Image> Group for CoreGroup<I> {
+    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        let Registers { o0, o1, o2, o3, .. } = *registers;
+        let image = &self.image;
+        match function {
+            MACH_EXIT => {
+                self.end(caller.guest, caller.strand);
+                image.exited(caller, o0);
+                Ok(Reply::Done)
+            }
+            MACH_DESC => self.describe(caller, o0, o1),
+            CPU_START => {
+                let start = Start { pc: o1, rtba: o2, argument: o3 };
+                self.start(caller, o0, start)
+            }
+            CPU_STOP => self.stop(caller, o0),
+            CPU_YIELD => {
+                image.suspend(caller);
+                Ok(Reply::Done)
+            }
+            CPU_QCONF => queue(o0, o2),
+            CPU_MYID => Ok(Reply::Value(image.cpu(caller))),
+            CPU_STATE => {
+                let strand = self.strand(caller, o0)?;
+                Ok(Reply::Value(self.cpus.state(strand) as u64))
+            }
+            TOD_GET => image.time_of_day().map(Reply::Value),
+            CONS_GETCHAR => match image.console_input(caller) {
+                Some(ConsoleInput::Byte(byte)) => Ok(Reply::Value(byte.into())),
+                Some(ConsoleInput::Break) => Ok(Reply::Value(-1_i64 as u64)),
+                Some(ConsoleInput::HangUp) => Ok(Reply::Value(-2_i64 as u64)),
+                None => Err(HvError::WouldBlock),
+            },
+            CONS_PUTCHAR => {
+                let output = ConsoleOutput::from_argument(o0).ok_or(HvError::Invalid)?;
+                image.console(caller, output).map(|()| Reply::Done)
+            }
+            CONS_WRITE => self.write(caller, o0, o1),
+            _ => Err(HvError::BadTrap),
+        }
+    }
+}
+
+impl<I: Image> CoreGroup<I> {
+    /// The strand of a CPU of the caller's guest.
+    fn strand(&self, caller: Caller, cpu: u64) -> Result<StrandId, HvError> {
+        let strand = self.image.strand(caller.guest, cpu);
+        strand.ok_or(HvError::NoCpu)
+    }
+
+    fn start(&self, caller: Caller, cpu: u64, start: Start) -> Result<Reply, HvError> {
+        let strand = self.strand(caller, cpu)?;
+        let memory = self.image.memory(caller.guest);
+        memory.contains(start.pc, INSTRUCTION)?;
+        memory.contains(start.rtba, TRAP_TABLE)?;
+        memory.check(start.pc, INSTRUCTION, INSTRUCTION)?;
+        memory.check(start.rtba, TRAP_TABLE, TRAP_TABLE)?;
+        let ended = || self.has_ended(caller.guest);
+        self.cpus.start_unless(strand, start, ended)?;
+        self.image.notify(strand);
+        Ok(Reply::Done)
+    }
+
+    /// Waits until the other strand has stopped. It gives up if this strand is told to stop, too: by the other one, perhaps, which
+    /// then waits for this one.
+    fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, HvError> {
+        let (image, cpus) = (&self.image, &self.cpus);
+        let strand = self.strand(caller, cpu)?;
+        if strand == caller.strand {
+            return Err(HvError::Invalid);
+        }
+        if cpus.is_stopping(caller.strand) {
+            return Err(HvError::WouldBlock);
+        }
+        cpus.ask_to_stop(strand)?;
+        image.notify(strand);
+        for _ in 0..STOP_TRIES {
+            if !cpus.is_stopping(strand) {
+                return Ok(Reply::Done);
+            }
+            if cpus.is_stopping(caller.strand) {
+                break;
+            }
+            hv_core::sync::spin_loop();
+        }
+        if !cpus.take_back(strand) {
+            return Ok(Reply::Done);
+        }
+        // A guest that has ended meanwhile has told it to stop, too.
+        if self.has_ended(caller.guest) && cpus.end(strand) {
+            image.notify(strand);
+        }
+        Err(HvError::WouldBlock)
+    }
+
+    /// Copies the machine description. The size comes first, because guests ask for it with an address that is none.
+    fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, HvError> {
+        let image = &self.image;
+        let cpus = self.strands(caller.guest).count() as u64;
+        let memory = image.memory(caller.guest);
+        let description = Description::new(image.platform(), cpus, memory);
+        let size = description.size();
+        if size > room {
+            return Ok(Reply::Refused(HvError::Invalid, size));
+        }
+        memory.check(real, size, 16)?;
+        for word in 0..size / 8 {
+            let strand = |cpu| image.strand(caller.guest, cpu).map_or(0, StrandId::number);
+            let value = description.word(word, strand);
+            image.store(caller.guest, real + 8 * word, value);
+        }
+        Ok(Reply::Value(size))
+    }
+
+    /// Sends bytes until the console takes no more.
+    fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, HvError> {
+        let image = &self.image;
+        if size != 0 {
+            image.memory(caller.guest).contains(real, size)?;
+        }
+        for written in 0..size.min(MOST_WRITTEN) {
+            let at = real + written;
+            let word = image.load(caller.guest, at & !7);
+            let byte = (word >> (56 - at % 8 * 8)) as u8;
+            match image.console(caller, ConsoleOutput::Byte(byte)) {
+                Ok(()) => {}
+                Err(error) if written == 0 => return Err(error),
+                Err(_) => return Ok(Reply::Value(written)),
+            }
+        }
+        Ok(Reply::Value(size.min(MOST_WRITTEN)))
+    }
+}
+
+/// There are no interrupt queues: none can be configured, and none is there to be removed.
+fn queue(queue: u64, entries: u64) -> Result<Reply, HvError> {
+    match (QUEUES.contains(&queue), entries) {
+        (false, _) => Err(HvError::Invalid),
+        (true, 0) => Ok(Reply::Done),
+        (true, _) => Err(HvError::NotSupported),
+    }
+}

@@ -1,0 +1,254 @@
+//! The machine description that a guest gets, in the format of `platform::md`: one word after the other, so that it needs no room in
+//! the hypervisor.
+//!
+//! | node | properties |
+//! |---|---|
+//! | `root` | arcs to `platform`, `memory` and `cpus` |
+//! | `platform` | `name`, `banner-name`, `stick-frequency`, `max-cpus` |
+//! | `memory` | arc to `mblock` |
+//! | `mblock` | `base` and `size`, of real addresses |
+//! | `cpus` | an arc to each `cpu` |
+//! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl` |
+//!
+//! `pid` is the number of the strand; it is in Sun's descriptions for hypervisors only. Names and values otherwise are those that
+//! Linux and illumos look for.
+
+use super::image::Memory;
+
+/// The platform, as guests see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Platform {
+    /// Its name, such as `SUNW,T5440`.
+    pub name: &'static str,
+    /// Its name for people.
+    pub banner: &'static str,
+    /// The frequency of %stick in Hz.
+    pub stick_frequency: u64,
+    /// The frequency of the strands in Hz.
+    pub clock_frequency: u64,
+}
+
+macro_rules! names {
+    ($($name:ident = $text:literal,)*) => {
+        /// The names of nodes and properties.
+        #[derive(Clone, Copy)]
+        enum Label {
+            $($name,)*
+        }
+
+        const NAMES: &[&str] = &[$($text,)*];
+    };
+}
+
+names! {
+    Root = "root",
+    Platform = "platform",
+    Memory = "memory",
+    Mblock = "mblock",
+    Cpus = "cpus",
+    Cpu = "cpu",
+    Forward = "fwd",
+    Back = "back",
+    Name = "name",
+    BannerName = "banner-name",
+    StickFrequency = "stick-frequency",
+    MaxCpus = "max-cpus",
+    Base = "base",
+    Size = "size",
+    Id = "id",
+    Pid = "pid",
+    ClockFrequency = "clock-frequency",
+    Compatible = "compatible",
+    Windows = "nwins",
+    MaxTl = "maxtl",
+    MaxGl = "maxgl",
+}
+
+/// Where the names are in their block, and its size, which is a multiple of 16.
+const OFFSETS: ([u16; NAMES.len()], usize) = {
+    let mut offsets = [0; NAMES.len()];
+    let mut end = 0;
+    let mut index = 0;
+    while index < NAMES.len() {
+        offsets[index] = end as u16;
+        end += NAMES[index].len() + 1;
+        index += 1;
+    }
+    (offsets, end.next_multiple_of(16))
+};
+
+/// The words of the block of names.
+const NAME_WORDS: [u64; OFFSETS.1 / 8] = {
+    let mut words = [0; OFFSETS.1 / 8];
+    let mut name = 0;
+    while name < NAMES.len() {
+        let mut index = 0;
+        while index < NAMES[name].len() {
+            let at = OFFSETS.0[name] as usize + index;
+            words[at / 8] |= (NAMES[name].as_bytes()[index] as u64) << (56 - at % 8 * 8);
+            index += 1;
+        }
+        name += 1;
+    }
+    words
+};
+
+/// What the CPUs are compatible with: two strings, the more special one first.
+const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
+
+/// The first element of each node that there is once, and where the CPUs follow. The list of the CPUs has an arc to each of them, too.
+const ROOT: u64 = 0;
+const PLATFORM: u64 = ROOT + 5;
+const MEMORY: u64 = PLATFORM + 7;
+const MBLOCK: u64 = MEMORY + 4;
+const CPUS: u64 = MBLOCK + 5;
+const LIST: u64 = 3;
+
+/// The number of elements of a CPU.
+const CPU: u64 = 10;
+
+/// The words of the header.
+const HEADER: u64 = 2;
+
+/// The description of a guest.
+#[derive(Clone, Copy)]
+pub(crate) struct Description {
+    platform: Platform,
+    cpus: u64,
+    memory: Memory,
+}
+
+impl Description {
+    pub(crate) const fn new(platform: Platform, cpus: u64, memory: Memory) -> Self {
+        Self { platform, cpus, memory }
+    }
+
+    /// The element that the first CPU begins with.
+    const fn first_cpu(&self) -> u64 {
+        CPUS + LIST + self.cpus
+    }
+
+    /// The number of elements, with the end of the list.
+    const fn elements(&self) -> u64 {
+        self.first_cpu() + CPU * self.cpus + 1
+    }
+
+    const fn data(&self) -> [&'static str; 3] {
+        [self.platform.name, self.platform.banner, COMPATIBLE]
+    }
+
+    /// Returns the offset of a string in the data block; that of the end with 3.
+    fn data_offset(&self, index: usize) -> u64 {
+        let before = self.data().into_iter().take(index);
+        before.map(|string| (string.len() as u64 + 1).next_multiple_of(8)).sum()
+    }
+
+    /// Returns the size in bytes, a multiple of 16.
+    pub(crate) fn size(&self) -> u64 {
+        let data = self.data_offset(3).next_multiple_of(16);
+        8 * HEADER + 16 * self.elements() + 8 * NAME_WORDS.len() as u64 + data
+    }
+
+    /// Returns a word; `pid` gives the number of a CPU's strand.
+    pub(crate) fn word(&self, index: u64, pid: impl FnOnce(u64) -> u8) -> u64 {
+        let elements = HEADER + 2 * self.elements();
+        if index < elements {
+            return match index {
+                // Version 1.0, and the sizes of the three blocks.
+                0 => 1 << 48 | (16 * self.elements()),
+                1 => (8 * NAME_WORDS.len() as u64) << 32 | self.data_offset(3).next_multiple_of(16),
+                _ => self.element((index - HEADER) / 2, pid)[(index % 2) as usize],
+            };
+        }
+        let index = (index - elements) as usize;
+        match NAME_WORDS.get(index) {
+            Some(word) => *word,
+            None => self.data_word(index - NAME_WORDS.len()),
+        }
+    }
+
+    fn data_word(&self, index: usize) -> u64 {
+        let mut first = 0;
+        for string in self.data() {
+            let words = string.len() / 8 + 1;
+            if index < first + words {
+                let from = 8 * (index - first);
+                return (from..from + 8).fold(0, |word, at| {
+                    let byte = string.as_bytes().get(at).copied().unwrap_or(0);
+                    word << 8 | u64::from(byte)
+                });
+            }
+            first += words;
+        }
+        0
+    }
+
+    #[inline(always)]
+    fn element(&self, index: u64, pid: impl FnOnce(u64) -> u8) -> [u64; 2] {
+        let Self { platform, memory, .. } = self;
+        let first_cpu = self.first_cpu();
+        let string = |name, index: usize| {
+            let length = self.data().get(index).map_or(0, |string| string.len() as u64 + 1);
+            element(b's', name, length << 32 | self.data_offset(index))
+        };
+        let node = |name, next| element(b'N', name, next);
+        let arc = |name, target| element(b'a', name, target);
+        let number = |name, value| element(b'v', name, value);
+        const END: [u64; 2] = [(b'E' as u64) << 56, 0];
+        match index {
+            0 => node(Label::Root, PLATFORM),
+            1 => arc(Label::Forward, PLATFORM),
+            2 => arc(Label::Forward, MEMORY),
+            3 => arc(Label::Forward, CPUS),
+            4 => END,
+            5 => node(Label::Platform, MEMORY),
+            6 => string(Label::Name, 0),
+            7 => string(Label::BannerName, 1),
+            8 => number(Label::StickFrequency, platform.stick_frequency),
+            9 => number(Label::MaxCpus, self.cpus),
+            10 => arc(Label::Back, ROOT),
+            11 => END,
+            12 => node(Label::Memory, MBLOCK),
+            13 => arc(Label::Forward, MBLOCK),
+            14 => arc(Label::Back, ROOT),
+            15 => END,
+            16 => node(Label::Mblock, CPUS),
+            17 => number(Label::Base, memory.base),
+            18 => number(Label::Size, memory.size),
+            19 => arc(Label::Back, MEMORY),
+            20 => END,
+            CPUS => node(Label::Cpus, first_cpu),
+            _ if index < CPUS + 1 + self.cpus => {
+                arc(Label::Forward, first_cpu + CPU * (index - CPUS - 1))
+            }
+            _ if index == first_cpu - 2 => arc(Label::Back, ROOT),
+            _ if index == first_cpu - 1 => END,
+            _ if index < first_cpu + CPU * self.cpus => {
+                let (cpu, element) = ((index - first_cpu) / CPU, (index - first_cpu) % CPU);
+                match element {
+                    0 => node(Label::Cpu, first_cpu + CPU * (cpu + 1)),
+                    1 => number(Label::Id, cpu),
+                    2 => number(Label::Pid, pid(cpu).into()),
+                    3 => number(Label::ClockFrequency, platform.clock_frequency),
+                    4 => {
+                        let [_, data] = string(Label::Compatible, 2);
+                        self::element(b'd', Label::Compatible, data)
+                    }
+                    5 => number(Label::Windows, 8),
+                    6 | 7 => number(if element == 6 { Label::MaxTl } else { Label::MaxGl }, 2),
+                    8 => arc(Label::Back, CPUS),
+                    _ => END,
+                }
+            }
+            _ => [0, 0],
+        }
+    }
+}
+
+/// Returns the two words of an element.
+fn element(tag: u8, name: Label, value: u64) -> [u64; 2] {
+    let index = name as usize;
+    let length = NAMES.get(index).map_or(0, |name| name.len() as u64);
+    let offset = OFFSETS.0.get(index).copied().unwrap_or(0);
+    [u64::from(tag) << 56 | length << 48 | u64::from(offset), value]
+}

@@ -1,0 +1,33 @@
+//! Diagnosis: Sun's hypervisor lets guests with a property of their own find physical addresses, and execute code in hyperprivileged
+//! mode. Here no guest may.
+
+use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
+use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
+
+use super::group::{Group, GroupContext};
+use guest_abi::kernel::{DIAG_GROUP, DIAG_HEXEC, DIAG_RA2PA};
+
+/// Group 0x300, version 1.0. Every call answers ENOACCESS, as Sun's hypervisor answers a guest without the right: Solaris panics if
+/// it cannot negotiate the group.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DiagGroup;
+
+impl Service for DiagGroup {
+    const GROUP: ApiGroup = DIAG_GROUP;
+    const VERSIONS: &'static [Version] = &[Version::V1_0];
+    const FUNCTIONS: &'static [u64] = &[DIAG_RA2PA, DIAG_HEXEC];
+
+    type Context<'a> = GroupContext<'a, Self>;
+
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+        GroupContext { group: self, caller }
+    }
+
+    fn guest_reset(&self, _: GuestId, _: StrandId) {}
+}
+
+impl Group for DiagGroup {
+    fn call(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
+        Err(HvError::NoAccess)
+    }
+}

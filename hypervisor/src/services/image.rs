@@ -1,0 +1,90 @@
+//! What the services need of the image.
+
+use guest_abi::{HvError, StrandId};
+use hv_core::{Caller, Embedder, GuestId};
+
+use super::Platform;
+
+/// What a guest receives from its console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsoleInput {
+    /// A byte.
+    Byte(u8),
+    /// A break.
+    Break,
+    /// The other end has hung up.
+    HangUp,
+}
+
+/// The memory of a guest: one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Its first real address, a multiple of 64.
+    pub base: u64,
+    /// Its size in bytes, a multiple of 64.
+    pub size: u64,
+}
+
+impl Memory {
+    /// Checks that so many bytes, from a real address that is a multiple of `alignment`, are in this memory.
+    pub(crate) const fn check(self, real: u64, size: u64, alignment: u64) -> Result<(), HvError> {
+        if !real.is_multiple_of(alignment) {
+            return Err(HvError::BadAlignment);
+        }
+        self.contains(real, size)
+    }
+
+    /// Checks that so many bytes from a real address are in this memory.
+    pub(crate) const fn contains(self, real: u64, size: u64) -> Result<(), HvError> {
+        let Some(offset) = real.checked_sub(self.base) else {
+            return Err(HvError::NoRealAddress);
+        };
+        if offset > self.size || size > self.size - offset {
+            return Err(HvError::NoRealAddress);
+        }
+        Ok(())
+    }
+}
+
+/// The image below the services. Methods that take a [`Caller`] are called on its strand.
+///
+/// The console's output is that of [`Embedder::console`].
+pub trait Image: Embedder {
+    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0 without a gap, and keep
+    /// their strands.
+    fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId>;
+
+    /// Returns the number of the virtual CPU that calls.
+    fn cpu(&self, caller: Caller) -> u64;
+
+    /// Returns where the guest's memory is.
+    fn memory(&self, guest: GuestId) -> Memory;
+
+    /// Returns the 64-bit word at a real address: a multiple of 8 within [`memory`](Self::memory).
+    fn load(&self, guest: GuestId, real: u64) -> u64;
+
+    /// Writes a 64-bit word, as [`load`](Self::load) reads it.
+    fn store(&self, guest: GuestId, real: u64, value: u64);
+
+    /// Interrupts a strand, which then calls [`Cpus::take`](super::Cpus::take). What this strand has stored before is visible there.
+    fn notify(&self, strand: StrandId);
+
+    /// Waits until an interrupt is pending for the caller. May return earlier.
+    fn suspend(&self, caller: Caller);
+
+    /// The guest has ended with this code. The other strands have been told to leave it; the caller's leaves it now. In an image this
+    /// does not return.
+    fn exited(&self, caller: Caller, code: u64);
+
+    /// Returns what the guest's console has received and the guest has not seen; `None` if nothing.
+    fn console_input(&self, caller: Caller) -> Option<ConsoleInput>;
+
+    /// Returns the seconds since 1970-01-01 00:00:00 UTC.
+    ///
+    /// # Errors
+    /// ENOTSUPPORTED without such a clock, EWOULDBLOCK if it cannot be read now.
+    fn time_of_day(&self) -> Result<u64, HvError>;
+
+    /// Returns the platform, for machine descriptions.
+    fn platform(&self) -> Platform;
+}

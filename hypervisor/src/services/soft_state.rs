@@ -1,0 +1,150 @@
+//! The soft state: what a guest says of itself to the operator.
+
+use core::array;
+
+use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
+use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
+use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
+
+use super::group::{Group, GroupContext};
+use super::image::Image;
+use guest_abi::kernel::{SOFT_STATE_GET, SOFT_STATE_GROUP, SOFT_STATE_SET};
+
+/// The size of a text with its NUL, and its alignment.
+const TEXT: u64 = 32;
+const WORDS: usize = TEXT as usize / 8;
+
+const NORMAL: u32 = 1;
+const TRANSITION: u32 = 2;
+
+/// What a guest says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoftState {
+    /// It operates normally, and is not in a transition.
+    pub normal: bool,
+    /// A text of up to 31 bytes; all others are NUL.
+    pub text: [u8; TEXT as usize],
+}
+
+/// A guest starts in a transition, without a text (*assumed*).
+#[derive(Debug)]
+struct Kept {
+    state: AtomicU32,
+    text: [AtomicU64; WORDS],
+}
+
+/// The soft states of all guests. A strand that asks while another strand of the guest sets it may see a mixture of both.
+#[derive(Debug)]
+pub struct SoftStateGroup<I> {
+    image: I,
+    guests: [Kept; GuestId::COUNT],
+}
+
+impl<I> SoftStateGroup<I> {
+    /// No guest has said anything.
+    pub fn new(image: I) -> Self {
+        Self {
+            image,
+            guests: array::from_fn(|_| Kept {
+                state: AtomicU32::new(TRANSITION),
+                text: array::from_fn(|_| AtomicU64::new(0)),
+            }),
+        }
+    }
+
+    /// Returns what a guest says of itself.
+    pub fn get(&self, guest: GuestId) -> SoftState {
+        let kept = self.kept(guest);
+        let mut text = [0; TEXT as usize];
+        let (words, _) = text.as_chunks_mut();
+        for (word, kept) in words.iter_mut().zip(&kept.text) {
+            *word = kept.load(Ordering::Relaxed).to_be_bytes();
+        }
+        SoftState { normal: kept.state.load(Ordering::Relaxed) == NORMAL, text }
+    }
+
+    fn kept(&self, guest: GuestId) -> &Kept {
+        // A guest's number is below the length.
+        &self.guests[guest.index()]
+    }
+}
+
+impl<I: Image> Service for SoftStateGroup<I> {
+    const GROUP: ApiGroup = SOFT_STATE_GROUP;
+    const VERSIONS: &'static [Version] = &[Version::V1_0];
+    const FUNCTIONS: &'static [u64] = &[SOFT_STATE_SET, SOFT_STATE_GET];
+
+    type Context<'a>
+        = GroupContext<'a, Self>
+    where
+        I: 'a;
+
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+        GroupContext { group: self, caller }
+    }
+
+    fn guest_reset(&self, guest: GuestId, _: StrandId) {
+        let kept = self.kept(guest);
+        kept.state.store(TRANSITION, Ordering::Relaxed);
+        for word in &kept.text {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<I: Image> Group for SoftStateGroup<I> {
+    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        match function {
+            SOFT_STATE_SET => self.set(caller.guest, registers.o0, registers.o1),
+            SOFT_STATE_GET => self.tell(caller.guest, registers.o0),
+            _ => Err(HvError::BadTrap),
+        }
+    }
+}
+
+impl<I: Image> SoftStateGroup<I> {
+    fn set(&self, guest: GuestId, state: u64, real: u64) -> Result<Reply, HvError> {
+        let state = match state {
+            1 => NORMAL,
+            2 => TRANSITION,
+            _ => return Err(HvError::Invalid),
+        };
+        self.image.memory(guest).check(real, TEXT, TEXT)?;
+        let mut text = [0; WORDS];
+        // All bits of the bytes before the first NUL.
+        let mut kept = u64::MAX;
+        for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
+            let loaded = self.image.load(guest, at);
+            if kept != 0 {
+                kept = before_nul(loaded);
+                *word = loaded & kept;
+                kept = if kept == u64::MAX { kept } else { 0 };
+            }
+        }
+        if kept != 0 {
+            return Err(HvError::Invalid);
+        }
+        let guest = self.kept(guest);
+        guest.state.store(state, Ordering::Relaxed);
+        for (word, value) in guest.text.iter().zip(text) {
+            word.store(value, Ordering::Relaxed);
+        }
+        Ok(Reply::Done)
+    }
+
+    fn tell(&self, guest: GuestId, real: u64) -> Result<Reply, HvError> {
+        self.image.memory(guest).check(real, TEXT, TEXT)?;
+        let kept = self.kept(guest);
+        for (word, at) in kept.text.iter().zip((real..).step_by(8)) {
+            self.image.store(guest, at, word.load(Ordering::Relaxed));
+        }
+        Ok(Reply::Value(kept.state.load(Ordering::Relaxed).into()))
+    }
+}
+
+/// Returns a mask of the bytes of a word that come before its first NUL.
+fn before_nul(word: u64) -> u64 {
+    let bytes = word.to_be_bytes();
+    let length = bytes.iter().take_while(|byte| **byte != 0).count();
+    u64::MAX.checked_shr(8 * length as u32).map_or(u64::MAX, |rest| !rest)
+}

@@ -1,0 +1,184 @@
+//! [`Turns`] in words that strands change at the same time.
+//!
+//! **A decision** ([`decide`](AtomicTurns::decide)) is a step of one strand at a time: of the owner of the gate's lock while the hub is
+//! free, of the holder while it is taken. It sets a bit in [`AtomicTurns::turn`] until it ends.
+//!
+//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step of any strand, without the lock, that asks for a free hub in the turn of
+//! another. It changes only the count of refusals and the strand's own bit, by one compare-and-swap of [`AtomicTurns::turn`] that
+//! succeeds only if no decision has begun since the strand loaded the word.
+//!
+//! A death, at any time, clears the strand's own bit and ends only the strand's own turn.
+
+use guest_abi::{Node, StrandId};
+use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
+
+use super::turns::{Answer, HubEvent, Turns};
+use crate::rights::policy::StrandSet;
+
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct AtomicTurns {
+    /// [`Turns::remembered`]. Every strand may change its own bit.
+    remembered: [AtomicU64; Node::ALL.len()],
+    /// A [`Turn`].
+    turn: AtomicU64,
+    /// [`Turns::last`]. Only decisions change this.
+    last: AtomicU32,
+}
+
+/// Bits 15:0: the number of the strand in [`Turns::turn`] plus 1, or 0. Bits 30:16: [`Turns::refusals`]. Bit 31:
+/// [`DECIDING`](Self::DECIDING). Bits 63:32: the number of decisions so far.
+#[derive(Clone, Copy)]
+struct Turn(u64);
+
+impl Turn {
+    /// A decision has begun and not ended; its strand may have died.
+    const DECIDING: u64 = 1 << 31;
+
+    fn strand(self) -> Option<StrandId> {
+        StrandId::new((self.0 as u16).checked_sub(1)?.into())
+    }
+
+    const fn refusals(self) -> u32 {
+        (self.0 as u32 & !(Self::DECIDING as u32)) >> 16
+    }
+
+    /// Returns the word with this turn, of the same decision.
+    fn with(self, strand: Option<StrandId>, refusals: u32) -> Self {
+        let strand = strand.map_or(0, |strand| strand.index() as u64 + 1);
+        Self(self.0 >> 32 << 32 | u64::from(refusals) << 16 | strand)
+    }
+
+    /// Returns the word with this turn, after the next decision.
+    fn next(self, strand: Option<StrandId>, refusals: u32) -> Self {
+        Self(self.0.wrapping_add(1 << 32)).with(strand, refusals)
+    }
+}
+
+impl AtomicTurns {
+    pub(super) fn new() -> Self {
+        Self {
+            remembered: Default::default(),
+            turn: AtomicU64::new(0),
+            last: AtomicU32::new(Turns::NEW.last),
+        }
+    }
+
+    /// Returns `true` if no strand is remembered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.remembered().is_empty()
+    }
+
+    /// Makes the step [`HubEvent::AsksTaken`], which only adds the strand's bit, also during the decision of another strand.
+    #[inline(always)]
+    pub(super) fn remember(&self, strand: StrandId) {
+        let (added, _) = Turns::NEW.step(HubEvent::AsksTaken(strand));
+        self.change(StrandSet::EMPTY, added.remembered);
+    }
+
+    /// Makes the step [`HubEvent::AsksFree`], if it only refuses the strand in the turn of another, and returns `true`. Otherwise nothing
+    /// has changed, or the strand is remembered.
+    ///
+    /// During a turn the hub is free and the fast path closed. A decision that ends the turn meanwhile finds this strand remembered.
+    #[inline(always)]
+    pub(super) fn refuse(&self, strand: StrandId) -> bool {
+        let mut found = Turn(self.turn.load(Ordering::SeqCst));
+        let turn = found.strand();
+        if found.0 & Turn::DECIDING != 0 || turn.is_none_or(|turn| turn == strand) {
+            return false;
+        }
+        let turns = self.turns(found);
+        // Before the exchange, so that the next decision finds the strand.
+        if !turns.remembered.has(strand) {
+            self.remember(strand);
+        }
+        // Whenever the exchange fails, another strand has been refused, or a decision has begun.
+        for _ in 0..StrandId::COUNT {
+            let refusals = found.refusals();
+            let (next, answer) = Turns { refusals, ..turns }.step(HubEvent::AsksFree(strand));
+            if answer == Answer::Served || next.turn != turn {
+                return false;
+            }
+            let counted = found.with(turn, next.refusals);
+            match (self.turn).compare_exchange(
+                found.0,
+                counted.0,
+                Ordering::SeqCst,
+                Ordering::SeqCst,
+            ) {
+                Ok(_) => return true,
+                Err(now) if found.with(turn, Turn(now).refusals()).0 == now => found = Turn(now),
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// Makes a decision. The caller makes sure that no other strand makes one.
+    ///
+    /// Inlined, because the code for most events is short, and calls on SPARC nest in few register windows.
+    #[inline(always)]
+    pub(super) fn decide(&self, event: HubEvent) -> Answer {
+        let found = Turn(self.turn.fetch_or(Turn::DECIDING, Ordering::SeqCst));
+        let turns = self.turns(found);
+        let (next, answer) = turns.step(event);
+        self.change(turns.remembered, next.remembered);
+        if next.last != turns.last {
+            self.last.store(next.last, Ordering::Relaxed);
+        }
+        let next = found.next(next.turn, next.refusals);
+        // Last, so that a strand that finds this word finds all that the decision has changed.
+        self.turn.swap(next.0, Ordering::SeqCst);
+        answer
+    }
+
+    /// Makes the step [`HubEvent::Died`]. A decision that is under way may still give the strand the turn; then it is no strand's turn.
+    pub(super) fn died(&self, strand: StrandId) {
+        let event = HubEvent::Died(strand);
+        // A strand that is not remembered has no turn. Each other strand may have begun one refusal in this strand's turn.
+        for _ in 0..StrandId::COUNT {
+            let found = Turn(self.turn.load(Ordering::SeqCst));
+            let turns = self.turns(found);
+            let (next, _) = turns.step(event);
+            self.change(turns.remembered, next.remembered);
+            let ended = found.next(next.turn, next.refusals);
+            if next.turn == turns.turn
+                || (self.turn)
+                    .compare_exchange(found.0, ended.0, Ordering::SeqCst, Ordering::Relaxed)
+                    .is_ok()
+            {
+                return;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn turns(&self, turn: Turn) -> Turns {
+        Turns {
+            remembered: self.remembered(),
+            turn: turn.strand(),
+            refusals: turn.refusals(),
+            last: self.last.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Changes only the bits in which the sets differ, because other strands change their own bits at the same time.
+    #[inline(always)]
+    fn change(&self, old: StrandSet, new: StrandSet) {
+        let changes = old.words().into_iter().zip(new.words());
+        for (word, (old, new)) in self.remembered.iter().zip(changes) {
+            let (added, removed) = (new & !old, old & !new);
+            if added != 0 {
+                word.fetch_or(added, Ordering::SeqCst);
+            }
+            if removed != 0 {
+                word.fetch_and(!removed, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn remembered(&self) -> StrandSet {
+        let words = self.remembered.each_ref();
+        StrandSet::from_words(words.map(|word| word.load(Ordering::SeqCst)))
+    }
+}

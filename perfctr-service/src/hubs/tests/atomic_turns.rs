@@ -1,0 +1,100 @@
+//! Refusals and deaths between decisions, while strands 1 and 2 wait and it is the turn of strand 1.
+
+extern crate std;
+
+use std::rc::Rc;
+
+use hv_core::sync::steps;
+
+use super::super::atomic_turns::AtomicTurns;
+use super::super::gate::{Gate, Refused};
+use super::super::turns::{Answer, HubEvent};
+use super::strand;
+
+/// Strand 2 has been refused once on behalf of strand 1.
+fn turns() -> AtomicTurns {
+    let turns = AtomicTurns::new();
+    turns.remember(strand(1));
+    turns.remember(strand(2));
+    let answer = turns.decide(HubEvent::AsksFree(strand(2)));
+    assert_eq!(answer, Answer::Refused);
+    turns
+}
+
+/// Returns how often strand 2 can be refused without a decision.
+fn refusals(turns: &AtomicTurns) -> usize {
+    (0..100).take_while(|_| turns.refuse(strand(2))).count()
+}
+
+/// Of r = 2w refusals, w being 2 strands that wait, or 3 with the one that is new.
+#[test]
+fn strands_are_refused_without_a_decision_until_the_turn_ends() {
+    assert!(!AtomicTurns::new().refuse(strand(2)), "nobody waits");
+    let turns = turns();
+    assert!(!turns.refuse(strand(1)), "it is its turn");
+    assert_eq!(refusals(&turns), 4 - 1);
+    assert!(turns.refuse(strand(3)), "it is remembered, and so w is 3");
+    assert_eq!(refusals(&turns), 6 - 5);
+    assert_eq!(turns.decide(HubEvent::AsksFree(strand(2))), Answer::Served);
+    assert_eq!(turns.decide(HubEvent::AsksFree(strand(3))), Answer::Served);
+    assert!(turns.is_empty());
+}
+
+/// No refusal is counted while a strand decides, or has died in that.
+#[test]
+fn nobody_is_refused_in_a_decision() {
+    let turns = turns();
+    let decide = || turns.decide(HubEvent::AsksFree(strand(2)));
+    assert!(steps::die_at(1, decide).is_none());
+    assert!(!turns.refuse(strand(2)) && !turns.refuse(strand(3)));
+}
+
+/// Each of two refusals that cross at any step is counted.
+#[test]
+fn refusals_that_cross_are_counted() {
+    for step in 0.. {
+        let turns = Rc::new(turns());
+        let other = Rc::clone(&turns);
+        let crosses = move || assert!(other.refuse(strand(4)));
+        let (refused, crossed) = steps::before(step, crosses, || turns.refuse(strand(3)));
+        assert!(refused, "{step}");
+        let waiting = if crossed { 4 } else { 3 };
+        assert_eq!(refusals(&turns), 2 * waiting - (waiting - 1), "{step}");
+        if !crossed {
+            break;
+        }
+    }
+}
+
+/// A strand that has died and comes back gets a turn of its own.
+#[test]
+fn a_death_ends_the_turn() {
+    let turns = turns();
+    turns.died(strand(1));
+    turns.remember(strand(1));
+    let answer = turns.decide(HubEvent::AsksFree(strand(2)));
+    assert_eq!((answer, refusals(&turns)), (Answer::Refused, 4 - 1));
+}
+
+/// Of two strands that ask for a free hub, and meet at any step, one is served. Each that enters is counted.
+#[test]
+fn one_of_two_is_served() {
+    for step in 0.. {
+        let gate = Rc::new(Gate::new());
+        let served = Rc::new(core::cell::Cell::new(false));
+        let (other, its) = (Rc::clone(&gate), Rc::clone(&served));
+        let crosses = move || its.set(other.ask(strand(7), || ()).is_ok());
+        let (asked, crossed) = steps::before(step, crosses, || gate.ask(strand(3), || ()));
+        assert_ne!(asked.is_ok(), served.get(), "{step}");
+        assert!(gate.entered() == 1 || asked == Err(Refused::Taken));
+        if !crossed {
+            break;
+        }
+    }
+    let gate = Gate::new();
+    for entered in 0..3 {
+        assert_eq!(gate.entered(), entered);
+        assert_eq!(gate.ask(strand(3), || ()), Ok(()));
+        gate.release();
+    }
+}

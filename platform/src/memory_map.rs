@@ -1,0 +1,163 @@
+//! Where the project's hypervisor and whoever starts its machine find each other: the image `hypervisor/` reads these numbers, and
+//! so do the simulator, which executes it, and the tools that load it.
+//!
+//! | physical addresses | content |
+//! |---|---|
+//! | [`HYPERVISOR`] | the image, its stacks, and in the last pages [`MAILBOX`] and the [words of the start](start) |
+//! | [`PARTITION`] and up | the memory of guests |
+//! | [`CONSOLES`] and up | one 16550 UART for each guest |
+//! | [`DESCRIPTION`] | the machine description |
+//! | [`ROM`] | [`RESET_CODE`] at [`RESET`] |
+//!
+//! RAM, ROM and the first console are where QEMU's machine `niagara` has them. The rest is this project's own.
+
+use core::ops::Range;
+
+/// The hypervisor's memory. The image is linked at its first byte and entered there.
+pub const HYPERVISOR: Range<u64> = 0x10_0000..0x400_0000;
+
+/// The [mailbox]: a page of the hypervisor's memory.
+pub const MAILBOX: u64 = 0x3fe_0000;
+
+/// The first byte of the memory of guests.
+pub const PARTITION: u64 = 0x8000_0000;
+
+/// The real address at which a guest has its memory, unless its description says another one.
+pub const REAL: u64 = 0x8000_0000;
+
+/// The size in bytes of the memory of a guest without a description, unless [`start::MEMORY`] says another one.
+pub const ONLY_GUEST: u64 = 128 << 20;
+
+/// Addresses and sizes of guests' memory are multiples of this number of bytes.
+pub const PAGE: u64 = 8 << 10;
+
+/// The first console. (That there is more than one is *assumed*.)
+pub const CONSOLES: u64 = 0x1f_1000_0000;
+
+/// The distance in bytes from one console to the next.
+pub const CONSOLE_STRIDE: u64 = 0x1000;
+
+/// The machine description, in memory that the program which starts the machine fills. Without one it is zero.
+pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
+
+/// The memory in which execution begins after power on.
+pub const ROM: Range<u64> = 0xff_f000_0000..0xff_f040_0000;
+
+/// The first instruction after power on.
+pub const RESET: u64 = ROM.start + 0x20;
+
+/// The instructions at [`RESET`]: `sethi %hi(HYPERVISOR.start), %g1; jmp %g1; nop`.
+pub const RESET_CODE: [u32; 3] =
+    [0x0300_0000 | (HYPERVISOR.start >> 10) as u32, 0x81c0_4000, 0x0100_0000];
+
+/// Words at the end of [`HYPERVISOR`], which the program that starts the machine writes. All may be 0.
+pub mod start {
+    use crate::{Machine, Model};
+
+    use super::HYPERVISOR;
+
+    /// The machine without a description: see [`machine_word`].
+    pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
+    /// The real address at which the guest without a description begins; 0 for the first byte of its memory.
+    pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
+    /// The size in bytes of the memory of the guest without a description; 0 for [`ONLY_GUEST`](super::ONLY_GUEST).
+    pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
+    /// The seconds from 1970 to when the machine was switched on.
+    pub const TIME: u64 = HYPERVISOR.end - 0x20;
+
+    /// Set in [`MACHINE`] for a Maramba.
+    const MARAMBA: u64 = 0x100;
+
+    /// Returns the word for a machine: the number of nodes in bits 7:0, and bit 8 for a Maramba.
+    #[must_use]
+    pub const fn machine_word(machine: Machine) -> u64 {
+        let model = match machine.model() {
+            Model::Batoka => 0,
+            Model::Maramba => MARAMBA,
+        };
+        machine.nodes() as u64 | model
+    }
+
+    /// Returns the machine of a word: the largest of its model without a number of nodes that the model can have.
+    #[must_use]
+    pub fn machine(word: u64) -> Option<Machine> {
+        let model = match word & MARAMBA {
+            0 => Model::Batoka,
+            _ => Model::Maramba,
+        };
+        let nodes = (word & 0xff) as usize;
+        let largest = || Machine::new(model, model.max_nodes());
+        Machine::new(model, nodes).or_else(|_| largest()).ok()
+    }
+}
+
+/// The page by which the operator and the hypervisor talk. Guests do not reach it.
+///
+/// | word | content |
+/// |---|---|
+/// | 0 up to [`OPERATOR_WORDS`](mailbox::OPERATOR_WORDS) | the operator's steps: see `perfctr_service::mailbox` |
+/// | [`STATES`](mailbox::STATES) + n | the state of guest n |
+/// | [`CODES`](mailbox::CODES) + n | the exit code of guest n |
+/// | [`POWER`](mailbox::POWER) | 1: the machine is switched off |
+pub mod mailbox {
+    /// The number of words for the operator's steps.
+    pub const OPERATOR_WORDS: usize = 256;
+    /// The word with the state of guest 0.
+    pub const STATES: usize = OPERATOR_WORDS;
+    /// The word with the exit code of guest 0.
+    pub const CODES: usize = STATES + GUESTS;
+    /// The number of guests whose states and codes are there.
+    pub const GUESTS: usize = 16;
+    /// The last word of the page.
+    pub const POWER: usize = 511;
+    /// The vector of the interrupt by which the operator says that a step is there.
+    pub const VECTOR: u8 = 2;
+
+    /// States of guests; 0 is for a guest that is absent.
+    pub mod state {
+        /// The guest runs.
+        pub const RUNS: u64 = 1;
+        /// The guest has ended itself, with the code in its word.
+        pub const EXITED: u64 = 2;
+        /// A trap has ended the guest.
+        pub const TRAPPED: u64 = 3;
+        /// The last strand of the guest has died.
+        pub const FAILED: u64 = 4;
+    }
+}
+
+/// Names of properties of a `guest` in the machine description: this project's own, beside those that LDoms has.
+pub mod property {
+    /// The number: the physical address of the guest's memory, a multiple of [`PAGE`](super::PAGE).
+    pub const MEMORY_BASE: &str = "memory-base";
+    /// The number: the size of the guest's memory in bytes, a multiple of [`PAGE`](super::PAGE).
+    pub const MEMORY_SIZE: &str = "memory-size";
+    /// The number: the real address of the guest's memory, a multiple of [`PAGE`](super::PAGE); [`REAL`](super::REAL) without it.
+    pub const REAL_BASE: &str = "real-base";
+    /// The number: the real address at which the first strand begins; that of the memory without it.
+    pub const ENTRY: &str = "entry";
+}
+
+/// What the hypervisor writes to the console of a machine without a description beside the guest's bytes: [`DLE`](escape::DLE) and
+/// [`END`](escape::END), a decimal number and LF, when the guest or the hypervisor has ended. It doubles a DLE of the guest.
+pub mod escape {
+    /// The byte that is doubled if the guest writes it.
+    pub const DLE: u8 = 0x10;
+    /// The byte behind DLE that announces the code of the end.
+    pub const END: u8 = b'X';
+
+    // Codes of the hypervisor itself are larger than any code of a guest (32 bits).
+    /// The hypervisor cannot begin.
+    pub const NOT_STARTED: u64 = 1 << 32;
+    /// A trap has ended the guest or the hypervisor.
+    pub const TRAPPED: u64 = NOT_STARTED + 1;
+    /// The hypervisor has panicked.
+    pub const PANICKED: u64 = NOT_STARTED + 2;
+}
+
+const _: () = {
+    assert!(MAILBOX >= HYPERVISOR.start && MAILBOX + PAGE <= start::TIME);
+    assert!(8 * (mailbox::POWER as u64 + 1) <= PAGE);
+    assert!(mailbox::CODES + mailbox::GUESTS <= mailbox::POWER);
+    assert!(RESET_CODE[0] == 0x0300_0400);
+};

@@ -1,0 +1,268 @@
+//! Definitions of blocks and shapes.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
+
+use super::bytes::{put_signed, put_varint};
+use super::frame::{Frame, FrameKind};
+use super::log::BlockAccess;
+
+/// The most instructions of a block.
+pub const MOST_INSTRUCTIONS: usize = 1024;
+
+/// The most references of all blocks and shapes of a recording.
+pub const MOST_DEFINED: u64 = 1 << 25;
+
+/// Instructions that execute one after the other. QEMU translates them as one block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BlockDefinition {
+    /// The address of the first instruction.
+    pub address: u64,
+    /// The sizes of the instructions in bytes, 1 to 255; at most [`MOST_INSTRUCTIONS`].
+    pub sizes: Vec<u8>,
+    /// The exit of the block.
+    pub exit: Exit,
+}
+
+/// The exit of a block. The instruction that passes control on is not always the last one: a SPARC branch precedes its delay slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Exit {
+    /// To the instruction after the block.
+    None,
+    /// By a conditional branch. The branch is taken if a block other than the one at `next` executes next.
+    Conditional {
+        /// The number of the branch in its block.
+        instruction: u16,
+        /// The address of the next instruction if the branch is not taken.
+        next: u64,
+    },
+    /// By a branch without a condition, or a jump.
+    Jump {
+        /// The number of the branch in its block.
+        instruction: u16,
+    },
+    /// By a call.
+    Call {
+        /// The number of the call in its block.
+        instruction: u16,
+    },
+    /// By a return.
+    Return {
+        /// The number of the return in its block.
+        instruction: u16,
+    },
+    /// Into the operating system.
+    Trap {
+        /// The number of the trap in its block.
+        instruction: u16,
+    },
+}
+
+/// A recording has no room for more definitions, and must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMuchCode;
+
+impl fmt::Display for TooMuchCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the program has more code than a recording can have")
+    }
+}
+
+impl Error for TooMuchCode {}
+
+/// The facts about a block that an encoder needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownBlock {
+    pub(crate) address: u64,
+    pub(crate) instructions: u16,
+    /// The address of the next instruction if a conditional branch is not taken.
+    pub(crate) next: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NumberedShape {
+    pub(crate) number: u32,
+    /// The number of the slot of its first access. Further accesses have the slots after it.
+    pub(crate) slot: u32,
+}
+
+/// The blocks and shapes of a recording, shared by all threads.
+#[derive(Debug)]
+pub struct Definitions {
+    known: HashMap<BlockDefinition, u32>,
+    blocks: Vec<KnownBlock>,
+    shapes: HashMap<(u32, bool, Box<[BlockAccess]>), u32>,
+    slots: Slots,
+    /// The references of all blocks and shapes, plus one for each.
+    defined: u64,
+    /// The definitions that are not yet written.
+    new: New,
+}
+
+#[derive(Debug, Default)]
+struct New {
+    blocks: Vec<u8>,
+    block_count: u64,
+    /// The end of the latest block.
+    address: u64,
+    shapes: Vec<u8>,
+    shape_count: u64,
+}
+
+impl Default for Definitions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Definitions {
+    /// Returns definitions with block 0 alone, which has no instruction.
+    #[must_use]
+    pub fn new() -> Self {
+        let none = KnownBlock { address: 0, instructions: 0, next: None };
+        Self {
+            known: HashMap::new(),
+            blocks: vec![none],
+            shapes: HashMap::new(),
+            slots: Slots::default(),
+            defined: 0,
+            new: New::default(),
+        }
+    }
+
+    /// Defines a block if it is new, and returns its number.
+    ///
+    /// # Errors
+    /// There are too many definitions.
+    ///
+    /// # Panics
+    /// If the block has no instruction or too many, or its exit is not one of its instructions.
+    pub fn block(&mut self, definition: BlockDefinition) -> Result<u32, TooMuchCode> {
+        let count = definition.sizes.len();
+        if let Some(&known) = self.known.get(&definition) {
+            return Ok(known);
+        }
+        assert!((1..=MOST_INSTRUCTIONS).contains(&count), "{count} instructions");
+        self.define(count)?;
+        let (kind, instruction, next) = match definition.exit {
+            Exit::None => (0, None, None),
+            Exit::Conditional { instruction, next } => (1, Some(instruction), Some(next)),
+            Exit::Jump { instruction } => (2, Some(instruction), None),
+            Exit::Call { instruction } => (3, Some(instruction), None),
+            Exit::Return { instruction } => (4, Some(instruction), None),
+            Exit::Trap { instruction } => (5, Some(instruction), None),
+        };
+        let new = &mut self.new;
+        let bytes = &mut new.blocks;
+        put_signed(bytes, definition.address.wrapping_sub(new.address).cast_signed());
+        put_varint(bytes, count as u64);
+        bytes.extend_from_slice(&definition.sizes);
+        new.address = definition
+            .sizes
+            .iter()
+            .fold(definition.address, |address, size| address.wrapping_add(u64::from(*size)));
+        bytes.push(kind);
+        if let Some(instruction) = instruction {
+            assert!(usize::from(instruction) < count, "instruction {instruction}");
+            put_varint(bytes, u64::from(instruction));
+        }
+        if let Some(next) = next {
+            put_signed(bytes, next.wrapping_sub(new.address).cast_signed());
+        }
+        new.block_count += 1;
+        let number = self.blocks.len() as u32;
+        self.blocks.push(KnownBlock {
+            address: definition.address,
+            instructions: count as u16,
+            next,
+        });
+        self.known.insert(definition, number);
+        Ok(number)
+    }
+
+    /// Moves the definitions that are not yet written into `frame`. Returns `false` if there are none. This frame must be in the
+    /// file before every frame of references encoded so far: the writer takes it while no other thread writes.
+    pub fn take(&mut self, frame: &mut Frame) -> bool {
+        let address = self.new.address;
+        let next = New { address, ..New::default() };
+        let new = std::mem::replace(&mut self.new, next);
+        if new.block_count + new.shape_count == 0 {
+            return false;
+        }
+        (frame.kind, frame.thread, frame.references) = (FrameKind::Definitions, 0, 0);
+        frame.content.clear();
+        put_varint(&mut frame.content, new.block_count);
+        put_varint(&mut frame.content, new.shape_count);
+        frame.content.extend_from_slice(&new.blocks);
+        frame.content.extend_from_slice(&new.shapes);
+        true
+    }
+
+    /// Returns the blocks from a number on.
+    pub(crate) fn blocks_from(&self, first: usize) -> &[KnownBlock] {
+        self.blocks.get(first..).unwrap_or_default()
+    }
+
+    /// Defines a shape if it is new, and returns its number and slot.
+    pub(crate) fn shape(
+        &mut self,
+        block: u32,
+        taken: bool,
+        places: &[BlockAccess],
+    ) -> Result<NumberedShape, TooMuchCode> {
+        let key = (block, taken, Box::from(places));
+        if let Some(&number) = self.shapes.get(&key) {
+            let slot = self.slots.first(block, places.len());
+            return Ok(NumberedShape { number, slot });
+        }
+        let instructions = self.blocks[block as usize].instructions;
+        self.define(usize::from(instructions) + places.len())?;
+        let bytes = &mut self.new.shapes;
+        put_varint(bytes, u64::from(block));
+        put_varint(bytes, (places.len() as u64) << 1 | u64::from(taken));
+        for place in places {
+            bytes.extend_from_slice(&place.0.to_le_bytes());
+        }
+        self.new.shape_count += 1;
+        let number = self.shapes.len() as u32;
+        self.shapes.insert(key, number);
+        let slot = self.slots.first(block, places.len());
+        Ok(NumberedShape { number, slot })
+    }
+
+    fn define(&mut self, references: usize) -> Result<(), TooMuchCode> {
+        let defined = self.defined + references as u64 + 1;
+        if defined > MOST_DEFINED {
+            return Err(TooMuchCode);
+        }
+        self.defined = defined;
+        Ok(())
+    }
+}
+
+/// The slots of the accesses of blocks. A block gets as many slots as its first shape has accesses, in the order in which blocks get
+/// their first shape.
+#[derive(Debug, Default)]
+pub struct Slots {
+    /// The first slot of each block; [`u32::MAX`] before its first shape.
+    first: Vec<u32>,
+    all: u32,
+}
+
+impl Slots {
+    /// Returns the first slot of a block, one of whose shapes has `accesses`.
+    #[must_use]
+    pub fn first(&mut self, block: u32, accesses: usize) -> u32 {
+        let block = block as usize;
+        if self.first.len() <= block {
+            self.first.resize(block + 1, u32::MAX);
+        }
+        let first = &mut self.first[block];
+        if *first == u32::MAX {
+            *first = self.all;
+            self.all += accesses as u32;
+        }
+        *first
+    }
+}

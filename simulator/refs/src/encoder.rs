@@ -1,0 +1,304 @@
+//! Encodes the logs of a thread as frames.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::bytes::{put_literal, put_varint};
+use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
+use super::frame::{Frame, FrameKind};
+use super::log::{BlockAccess, Log, Word};
+use super::order::Order;
+use super::predictor::Predictor;
+
+/// The most accesses of one execution of a block. Further accesses are an execution of block 0.
+pub const MOST_ACCESSES: usize = 2048;
+
+/// The first byte of an event holds the run from this bit up,
+pub const RUN_SHIFT: u32 = 5;
+/// or this value if the run is at least as long,
+pub const LONG_RUN: u64 = 7;
+/// and this bit if the shape is not the expected one.
+pub const WRONG_SHAPE: u8 = 1 << 4;
+
+/// Ends the list of shapes of a block.
+const NONE: u32 = u32::MAX;
+
+/// Encodes the logs of one thread.
+#[derive(Debug)]
+pub struct Encoder {
+    thread: u32,
+    /// The known blocks, each with the index of the first shape in its list.
+    blocks: Vec<(KnownBlock, u32)>,
+    /// The shapes that this thread has used.
+    shapes: Vec<Known>,
+    places: Vec<BlockAccess>,
+    predictor: Predictor,
+    execution: Execution,
+    written: Written,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    shape: NumberedShape,
+    taken: bool,
+    /// Its part of `Encoder::places`.
+    first: u32,
+    count: u32,
+    /// The index of the next shape of the block.
+    next: u32,
+}
+
+/// An execution of a block.
+#[derive(Debug, Default)]
+struct Execution {
+    places: Vec<BlockAccess>,
+    addresses: Vec<u64>,
+}
+
+/// The parts of a frame that is being encoded.
+#[derive(Debug, Default)]
+struct Written {
+    executions: u64,
+    references: u64,
+    /// The expected executions since the latest event.
+    run: u64,
+    control: Vec<u8>,
+    /// The first byte of an event without its run, and the further bytes of codes.
+    codes: Vec<u8>,
+    literals: Vec<u8>,
+    orders: Vec<u8>,
+    /// The number of executions before the latest order.
+    ordered: u64,
+}
+
+impl Encoder {
+    /// Returns the encoder of a thread. Threads are numbered from 0 in the order in which they begin.
+    #[must_use]
+    pub fn new(thread: u32) -> Self {
+        Self {
+            thread,
+            blocks: Vec::new(),
+            shapes: Vec::new(),
+            places: Vec::new(),
+            predictor: Predictor::new(),
+            execution: Execution::default(),
+            written: Written::default(),
+        }
+    }
+
+    /// Moves the content of `log` into `frame`, except the latest execution of a block: the next block decides whether its branch
+    /// was taken. Returns `false` if there is nothing to write.
+    ///
+    /// # Errors
+    /// The program has too much code. The recording ends before this log.
+    pub fn encode(
+        &mut self,
+        log: &mut Log,
+        definitions: &Mutex<Definitions>,
+        frame: &mut Frame,
+    ) -> Result<bool, TooMuchCode> {
+        let latest = log.words.iter().rposition(|word| matches!(Word::new(*word), Word::Block(_)));
+        self.encode_until(latest.unwrap_or(log.words.len()), log, definitions, frame)
+    }
+
+    /// Moves the whole content of `log` into `frame`, after the end of the thread. Returns `false` if there is nothing to write.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub fn finish(
+        &mut self,
+        log: &mut Log,
+        definitions: &Mutex<Definitions>,
+        frame: &mut Frame,
+    ) -> Result<bool, TooMuchCode> {
+        self.encode_until(log.words.len(), log, definitions, frame)
+    }
+
+    fn encode_until(
+        &mut self,
+        end: usize,
+        log: &mut Log,
+        definitions: &Mutex<Definitions>,
+        frame: &mut Frame,
+    ) -> Result<bool, TooMuchCode> {
+        {
+            let definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = definitions.blocks_from(self.blocks.len());
+            self.blocks.extend(new.iter().map(|block| (*block, NONE)));
+        }
+        let mut executing = None;
+        for &word in &log.words[..end] {
+            match Word::new(word) {
+                Word::Access(place, address) => {
+                    self.execution.add(place, address);
+                    if self.execution.places.len() == MOST_ACCESSES {
+                        self.execute(executing, None, definitions)?;
+                        executing = None;
+                    }
+                }
+                Word::Block(block) => {
+                    self.execute(executing, Some(block), definitions)?;
+                    executing = Some(block);
+                }
+                Word::Order(order) => {
+                    let open = executing.is_some() || !self.execution.places.is_empty();
+                    self.written.order(order, open);
+                }
+            }
+        }
+        let next = log.words.get(end).and_then(|word| match Word::new(*word) {
+            Word::Block(block) => Some(block),
+            _ => None,
+        });
+        self.execute(executing, next, definitions)?;
+        log.words.drain(..end);
+        (frame.kind, frame.thread, frame.references) =
+            (FrameKind::References, self.thread, self.written.references);
+        Ok(self.written.take(&mut frame.content))
+    }
+
+    /// Writes one execution of `block`, or of accesses outside of all blocks. `next` is the block that executes next.
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        block: Option<u32>,
+        next: Option<u32>,
+        definitions: &Mutex<Definitions>,
+    ) -> Result<(), TooMuchCode> {
+        if block.is_none() && self.execution.places.is_empty() {
+            return Ok(());
+        }
+        let block = block.unwrap_or(0);
+        let &(facts, _) = &self.blocks[block as usize];
+        let taken = facts.next.is_some_and(|not_taken| {
+            next.is_some_and(|next| self.blocks[next as usize].0.address != not_taken)
+        });
+        let shape = self.shape(block, taken, definitions)?;
+        let count = self.execution.places.len();
+        self.written.references += u64::from(facts.instructions) + count as u64;
+        self.written.execution(&mut self.predictor, shape, &self.execution.addresses);
+        self.execution.places.clear();
+        self.execution.addresses.clear();
+        Ok(())
+    }
+
+    /// Returns the shape of an execution, and defines it if it is new.
+    #[inline(always)]
+    fn shape(
+        &mut self,
+        block: u32,
+        taken: bool,
+        definitions: &Mutex<Definitions>,
+    ) -> Result<NumberedShape, TooMuchCode> {
+        let first = self.blocks[block as usize].1;
+        let mut at = first;
+        while let Some(known) = self.shapes.get(at as usize) {
+            let places = &self.places[known.first as usize..][..known.count as usize];
+            if known.taken == taken && places == self.execution.places {
+                return Ok(known.shape);
+            }
+            at = known.next;
+        }
+        let mut definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let shape = definitions.shape(block, taken, &self.execution.places)?;
+        self.blocks[block as usize].1 = self.shapes.len() as u32;
+        self.shapes.push(Known {
+            shape,
+            taken,
+            first: self.places.len() as u32,
+            count: self.execution.places.len() as u32,
+            next: first,
+        });
+        self.places.extend_from_slice(&self.execution.places);
+        Ok(shape)
+    }
+}
+
+impl Execution {
+    /// Adds an access. A store to the place that the same instruction has just loaded is merged with the load.
+    #[inline(always)]
+    fn add(&mut self, place: BlockAccess, address: u64) {
+        let load = BlockAccess(place.0 & !BlockAccess::STORE);
+        if place != load
+            && self.places.last() == Some(&load)
+            && self.addresses.last() == Some(&address)
+        {
+            if let Some(last) = self.places.last_mut() {
+                *last = BlockAccess(place.0 | BlockAccess::MODIFY);
+            }
+            return;
+        }
+        self.places.push(place);
+        self.addresses.push(address);
+    }
+}
+
+impl Written {
+    /// Writes an execution. An expected execution only lengthens the run.
+    #[inline(always)]
+    fn execution(&mut self, predictor: &mut Predictor, shape: NumberedShape, addresses: &[u64]) {
+        self.executions += 1;
+        let wrong_shape = predictor.shape() != shape.number;
+        match wrong_shape {
+            true => predictor.unexpected_shape(shape.number),
+            false => predictor.expected_shape(),
+        };
+        self.codes.clear();
+        self.codes.push(if wrong_shape { WRONG_SHAPE } else { 0 });
+        for (at, &address) in addresses.iter().enumerate() {
+            let mut difference = 0;
+            predictor.address(shape.slot as usize + at, |expected| {
+                difference = address.wrapping_sub(expected);
+                address
+            });
+            // The first byte holds the codes of two accesses, each further byte those of four.
+            let place = (at + 2) % 4;
+            if place == 0 {
+                self.codes.push(0);
+            }
+            if difference != 0
+                && let Some(codes) = self.codes.last_mut()
+            {
+                let place = if at < 2 { at } else { place };
+                *codes |= put_literal(&mut self.literals, difference) << (2 * place);
+            }
+        }
+        if self.codes.iter().all(|codes| *codes == 0) {
+            self.run += 1;
+            return;
+        }
+        self.control.push((self.run.min(LONG_RUN) as u8) << RUN_SHIFT | self.codes[0]);
+        if let Some(more) = self.run.checked_sub(LONG_RUN) {
+            put_varint(&mut self.control, more);
+        }
+        self.run = 0;
+        if wrong_shape {
+            put_varint(&mut self.control, u64::from(shape.number));
+        }
+        self.control.extend_from_slice(&self.codes[1..]);
+    }
+
+    fn order(&mut self, order: Order, open: bool) {
+        let at = self.executions + u64::from(open);
+        put_varint(&mut self.orders, at - self.ordered);
+        self.ordered = at;
+        let (wait, number) = match order {
+            Order::Signal(number) => (0, number),
+            Order::Wait(number) => (1, number),
+        };
+        put_varint(&mut self.orders, number << 1 | wait);
+    }
+
+    /// Moves all parts into the content of a frame. Returns `false` if there is no execution and no order.
+    fn take(&mut self, content: &mut Vec<u8>) -> bool {
+        content.clear();
+        let any = self.executions > 0 || !self.orders.is_empty();
+        put_varint(content, self.executions);
+        put_varint(content, self.control.len() as u64);
+        put_varint(content, self.literals.len() as u64);
+        for part in [&mut self.control, &mut self.literals, &mut self.orders] {
+            content.append(part);
+        }
+        (self.executions, self.references, self.run, self.ordered) = (0, 0, 0, 0);
+        any
+    }
+}

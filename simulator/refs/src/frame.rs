@@ -1,0 +1,147 @@
+//! Frames of a file.
+
+use super::bytes::{hash, put_text, put_varint};
+use super::mapping::Mapping;
+
+/// The first bytes of a file: a magic number, the version of the format (1), and zeros.
+pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x01\0\0\0\0\0\0\0";
+
+/// The length of a frame's header.
+pub const FRAME_HEADER: usize = 32;
+
+/// The kind of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// The program that was recorded.
+    Program = 1,
+    /// Files that the program mapped into memory.
+    Mappings = 2,
+    /// Blocks and shapes.
+    Definitions = 3,
+    /// References of one thread.
+    References = 4,
+    /// A note for readers of results.
+    Note = 5,
+    /// The end of the program.
+    End = 6,
+}
+
+/// The storage of a frame's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stored {
+    /// Uncompressed.
+    Plain = 0,
+    /// One zstd frame.
+    Zstd = 1,
+}
+
+/// A frame before compression. To write a frame, compress its [`content`](Self::content), then write its [`header`](Self::header) and
+/// the compressed content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The kind of the content.
+    pub kind: FrameKind,
+    /// The number of the thread, for references.
+    pub thread: u32,
+    /// The number of references.
+    pub references: u64,
+    /// The uncompressed content.
+    pub content: Vec<u8>,
+}
+
+impl Frame {
+    /// Returns an empty frame, to be filled and reused.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_content(FrameKind::References, Vec::new())
+    }
+
+    fn with_content(kind: FrameKind, content: Vec<u8>) -> Self {
+        Self { kind, thread: 0, references: 0, content }
+    }
+
+    /// Returns the frame that names the program.
+    #[must_use]
+    pub fn program(program: &Program) -> Self {
+        let mut content = Vec::new();
+        put_text(&mut content, &program.target);
+        put_varint(&mut content, program.command.len() as u64);
+        for argument in &program.command {
+            put_text(&mut content, argument);
+        }
+        Self::with_content(FrameKind::Program, content)
+    }
+
+    /// Returns a frame with files that the program mapped into memory. A file may have several such frames.
+    #[must_use]
+    pub fn mappings(mappings: &[Mapping]) -> Self {
+        let mut content = Vec::new();
+        put_varint(&mut content, mappings.len() as u64);
+        for mapping in mappings {
+            put_varint(&mut content, mapping.start);
+            put_varint(&mut content, mapping.end.wrapping_sub(mapping.start));
+            put_varint(&mut content, mapping.offset);
+            put_text(&mut content, &mapping.path);
+            put_varint(&mut content, mapping.build_id.len() as u64);
+            content.extend_from_slice(&mapping.build_id);
+        }
+        Self::with_content(FrameKind::Mappings, content)
+    }
+
+    /// Returns a frame with a note for readers of results.
+    #[must_use]
+    pub fn note(text: &str) -> Self {
+        Self::with_content(FrameKind::Note, text.as_bytes().to_vec())
+    }
+
+    /// Returns the frame that ends a file, with the number of all references and the exit status of the program; `None` if the
+    /// program was ended.
+    #[must_use]
+    pub fn end(references: u64, status: Option<u8>) -> Self {
+        let content = status.into_iter().collect();
+        Self { references, ..Self::with_content(FrameKind::End, content) }
+    }
+
+    /// Returns the header of this frame. `data` is the stored content.
+    #[must_use]
+    pub fn header(&self, stored: Stored, data: &[u8]) -> [u8; FRAME_HEADER] {
+        let mut header = [0; FRAME_HEADER];
+        header[0] = self.kind as u8;
+        header[4..8].copy_from_slice(&self.thread.to_le_bytes());
+        header[8..12].copy_from_slice(&(self.content.len() as u32).to_le_bytes());
+        header[16..24].copy_from_slice(&self.references.to_le_bytes());
+        with_data(header, stored, data)
+    }
+}
+
+/// Returns the header with the storage, the length and the checksum of these stored data.
+#[must_use]
+pub fn with_data(
+    mut header: [u8; FRAME_HEADER],
+    stored: Stored,
+    data: &[u8],
+) -> [u8; FRAME_HEADER] {
+    header[1] = stored as u8;
+    header[12..16].copy_from_slice(&(data.len() as u32).to_le_bytes());
+    let sum = hash(&header[..24]);
+    header[24..28].copy_from_slice(&sum.to_le_bytes());
+    header[28..].copy_from_slice(&hash(data).to_le_bytes());
+    header
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The program that was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// QEMU's name of its architecture, such as `x86_64` or `sparc64`.
+    pub target: String,
+    /// The words of its command line.
+    pub command: Vec<String>,
+}

@@ -1,0 +1,132 @@
+//! Predicts the next execution of a thread. The encoder writes only wrong predictions; the reader follows the others.
+
+use std::hint::select_unpredictable;
+
+/// The numbers of contexts of shapes, slots of accesses and regions of memory that have entries of their own.
+const CONTEXTS: usize = 1 << 14;
+const SLOTS: usize = 1 << 14;
+const REGIONS: usize = 1 << 8;
+
+/// The state of a thread. Encoder and reader update it alike from the first frame of the thread to the last.
+#[derive(Debug)]
+pub struct Predictor {
+    /// The latest shape in each context.
+    next: Box<[u32; CONTEXTS]>,
+    /// A hash of the latest shapes.
+    context: u32,
+    slots: Box<[Slot; SLOTS]>,
+    /// For each region, the latest difference between two addresses of a slot, the first of which was in the region.
+    moved: Box<[u64; REGIONS]>,
+}
+
+/// The history of the addresses of one access of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    last: u64,
+    /// The latest difference that came twice in a row.
+    stride: i32,
+    /// The low bits of the latest difference.
+    difference: i16,
+    /// A score from -2 to 1, below 0 if the region predicts the address better than the stride.
+    by_stride: i8,
+}
+
+/// The next score after the scores 0, 1, -2 and -1: up if only the stride was right, down if only the region was. A table is faster
+/// than a bounded sum.
+const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0], [0, 1, -2, -1]];
+
+impl Default for Predictor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Predictor {
+    /// Returns the predictor of a thread that has executed nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { next: boxed(), context: 0, slots: boxed(), moved: boxed() }
+    }
+
+    fn context(&self) -> usize {
+        (self.context.wrapping_mul(0x9e37_79b9) >> 18) as usize % CONTEXTS
+    }
+
+    /// Returns the expected shape.
+    #[inline(always)]
+    pub fn shape(&self) -> u32 {
+        self.next[self.context()]
+    }
+
+    /// Notes that the expected shape comes, and returns it.
+    #[inline(always)]
+    pub fn expected_shape(&mut self) -> u32 {
+        let shape = self.shape();
+        self.context = self.context << 11 ^ shape.wrapping_mul(0x85eb_ca6b);
+        shape
+    }
+
+    /// Notes that another shape comes, and returns it.
+    #[inline(always)]
+    pub fn unexpected_shape(&mut self, shape: u32) -> u32 {
+        self.next[self.context()] = shape;
+        self.expected_shape()
+    }
+
+    /// Notes that the expected address of a slot comes, and returns it.
+    #[inline(always)]
+    pub fn expected_address(&mut self, slot: usize) -> u64 {
+        let slot = &mut self.slots[slot % SLOTS];
+        let moved = &mut self.moved[region(slot.last)];
+        let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
+        let is_region = slot.by_stride < 0;
+        let difference = select_unpredictable(is_region, by_region, by_stride);
+        // A prediction that was right alone ends at its extreme score, whatever score chose it.
+        let alone = select_unpredictable(is_region, -2, 1);
+        let score = select_unpredictable(by_stride == by_region, slot.by_stride, alone);
+        let is_stride = difference as i16 == slot.difference;
+        *slot = Slot {
+            last: slot.last.wrapping_add(difference),
+            stride: select_unpredictable(is_stride, difference as i32, slot.stride),
+            difference: difference as i16,
+            by_stride: score,
+        };
+        *moved = difference;
+        slot.last
+    }
+
+    /// Passes the expected address of a slot to `real`, which returns the real one, and notes that.
+    #[inline(always)]
+    pub fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
+        let slot = &mut self.slots[slot % SLOTS];
+        let moved = &mut self.moved[region(slot.last)];
+        let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
+        let expected = select_unpredictable(slot.by_stride < 0, by_region, by_stride);
+        let address = real(slot.last.wrapping_add(expected));
+        let difference = address.wrapping_sub(slot.last);
+        let right =
+            usize::from(by_stride == difference) << 1 | usize::from(by_region == difference);
+        let is_stride = difference as i16 == slot.difference;
+        *slot = Slot {
+            last: address,
+            stride: select_unpredictable(is_stride, difference as i32, slot.stride),
+            difference: difference as i16,
+            by_stride: BY_STRIDE[right][slot.by_stride as usize % 4],
+        };
+        *moved = difference;
+        address
+    }
+}
+
+/// Returns the region of an address.
+#[inline(always)]
+fn region(address: u64) -> usize {
+    let region = address >> 20;
+    (region ^ region >> 8) as usize % REGIONS
+}
+
+/// Returns an array that is built on the heap, because it is large for the stack.
+fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
+    let boxed = vec![T::default(); N].try_into();
+    boxed.unwrap_or_else(|_| unreachable!("it has the length of the array"))
+}

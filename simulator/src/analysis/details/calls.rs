@@ -1,0 +1,230 @@
+//! The hypervisor's calls and events.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use guest_abi::StrandId;
+use perfctr_service::statistics::Class;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::events::calls::TracedCall;
+use crate::events::chrome::{arguments, class_name};
+use crate::events::summary::percentile;
+use crate::events::{Stream, Trace, TracedEvent};
+use crate::nearest::status_name;
+
+/// The most events that are shown, and the most stretches of time that share them.
+const MOST: usize = 1000;
+const STRETCHES: usize = 100;
+
+/// The most parts of a distribution.
+const PARTS: u32 = 32;
+
+/// The hypercalls of a guest that have the same function, class of registers and status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// The name of the guest.
+    pub guest: String,
+    /// get, set, set_version or fast.
+    pub call: Cow<'static, str>,
+    /// The class of the registers, for get and set: strand, l2, dram, hub.
+    pub registers: Cow<'static, str>,
+    /// The name of the status.
+    pub status: String,
+    /// The number of calls.
+    pub count: u64,
+    /// The durations of the calls.
+    pub latency: Durations,
+}
+
+/// A distribution of durations, in ticks of the machine's clock.
+///
+/// The p-th percentile of n sorted durations is number p n / 100, rounded up, counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Durations {
+    /// The median.
+    pub p50: u32,
+    /// The 90th percentile.
+    pub p90: u32,
+    /// The 99th percentile.
+    pub p99: u32,
+    /// The longest duration.
+    pub longest: u32,
+    /// The ticks that a part of the histogram spans.
+    pub part: u32,
+    /// The start of each part and the number of calls in it. There are at most 32 parts, and empty parts are left out.
+    pub histogram: Vec<(u32, u64)>,
+}
+
+impl Durations {
+    fn new(mut durations: Vec<u32>) -> Self {
+        durations.sort_unstable();
+        let [p50, p90, p99, longest] = [50, 90, 99, 100].map(|p| percentile(&durations, p));
+        let part = (longest / PARTS).saturating_add(1);
+        let mut histogram = BTreeMap::new();
+        for duration in durations {
+            *histogram.entry(duration / part * part).or_default() += 1;
+        }
+        Self { p50, p90, p99, longest, part, histogram: histogram.into_iter().collect() }
+    }
+}
+
+/// Returns the calls of a trace, sorted by guest, function, class of registers and status.
+pub(super) fn calls(trace: &Trace) -> Vec<Calls> {
+    let mut durations = BTreeMap::<_, Vec<u32>>::new();
+    let events = trace.streams.iter().flat_map(Stream::events);
+    for call in events.filter_map(call) {
+        let (name, register) = (call.function.name(), call.function.register());
+        let registers = register.map_or("", |id| Class::from_id(id).name());
+        let kind = (call.guest, name, registers, call.status);
+        durations.entry(kind).or_default().push(call.duration);
+    }
+    let calls = durations.into_iter();
+    calls
+        .map(|((guest, call, registers, status), durations)| Calls {
+            guest: trace.guest(guest),
+            call: call.into(),
+            registers: registers.into(),
+            status: status_name(status),
+            count: durations.len() as u64,
+            latency: Durations::new(durations),
+        })
+        .collect()
+}
+
+fn call(event: &TracedEvent) -> Option<TracedCall> {
+    event.event().as_ref().and_then(TracedCall::from_event)
+}
+
+/// An event of the hypervisor, decoded for a time line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShownEvent {
+    /// The time in ticks of the machine's clock, as [`Series::clock`](super::Series::clock).
+    pub time: u64,
+    /// The number of the strand that recorded the event.
+    pub strand: usize,
+    /// The name of the event's kind.
+    pub name: Cow<'static, str>,
+    /// The fields of that kind, by name.
+    pub fields: Map<String, Value>,
+}
+
+/// Returns at most 1,000 events in the order of time, chosen by [`spread`].
+pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
+    let events = || {
+        let streams = trace.streams.iter();
+        streams.flat_map(|stream| stream.events().map(|event| (stream.strand, event)))
+    };
+    let ended_well = |event| call(event).is_some_and(|call| call.status == guest_abi::status::EOK);
+    let kept =
+        spread(MOST, || events().map(|(_, event)| (event.time, event.id, ended_well(event))));
+    let shown = |(strand, event): (StrandId, &TracedEvent)| ShownEvent {
+        time: event.time,
+        strand: strand.index(),
+        name: class_name(event).into(),
+        fields: arguments(event),
+    };
+    let mut kept = kept.into_iter().peekable();
+    let kept = events().enumerate().filter(|(number, _)| kept.next_if_eq(number).is_some());
+    let mut shown: Vec<_> = kept.map(|(_, event)| shown(event)).collect();
+    shown.sort_by_key(|event| (event.time, event.strand));
+    shown
+}
+
+/// Returns the numbers of at most `most` events, in order. `events` gives the time of each event, its kind, and whether it is a
+/// call that succeeded.
+///
+/// If there are more events, the time from the first to the last is divided into stretches of equal length. Every stretch keeps
+/// up to the same number of events of each kind: first those that are not successful calls, then successful calls. If some
+/// are dropped, the kept ones are evenly spaced.
+fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -> E) -> Vec<usize> {
+    let first = events().map(|(time, ..)| time).min().unwrap_or(0);
+    let last = events().map(|(time, ..)| time).max().unwrap_or(0);
+    let kinds: BTreeSet<u16> = events().map(|(_, kind, _)| kind).collect();
+    // Each kind has room for an event in each stretch.
+    let stretches = (most / kinds.len().max(1)).clamp(1, STRETCHES) as u128;
+    let part = |time: u64| u128::from(time - first) * stretches / (u128::from(last - first) + 1);
+    // By stretch and kind: the number of other events, and of calls that succeeded.
+    let mut counts = BTreeMap::<_, [usize; 2]>::new();
+    for (time, kind, ended_well) in events() {
+        counts.entry((part(time), kind)).or_default()[usize::from(ended_well)] += 1;
+    }
+    let fits = |each: &usize| {
+        let kept = counts.values().map(|[others, well]| (others + well).min(*each));
+        kept.sum::<usize>() <= most
+    };
+    let each = (1..=most).rev().find(fits).unwrap_or(0);
+    let mut passed = BTreeMap::<_, [usize; 2]>::new();
+    let mut kept = Vec::new();
+    for (number, (time, kind, ended_well)) in events().enumerate() {
+        let group = (part(time), kind);
+        let [others, well] = counts[&group];
+        let others_kept = others.min(each);
+        let (of, keep) = match ended_well {
+            true => (well, well.min(each - others_kept)),
+            false => (others, others_kept),
+        };
+        let passed = &mut passed.entry(group).or_default()[usize::from(ended_well)];
+        if (*passed + 1) * keep / of > *passed * keep / of {
+            kept.push(number);
+        }
+        *passed += 1;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(most: usize, events: &[(u64, u16, bool)]) -> Vec<usize> {
+        spread(most, || events.iter().copied())
+    }
+
+    #[test]
+    fn few_events_are_all_shown() {
+        assert_eq!(kept(2, &[]), [0; 0]);
+        assert_eq!(kept(2, &[(7, 1, true), (7, 1, true)]), [0, 1]);
+        assert_eq!(kept(1, &[(0, 1, true), (u64::MAX, 1, true)]), [1]);
+    }
+
+    #[test]
+    fn shown_events_are_of_the_whole_time() {
+        // 900 calls at once, then 9 in the rest of the time: ten stretches of ten ticks, with one call in each of the other nine.
+        let mut events = vec![(0, 1, true); 900];
+        events.extend((1..10).map(|n| (10 * n + 5, 1, true)));
+        let all_later: Vec<usize> = (900..909).collect();
+        assert_eq!(kept(10, &events), [&[899], &all_later[..]].concat());
+        // The first stretch gets the room that the others do not need: every 90th call.
+        let shown = kept(19, &events);
+        assert_eq!(shown[..3], [89, 179, 269]);
+        assert_eq!(shown[9..], [&[899], &all_later[..]].concat());
+    }
+
+    #[test]
+    fn what_did_not_end_well_is_shown_first() {
+        // Two stretches with room for one event each.
+        let events =
+            [(0, 1, true), (1, 1, true), (2, 1, false), (3, 1, true), (9, 1, false), (9, 1, true)];
+        assert_eq!(kept(2, &events), [2, 4]);
+        // Each kind has the same room, whatever its number of events.
+        let mut events = vec![(0, 1, false); 30];
+        events.extend([(0, 2, true); 3]);
+        assert_eq!(kept(6, &events), [9, 19, 29, 30, 31, 32]);
+    }
+
+    #[test]
+    fn a_distribution_has_32_parts_at_most() {
+        let of = |durations: &[u32]| Durations::new(durations.to_vec()).histogram;
+        assert_eq!(of(&[26, 10, 26]), [(10, 1), (26, 2)]);
+        let part = |longest| Durations::new(vec![longest]).part;
+        assert_eq!([part(0), part(31), part(32), part(1000)], [1, 1, 2, 32]);
+        // Buckets of two ticks.
+        assert_eq!(of(&[32, 33, 0, 1, 2]), [(0, 2), (2, 1), (32, 2)]);
+        let all: Vec<u32> = (0..1000).collect();
+        let parts = of(&all);
+        assert_eq!((parts.len(), parts[0], parts[31]), (32, (0, 32), (992, 8)));
+        assert_eq!(of(&[u32::MAX]).len(), 1);
+    }
+}

@@ -1,0 +1,110 @@
+//! Cache misses by instruction.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::memory::{Served, Waited};
+use crate::nearest::known_hexadecimal;
+
+/// The most instructions whose misses are counted during a replay, and the most that a result lists.
+const MOST: usize = 1 << 16;
+/// The most instructions that [`Details`](super::Details) hold.
+pub(crate) const MOST_CODE: usize = 1024;
+
+/// The misses of an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstructionMisses {
+    /// The number of the instruction's program, from 0 in the order of the recordings.
+    pub program: usize,
+    /// The instruction's address; `None` for references without an instruction, as in handwritten recordings.
+    #[serde(with = "known_hexadecimal")]
+    pub address: Option<u64>,
+    /// Misses and cycles.
+    #[serde(flatten)]
+    pub missed: Missed,
+}
+
+/// Misses of instructions, and the time that the misses cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missed {
+    /// Loads and fetches that missed the L1 caches, and all stores, by what served them.
+    pub misses: Served,
+    /// The cycles that strands waited at these instructions, for any reason.
+    pub cycles: u64,
+}
+
+impl Missed {
+    fn add(&mut self, other: &Self) {
+        self.misses += other.misses;
+        self.cycles += other.cycles;
+    }
+}
+
+/// The number of a program, and the address of an instruction in it.
+type Address = (usize, Option<u64>);
+
+/// The misses counted so far.
+#[derive(Debug, Default)]
+pub(super) struct Misses {
+    instructions: HashMap<Address, Missed>,
+    others: Missed,
+}
+
+impl Misses {
+    pub(super) fn note(&mut self, program: usize, instruction: Option<u64>, waited: &Waited) {
+        let missed = Missed { misses: waited.served, cycles: waited.cycles() };
+        self.instructions.entry((program, instruction)).or_default().add(&missed);
+        if self.instructions.len() > MOST {
+            let others;
+            (self.instructions, others) = {
+                let mut sorted = self.sorted();
+                let others = sorted.split_off(MOST / 2);
+                (sorted.into_iter().collect(), others)
+            };
+            others.iter().for_each(|(_, missed)| self.others.add(missed));
+        }
+    }
+
+    /// Returns all instructions, the one with the most waiting cycles first.
+    fn sorted(&self) -> Vec<(Address, Missed)> {
+        let instructions = self.instructions.iter();
+        let mut sorted: Vec<_> = instructions.map(|(at, missed)| (*at, *missed)).collect();
+        sorted.sort_unstable_by_key(|(at, missed)| (Reverse(missed.cycles), *at));
+        sorted
+    }
+
+    /// Returns the at most 1,024 instructions with the most waiting cycles, the most first, and the sum of all others.
+    pub(super) fn code(&self) -> (Vec<InstructionMisses>, Missed) {
+        let mut sorted = self.sorted();
+        let mut others = self.others;
+        let rest = sorted.split_off(MOST_CODE.min(sorted.len()));
+        rest.iter().for_each(|(_, missed)| others.add(missed));
+        let instruction =
+            |((program, address), missed)| InstructionMisses { program, address, missed };
+        (sorted.into_iter().map(instruction).collect(), others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_waited_for_least_is_summed_up() {
+        let mut misses = Misses::default();
+        // One instruction above the limit; each waits one cycle longer than the one before.
+        let all = MOST as u64 + 1;
+        for address in 0..all {
+            let waited = Waited { stores: address, ..Waited::default() };
+            misses.note(0, Some(address), &waited);
+        }
+        assert_eq!(misses.instructions.len(), MOST / 2);
+        let (code, others) = misses.code();
+        assert_eq!(code.len(), MOST_CODE);
+        assert_eq!((code[0].address, code[0].missed.cycles), (Some(all - 1), all - 1));
+        let shown: u64 = code.iter().map(|one| one.missed.cycles).sum();
+        assert_eq!(shown + others.cycles, all * (all - 1) / 2);
+    }
+}

@@ -1,0 +1,232 @@
+//! Cache misses by address and time.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde::{Deserialize, Serialize};
+
+use crate::nearest::hexadecimals;
+
+/// The smallest block of memory has 2 to this power bytes: a page of the machine.
+const PAGE_SHIFT: u32 = 13;
+
+/// The most blocks that are counted during a replay, and the most rows of a result.
+const BLOCKS: usize = 4096;
+const ROWS: usize = 64;
+
+/// The most columns, and the cycles that a column spans at first.
+const COLUMNS: usize = 128;
+const WIDTH: u64 = 256;
+
+/// Misses of the L2 caches by address and time.
+///
+/// A row is a range of a program's addresses. To leave at most 64 rows, the two neighbours that span the fewest bytes together
+/// are merged repeatedly, so that distant regions stay separate. A column is a span of time. There are at most 128: when
+/// time passes the last column, each two columns become one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heat {
+    /// The bytes of the smallest block of memory that has counts of its own.
+    pub page_bytes: u64,
+    /// The number of the program of each row, in the order of the recordings.
+    pub program: Vec<usize>,
+    /// The first address of each row.
+    #[serde(with = "hexadecimals")]
+    pub first: Vec<u64>,
+    /// The number of bytes that each row spans.
+    pub bytes: Vec<u64>,
+    /// The end of each column in cycles. The first column begins at 0.
+    pub cycles: Vec<u64>,
+    /// By row, then by column: requests that missed the L2 cache of the node.
+    pub misses: Vec<Vec<u64>>,
+    /// By row, then by column: the part of `misses` that the L2 cache of another node served.
+    pub transfers: Vec<Vec<u64>>,
+}
+
+/// The misses and transfers of each column.
+type Cells = [[u64; 2]; COLUMNS];
+
+/// The number of a program, and of a block of its memory.
+type Block = (usize, u64);
+
+/// The misses counted so far.
+#[derive(Debug)]
+pub(super) struct Map {
+    blocks: BTreeMap<Block, Box<Cells>>,
+    shift: u32,
+    width: u64,
+    /// The last column with a count.
+    last: usize,
+}
+
+impl Map {
+    pub(super) const fn new() -> Self {
+        Self { blocks: BTreeMap::new(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
+    }
+
+    /// Adds misses and transfers of a program at an address and the time `now`.
+    pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
+        while now / self.width >= COLUMNS as u64 {
+            self.widen();
+        }
+        let column = (now / self.width) as usize;
+        self.last = self.last.max(column);
+        let block = (program, address >> self.shift);
+        let empty = || Box::new([[0; 2]; COLUMNS]);
+        add(&mut self.blocks.entry(block).or_insert_with(empty)[column], &counts);
+        while self.blocks.len() > BLOCKS {
+            self.coarsen();
+        }
+    }
+
+    /// Merges each two columns.
+    fn widen(&mut self) {
+        for cells in self.blocks.values_mut() {
+            for column in 0..COLUMNS {
+                let both = cells.get(2 * column).zip(cells.get(2 * column + 1));
+                cells[column] = both.map_or([0; 2], |(a, b)| [a[0] + b[0], a[1] + b[1]]);
+            }
+        }
+        self.width *= 2;
+        self.last /= 2;
+    }
+
+    /// Merges each two blocks.
+    fn coarsen(&mut self) {
+        self.shift += 1;
+        for ((program, block), cells) in std::mem::take(&mut self.blocks) {
+            match self.blocks.entry((program, block >> 1)) {
+                Entry::Vacant(vacant) => drop(vacant.insert(cells)),
+                Entry::Occupied(mut both) => add_all(both.get_mut(), &cells),
+            }
+        }
+    }
+
+    /// Returns the counts until the time `now`.
+    pub(super) fn heat(&self, now: u64) -> Heat {
+        let mut rows: Vec<HeatRow> = (self.blocks.iter())
+            .map(|(&(program, block), cells)| HeatRow {
+                program,
+                blocks: [block, block + 1],
+                cells: cells.clone(),
+            })
+            .collect();
+        while rows.len() > ROWS {
+            let spans = rows.windows(2).enumerate().filter_map(|(n, pair)| {
+                let [a, b] = [&pair[0], &pair[1]];
+                (a.program == b.program).then(|| (b.blocks[1] - a.blocks[0], n))
+            });
+            let Some((_, first)) = spans.min() else { break };
+            let next = rows.remove(first + 1);
+            rows[first].blocks[1] = next.blocks[1];
+            add_all(&mut rows[first].cells, &next.cells);
+        }
+        let columns = if rows.is_empty() { 0 } else { self.last + 1 };
+        let ends = (1..=columns as u64).map(|end| (end * self.width).min(now.max(1)));
+        let cells = |kind: usize| {
+            let row = |row: &HeatRow| row.cells[..columns].iter().map(|cell| cell[kind]).collect();
+            rows.iter().map(row).collect()
+        };
+        Heat {
+            page_bytes: 1 << self.shift,
+            program: rows.iter().map(|row| row.program).collect(),
+            first: rows.iter().map(|row| row.blocks[0] << self.shift).collect(),
+            bytes: (rows.iter()).map(|row| (row.blocks[1] - row.blocks[0]) << self.shift).collect(),
+            cycles: ends.collect(),
+            misses: cells(0),
+            transfers: cells(1),
+        }
+    }
+}
+
+/// A row under construction: `blocks` holds its first block and the block after its last.
+struct HeatRow {
+    program: usize,
+    blocks: [u64; 2],
+    cells: Box<Cells>,
+}
+
+fn add(sums: &mut [u64; 2], counts: &[u64; 2]) {
+    for (sum, count) in sums.iter_mut().zip(counts) {
+        *sum += count;
+    }
+}
+
+fn add_all(sums: &mut Cells, cells: &Cells) {
+    for (sums, counts) in sums.iter_mut().zip(cells) {
+        add(sums, counts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sums(rows: &[Vec<u64>]) -> Vec<u64> {
+        rows.iter().map(|row| row.iter().sum()).collect()
+    }
+
+    #[test]
+    fn columns_double_when_time_goes_on() {
+        let mut map = Map::new();
+        for now in [0, 255, 256, 32_767] {
+            map.note(0, 0x1000, now, [1, 0]);
+        }
+        let heat = map.heat(32_768);
+        assert_eq!(heat.cycles.len(), 128);
+        assert_eq!(heat.misses[0][..3], [2, 1, 0]);
+        map.note(0, 0x1000, 32_768, [1, 1]);
+        let heat = map.heat(32_800);
+        // 64 columns of 512 cycles, and the beginning of another.
+        assert_eq!(heat.cycles.len(), 65);
+        assert_eq!((heat.cycles[0], heat.cycles[64]), (512, 32_800));
+        assert_eq!((heat.misses[0][0], heat.misses[0][63]), (3, 1));
+        assert_eq!((heat.misses[0][64], heat.transfers[0][64]), (1, 1));
+    }
+
+    #[test]
+    fn blocks_double_when_there_are_4096() {
+        let mut map = Map::new();
+        for page in 0..5_000 {
+            map.note(1, page * 8192, page, [1, 0]);
+        }
+        let heat = map.heat(5_000);
+        assert_eq!(heat.page_bytes, 16_384);
+        assert_eq!(heat.bytes.iter().sum::<u64>(), 5_000 * 8192);
+        assert_eq!(sums(&heat.misses).iter().sum::<u64>(), 5_000);
+    }
+
+    #[test]
+    fn programs_stay_apart() {
+        let mut map = Map::new();
+        for program in 0..48 {
+            map.note(program, 0x1000, 0, [1, 0]);
+            map.note(program, 0x7000_0000, 0, [1, 0]);
+        }
+        let heat = map.heat(1);
+        assert_eq!(heat.program.len(), 64);
+        assert_eq!(sums(&heat.misses).iter().sum::<u64>(), 96);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// No miss is lost, rows are sorted and do not overlap, and each row counts the misses at its addresses.
+        #[test]
+        fn every_miss_is_in_its_row(misses in prop::collection::vec((any::<u64>(), 0..60_u32, 0..1_000_000_u64), 1..300)) {
+            let mut map = Map::new();
+            for (address, shift, now) in &misses {
+                map.note(0, address >> shift, *now, [1, 0]);
+            }
+            let heat = map.heat(1_000_000);
+            prop_assert!(heat.first.len() <= ROWS && heat.cycles.len() <= COLUMNS);
+            let rows: Vec<_> = heat.first.iter().zip(&heat.bytes).map(|(first, bytes)| (*first, first + (bytes - 1))).collect();
+            prop_assert!(rows.windows(2).all(|rows| rows[0].1 < rows[1].0));
+            let found = rows.iter().map(|(first, last)| {
+                misses.iter().filter(|(address, shift, _)| (*first..=*last).contains(&(address >> shift))).count() as u64
+            });
+            prop_assert_eq!(found.collect::<Vec<_>>(), sums(&heat.misses));
+        }
+    }
+}

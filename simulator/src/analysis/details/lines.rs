@@ -1,0 +1,80 @@
+//! Lines that move between nodes, and their users: an estimate of [`crate::analysis::sharing`] from one replay.
+
+use std::collections::HashSet;
+
+use guest_abi::{Node, StrandId};
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::sharing::{SharedLine, Users, hottest};
+use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
+use crate::memory::{Moves, Watched};
+use crate::recording::Reference;
+
+/// The most lines whose users are noted, and the most lines of a result.
+const MOST: usize = 1 << 14;
+const SHOWN: usize = 20;
+
+/// Lines that moved between the L2 caches of nodes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Lines {
+    /// The number of different lines that moved.
+    pub moved: usize,
+    /// Misses that the cache of another node served.
+    pub transfers: u64,
+    /// Copies that a node lost because another node wrote to the line.
+    pub invalidations: u64,
+    /// The at most 20 lines that moved most, the most first, with their users since the first move.
+    pub hottest: Vec<SharedLine>,
+}
+
+/// The users of lines that have moved.
+pub(super) struct Moved {
+    users: Users,
+    /// Whether the references are dealt: one thread on several strands.
+    dealt: bool,
+}
+
+impl Moved {
+    pub(super) fn new(dealt: bool) -> Self {
+        Self { users: Users::new([].into_iter()), dealt }
+    }
+
+    pub(super) fn note(
+        &mut self,
+        thread: usize,
+        strand: StrandId,
+        offset: u64,
+        reference: &Reference,
+        watched: &Watched<'_>,
+    ) {
+        let line = (reference.address.wrapping_add(offset) & ADDRESS_MASK) >> LINE_SHIFT;
+        if watched.moves(line).is_some() {
+            self.users.add(line);
+            if self.users.len() > MOST {
+                let lines = self.users.lines();
+                let lines = lines.filter_map(|line| Some((line, watched.moves(line)?)));
+                let kept = hottest(lines.collect(), MOST / 2);
+                let kept: HashSet<u64> = kept.into_iter().map(|(line, _)| line).collect();
+                self.users.retain(|line| kept.contains(&line));
+            }
+        }
+        self.users.note(thread, strand, offset, reference);
+    }
+
+    /// Returns the lines. `all` has how often each line moved, in any order, and `home` returns its home node.
+    pub(super) fn lines(&self, all: Vec<(u64, Moves)>, home: impl Fn(u64) -> Node) -> Lines {
+        let line = |(line, moves)| {
+            let (address, mut users) = self.users.users_of(line);
+            if self.dealt {
+                users.iter_mut().for_each(|user| user.thread = 0);
+            }
+            SharedLine::new(address, home(line), moves, users)
+        };
+        Lines {
+            moved: all.len(),
+            transfers: all.iter().map(|(_, moves)| moves.transfers).sum(),
+            invalidations: all.iter().map(|(_, moves)| moves.invalidations).sum(),
+            hottest: hottest(all, SHOWN).into_iter().map(line).collect(),
+        }
+    }
+}

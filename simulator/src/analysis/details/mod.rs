@@ -1,0 +1,188 @@
+//! Details of a replay, for pictures: counts over time, by address, by instruction, and by line of memory.
+//!
+//! Details are collected only if a [setup](crate::replay::Setup::details) asks for them, because they cost time: programs are
+//! replayed reference by reference, and the guest reads its counters more often. All counts are exact. Their memory is
+//! bounded: each part says what it merges or sums up in a long replay. An observer can read the details
+//! at each sample of a replay, in [`Now`](crate::replay::Now).
+
+mod calls;
+mod code;
+mod heat;
+mod lines;
+mod series;
+
+use guest_abi::{Node, StrandId};
+use serde::{Deserialize, Serialize};
+
+use crate::events::Trace;
+use crate::events::summary::{Conflicts, Summary};
+use crate::memory::{Moves, Waited, Watched};
+use crate::recording::{Mapping, Recording, Reference};
+use crate::replay::scheduler::program_at;
+pub use calls::{Calls, Durations, ShownEvent};
+pub(crate) use code::MOST_CODE;
+pub use code::{InstructionMisses, Missed};
+pub use heat::Heat;
+pub use lines::Lines;
+pub(crate) use series::Point;
+pub use series::{
+    ChannelSeries, CounterName, CounterSeries, GuestSeries, LinkSeries, Reads, Series,
+};
+
+/// The details of a replay.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Details {
+    /// The replayed programs, in the order of the recordings.
+    pub programs: Vec<ProgramDetails>,
+    /// Counts over time.
+    pub series: Series,
+    /// Misses by address and time.
+    pub heat: Heat,
+    /// Misses by instruction: the at most 1,024 instructions with the most waiting cycles, the most first.
+    pub code: Vec<InstructionMisses>,
+    /// The misses of all other instructions.
+    pub code_others: Missed,
+    /// Lines that moved between nodes, and their users.
+    pub lines: Lines,
+    /// Hypercalls by guest, function, class of registers and status, with their durations; empty during the replay.
+    pub calls: Vec<Calls>,
+    /// Calls that found their hub taken, by time; empty during the replay.
+    pub conflicts: Vec<Conflicts>,
+    /// At most 1,000 events of the hypervisor, spread over the whole time; empty during the replay.
+    pub events: Vec<ShownEvent>,
+    /// The number of events that were lost, which `calls`, `conflicts` and `events` lack.
+    pub events_lost: u64,
+}
+
+impl Details {
+    pub(crate) fn add_events(&mut self, trace: &Trace) {
+        let summary = Summary::new(trace);
+        self.conflicts = summary.conflicts;
+        self.events_lost = summary.lost;
+        self.calls = calls::calls(trace);
+        self.events = calls::shown(trace);
+    }
+}
+
+/// What a result says of a replayed program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProgramDetails {
+    /// The name of the recording.
+    pub name: String,
+    /// The command line, if the recording has it.
+    pub command: Option<String>,
+    /// The number of threads.
+    pub threads: usize,
+    /// The files that the program had mapped, if the recording has them: symbols of instructions are found there.
+    pub mappings: Vec<Mapping>,
+}
+
+impl ProgramDetails {
+    fn new(recording: &Recording) -> Self {
+        Self {
+            name: recording.name().to_owned(),
+            command: recording.command().map(str::to_owned),
+            threads: recording.threads(),
+            mappings: recording.mappings().to_owned(),
+        }
+    }
+}
+
+/// Collects details during a replay.
+pub(crate) struct Watcher {
+    programs: Vec<ProgramDetails>,
+    points: Option<series::Points>,
+    heat: heat::Map,
+    misses: code::Misses,
+    moved: lines::Moved,
+    /// The address of each thread's latest instruction.
+    instructions: Vec<Option<u64>>,
+}
+
+impl Watcher {
+    /// `dealt` says that the references of one thread are dealt to several strands.
+    pub(crate) fn new(programs: &[Recording], dealt: bool) -> Self {
+        Self {
+            programs: programs.iter().map(ProgramDetails::new).collect(),
+            points: None,
+            heat: heat::Map::new(),
+            misses: code::Misses::default(),
+            moved: lines::Moved::new(dealt),
+            instructions: Vec::new(),
+        }
+    }
+
+    /// Sets the guests and counters of the [points](Self::add).
+    pub(crate) fn name(&mut self, guests: Vec<String>, counters: Vec<CounterName>) {
+        self.points = Some(series::Points::new(guests, counters));
+    }
+
+    /// Returns after how many references the next point is due; `u64::MAX` before [`name`](Self::name) is called.
+    pub(crate) fn due(&self) -> u64 {
+        self.points.as_ref().map_or(u64::MAX, series::Points::due)
+    }
+
+    /// Notes that the guest made this number of calls only to read its counters for the next point.
+    pub(crate) fn note_read(&mut self, calls: u64) {
+        if let Some(points) = &mut self.points {
+            points.note_read(calls);
+        }
+    }
+
+    pub(crate) fn add(&mut self, point: Point) {
+        if let Some(points) = &mut self.points {
+            points.add(point);
+        }
+    }
+
+    /// Notes a replayed reference of a thread.
+    pub(crate) fn note(
+        &mut self,
+        thread: usize,
+        quantum: (StrandId, u64),
+        reference: &Reference,
+        watched: &Watched<'_>,
+    ) {
+        let (strand, offset) = quantum;
+        if self.instructions.len() <= thread {
+            self.instructions.resize(thread + 1, None);
+        }
+        if reference.kind.is_fetch() {
+            self.instructions[thread] = Some(reference.address);
+        }
+        let (program, waited) = (program_at(offset), &watched.waited);
+        if *waited != Waited::default() {
+            self.misses.note(program, self.instructions[thread], waited);
+            let misses = waited.served.misses();
+            if misses > 0 {
+                let counts = [misses, waited.served.c2c];
+                self.heat.note(program, reference.address, watched.now, counts);
+            }
+        }
+        self.moved.note(thread, strand, offset, reference, watched);
+    }
+
+    /// Returns the details until the time `now`. `moves` has how often each line moved, in any order, and `home` returns the
+    /// home node of a line.
+    pub(crate) fn details(
+        &self,
+        now: u64,
+        moves: Vec<(u64, Moves)>,
+        home: impl Fn(u64) -> Node,
+    ) -> Details {
+        let (code, code_others) = self.misses.code();
+        let series = self.points.as_ref().map(series::Points::series);
+        Details {
+            programs: self.programs.clone(),
+            series: series.unwrap_or_default(),
+            heat: self.heat.heat(now),
+            code,
+            code_others,
+            lines: self.moved.lines(moves, home),
+            calls: Vec::new(),
+            conflicts: Vec::new(),
+            events: Vec::new(),
+            events_lost: 0,
+        }
+    }
+}

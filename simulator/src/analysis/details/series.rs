@@ -1,0 +1,307 @@
+//! Counts over time.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::memory::Usage;
+use crate::memory::geometry::LINE_SHIFT;
+
+/// The most points, and the most points while intervals are short or if there are many counters.
+const MOST: usize = 256;
+const LEAST: usize = 32;
+
+/// The soft limit of numbers of counters that are kept. (There are never more than twice this number.)
+const NUMBERS: usize = 1 << 14;
+
+/// The references of the first intervals.
+const STEP: u64 = 512;
+
+/// Intervals with fewer references than this are short. At most `LEAST` of them are kept, because the guest makes hundreds of
+/// hypercalls at each point.
+const LONG: u64 = 1 << 14;
+
+/// Counts in each of a number of intervals of time.
+///
+/// All intervals but the last have the same number of references. The first have 512. When there are 32 intervals, each two
+/// become one; from 16,384 references on, this happens at 256 intervals (at fewer, but at least 32, if there are more than 64
+/// counters).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// References replayed until the end of each interval. The first interval begins at 0.
+    pub references: Vec<u64>,
+    /// Cycles of the programs until the end of each interval.
+    pub cycles: Vec<u64>,
+    /// The machine's clock at the end of each interval. Hypercalls advance it too, and events carry its time.
+    pub clock: Vec<u64>,
+    /// What the guest did only for this series.
+    pub reads: Reads,
+    /// The hypercalls of each guest.
+    pub hypercalls: Vec<GuestSeries>,
+    /// The counters that have an event.
+    pub counters: Vec<CounterSeries>,
+    /// The enabled DRAM channels of the machine.
+    pub channels: Vec<ChannelSeries>,
+    /// The links between nodes and hubs.
+    pub links: Vec<LinkSeries>,
+}
+
+/// The guest's extra reads of its counters for a [`Series`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reads {
+    /// How often the guest read all of its counters.
+    pub samples: u64,
+    /// The hypercalls of these reads.
+    pub calls: u64,
+}
+
+/// The hypercalls of a guest in each interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestSeries {
+    /// The guest's name.
+    pub guest: String,
+    /// The number of calls in each interval.
+    pub calls: Vec<u64>,
+}
+
+/// Identifies a counter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterName {
+    /// The class of the counter's event, as [`Selection::parse`](crate::replay::Selection::parse) takes it.
+    pub class: Cow<'static, str>,
+    /// The name of the counter's PMU, or of its strand.
+    pub unit: String,
+    /// The name of the counter's register.
+    pub name: Cow<'static, str>,
+    /// The number of the counter within its unit: 0 or 1.
+    pub counter: usize,
+    /// The name of the counted event.
+    pub event: Cow<'static, str>,
+    /// The node, for a counter of a DRAM channel or a strand.
+    pub node: Option<usize>,
+    /// The hub, for a counter of a hub.
+    pub hub: Option<usize>,
+    /// The strand, for a counter of a strand.
+    pub strand: Option<usize>,
+}
+
+/// The counts of a counter in each interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterSeries {
+    /// The counter.
+    #[serde(flatten)]
+    pub name: CounterName,
+    /// The guest's counts.
+    pub measured: Vec<u64>,
+    /// The counts of the simulator's own, independent bookkeeping.
+    pub truth: Vec<u64>,
+}
+
+/// The use of a DRAM channel in each interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelSeries {
+    /// The number of the channel's node.
+    pub node: usize,
+    /// The number of the channel within its node.
+    pub mcu: usize,
+    /// The busy cycles of the channel for the lines of each interval.
+    pub busy: Vec<u64>,
+    /// The bytes read and written.
+    pub bytes: Vec<u64>,
+}
+
+/// The use of a link in each interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkSeries {
+    /// The number of the link's hub.
+    pub hub: usize,
+    /// The number of the link's node.
+    pub node: usize,
+    /// The busy cycles of both directions together, for the lines of each interval.
+    pub busy: Vec<u64>,
+    /// The bytes that the node received and sent.
+    pub bytes: Vec<u64>,
+}
+
+/// Cumulative counts at a point in time.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub(crate) references: u64,
+    pub(crate) cycles: u64,
+    pub(crate) clock: u64,
+    /// The hypercalls of each guest.
+    pub(crate) calls: Vec<u64>,
+    /// By counter: the measured count, and the true one.
+    pub(crate) counters: Vec<[u64; 2]>,
+    pub(crate) usage: Usage,
+}
+
+/// The points collected so far.
+pub(super) struct Points {
+    guests: Vec<String>,
+    counters: Vec<CounterName>,
+    reads: Reads,
+    points: Vec<Point>,
+    most: usize,
+    step: u64,
+}
+
+impl Points {
+    pub(super) fn new(guests: Vec<String>, counters: Vec<CounterName>) -> Self {
+        // Even, because half of the points are dropped when there are this many.
+        let most = (NUMBERS / counters.len().max(1)).clamp(LEAST, MOST) & !1;
+        Self { guests, counters, reads: Reads::default(), points: Vec::new(), most, step: STEP }
+    }
+
+    /// Returns after how many references the next point is due.
+    pub(super) fn due(&self) -> u64 {
+        let last = self.points.last().map_or(0, |last| last.references);
+        (last / self.step + 1) * self.step
+    }
+
+    /// Notes that the guest made this number of calls only to read its counters for the next point.
+    pub(super) fn note_read(&mut self, calls: u64) {
+        self.reads.samples += 1;
+        self.reads.calls += calls;
+    }
+
+    /// Adds a point that is later than all others, or replaces the last one.
+    pub(super) fn add(&mut self, point: Point) {
+        self.points.retain(|earlier| earlier.references < point.references);
+        self.points.push(point);
+        let most = if self.step < LONG { LEAST } else { self.most };
+        if self.points.len() == most {
+            let mut number = 0;
+            self.points.retain(|_| {
+                number += 1;
+                number % 2 == 0
+            });
+            self.step *= 2;
+        }
+    }
+
+    /// Returns the differences between the points.
+    pub(super) fn series(&self) -> Series {
+        let each = |part: &dyn Fn(&Point) -> u64| -> Vec<u64> {
+            let mut before = 0;
+            let since = |now| now - std::mem::replace(&mut before, now);
+            self.points.iter().map(part).map(since).collect()
+        };
+        let all = |part: fn(&Point) -> u64| self.points.iter().map(part).collect();
+        let bytes = |lines: u64| lines << LINE_SHIFT;
+        let last = self.points.last();
+        let guests = self.guests.iter().enumerate();
+        let counters = self.counters.iter().enumerate();
+        let channels = last.iter().flat_map(|last| last.usage.channels.iter());
+        let links = last.iter().flat_map(|last| last.usage.links.iter());
+        Series {
+            references: all(|point| point.references),
+            cycles: all(|point| point.cycles),
+            clock: all(|point| point.clock),
+            reads: self.reads,
+            hypercalls: guests
+                .map(|(n, guest)| GuestSeries {
+                    guest: guest.clone(),
+                    calls: each(&|point| point.calls[n]),
+                })
+                .collect(),
+            counters: counters
+                .map(|(n, name)| CounterSeries {
+                    name: name.clone(),
+                    measured: each(&|point| point.counters[n][0]),
+                    truth: each(&|point| point.counters[n][1]),
+                })
+                .collect(),
+            channels: (channels.enumerate())
+                .map(|(n, channel)| ChannelSeries {
+                    node: channel.node,
+                    mcu: channel.mcu,
+                    busy: each(&|point| point.usage.channels[n].busy),
+                    bytes: each(&|point| {
+                        let channel = &point.usage.channels[n];
+                        bytes(channel.reads + channel.writes)
+                    }),
+                })
+                .collect(),
+            links: (links.enumerate())
+                .map(|(n, link)| LinkSeries {
+                    hub: link.hub,
+                    node: link.node,
+                    busy: each(&|point| point.usage.links[n].busy),
+                    bytes: each(&|point| {
+                        let link = &point.usage.links[n];
+                        bytes(link.into + link.out)
+                    }),
+                })
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(counters: usize, references: u64) -> Points {
+        let name = |number| CounterName {
+            class: "pic".into(),
+            unit: String::new(),
+            name: "%pic".into(),
+            counter: 0,
+            event: "".into(),
+            node: None,
+            hub: None,
+            strand: Some(number),
+        };
+        let mut points = Points::new(Vec::new(), (0..counters).map(name).collect());
+        loop {
+            let due = points.due().min(references);
+            points.add(Point {
+                references: due,
+                cycles: 3 * due,
+                clock: 4 * due,
+                calls: Vec::new(),
+                counters: vec![[2 * due, due]; counters],
+                usage: Usage::default(),
+            });
+            if due == references {
+                return points;
+            }
+        }
+    }
+
+    #[test]
+    fn intervals_double_when_there_are_many() {
+        let series = points(1, 3_000).series();
+        assert_eq!(series.references, [512, 1024, 1536, 2048, 2560, 3000]);
+        assert_eq!(series.cycles[5], 9_000);
+        assert_eq!(series.counters[0].measured, [1024, 1024, 1024, 1024, 1024, 880]);
+        assert_eq!(series.counters[0].truth, [512, 512, 512, 512, 512, 440]);
+        // 31 points of 512, and then 16 of 1,024.
+        assert_eq!(points(1, 31 * 512).series().references.len(), 31);
+        assert_eq!(points(1, 32 * 512).series().counters[0].truth, [1024; 16]);
+        // 255 points of 16,384, and then 128 of 32,768.
+        let long = points(1, 255 << 14).series();
+        assert_eq!(long.counters[0].truth, [1 << 14; 255]);
+        let long = points(1, 256 << 14).series();
+        assert_eq!(long.counters[0].truth, [1 << 15; 128]);
+        for (references, few) in
+            [(50_000, 16..32), (500_000, 16..32), (1_000_003, 32..256), (77_777_777, 128..256)]
+        {
+            let series = points(1, references).series();
+            assert!(few.contains(&series.references.len()), "{references}");
+            assert_eq!(series.counters[0].truth.iter().sum::<u64>(), references);
+            assert_eq!(series.references.last(), Some(&references));
+            let (last, others) = series.counters[0].truth.split_last().unwrap();
+            assert!(others.iter().all(|count| *count == others[0] && last <= count));
+        }
+    }
+
+    #[test]
+    fn many_counters_have_fewer_points() {
+        for (counters, most) in [(64, 256), (128, 128), (520, 32), (5_000, 32)] {
+            let points = points(counters, 1 << 23).series().references.len();
+            assert!((most / 2..most).contains(&points), "{counters}: {points}");
+        }
+    }
+}

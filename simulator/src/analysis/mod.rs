@@ -1,0 +1,5 @@
+//! Views that need more than counters: counts over time, by line of memory, and by code.
+
+pub mod details;
+pub mod profile;
+pub mod sharing;

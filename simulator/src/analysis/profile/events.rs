@@ -1,0 +1,248 @@
+//! The events to sample: a list of names, as option `-e` takes it.
+
+use guest_abi::event::SparcEvent;
+use guest_abi::layout::SparcSelect;
+use guest_abi::sampling::{Pace, Period, Request};
+use platform::models::r10000::R10000Event;
+
+use super::error::EventError;
+use super::r10000;
+use crate::memory::Modelled;
+use crate::nearest::unknown;
+
+/// A counter unit that can sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampledUnit {
+    /// The counters of a strand of an UltraSPARC T2 Plus.
+    Sparc,
+    /// The counters of an R10000.
+    R10000,
+}
+
+impl SampledUnit {
+    /// All units.
+    pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
+
+    /// Returns the name on command lines.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sparc => "sparc",
+            Self::R10000 => "r10000",
+        }
+    }
+}
+
+/// An event to sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Selected<E> {
+    /// The event of the counter unit.
+    pub event: E,
+    /// The event's name in reports.
+    pub name: &'static str,
+    /// If the event never happens, and its count is always 0: the reason.
+    pub absence: Option<&'static str>,
+    /// The number of events per sample, if the user gives no period.
+    pub usual: u32,
+}
+
+/// How often to sample.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rate {
+    /// The number of events per sample; `None` for the usual period of each event.
+    pub period: Option<Period>,
+    /// The seed of random periods; `None` if all periods are equal.
+    pub seed: Option<u64>,
+}
+
+/// A randomised period varies by itself shifted right by this: an eighth.
+const SPREAD: u32 = 3;
+
+impl Rate {
+    /// Returns the period of an event.
+    pub fn period<E>(&self, selected: &Selected<E>) -> Period {
+        self.period.unwrap_or_else(|| Period::nearest(selected.usual.into()))
+    }
+
+    /// Returns the request that asks the profiler to sample an event.
+    pub fn request<E: Copy>(&self, selected: &Selected<E>) -> Request<E> {
+        let pace = Pace::every(self.period(selected));
+        Request {
+            event: selected.event,
+            pace: Some(match self.seed {
+                Some(seed) => pace.randomised(SPREAD, seed),
+                None => pace,
+            }),
+        }
+    }
+}
+
+/// An event of a unit, for a listing.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The names that [`sparc`] or [`r10000()`] accept.
+    pub name: String,
+    /// Whether a recording can cause the event.
+    pub occurs: bool,
+    /// Why the event cannot occur; otherwise what it counts, or what limits its use. May be empty.
+    pub about: &'static str,
+}
+
+/// Returns all events of a unit.
+#[must_use]
+pub fn all(unit: SampledUnit) -> Vec<Listed> {
+    let sparc = |event: &SparcEvent| Listed {
+        name: event.name().to_owned(),
+        occurs: event.is_modelled(),
+        about: event.absence().unwrap_or(event.description()),
+    };
+    let r10000 = |event: &R10000Event| {
+        let absence = r10000::absence(*event, true);
+        Listed {
+            name: format!("{} {event}", *event as u8),
+            occurs: absence.is_none(),
+            about: absence.or(r10000::limit(*event)).unwrap_or_default(),
+        }
+    };
+    match unit {
+        SampledUnit::Sparc => SparcEvent::ALL.iter().map(sparc).collect(),
+        SampledUnit::R10000 => R10000Event::ALL.iter().map(r10000).collect(),
+    }
+}
+
+fn names(list: &str) -> Result<Vec<&str>, EventError> {
+    let names: Vec<_> = list.split(',').map(str::trim).collect();
+    if names.contains(&"") {
+        return Err(EventError::EmptyName(list.to_owned()));
+    }
+    Ok(names)
+}
+
+/// Returns the events.
+///
+/// # Errors
+/// An event occurs twice.
+fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
+    for (at, one) in selected.iter().enumerate() {
+        if selected[..at].iter().any(|other| other.event == one.event) {
+            return Err(EventError::Twice(one.name));
+        }
+    }
+    Ok(selected)
+}
+
+/// Returns the events of a list, for the counters of a strand. `flow` says whether the recording [has control
+/// flow](crate::recording::Recording::has_flow).
+///
+/// # Errors
+/// There is no event of such a name, or it is named twice.
+pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, EventError> {
+    let select = |name: &&str| {
+        let event = match *name {
+            "instructions" => Some(SparcEvent::Instructions),
+            name => SparcEvent::from_name(name).or_else(|| SparcEvent::from_papi_name(name)),
+        };
+        let all = || SparcEvent::ALL.iter().map(|event| event.name());
+        let event =
+            event.ok_or_else(|| EventError::Unknown(unknown("SPARC event", name, all())))?;
+        Ok(Selected {
+            event: event.into(),
+            name: event.name(),
+            absence: match event {
+                SparcEvent::BranchesCompleted | SparcEvent::BranchesTaken if !flow => {
+                    Some(r10000::NO_BRANCHES)
+                }
+                _ => event.absence(),
+            },
+            usual: match event {
+                SparcEvent::Instructions | SparcEvent::OtherInstructions => EVERY_INSTRUCTION,
+                SparcEvent::Loads
+                | SparcEvent::Stores
+                | SparcEvent::CrossbarStores
+                | SparcEvent::BranchesCompleted
+                | SparcEvent::BranchesTaken => LOADS_AND_STORES,
+                _ => RARE,
+            },
+        })
+    };
+    once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
+}
+
+/// Returns the events of a list, for the counters of an R10000, by the names or numbers of `perfex`. An event that both
+/// counters have goes to the counter with fewer events. `flow` says whether the recording [has control
+/// flow](crate::recording::Recording::has_flow).
+///
+/// # Errors
+/// There is no event of such a name or number, or it is named twice.
+pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, EventError> {
+    let names = names(list)?;
+    let candidates =
+        names.iter().map(|name| r10000_candidates(name)).collect::<Result<Vec<_>, EventError>>()?;
+    let mut load = [0; 2];
+    for events in &candidates {
+        if let [event] = events[..] {
+            load[event.counter().index()] += 1;
+        }
+    }
+    let mut selected: Vec<Selected<R10000Event>> = Vec::new();
+    for events in candidates {
+        let free = |event: &&R10000Event| !selected.iter().any(|one| one.event == **event);
+        let free = events.iter().filter(free);
+        let easiest = free.min_by_key(|event| load[event.counter().index()]);
+        let event = *easiest.unwrap_or(&events[0]);
+        if events.len() > 1 {
+            load[event.counter().index()] += 1;
+        }
+        selected.push(Selected {
+            event,
+            name: event.name(),
+            absence: r10000::absence(event, flow),
+            usual: r10000_period(event),
+        });
+    }
+    once(selected)
+}
+
+fn r10000_candidates(name: &str) -> Result<Vec<R10000Event>, EventError> {
+    if let Ok(number) = name.parse::<usize>() {
+        let event = R10000Event::ALL.get(number);
+        let event = event.ok_or(EventError::UnknownNumber(number))?;
+        return Ok(vec![*event]);
+    }
+    let full = match name {
+        "instructions" => "graduated_instructions",
+        name => name,
+    };
+    let events: Vec<_> = R10000Event::named(full).collect();
+    let all = || R10000Event::ALL.iter().map(|event| event.name());
+    if events.is_empty() {
+        return Err(EventError::Unknown(unknown("R10000 event", name, all())));
+    }
+    Ok(events)
+}
+
+fn r10000_period(event: R10000Event) -> u32 {
+    use R10000Event as Event;
+    match event {
+        Event::Cycles0 | Event::Cycles1 => EVERY_CYCLE,
+        Event::Issued | Event::Graduated0 | Event::Graduated1 => EVERY_INSTRUCTION,
+        Event::LoadsIssued
+        | Event::StoresIssued
+        | Event::LoadsGraduated
+        | Event::StoresGraduated
+        | Event::BranchesDecoded => LOADS_AND_STORES,
+        _ => RARE,
+    }
+}
+
+/// The usual period of cycles. All usual periods are prime numbers, so that few loops are in step with them.
+const EVERY_CYCLE: u32 = 2003;
+
+/// The usual period of events that nearly every instruction causes.
+const EVERY_INSTRUCTION: u32 = 701;
+
+/// The usual period of events that about one instruction in ten causes.
+const LOADS_AND_STORES: u32 = 61;
+
+/// The usual period of rarer events.
+const RARE: u32 = 13;

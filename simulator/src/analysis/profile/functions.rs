@@ -1,0 +1,43 @@
+//! The functions of a recorded program, and the function or page that holds an address.
+
+/// A page of code has 2 to this power bytes.
+const PAGE_SHIFT: u32 = 12;
+
+/// The symbols of a recorded program, by address.
+pub trait Functions {
+    /// Returns the start and the name of the function that holds the address, if it is known.
+    fn function(&self, address: u64) -> Option<(u64, &str)>;
+
+    /// Returns the file that the program had mapped at the address, if it is known.
+    fn file(&self, address: u64) -> Option<&str>;
+
+    /// Returns the source `FILE:LINE` of the instruction at the address, if it is known.
+    fn source(&self, address: u64) -> Option<String>;
+}
+
+/// The function that holds an address or, if no function is known, the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CodePlace<'a> {
+    /// The start of the function or page.
+    pub address: u64,
+    /// The name of the function; `None` for a page.
+    pub function: Option<&'a str>,
+}
+
+impl<'a> CodePlace<'a> {
+    /// Returns the function or page that holds an address.
+    #[must_use]
+    pub fn at(address: u64, symbols: Option<&'a dyn Functions>) -> Self {
+        match symbols.and_then(|symbols| symbols.function(address)) {
+            Some((start, name)) => Self { address: start, function: Some(name) },
+            None => Self { address: address >> PAGE_SHIFT << PAGE_SHIFT, function: None },
+        }
+    }
+
+    /// Returns the function's name, or the page's address.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let page = || format!("page {:#x}", self.address);
+        self.function.map_or_else(page, str::to_owned)
+    }
+}

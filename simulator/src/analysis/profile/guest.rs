@@ -1,0 +1,166 @@
+//! The guest that samples: it handles the interrupts of the counters and of the timer, and reads the samples at timer ticks.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::AddAssign;
+
+use guest_abi::StrandId;
+use guest_abi::sampling::{
+    Cause, CounterUnit, EventReport, Interrupted, ModeSet, NoRoom, Profiler, Request,
+};
+
+use super::error::ProfileError;
+use super::stacks::{Point, StackId};
+
+/// The most pairs of events that can take turns on the two counters.
+pub(crate) const TURNS: usize = 16;
+
+/// The most samples between two ticks of the timer. More are lost.
+pub(crate) const RING: usize = 4096;
+
+/// The period of the timer interrupt, in cycles. At each tick the next events take their turn, and the guest reads the
+/// waiting samples.
+pub(crate) const TICK: u64 = 1 << 14;
+
+/// The samples of a point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// The number of samples.
+    pub samples: u64,
+    /// The number of events that the samples represent.
+    pub events: u64,
+}
+
+impl AddAssign for Weight {
+    fn add_assign(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.events += other.events;
+    }
+}
+
+/// Samples by instruction and call stack.
+pub(crate) type Taken = HashMap<Point, Weight>;
+
+/// The guest's profiler, and the samples read so far.
+pub(crate) struct SamplingGuest<U: CounterUnit> {
+    strand: StrandId,
+    profiler: Box<Profiler<U, TURNS, RING>>,
+    mode: U::Mode,
+    takes_turns: bool,
+    /// The time and next instruction of each interrupt since samples were read last: the source of the samples' stacks.
+    interrupted: VecDeque<(u64, Point)>,
+    taken: Vec<(U::Event, Taken)>,
+}
+
+impl<U: CounterUnit> SamplingGuest<U> {
+    /// Returns a guest that samples these events on a strand. The program executes in `mode`; events count in `modes`.
+    pub(crate) fn new(
+        strand: StrandId,
+        mode: U::Mode,
+        modes: ModeSet<U::Mode>,
+        requests: &[Request<U::Event>],
+    ) -> Result<Self, NoRoom<U::Event>> {
+        let profiler = Box::new(Profiler::new(modes, requests)?);
+        // Two events of the same counter take turns, too.
+        let counters: Vec<_> = profiler.events().map(|report| report.counter).collect();
+        let takes_turns = (1..counters.len()).any(|at| counters[..at].contains(&counters[at]));
+        Ok(Self {
+            strand,
+            profiler,
+            mode,
+            takes_turns,
+            interrupted: VecDeque::new(),
+            taken: requests.iter().map(|request| (request.event, Taken::new())).collect(),
+        })
+    }
+
+    /// Returns the strand of the guest.
+    pub(crate) fn strand(&self) -> StrandId {
+        self.strand
+    }
+
+    /// Starts the counters.
+    pub(crate) fn start(&mut self, unit: &mut U, time: u64) -> Result<(), ProfileError> {
+        self.profiler.start(unit, time).map_err(refused::<U>)
+    }
+
+    /// Handles an interrupt of the counters, before the instruction `next`.
+    pub(crate) fn interrupt(
+        &mut self,
+        unit: &mut U,
+        next: Point,
+        time: u64,
+    ) -> Result<Cause, ProfileError> {
+        let at = self.at(next, time);
+        self.profiler.handle(unit, &at).map_err(refused::<U>)
+    }
+
+    /// Handles an interrupt of the timer, before the instruction `next`.
+    pub(crate) fn tick(
+        &mut self,
+        unit: &mut U,
+        next: Point,
+        time: u64,
+    ) -> Result<(), ProfileError> {
+        if self.takes_turns {
+            let at = self.at(next, time);
+            self.profiler.rotate(unit, &at).map_err(refused::<U>)?;
+        }
+        self.read();
+        Ok(())
+    }
+
+    /// Stops the counters at the end of the program, and reads the last samples.
+    pub(crate) fn stop(&mut self, unit: &mut U, next: Point, time: u64) {
+        let at = self.at(next, time);
+        self.profiler.stop(unit, &at);
+        self.read();
+    }
+
+    /// Returns the number of interrupts of the counters.
+    pub(crate) fn interrupts(&self) -> u64 {
+        self.profiler.interrupts()
+    }
+
+    /// Returns the profiler's counts for an event; `None` if the profiler does not sample the event.
+    pub(crate) fn report(&self, event: U::Event) -> Option<EventReport<U::Event>> {
+        self.profiler.events().find(|report| report.event == event)
+    }
+
+    /// Returns the samples of each event, in the order of the requests.
+    pub(crate) fn into_taken(self) -> Vec<Taken> {
+        self.taken.into_iter().map(|(_, taken)| taken).collect()
+    }
+
+    fn read(&mut self) {
+        while let Some(sample) = self.profiler.pop() {
+            let address = sample.at.address;
+            let stack = self.stack(address, sample.at.time);
+            let mut taken = self.taken.iter_mut();
+            if let Some((_, taken)) = taken.find(|(event, _)| *event == sample.event) {
+                *taken.entry(Point { stack, address }).or_default() +=
+                    Weight { samples: 1, events: sample.period };
+            }
+        }
+        self.interrupted.clear();
+    }
+
+    /// Returns the stack of a sample. Samples have the order of the interrupts.
+    fn stack(&mut self, address: u64, time: u64) -> StackId {
+        while let Some((then, at)) = self.interrupted.front() {
+            if (*then, at.address) == (time, address) {
+                return at.stack;
+            }
+            self.interrupted.pop_front();
+        }
+        StackId::default()
+    }
+
+    fn at(&mut self, next: Point, time: u64) -> Interrupted<U::Mode> {
+        self.interrupted.push_back((time, next));
+        Interrupted { address: next.address, strand: self.strand, time, mode: self.mode }
+    }
+}
+
+fn refused<U: CounterUnit>(refusal: U::Refusal) -> ProfileError {
+    ProfileError::Refused(format!("{refusal:?}"))
+}

@@ -1,0 +1,157 @@
+//! A write-back cache of two ways.
+
+/// A line in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CacheLine {
+    /// The address of the line, divided by its size.
+    pub(super) number: u64,
+    /// Whether the copy in the next level is stale.
+    pub(super) dirty: bool,
+}
+
+impl CacheLine {
+    pub(super) const fn new(number: u64, dirty: bool) -> Self {
+        Self { number, dirty }
+    }
+}
+
+/// The state of a line before a hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Whether the other line of the set was used last.
+    pub(super) other_way: bool,
+    /// Whether the line was dirty.
+    pub(super) was_dirty: bool,
+}
+
+/// Tags and states. The first line of a set is the most recently used; the second is replaced.
+#[derive(Clone, Debug)]
+pub(super) struct Cache {
+    sets: Vec<[Option<CacheLine>; 2]>,
+}
+
+impl Cache {
+    /// Returns an empty cache.
+    pub(super) fn new(bytes: usize, line: usize) -> Self {
+        Self { sets: vec![[None; 2]; bytes / line / 2] }
+    }
+
+    /// Uses a line; a write makes it dirty. Returns `None` on a miss.
+    pub(super) fn touch(&mut self, number: u64, write: bool) -> Option<Found> {
+        let set = self.set(number);
+        let other_way = holds(&set[1], number);
+        if other_way {
+            set.swap(0, 1);
+        }
+        let line = set[0].as_mut().filter(|line| line.number == number)?;
+        let was_dirty = line.dirty;
+        line.dirty |= write;
+        Some(Found { other_way, was_dirty })
+    }
+
+    /// Adds a missing line. Returns the replaced line, if any.
+    pub(super) fn fill(&mut self, line: CacheLine) -> Option<CacheLine> {
+        let set = self.set(line.number);
+        let victim = set[1];
+        *set = [Some(line), set[0]];
+        victim
+    }
+
+    /// Makes a clean line dirty without a use. Returns whether the cache had the line, clean.
+    pub(super) fn soil(&mut self, number: u64) -> bool {
+        let mut lines = self.set(number).iter_mut().flatten();
+        let line = lines.find(|line| line.number == number);
+        line.is_some_and(|line| !std::mem::replace(&mut line.dirty, true))
+    }
+
+    /// Drops and returns a line, if the cache has it.
+    pub(super) fn remove(&mut self, number: u64) -> Option<CacheLine> {
+        let set = self.set(number);
+        if holds(&set[0], number) {
+            set.swap(0, 1);
+        }
+        set[1].take_if(|line| line.number == number)
+    }
+
+    fn set(&mut self, number: u64) -> &mut [Option<CacheLine>; 2] {
+        let sets = self.sets.len() as u64;
+        &mut self.sets[(number % sets) as usize]
+    }
+}
+
+fn holds(way: &Option<CacheLine>, number: u64) -> bool {
+    way.is_some_and(|line| line.number == number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(number: u64) -> CacheLine {
+        CacheLine::new(number, false)
+    }
+
+    fn dirty(number: u64) -> CacheLine {
+        CacheLine::new(number, true)
+    }
+
+    fn found(other_way: bool, was_dirty: bool) -> Option<Found> {
+        Some(Found { other_way, was_dirty })
+    }
+
+    /// 4 sets; lines 0, 4, 8 and so on share set 0.
+    fn cache() -> Cache {
+        Cache::new(8 * 32, 32)
+    }
+
+    #[test]
+    fn the_least_recently_used_line_goes() {
+        let mut cache = cache();
+        assert_eq!(cache.touch(0, false), None);
+        assert_eq!(cache.fill(clean(0)), None);
+        assert_eq!(cache.fill(clean(4)), None);
+        assert_eq!(cache.touch(0, false), found(true, false));
+        assert_eq!(cache.fill(clean(8)), Some(clean(4)));
+        assert_eq!(cache.touch(4, false), None);
+        assert_eq!(cache.fill(clean(4)), Some(clean(0)));
+        assert_eq!(cache.touch(8, false), found(true, false));
+        assert_eq!(cache.touch(4, false), found(true, false));
+        assert_eq!(cache.touch(4, false), found(false, false));
+        assert_eq!((cache.touch(1, false), cache.touch(5, false)), (None, None));
+    }
+
+    #[test]
+    fn a_write_makes_dirty() {
+        let mut cache = cache();
+        cache.fill(clean(3));
+        cache.fill(dirty(7));
+        assert_eq!(cache.touch(3, true), found(true, false));
+        assert_eq!(cache.touch(3, false), found(false, true));
+        assert_eq!(cache.touch(7, false), found(true, true));
+        assert_eq!(cache.fill(clean(11)), Some(dirty(3)));
+        assert_eq!(cache.fill(clean(3)), Some(dirty(7)));
+    }
+
+    #[test]
+    fn a_line_that_is_soiled_is_not_used() {
+        let mut cache = cache();
+        cache.fill(clean(0));
+        cache.fill(clean(4));
+        assert!(cache.soil(0));
+        assert!(!cache.soil(0) && !cache.soil(8));
+        assert_eq!(cache.fill(clean(8)), Some(dirty(0)));
+    }
+
+    #[test]
+    fn a_line_that_is_removed_leaves_room() {
+        let mut cache = cache();
+        cache.fill(dirty(0));
+        cache.fill(clean(4));
+        assert_eq!(cache.remove(4), Some(clean(4)));
+        assert_eq!(cache.remove(4), None);
+        assert_eq!(cache.fill(clean(8)), None);
+        assert_eq!(cache.remove(0), Some(dirty(0)));
+        assert_eq!(cache.fill(clean(12)), None);
+        assert!(cache.touch(8, false).is_some() && cache.touch(12, false).is_some());
+    }
+}

@@ -1,0 +1,244 @@
+//! The caches of an R10000 (R10000 Microprocessor User's Manual, chapter 4).
+
+use super::cache::{Cache, CacheLine, Found};
+use super::counts::counts;
+
+/// The primary caches, for instructions and for data, have 32 KB each.
+const PRIMARY_BYTES: usize = 32 << 10;
+/// A line of the primary instruction cache has 2 to this power bytes: 64.
+const INSTRUCTION_SHIFT: u32 = 6;
+/// A line of the primary data cache has 2 to this power bytes: 32.
+const DATA_SHIFT: u32 = 5;
+/// The secondary cache has 1 MB, of the 512 KB to 16 MB that there can be.
+const SECONDARY_BYTES: usize = 1 << 20;
+/// A line of the secondary cache has 2 to this power bytes: 128, of the 64 and 128 that there can be.
+const SECONDARY_SHIFT: u32 = 7;
+
+/// How many quadwords, of 16 bytes, a line of the primary data cache has.
+const DATA_QUADWORDS: u64 = 1 << (DATA_SHIFT - 4);
+/// How many quadwords a line of the secondary cache has.
+const SECONDARY_QUADWORDS: u64 = 1 << (SECONDARY_SHIFT - 4);
+
+counts! {
+    /// The cache events of references.
+    pub(super) struct Traffic {
+        /// Misses of the primary instruction cache.
+        pub(super) instruction_misses: u64,
+        /// Instruction fetches that also missed the secondary cache.
+        pub(super) secondary_instruction_misses: u64,
+        /// Misses of the primary data cache.
+        pub(super) data_misses: u64,
+        /// Data accesses that also missed the secondary cache.
+        pub(super) secondary_data_misses: u64,
+        /// Quadwords written back from the primary data cache.
+        pub(super) data_quadwords: u64,
+        /// Quadwords written back from the secondary cache.
+        pub(super) secondary_quadwords: u64,
+        /// Misses of the primary instruction cache that hit the secondary cache in the way that was not predicted.
+        pub(super) instruction_ways: u64,
+        /// Misses of the primary data cache that hit the secondary cache in the way that was not predicted.
+        pub(super) data_ways: u64,
+        /// Stores to a clean block of the secondary cache.
+        pub(super) stores_to_clean: u64,
+    }
+}
+
+/// Two primary caches, and a secondary cache that includes them. All have two ways, replace the least recently used
+/// line, write back, and allocate on writes. The first store to a block makes it dirty in the secondary cache too, although
+/// only the primary cache gets the data. The secondary cache predicts the most recently used way of a set: its prediction
+/// table has 8192 entries, more than there are sets.
+#[derive(Clone, Debug)]
+pub(super) struct Caches {
+    instructions: Cache,
+    data: Cache,
+    secondary: Cache,
+}
+
+impl Caches {
+    pub(super) fn new() -> Self {
+        Self {
+            instructions: Cache::new(PRIMARY_BYTES, 1 << INSTRUCTION_SHIFT),
+            data: Cache::new(PRIMARY_BYTES, 1 << DATA_SHIFT),
+            secondary: Cache::new(SECONDARY_BYTES, 1 << SECONDARY_SHIFT),
+        }
+    }
+
+    /// Fetches an instruction of `size` bytes.
+    pub(super) fn fetch(&mut self, address: u64, size: u16, traffic: &mut Traffic) {
+        for number in lines(address, size, INSTRUCTION_SHIFT) {
+            if self.instructions.touch(number, false).is_some() {
+                continue;
+            }
+            traffic.instruction_misses += 1;
+            match self.secondary(number >> (SECONDARY_SHIFT - INSTRUCTION_SHIFT), traffic) {
+                Some(found) => traffic.instruction_ways += u64::from(found.other_way),
+                None => traffic.secondary_instruction_misses += 1,
+            }
+            self.instructions.fill(CacheLine::new(number, false));
+        }
+    }
+
+    /// Loads or stores `size` bytes.
+    pub(super) fn access(&mut self, address: u64, size: u16, store: bool, traffic: &mut Traffic) {
+        for number in lines(address, size, DATA_SHIFT) {
+            let block = number >> (SECONDARY_SHIFT - DATA_SHIFT);
+            if let Some(found) = self.data.touch(number, store) {
+                let first = store && !found.was_dirty && self.secondary.soil(block);
+                traffic.stores_to_clean += u64::from(first);
+                continue;
+            }
+            traffic.data_misses += 1;
+            let found = self.secondary(block, traffic);
+            let first = store && self.secondary.soil(block);
+            match found {
+                Some(found) => {
+                    traffic.data_ways += u64::from(found.other_way);
+                    traffic.stores_to_clean += u64::from(first);
+                }
+                None => traffic.secondary_data_misses += 1,
+            }
+            let victim = self.data.fill(CacheLine::new(number, store));
+            if victim.is_some_and(|victim| victim.dirty) {
+                traffic.data_quadwords += DATA_QUADWORDS;
+            }
+        }
+    }
+
+    /// Reads a line of the secondary cache for a primary cache. Returns `None` if the line comes from memory.
+    fn secondary(&mut self, number: u64, traffic: &mut Traffic) -> Option<Found> {
+        let found = self.secondary.touch(number, false);
+        if found.is_none()
+            && let Some(victim) = self.secondary.fill(CacheLine::new(number, false))
+        {
+            self.expel(victim.number, traffic);
+            if victim.dirty {
+                traffic.secondary_quadwords += SECONDARY_QUADWORDS;
+            }
+        }
+        found
+    }
+
+    /// Drops a line of the secondary cache from the primary caches.
+    fn expel(&mut self, number: u64, traffic: &mut Traffic) {
+        let parts = |shift: u32| {
+            let of_line = SECONDARY_SHIFT - shift;
+            (number << of_line)..(number + 1) << of_line
+        };
+        for part in parts(INSTRUCTION_SHIFT) {
+            self.instructions.remove(part);
+        }
+        for part in parts(DATA_SHIFT) {
+            if self.data.remove(part).is_some_and(|line| line.dirty) {
+                traffic.data_quadwords += DATA_QUADWORDS;
+            }
+        }
+    }
+}
+
+/// Returns the lines that a reference touches. There are none beyond the end of the address space.
+fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
+    let last = address.saturating_add(u64::from(size).saturating_sub(1));
+    address >> shift..=last >> shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Performs fetches, loads and stores by address. Returns their events.
+    fn traffic(caches: &mut Caches, references: &[(char, u64)]) -> Traffic {
+        let mut traffic = Traffic::default();
+        for (kind, address) in references {
+            match kind {
+                'I' => caches.fetch(*address, 4, &mut traffic),
+                'L' => caches.access(*address, 8, false, &mut traffic),
+                _ => caches.access(*address, 8, true, &mut traffic),
+            }
+        }
+        traffic
+    }
+
+    #[test]
+    fn lines_have_the_sizes_of_the_manual() {
+        let mut caches = Caches::new();
+        let misses =
+            traffic(&mut caches, &[('I', 0), ('I', 60), ('I', 64), ('I', 124), ('I', 128)]);
+        assert_eq!(misses.instruction_misses, 3);
+        assert_eq!(misses.secondary_instruction_misses, 2);
+        let misses = traffic(
+            &mut caches,
+            &[('L', 4096), ('L', 4120), ('L', 4128), ('S', 4223), ('L', 4224)],
+        );
+        // The fourth load crosses a line.
+        assert_eq!(misses.data_misses, 4);
+        assert_eq!(misses.secondary_data_misses, 2);
+        assert_eq!((misses.data_quadwords, misses.secondary_quadwords), (0, 0));
+    }
+
+    /// Addresses 16 KB apart share a set of a primary cache, and 512 KB apart a set of the secondary cache.
+    #[test]
+    fn what_is_dirty_is_written_back() {
+        let mut caches = Caches::new();
+        let k16 = 16 << 10;
+        let first = traffic(&mut caches, &[('S', 0), ('L', k16), ('L', 2 * k16)]);
+        assert_eq!(first.data_misses, 3);
+        assert_eq!(first.data_quadwords, 2, "32 bytes");
+        // The secondary cache holds the dirty block.
+        let back = traffic(&mut caches, &[('L', 0)]);
+        assert_eq!((back.data_misses, back.secondary_data_misses), (1, 0));
+        let k512 = 512 << 10;
+        let others = traffic(&mut caches, &[('L', k512), ('L', 2 * k512)]);
+        assert_eq!(others.secondary_data_misses, 2);
+        assert_eq!(others.secondary_quadwords, 8, "128 bytes");
+        assert_eq!(others.data_quadwords, 0);
+    }
+
+    #[test]
+    fn the_secondary_cache_includes_the_others() {
+        let mut caches = Caches::new();
+        let k512 = 512 << 10;
+        // Each access uses another line of the data cache, so that only inclusion removes the first.
+        let stores = traffic(&mut caches, &[('S', 0), ('I', 64), ('L', k512 + 32)]);
+        assert_eq!(stores.secondary_data_misses, 2);
+        let third = traffic(&mut caches, &[('L', 2 * k512 + 96)]);
+        assert_eq!((third.data_quadwords, third.secondary_quadwords), (2, 8));
+        let again = traffic(&mut caches, &[('L', 0), ('I', 64)]);
+        assert_eq!((again.data_misses, again.instruction_misses), (1, 1));
+    }
+
+    /// A block that a store brings is dirty at once; a block that a load or fetch brings is clean until the first store.
+    #[test]
+    fn the_first_store_to_a_clean_block() {
+        let mut caches = Caches::new();
+        let mut first =
+            |references: &[(char, u64)]| traffic(&mut caches, references).stores_to_clean;
+        assert_eq!(first(&[('S', 0), ('S', 32), ('S', 0)]), 0);
+        assert_eq!(first(&[('L', 128), ('L', 160)]), 0);
+        assert_eq!(first(&[('S', 128)]), 1);
+        assert_eq!(first(&[('S', 128), ('S', 160), ('S', 192)]), 0);
+        assert_eq!(first(&[('I', 256), ('S', 256)]), 1);
+        // Evicted from the primary cache, still in the secondary.
+        let k16 = 16 << 10;
+        assert_eq!(first(&[('L', 512), ('L', 512 + k16), ('L', 512 + 2 * k16)]), 0);
+        assert_eq!(first(&[('S', 512)]), 1);
+    }
+
+    /// Two blocks of one set of the secondary cache, alternating with four of one set of a primary cache.
+    #[test]
+    fn the_way_that_was_used_last_is_predicted() {
+        let mut caches = Caches::new();
+        let k512 = 512 << 10;
+        let both = [('L', 0), ('L', k512)];
+        let others = [('L', 8 << 10 << 1), ('L', (8 << 10 << 1) + k512)];
+        let misses = traffic(&mut caches, &both);
+        assert_eq!((misses.secondary_data_misses, misses.data_ways), (2, 0));
+        traffic(&mut caches, &others);
+        let again = traffic(&mut caches, &both);
+        assert_eq!((again.data_misses, again.secondary_data_misses), (2, 0));
+        assert_eq!(again.data_ways, 2);
+        traffic(&mut caches, &others);
+        let last = traffic(&mut caches, &[('L', k512), ('I', k512), ('I', 0)]);
+        assert_eq!((last.data_misses, last.data_ways), (1, 0));
+        assert_eq!((last.instruction_misses, last.instruction_ways), (2, 1));
+    }
+}

@@ -1,0 +1,58 @@
+//! Instructions in the pipeline.
+
+use super::happened::Happened;
+use crate::analysis::profile::stacks::{Point, StackId};
+use crate::recording::{Flow, Kind, Reference};
+
+/// The stage of an instruction in the pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Not decoded.
+    Fetched,
+    /// In the active list since this cycle.
+    Decoded(u64),
+    /// Issued, with the result available in this cycle.
+    Issued(u64),
+}
+
+/// An instruction that has not graduated.
+#[derive(Clone, Debug)]
+pub(super) struct ActiveInstruction {
+    pub(super) fetch: Reference,
+    pub(super) stack: StackId,
+    /// The number of the first reference, and the number of references, the fetch included.
+    pub(super) references: (u64, usize),
+    pub(super) stage: Stage,
+    /// When the fetched line arrives; `None` before the fetch.
+    pub(super) fetched: Option<u64>,
+    /// When the data arrive; `None` before the access.
+    pub(super) accessed: Option<u64>,
+    /// Whether the last decoding mispredicted this branch.
+    pub(super) mispredicted: bool,
+    /// The address that the TLB does not translate, if the fetch or an access missed it.
+    pub(super) untranslated: Option<u64>,
+    pub(super) happened: Happened,
+}
+
+impl ActiveInstruction {
+    pub(super) fn at(&self) -> Point {
+        Point { stack: self.stack, address: self.fetch.address }
+    }
+
+    pub(super) fn is_conditional(&self) -> bool {
+        matches!(self.fetch.flow, Flow::Taken | Flow::NotTaken)
+    }
+
+    pub(super) fn is_branch(&self) -> bool {
+        !matches!(self.fetch.flow, Flow::Next | Flow::Trap)
+    }
+
+    pub(super) fn uses_memory(&self) -> bool {
+        self.fetch.kind != Kind::FetchOther
+    }
+
+    /// Returns whether a functional unit executes the instruction. Jumps and traps need none.
+    pub(super) fn issues(&self) -> bool {
+        self.uses_memory() || self.is_conditional() || self.fetch.flow == Flow::Next
+    }
+}

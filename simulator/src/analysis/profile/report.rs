@@ -1,0 +1,164 @@
+//! The report of a profile, for tables, files and flame graphs.
+
+use std::borrow::Cow;
+
+use guest_abi::sampling::EventReport;
+use serde::{Deserialize, Serialize};
+
+use super::events::Selected;
+use super::functions::Functions;
+use super::guest::Taken;
+use super::rows::{CodeRow, Rows, inclusive};
+use super::run::Exact;
+use super::stacks::Stacks;
+use crate::machine::configuration::Configuration;
+
+/// The profile of one event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EventProfile {
+    /// The name of the event.
+    pub event: Cow<'static, str>,
+    /// Whether the processor model can cause the event.
+    pub modelled: bool,
+    /// If not, the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absence: Option<Cow<'static, str>>,
+    /// The number of events per sample.
+    pub period: u32,
+    /// The number of samples.
+    pub samples: u64,
+    /// The number of samples lost because the guest's buffer was full.
+    pub lost: u64,
+    /// Periods that ended before the interrupt of the previous period was handled.
+    pub missed: u64,
+    /// The guest's count, scaled up for the time in which other events had the counter.
+    pub count: u64,
+    /// One standard error of `count`: 0 if the event was counted all the time, `None` if unknown.
+    pub count_error: Option<u64>,
+    /// The guest's count before scaling.
+    pub counted: u64,
+    /// The true number of events.
+    pub exact_count: u64,
+    /// What a row stands for: `function` with symbols, `page` without.
+    pub rows_by: Cow<'static, str>,
+    /// Samples and events by function or page, the hottest first.
+    pub rows: Vec<CodeRow>,
+    /// The total variation distance between samples and truth over the rows, from 0 to 1.
+    pub total_variation: f64,
+    /// The mean of this distance for the same number of randomly drawn samples.
+    pub total_variation_by_chance: f64,
+    /// Like `rows`, including all callees; `None` without call stacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inclusive: Option<Vec<CodeRow>>,
+    #[serde(skip)]
+    taken: Taken,
+    #[serde(skip)]
+    exact: Exact,
+}
+
+impl EventProfile {
+    /// Returns the profile of an event from the reports of all guests, their samples and the truth.
+    #[must_use]
+    pub fn new<E>(
+        selected: &Selected<E>,
+        period: u32,
+        found: &[EventReport<E>],
+        taken: Taken,
+        exact: Exact,
+        symbols: Option<&dyn Functions>,
+        stacks: Option<&Stacks>,
+    ) -> Self {
+        let rows = Rows::new(&taken, &exact, symbols);
+        let estimates = || found.iter().filter_map(|found| found.estimate);
+        Self {
+            event: selected.name.into(),
+            modelled: selected.absence.is_none(),
+            absence: selected.absence.map(Cow::from),
+            period,
+            samples: taken.values().map(|weight| weight.samples).sum(),
+            lost: found.iter().map(|found| found.lost).sum(),
+            missed: found.iter().map(|found| found.missed).sum(),
+            count: estimates().map(|estimate| estimate.events).sum(),
+            count_error: together(found.iter().map(|found| found.estimate?.error)),
+            counted: estimates().map(|estimate| estimate.counted).sum(),
+            exact_count: exact.values().sum(),
+            rows_by: match symbols {
+                Some(_) => "function".into(),
+                None => "page".into(),
+            },
+            rows: rows.rows,
+            total_variation: rows.total_variation,
+            total_variation_by_chance: rows.by_chance,
+            inclusive: stacks.map(|stacks| inclusive(&taken, &exact, symbols, stacks)),
+            taken,
+            exact,
+        }
+    }
+
+    /// Returns the true number of events at each point.
+    #[must_use]
+    pub fn exact(&self) -> &Exact {
+        &self.exact
+    }
+
+    /// Returns the samples at each point.
+    #[must_use]
+    pub fn taken(&self) -> &Taken {
+        &self.taken
+    }
+}
+
+/// Returns the standard error of a sum, rounded up, from the standard errors of its independent parts.
+fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    let variance = errors.map(|error| error.map(|error| u128::from(error).pow(2)));
+    let variance: u128 = variance.sum::<Option<u128>>()?;
+    let root = variance.isqrt();
+    u64::try_from(root + u128::from(root * root < variance)).ok()
+}
+
+/// The profile of a program. In JSON, the profile of the first event is on the top level, and the others are a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ProfileReport {
+    /// The name of the counter unit.
+    pub unit: Cow<'static, str>,
+    /// A description of the processor.
+    pub processor: String,
+    /// The configuration of the machine; `None` for an R10000.
+    pub configuration: Option<Configuration>,
+    /// The name of the recording.
+    pub program: String,
+    /// The number of the program's threads.
+    pub threads: usize,
+    /// The number of executed instructions.
+    pub instructions: u64,
+    /// The number of replayed references, fetches included.
+    pub references: u64,
+    /// The cycles of the execution.
+    pub cycles: u64,
+    /// The number of interrupts of the counters.
+    pub interrupts: u64,
+    /// Whether periods vary at random.
+    pub randomised: bool,
+    /// Notes for the reader: whole sentences without a full stop.
+    pub notes: Vec<String>,
+    /// The profile of the first event.
+    #[serde(flatten)]
+    pub first: EventProfile,
+    /// The profiles of the other events.
+    pub further_events: Vec<EventProfile>,
+    #[serde(skip)]
+    pub(super) stacks: Stacks,
+}
+
+impl ProfileReport {
+    /// Returns the profiles of all events.
+    pub fn events(&self) -> impl Iterator<Item = &EventProfile> {
+        std::iter::once(&self.first).chain(&self.further_events)
+    }
+
+    /// Returns the call stacks of the program: only the empty one if the recording has no control flow.
+    #[must_use]
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+}

@@ -1,0 +1,225 @@
+//! Samples and true events by function or page, and the distance between the two distributions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::functions::{CodePlace, Functions};
+use super::guest::{Taken, Weight};
+use super::run::Exact;
+use super::stacks::{Point, StackId, Stacks};
+use crate::nearest::hexadecimal;
+
+/// The samples and events of one function or page.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CodeRow {
+    /// The name of the function, or `page` and its address.
+    pub name: String,
+    /// The start of the function or page.
+    #[serde(with = "hexadecimal")]
+    pub address: u64,
+    /// The file that holds the code, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The source of the function's first instruction, `FILE:LINE`, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The percentage of the events that the samples represent.
+    pub percent: f64,
+    /// The number of samples.
+    pub samples: u64,
+    /// The number of events that the samples represent.
+    pub events: u64,
+    /// The percentage of the true events.
+    pub exact_percent: f64,
+    /// The true number of events.
+    pub exact: u64,
+}
+
+/// All functions or pages with samples or events, and the distance between samples and truth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    /// The hottest first.
+    pub rows: Vec<CodeRow>,
+    /// The total variation distance: half the sum of the differences between the shares. 0 if there are no events.
+    pub total_variation: f64,
+    /// The mean of this distance for randomly drawn samples.
+    pub by_chance: f64,
+}
+
+/// Samples, and the true number of events.
+type Sum = (Weight, u64);
+
+impl Rows {
+    /// Sums samples and events by function or page.
+    #[must_use]
+    pub fn new(taken: &Taken, exact: &Exact, symbols: Option<&dyn Functions>) -> Self {
+        let rows = rows(taken, exact, symbols, |point| vec![CodePlace::at(point.address, symbols)]);
+        let both = rows.iter().map(|row| (row.percent, row.exact_percent));
+        let apart = both.map(|(percent, exact)| (percent - exact).abs() / 100.0);
+        let samples = rows.iter().map(|row| row.samples).sum();
+        Self {
+            total_variation: apart.sum::<f64>() / if samples == 0 { 1.0 } else { 2.0 },
+            by_chance: by_chance(&rows, samples),
+            rows,
+        }
+    }
+}
+
+/// Sums samples and events by function or page, including its callees.
+#[must_use]
+pub fn inclusive(
+    taken: &Taken,
+    exact: &Exact,
+    symbols: Option<&dyn Functions>,
+    stacks: &Stacks,
+) -> Vec<CodeRow> {
+    // The callers depend on the stack and on the function of the point: a function that has made a tail call is one of them.
+    let mut callers: BTreeMap<(StackId, CodePlace<'_>), BTreeSet<CodePlace<'_>>> = BTreeMap::new();
+    rows(taken, exact, symbols, |point| {
+        let own = CodePlace::at(point.address, symbols);
+        let callers = callers.entry((point.stack, own)).or_insert_with(|| {
+            let addresses = stacks.addresses(*point, symbols);
+            let (_, calls) = addresses.split_last().expect("the last is the instruction");
+            calls.iter().map(|at| CodePlace::at(*at, symbols)).collect()
+        });
+        let others = callers.iter().copied().filter(|place| *place != own);
+        others.chain([own]).collect()
+    })
+}
+
+/// Returns a row for each function or page, the hottest first. A point counts once in each of its `places`.
+fn rows<'a>(
+    taken: &Taken,
+    exact: &Exact,
+    symbols: Option<&'a dyn Functions>,
+    mut places: impl FnMut(&Point) -> Vec<CodePlace<'a>>,
+) -> Vec<CodeRow> {
+    let mut sums: BTreeMap<CodePlace<'_>, Sum> = BTreeMap::new();
+    let mut all = Sum::default();
+    let mut add = |point: &Point, (weight, exact): Sum| {
+        all.0 += weight;
+        all.1 += exact;
+        for place in places(point) {
+            let sum = sums.entry(place).or_default();
+            sum.0 += weight;
+            sum.1 += exact;
+        }
+    };
+    taken.iter().for_each(|(point, weight)| add(point, (*weight, 0)));
+    exact.iter().for_each(|(point, exact)| add(point, (Weight::default(), *exact)));
+    let row = |(place, (weight, exact)): (CodePlace<'_>, Sum)| CodeRow {
+        name: place.name(),
+        address: place.address,
+        file: (symbols.and_then(|symbols| symbols.file(place.address))).map(str::to_owned),
+        source: (symbols.filter(|_| place.function.is_some()))
+            .and_then(|symbols| symbols.source(place.address)),
+        percent: 100.0 * share(weight.events, all.0.events),
+        samples: weight.samples,
+        events: weight.events,
+        exact_percent: 100.0 * share(exact, all.1),
+        exact,
+    };
+    let mut rows: Vec<CodeRow> = sums.into_iter().map(row).collect();
+    rows.sort_by_key(|row| (std::cmp::Reverse((row.events, row.exact)), row.address));
+    rows
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Returns the mean total variation distance of this number of randomly drawn samples.
+fn by_chance(rows: &[CodeRow], samples: u64) -> f64 {
+    if samples == 0 {
+        return 0.0;
+    }
+    let shares = rows.iter().map(|row| row.exact_percent / 100.0);
+    let apart: f64 = shares.map(|share| mean_deviation(samples, share)).sum();
+    apart / samples as f64 / 2.0
+}
+
+/// Returns the mean absolute deviation of a binomial distribution of `n` trials with probability `p`:
+/// 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1 (de Moivre).
+fn mean_deviation(n: u64, p: f64) -> f64 {
+    if p <= 0.0 || p >= 1.0 {
+        return 0.0;
+    }
+    let v = (n as f64 * p).floor() + 1.0;
+    let above = n as f64 - v;
+    let choices: f64 = (1..=v as u64).map(|k| ((above + k as f64) / k as f64).ln()).sum();
+    2.0 * (choices + v.ln() + v * p.ln() + (above + 1.0) * (-p).ln_1p()).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(address: u64) -> Point {
+        Point { stack: Stacks::EMPTY, address }
+    }
+
+    fn taken(samples: &[(u64, u64, u64)]) -> Taken {
+        let weight = |&(address, samples, events)| (at(address), Weight { samples, events });
+        samples.iter().map(weight).collect()
+    }
+
+    #[test]
+    fn addresses_of_a_page_are_one_row() {
+        let taken = taken(&[(0x1000, 1, 100), (0x1fff, 2, 200), (0x2000, 1, 100)]);
+        let exact = Exact::from([(at(0x1004), 150), (at(0x2ffc), 150), (at(0x3000), 100)]);
+        let rows = Rows::new(&taken, &exact, None);
+        let row = |name: &str, address, percent, samples, events, exact_percent, exact| CodeRow {
+            name: name.to_owned(),
+            address,
+            file: None,
+            source: None,
+            percent,
+            samples,
+            events,
+            exact_percent,
+            exact,
+        };
+        assert_eq!(
+            rows.rows,
+            [
+                row("page 0x1000", 0x1000, 75.0, 3, 300, 37.5, 150),
+                row("page 0x2000", 0x2000, 25.0, 1, 100, 37.5, 150),
+                row("page 0x3000", 0x3000, 0.0, 0, 0, 25.0, 100),
+            ]
+        );
+        // Half of 0.375 + 0.125 + 0.25.
+        assert_eq!(rows.total_variation, 0.375);
+    }
+
+    #[test]
+    fn the_distance_is_0_to_1() {
+        let exact = Exact::from([(at(0x1000), 7)]);
+        let distance =
+            |samples: &[_], exact| Rows::new(&taken(samples), exact, None).total_variation;
+        assert_eq!(distance(&[(0x1000, 3, 30)], &exact), 0.0);
+        assert_eq!(distance(&[(0x2000, 3, 30)], &exact), 1.0);
+        assert_eq!(distance(&[], &exact), 1.0, "nothing is known");
+        assert_eq!(distance(&[], &Exact::new()), 0.0, "nothing happened");
+    }
+
+    #[test]
+    fn what_chance_does() {
+        let near = |value: f64, expected: f64| {
+            assert!((value - expected).abs() < 1e-4 * expected, "{value}, not {expected}");
+        };
+        // A coin: half a success too many or too few; then 0, 1 or 2 around 1; then 0 to 3 around 1.5.
+        near(mean_deviation(1, 0.5), 0.5);
+        near(mean_deviation(2, 0.5), 0.5);
+        near(mean_deviation(3, 0.5), 0.75);
+        // One in ten, three times: 0.3 * 0.729 + 0.7 * 0.243 + 1.7 * 0.027 + 2.7 * 0.001.
+        near(mean_deviation(3, 0.1), 0.4374);
+        assert_eq!((mean_deviation(9, 0.0), mean_deviation(9, 1.0)), (0.0, 0.0));
+        // For many, the standard deviation times sqrt(2 / pi): 500 * 0.797885.
+        near(mean_deviation(1_000_000, 0.5), 398.942);
+
+        let exact = Exact::from([(at(0x1000), 50), (at(0x2000), 50)]);
+        let rows = Rows::new(&taken(&[(0x1000, 2, 100)]), &exact, None);
+        near(rows.by_chance, 0.25);
+    }
+}

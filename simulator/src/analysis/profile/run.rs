@@ -1,0 +1,82 @@
+//! Execution of a recorded program, instruction by instruction.
+
+use std::collections::HashMap;
+
+use super::error::ProfileError;
+use super::stacks::{Point, StackId, Stacks, Unwinder};
+use crate::memory::{Executed, Quantum};
+use crate::replay::scheduler::Scheduler;
+
+/// Processors with counters that execute recorded instructions.
+pub(crate) trait Processor {
+    /// Executes an instruction on the call stack `stack`: its fetch, loads and stores. (A recording may begin with data; then the
+    /// fetch is missing.) Lets guests handle pending interrupts, and adds the caused events to `truth` without use of the counters.
+    fn execute(
+        &mut self,
+        instruction: &Quantum<'_>,
+        stack: StackId,
+        truth: &mut Truth,
+    ) -> Result<Executed, ProfileError>;
+
+    /// Completes pending instructions at the end of the program, and stops the counters. `now` is the scheduler's time. Returns the
+    /// total number of cycles.
+    fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError>;
+}
+
+/// The true number of events of one kind at each point.
+pub(crate) type Exact = HashMap<Point, u64>;
+
+/// The true counts of an execution.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Truth {
+    /// The number of executed instructions.
+    pub(crate) instructions: u64,
+    /// The number of replayed references, fetches included.
+    pub(crate) references: u64,
+    /// The cycles of the execution.
+    pub(crate) cycles: u64,
+    /// The true counts of each sampled event.
+    pub(crate) exact: Vec<Exact>,
+}
+
+impl Truth {
+    /// Adds `n` events to the sampled event number `event`, caused by the instruction `at`.
+    pub(crate) fn add(&mut self, event: usize, at: Point, n: u64) {
+        if n > 0 {
+            *self.exact[event].entry(at).or_default() += n;
+        }
+    }
+}
+
+/// The number of instructions between two progress reports.
+const PROGRESS: u64 = 1 << 14;
+
+/// Executes the program to its end. Guests sample `events` events, and the unwinder tracks the calls.
+pub(super) fn run(
+    processor: &mut impl Processor,
+    scheduler: &mut Scheduler,
+    mut unwinder: Option<&mut Unwinder<'_>>,
+    events: usize,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Truth, ProfileError> {
+    let mut truth = Truth { exact: vec![Exact::new(); events], ..Truth::default() };
+    while let Some((thread, quantum)) = scheduler.next(usize::MAX)? {
+        let instruction = quantum.first_instruction();
+        let length = instruction.references.len();
+        let fetch = instruction.references.first();
+        let stack = match (&mut unwinder, fetch) {
+            (Some(unwinder), Some(fetch)) => unwinder.fetch(thread, &fetch),
+            _ => Stacks::EMPTY,
+        };
+        let executed = processor.execute(&instruction, stack, &mut truth)?;
+        scheduler.executed(&executed);
+        truth.references += length as u64;
+        truth.instructions += executed.instructions;
+        if truth.instructions.is_multiple_of(PROGRESS) {
+            progress(scheduler.progress().read);
+        }
+    }
+    progress(scheduler.progress().read);
+    truth.cycles = processor.finish(scheduler.now(), &mut truth)?;
+    Ok(truth)
+}

@@ -1,0 +1,169 @@
+//! Strands of the simulated machine, each with a guest that samples with the strand's own counters.
+
+use guest_abi::layout::{PerfConfig, SparcSelect};
+use guest_abi::sampling::{OwnCounters, SparcMode};
+use guest_abi::{PerfCounters, StrandId};
+use hv_core::GuestId;
+use perfctr_service::{Grant, GuestConfig};
+use platform::Machine;
+use platform::models::Devices;
+
+use super::error::ProfileError;
+use super::guest::{SamplingGuest, TICK};
+use super::run::{Processor, Truth};
+use super::stacks::{Point, StackId};
+use crate::machine::board::{Board, SimulatedStrand};
+use crate::memory::{self, Executed, Quantum, Variant, Work};
+
+/// The only guest.
+const GUEST: GuestId = match GuestId::new(0) {
+    Some(guest) => guest,
+    None => unreachable!(),
+};
+
+/// Returns the configuration of the guest, which has all strands and rights.
+pub(crate) fn guest(machine: Machine) -> GuestConfig {
+    GuestConfig {
+        strands: (0..machine.strands()).filter_map(StrandId::new).collect(),
+        grant: Grant::ALL,
+        compatible: false,
+    }
+}
+
+/// The driver of a strand's counters.
+pub(crate) type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
+
+/// A strand, and the guest that samples it. Their time advances only while the strand executes instructions.
+struct Strand<'a> {
+    id: StrandId,
+    unit: Counters<'a>,
+    guest: SamplingGuest<Counters<'a>>,
+    /// The true counts at the last call of [`note`](Self::note), by sampled event.
+    before: Vec<u64>,
+    /// The cycles of executed instructions.
+    time: u64,
+    next_tick: u64,
+    /// The present instruction, and the address after it.
+    at: Point,
+    next: u64,
+}
+
+impl Strand<'_> {
+    /// Adds the events since the last call to `truth`, as caused by the present instruction.
+    fn note(&mut self, selects: &[SparcSelect], happened: &memory::Truth, truth: &mut Truth) {
+        for (place, (select, before)) in selects.iter().zip(&mut self.before).enumerate() {
+            let now = happened.strand(self.id, *select, PerfConfig::All);
+            truth.add(place, self.at, now - std::mem::replace(before, now));
+        }
+    }
+
+    /// Lets the guest handle pending interrupts before the instruction `next`: first the counters' trap, then the timer's. Both
+    /// handlers execute in privileged mode at the highest PIL.
+    fn interrupt(&mut self, devices: &Devices, next: Point) -> Result<(), ProfileError> {
+        let mut strand = devices.strand_unit(self.id);
+        let overflow = strand.softint();
+        if !overflow && self.time < self.next_tick {
+            return Ok(());
+        }
+        strand.set_interruptible(false);
+        strand.set_mode(SparcMode::Privileged);
+        strand.set_softint(false);
+        drop(strand);
+        if overflow {
+            self.guest.interrupt(&mut self.unit, next, self.time)?;
+        }
+        if self.time >= self.next_tick {
+            self.next_tick = self.time + TICK;
+            self.guest.tick(&mut self.unit, next, self.time)?;
+        }
+        let mut strand = devices.strand_unit(self.id);
+        strand.set_mode(SparcMode::User);
+        strand.set_interruptible(true);
+        Ok(())
+    }
+}
+
+/// The strands and the memory system of the machine.
+pub(crate) struct Sparc<'a, V: Variant> {
+    devices: &'a Devices,
+    memory: Work<'a, V>,
+    selects: Vec<SparcSelect>,
+    /// By number; `None` for strands without a thread.
+    strands: Vec<Option<Strand<'a>>>,
+}
+
+impl<'a, V: Variant> Sparc<'a, V> {
+    /// Returns the strands of these guests after reset, with started counters. `memory` works with `devices`; `selects` are the
+    /// events whose true counts are noted.
+    pub(crate) fn new(
+        memory: Work<'a, V>,
+        devices: &'a Devices,
+        board: &'a Board<'a>,
+        selects: Vec<SparcSelect>,
+        guests: Vec<SamplingGuest<Counters<'a>>>,
+    ) -> Result<Self, ProfileError> {
+        let mut strands: Vec<_> = (0..devices.machine().strands()).map(|_| None).collect();
+        for mut guest in guests {
+            let id = guest.strand();
+            let strand = || board.strand(GUEST, id);
+            let mut unit =
+                OwnCounters::new(strand(), Some(PerfCounters::negotiate_best(strand())?));
+            guest.start(&mut unit, 0)?;
+            strands[id.index()] = Some(Strand {
+                id,
+                unit,
+                guest,
+                before: vec![0; selects.len()],
+                time: 0,
+                next_tick: TICK,
+                at: Point::default(),
+                next: 0,
+            });
+        }
+        Ok(Self { devices, memory, selects, strands })
+    }
+
+    /// Returns the guests of the strands that executed instructions.
+    pub(crate) fn into_guests(self) -> impl Iterator<Item = SamplingGuest<Counters<'a>>> {
+        let strands = self.strands.into_iter().flatten();
+        strands.filter(|strand| strand.time > 0).map(|strand| strand.guest)
+    }
+}
+
+impl<V: Variant> Processor for Sparc<'_, V> {
+    fn execute(
+        &mut self,
+        instruction: &Quantum<'_>,
+        stack: StackId,
+        truth: &mut Truth,
+    ) -> Result<Executed, ProfileError> {
+        let id = instruction.strand;
+        let strand = self.strands[id.index()]
+            .as_mut()
+            .expect("there is a guest for each strand that has threads");
+        let first = instruction.references.first();
+        if let Some(first) = first.filter(|first| first.kind.is_fetch()) {
+            let address = first.address;
+            let at = Point { stack, address };
+            strand.interrupt(self.devices, at)?;
+            strand.at = at;
+            strand.next = first.address.wrapping_add(first.size.into());
+        }
+        let executed = self.memory.replay(instruction);
+        self.memory.tell(id, instruction.begins);
+        strand.time += executed.ends - instruction.begins;
+        strand.note(&self.selects, self.memory.truth(), truth);
+        Ok(executed)
+    }
+
+    fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError> {
+        for strand in self.strands.iter_mut().flatten() {
+            self.memory.tell(strand.id, now);
+            strand.note(&self.selects, self.memory.truth(), truth);
+            let next = Point { address: strand.next, ..strand.at };
+            strand.interrupt(self.devices, next)?;
+            strand.guest.stop(&mut strand.unit, next, strand.time);
+        }
+        Ok(now)
+    }
+}

@@ -1,0 +1,126 @@
+//! CallEdge stacks. A recording has none: they are rebuilt from how its instructions pass control on.
+//!
+//! A stack is a list of active calls, the outermost first. It holds each call at most once: a call that is active already is
+//! not added again, so that deep recursion has few stacks.
+
+#[cfg(test)]
+mod tests;
+mod unwinder;
+
+use std::collections::HashMap;
+
+use super::functions::Functions;
+pub(super) use unwinder::Unwinder;
+
+/// An edge of the call graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallEdge {
+    /// The address of the calling instruction, or of the one that a signal interrupted.
+    pub site: u64,
+    /// The start of the callee, or of the signal handler.
+    pub entry: u64,
+}
+
+/// The number of a stack in [`Stacks`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StackId(u32);
+
+/// An instruction and its call stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Point {
+    /// The call stack.
+    pub stack: StackId,
+    /// The address of the instruction.
+    pub address: u64,
+}
+
+/// The most stacks. A call that needs another stack leaves the stack unchanged.
+const MOST_STACKS: usize = 1 << 20;
+
+/// All stacks of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Stacks {
+    /// The caller's stack and the innermost call of each stack but the empty one.
+    added: Vec<(StackId, CallEdge)>,
+    known: HashMap<(StackId, CallEdge), StackId>,
+    counts: HashMap<CallEdge, u64>,
+}
+
+impl Stacks {
+    /// The stack without a call.
+    pub const EMPTY: StackId = StackId(0);
+
+    /// Returns the calls of a stack, the outermost first.
+    #[must_use]
+    pub fn calls(&self, stack: StackId) -> Vec<CallEdge> {
+        let mut calls: Vec<CallEdge> = self.inward(stack).collect();
+        calls.reverse();
+        calls
+    }
+
+    /// Returns the calls of a stack, the innermost first.
+    fn inward(&self, mut stack: StackId) -> impl Iterator<Item = CallEdge> {
+        std::iter::from_fn(move || {
+            let (below, call) = self.added[stack.0.checked_sub(1)? as usize];
+            stack = below;
+            Some(call)
+        })
+    }
+
+    /// Returns the number of times that each call happened.
+    #[must_use]
+    pub fn counts(&self) -> &HashMap<CallEdge, u64> {
+        &self.counts
+    }
+
+    /// Returns the address of each active function's present instruction, the outermost first, and the instruction of `point`
+    /// last. A function that has made a tail call is still active, at its first instruction.
+    #[must_use]
+    pub fn addresses(&self, point: Point, symbols: Option<&dyn Functions>) -> Vec<u64> {
+        let calls = self.calls(point.stack);
+        let inner = calls.iter().skip(1).map(|call| call.site);
+        let mut addresses: Vec<u64> = calls.iter().take(1).map(|call| call.site).collect();
+        let function = |address| Some(symbols?.function(address)?.0);
+        for (call, next) in calls.iter().zip(inner.chain([point.address])) {
+            let entered = function(call.entry);
+            let is_left = entered.is_some() && entered != function(next);
+            addresses.extend(is_left.then_some(call.entry));
+            addresses.push(next);
+        }
+        if calls.is_empty() {
+            addresses.push(point.address);
+        }
+        addresses
+    }
+
+    /// Returns a stack with one more call.
+    fn with(&mut self, stack: StackId, call: CallEdge) -> StackId {
+        *self.counts.entry(call).or_default() += 1;
+        if let Some(known) = self.known.get(&(stack, call)) {
+            return *known;
+        }
+        if self.known.len() == MOST_STACKS {
+            return stack;
+        }
+        let is_under_way = self.inward(stack).any(|other| other == call);
+        let with = match is_under_way {
+            true => stack,
+            false => {
+                self.added.push((stack, call));
+                StackId(self.added.len() as u32)
+            }
+        };
+        self.known.insert((stack, call), with);
+        with
+    }
+
+    /// Takes back one count of a call.
+    fn uncount(&mut self, call: CallEdge) {
+        if let Some(count) = self.counts.get_mut(&call) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&call);
+            }
+        }
+    }
+}

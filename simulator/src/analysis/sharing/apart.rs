@@ -1,0 +1,71 @@
+//! Moves the bytes of falsely shared lines to lines of their own.
+
+use std::collections::HashMap;
+
+use guest_abi::Node;
+
+use super::report::{SharedLine, Sharing};
+use super::users::REGION;
+use crate::memory::geometry::{ADDRESS_MASK, INTERLEAVE_SHIFT, LINE_SHIFT};
+
+const LINE: u64 = 1 << LINE_SHIFT;
+const NODES: usize = Node::ALL.len();
+
+/// New addresses for the bytes of falsely shared lines: as if the program had padding, the bytes that a node uses most
+/// move to a line for this node, with the same home, channel and bank. A reference moves with its first byte.
+pub(super) struct Apart {
+    /// By number of a line: the start of each byte's new line; `None` for unused bytes.
+    lines: HashMap<u64, [Option<u64>; LINE as usize]>,
+}
+
+impl Apart {
+    /// Moves the bytes of the falsely shared lines to the region at `free`, as far as it has room. `homes` is the number of
+    /// nodes between which memory interleaves.
+    pub(super) fn new(lines: &[SharedLine], homes: u64, free: Option<u64>) -> Self {
+        let mut apart = HashMap::new();
+        let shared = lines.iter().filter(|line| line.sharing == Sharing::False);
+        // The distance between two lines of a home, channel and bank.
+        let step = homes << INTERLEAVE_SHIFT;
+        let Some(free) = free.map(|free| free.next_multiple_of(step)) else {
+            return Self { lines: apart };
+        };
+        let places = (REGION - step) / step / NODES as u64;
+        for (number, line) in shared.enumerate().take(places as usize) {
+            let physical = line.address & ADDRESS_MASK;
+            let place = |byte| {
+                let owner = owner(line, byte)?;
+                let other = free + (number * NODES + owner.index()) as u64 * step;
+                Some(other + physical % step)
+            };
+            apart.insert(physical >> LINE_SHIFT, std::array::from_fn(place));
+        }
+        Self { lines: apart }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Returns the number of lines whose bytes move.
+    pub(super) fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Returns the new address of the data at an address.
+    pub(super) fn address(&self, address: u64) -> u64 {
+        let byte = address % LINE;
+        let line = self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT));
+        let apart = line.and_then(|bytes| bytes[byte as usize]);
+        apart.map_or(address, |line| line + byte)
+    }
+}
+
+/// Returns the node that uses a byte of a line most, of several the first; `None` if no node uses it.
+fn owner(line: &SharedLine, byte: usize) -> Option<Node> {
+    let mut times = [0; NODES];
+    for user in line.users.iter().filter(|user| user.bytes >> byte & 1 != 0) {
+        times[user.strand.node().index()] += user.times;
+    }
+    let used = Node::ALL.iter().rev().max_by_key(|node| times[node.index()]);
+    used.filter(|node| times[node.index()] > 0).copied()
+}

@@ -1,0 +1,132 @@
+//! The report of a program's shared lines.
+
+use std::borrow::Cow;
+
+use guest_abi::Node;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::users::User;
+use crate::machine::configuration::Configuration;
+use crate::memory::Moves;
+use crate::nearest::hexadecimal;
+use crate::replay::placement::Placement;
+
+/// The lines of a program that move between nodes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SharingReport {
+    /// The name of the recording.
+    pub program: String,
+    /// The name of the machine's family.
+    pub machine: Cow<'static, str>,
+    /// The number of its nodes.
+    pub nodes: usize,
+    /// The configuration of the machine.
+    pub configuration: Configuration,
+    /// Which strand executed which thread.
+    pub placement: Placement,
+    /// The number of threads of the program.
+    pub threads: usize,
+    /// The cost of the program as it was recorded.
+    pub cost: Cost,
+    /// The number of lines that moved between nodes.
+    pub lines_moved: usize,
+    /// The lines that moved most, the most first.
+    pub lines: Vec<SharedLine>,
+    /// The cost with separate lines; `None` if no line is falsely shared.
+    pub apart: Option<Separated>,
+    /// Notes for the reader: whole sentences without a full stop.
+    pub notes: Vec<String>,
+}
+
+/// The cost of a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// The cycles until the last thread ended.
+    pub cycles: u64,
+    /// Misses that the cache of another node served.
+    pub transfers: u64,
+    /// Copies that a node lost because another node wrote to the line.
+    pub invalidations: u64,
+}
+
+/// The cost of a program with the bytes of falsely shared lines in lines of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Separated {
+    /// The number of lines whose bytes were separated.
+    pub lines: usize,
+    /// The cost of the replay with separate lines.
+    pub cost: Cost,
+}
+
+/// How nodes share a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sharing {
+    /// Nodes share the line but hardly any data: bytes that one node writes and another uses cause less than a tenth of the moves.
+    #[serde(rename = "false sharing")]
+    False,
+    /// Nodes use bytes that other nodes write.
+    #[serde(rename = "true sharing")]
+    True,
+}
+
+impl Sharing {
+    /// Returns the name in tables and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::False => "false sharing",
+            Self::True => "true sharing",
+        }
+    }
+}
+
+/// A line that moved between nodes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SharedLine {
+    /// The address of the line in the program.
+    #[serde(with = "hexadecimal")]
+    pub address: u64,
+    /// The node whose memory holds the line; its number in JSON.
+    #[serde(serialize_with = "number", deserialize_with = "node")]
+    pub home: Node,
+    /// How often the line moved.
+    #[serde(flatten)]
+    pub moves: Moves,
+    /// Whether nodes share data, or only the line.
+    pub sharing: Sharing,
+    /// The instructions that use the line: by thread, then by number of uses, the most first.
+    pub users: Vec<User>,
+    /// The names of the variables in the line; `None` until a tool that knows the program's symbols has filled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Vec<String>>,
+}
+
+fn number<S: Serializer>(node: &Node, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(node.index() as u64)
+}
+
+fn node<'de, D: Deserializer<'de>>(from: D) -> Result<Node, D::Error> {
+    let number = usize::deserialize(from)?;
+    Node::new(number).ok_or_else(|| Error::custom(format_args!("there is no node {number}")))
+}
+
+impl SharedLine {
+    pub(crate) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
+        // Each pair of uses of the same bytes moves the line at most there and back.
+        let moved = |one: &User, other: &User| {
+            let apart = one.strand.node() == other.strand.node() || one.bytes & other.bytes == 0;
+            let shares = !apart && (one.writes() || other.writes());
+            if shares { 2 * one.times.min(other.times) } else { 0 }
+        };
+        let rest = |number: usize| users[number + 1..].iter();
+        let pairs = users.iter().enumerate();
+        let truly: u64 =
+            pairs.flat_map(|(at, one)| rest(at).map(move |other| moved(one, other))).sum();
+        let sharing = match truly > 0 && truly * 10 >= moves.all() {
+            true => Sharing::True,
+            false => Sharing::False,
+        };
+        Self { address, home, moves, sharing, users, variables: None }
+    }
+}

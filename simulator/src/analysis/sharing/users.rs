@@ -1,0 +1,230 @@
+//! The instructions that use a line, and the bytes that they use.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use guest_abi::StrandId;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::machine::strands::ranges;
+use crate::memory::geometry::{ADDRESS_BITS, ADDRESS_MASK, LINE_SHIFT};
+use crate::nearest::known_hexadecimal;
+use crate::recording::{Kind, Reference};
+
+/// How an instruction uses a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Use {
+    /// Reads from the line.
+    Load,
+    /// Writes to the line.
+    Store,
+    /// Reads and writes at once, as an atomic instruction does.
+    Modify,
+    /// Is itself in the line.
+    Fetch,
+}
+
+impl Use {
+    /// Returns the name in tables and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Store => "store",
+            Self::Modify => "modify",
+            Self::Fetch => "fetch",
+        }
+    }
+}
+
+/// Returns the numbers of the set bits, such as `0-7,16`.
+#[must_use]
+pub fn byte_list(bits: u64) -> String {
+    ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
+}
+
+/// An instruction of a thread that uses a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// The number of the thread.
+    pub thread: usize,
+    /// The strand that executes the thread; its number in JSON.
+    #[serde(serialize_with = "number", deserialize_with = "strand")]
+    pub strand: StrandId,
+    /// The address of the instruction, if the recording has it.
+    #[serde(with = "known_hexadecimal")]
+    pub instruction: Option<u64>,
+    /// How the instruction uses the line.
+    pub what: Use,
+    /// The used bytes of the line: byte n is bit n. In JSON a text such as `0-7,16`.
+    #[serde(serialize_with = "listed", deserialize_with = "bytes")]
+    pub bytes: u64,
+    /// The number of uses.
+    pub times: u64,
+    /// Its code; `None` until a tool that knows the program's symbols has filled it.
+    #[serde(flatten)]
+    pub code: Option<Code>,
+}
+
+/// The place of an instruction that uses a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Code {
+    /// The number of the node that executes it.
+    pub node: usize,
+    /// The name of its function, or its address if the function is not known; `None` if no instruction is known.
+    pub function: Option<String>,
+    /// Its source, `FILE:LINE`, if it is known.
+    pub source: Option<String>,
+}
+
+fn number<S: Serializer>(strand: &StrandId, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(strand.index() as u64)
+}
+
+fn strand<'de, D: Deserializer<'de>>(from: D) -> Result<StrandId, D::Error> {
+    let number = usize::deserialize(from)?;
+    StrandId::new(number).ok_or_else(|| Error::custom(format_args!("there is no strand {number}")))
+}
+
+fn listed<S: Serializer>(bytes: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&byte_list(*bytes))
+}
+
+/// Reads what [`byte_list`] returns.
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(from)?;
+    let wrong = || Error::custom(format_args!("found '{text}', expected bytes 0 to 63"));
+    let number = |text: &str| text.parse().ok().filter(|byte| *byte < 64).ok_or_else(wrong);
+    let mut bits = 0;
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (number(first)?, number(last)?);
+        bits |= (first..=last).fold(0, |bits, byte| bits | 1 << byte);
+    }
+    Ok(bits)
+}
+
+impl User {
+    /// Returns whether the instruction writes to the line.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        matches!(self.what, Use::Store | Use::Modify)
+    }
+}
+
+const LINE: u64 = 1 << LINE_SHIFT;
+
+/// A region has 2 to this power bytes. [`Users`] tracks which regions of memory a program uses.
+const REGION_SHIFT: u32 = 24;
+
+/// The users of a set of lines.
+pub(crate) struct Users {
+    /// The lines by number in memory, with their addresses in the program.
+    lines: HashMap<u64, u64>,
+    users: HashMap<(u64, usize, Option<u64>, Use), User>,
+    /// The address of each thread's latest instruction.
+    instructions: Vec<Option<u64>>,
+    /// The used regions.
+    regions: HashSet<u64>,
+}
+
+impl Users {
+    pub(crate) fn new(lines: impl Iterator<Item = u64>) -> Self {
+        Self {
+            lines: lines.map(|line| (line, line << LINE_SHIFT)).collect(),
+            users: HashMap::new(),
+            instructions: Vec::new(),
+            regions: HashSet::new(),
+        }
+    }
+
+    /// Adds a line, whose users are noted from now on.
+    pub(crate) fn add(&mut self, line: u64) {
+        self.lines.entry(line).or_insert(line << LINE_SHIFT);
+    }
+
+    /// Returns the lines, in no order.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = u64> {
+        self.lines.keys().copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Keeps only the lines for which `keep` returns `true`.
+    pub(crate) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
+        self.lines.retain(|line, _| keep(*line));
+        self.users.retain(|key, _| keep(key.0));
+    }
+
+    /// Notes a reference of a thread. Memory holds the program's addresses `offset` bytes higher.
+    pub(crate) fn note(
+        &mut self,
+        thread: usize,
+        strand: StrandId,
+        offset: u64,
+        reference: &Reference,
+    ) {
+        if self.instructions.len() <= thread {
+            self.instructions.resize(thread + 1, None);
+        }
+        let what = match reference.kind {
+            Kind::Load => Use::Load,
+            Kind::Store => Use::Store,
+            Kind::Modify => Use::Modify,
+            _ => {
+                self.instructions[thread] = Some(reference.address);
+                Use::Fetch
+            }
+        };
+        let (mut at, mut left) = (reference.address, u64::from(reference.size).max(1));
+        while left > 0 {
+            let first = at % LINE;
+            let count = left.min(LINE - first);
+            let physical = at.wrapping_add(offset) & ADDRESS_MASK;
+            let number = physical >> LINE_SHIFT;
+            self.regions.insert(physical >> REGION_SHIFT);
+            if let Some(address) = self.lines.get_mut(&number) {
+                *address = at - first;
+                let instruction = self.instructions[thread];
+                let key = (number, thread, instruction, what);
+                let user = self.users.entry(key).or_insert(User {
+                    thread,
+                    strand,
+                    instruction,
+                    what,
+                    bytes: 0,
+                    times: 0,
+                    code: None,
+                });
+                user.bytes |= (u64::MAX >> (LINE - count)) << first;
+                user.times += 1;
+            }
+            at = at.wrapping_add(count);
+            left -= count;
+        }
+    }
+
+    /// Returns the address of a line in the program, and its users: by thread, then by number of uses, the most first.
+    pub(crate) fn users_of(&self, line: u64) -> (u64, Vec<User>) {
+        let users = self.users.iter().filter(|(key, _)| key.0 == line);
+        let users: BTreeMap<_, _> = (users.map(|(key, user)| {
+            let more_first = u64::MAX - user.times;
+            ((key.1, more_first, key.2, key.3), user.clone())
+        }))
+        .collect();
+        let address = self.lines.get(&line).copied().unwrap_or(line << LINE_SHIFT);
+        (address, users.into_values().collect())
+    }
+
+    /// Returns the address of an unused region, if there is one.
+    pub(super) fn free(&self) -> Option<u64> {
+        let mut regions = 0..1 << (ADDRESS_BITS - REGION_SHIFT);
+        regions.rfind(|region| !self.regions.contains(region)).map(|region| region << REGION_SHIFT)
+    }
+}
+
+/// The bytes of a region.
+pub(super) const REGION: u64 = 1 << REGION_SHIFT;

@@ -1,0 +1,229 @@
+//! The hypercalls of guests, as the machine sees them: from the trap to the return to the guest.
+
+use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use guest_abi::{StrandId, Trap};
+use hv_core::trace::{FastCall, SetVersion, TraceEvent};
+use perfctr_service::trace::{Get, GetRefused, Set, SetRefused};
+
+use crate::events::layouts::LayoutName;
+use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
+use crate::interpreter::Strand;
+use crate::interpreter::instruction::Register;
+use crate::machine::clock::HZ;
+use crate::machine::guests::NamedGuest;
+
+/// A hypercall that has returned to the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The strand.
+    pub strand: StrandId,
+    /// The software trap.
+    pub trap: Trap,
+    /// The number of the function: %o5.
+    pub function: u64,
+    /// %o0 to %o4 at the trap.
+    pub arguments: [u64; 5],
+    /// %o0 after it.
+    pub status: u64,
+    /// %o1 after it.
+    pub value: u64,
+    /// When the trap was taken, in cycles from the start of the machine.
+    pub began: u64,
+    /// When the guest went on.
+    pub ended: u64,
+}
+
+/// Hears of every hypercall that has returned.
+pub type CallObserver = Box<dyn FnMut(&Call)>;
+
+/// A hypercall that has not returned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calling {
+    call: Call,
+    /// The address at which the guest goes on.
+    returns: u64,
+}
+
+impl Calling {
+    /// Returns the call that a strand makes by a trap with this number; `None` if that is no hypercall. `returns` is the address of
+    /// the next instruction.
+    pub(super) fn new(
+        id: StrandId,
+        strand: &Strand,
+        number: u16,
+        returns: u64,
+        now: u64,
+    ) -> Option<Self> {
+        let traps = [Trap::Fast, Trap::Core];
+        let mut traps = traps.into_iter();
+        let trap = traps.find(|trap| number == 0x100 + u16::from(trap.number()))?;
+        let [arguments @ .., function] = out_registers(strand);
+        let call = Call {
+            strand: id,
+            trap,
+            function,
+            arguments,
+            status: 0,
+            value: 0,
+            began: now,
+            ended: now,
+        };
+        Some(Self { call, returns })
+    }
+
+    /// Returns the call if the strand has gone on after it. It has not if it begins anew elsewhere, as after mach_exit.
+    pub(super) fn returned(self, strand: &Strand, now: u64) -> Option<Call> {
+        (strand.pc == self.returns).then(|| Call {
+            status: out_registers(strand)[0],
+            value: out_registers(strand)[1],
+            ended: now,
+            ..self.call
+        })
+    }
+}
+
+/// Returns %o0 to %o5.
+fn out_registers(strand: &Strand) -> [u64; 6] {
+    let o0 = Register::O0.index() as u32;
+    [0, 1, 2, 3, 4, 5].map(|number| strand.registers.get(Register::new(o0 + number)))
+}
+
+impl Call {
+    /// Returns the event of the call, as the hypervisor's own tracer has it; `None` if it has none.
+    #[must_use]
+    pub fn event(&self, guest: u8) -> Option<TracedEvent> {
+        let Self { arguments: [first, second, third, ..], status, value, .. } = *self;
+        let (strand, ok) = (self.strand.index() as u8, status == 0);
+        let duration = u32::try_from(self.ended - self.began).unwrap_or(u32::MAX);
+        let short = u16::try_from(status).unwrap_or(u16::MAX);
+        Some(match (self.trap, self.function) {
+            (Trap::Fast, VFALLS_GET_PERFREG) if ok => self.traced(&Get {
+                perfreg: first as u8,
+                status: 0,
+                guest,
+                strand,
+                duration,
+                value,
+            }),
+            (Trap::Fast, VFALLS_GET_PERFREG) => {
+                self.traced(&GetRefused { status: short, guest, strand, duration, perfreg: first })
+            }
+            (Trap::Fast, VFALLS_SET_PERFREG) if ok => self.traced(&Set {
+                perfreg: first as u8,
+                status: 0,
+                guest,
+                strand,
+                duration,
+                value: second,
+            }),
+            (Trap::Fast, VFALLS_SET_PERFREG) => self.traced(&SetRefused {
+                status: short,
+                guest,
+                strand,
+                duration,
+                perfreg: first,
+                value: second,
+            }),
+            (Trap::Fast, function) => {
+                self.traced(&FastCall { status: short, guest, strand, duration, function })
+            }
+            (Trap::Core, API_SET_VERSION) => self.traced(&SetVersion {
+                status: short,
+                guest,
+                strand,
+                duration,
+                group: first,
+                major: second,
+                minor: third,
+                granted: if ok { value } else { 0 },
+            }),
+            (Trap::Core, _) => return None,
+        })
+    }
+
+    fn traced<E: TraceEvent>(&self, event: &E) -> TracedEvent {
+        TracedEvent { time: self.ended, id: E::ID, payload: event.payload().as_ref().into() }
+    }
+}
+
+/// Returns the trace of calls, in the order in which they returned, of these guests.
+#[must_use]
+pub fn trace(calls: &[Call], guests: &[NamedGuest]) -> Trace {
+    let of_strand = |number| {
+        let strand = StrandId::new(number)?;
+        let guest = guests.iter().position(|guest| guest.config.strands.has(strand))?;
+        let own = calls.iter().filter(|call| call.strand == strand);
+        let entries: Vec<_> =
+            own.filter_map(|call| call.event(guest as u8)).map(StreamEntry::Event).collect();
+        (!entries.is_empty()).then_some(Stream { strand, entries })
+    };
+    Trace {
+        hz: HZ,
+        layout: LayoutName::Clock27,
+        began: 0,
+        epoch: None,
+        missed: 0,
+        guests: guests.iter().map(|guest| guest.name.clone()).collect(),
+        streams: (0..StrandId::COUNT).filter_map(of_strand).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::calls::{TracedCall as Described, TracedFunction};
+    use perfctr_service::{Grant, GuestConfig};
+
+    const STRAND: StrandId = StrandId::new(72).unwrap();
+
+    fn call(trap: Trap, function: u64, arguments: [u64; 5], status: u64, value: u64) -> Call {
+        Call { strand: STRAND, trap, function, arguments, status, value, began: 1000, ended: 1040 }
+    }
+
+    #[test]
+    fn calls_are_events() {
+        let cases = [
+            // A get of register 2, and of a register that does not exist; a set; a version; a call that a kernel makes.
+            (call(Trap::Fast, 0x106, [2, 0, 0, 0, 0], 0, 77), TracedFunction::Get(2), Some(77)),
+            (call(Trap::Fast, 0x106, [90, 5, 0, 0, 0], 6, 5), TracedFunction::Get(90), None),
+            (call(Trap::Fast, 0x107, [3, 99, 0, 0, 0], 0, 99), TracedFunction::Set(3), Some(99)),
+            (
+                call(Trap::Core, 0, [0x205, 1, 1, 0, 0], 0, 1),
+                TracedFunction::SetVersion(0x205),
+                None,
+            ),
+            (call(Trap::Fast, 0x12, [0; 5], 0, 0), TracedFunction::Fast(0x12), None),
+        ];
+        for (call, function, value) in cases {
+            let traced = call.event(1).unwrap();
+            assert_eq!(traced.time, 1040);
+            let expected =
+                Described { guest: 1, function, status: call.status, duration: 40, value };
+            assert_eq!(Described::from_event(&traced.event().unwrap()), Some(expected));
+        }
+        // cons_putchar
+        assert_eq!(call(Trap::Core, 1, [10, 0, 0, 0, 0], 0, 0).event(1), None);
+    }
+
+    #[test]
+    fn a_trace_has_a_stream_for_each_strand_that_called() {
+        let guest = |name: &str, strands: &[StrandId]| NamedGuest {
+            name: name.to_owned(),
+            config: GuestConfig {
+                strands: strands.iter().copied().collect(),
+                grant: Grant::NONE,
+                compatible: false,
+            },
+        };
+        let guests = [guest("first", &[]), guest("second", &[STRAND])];
+        let get = call(Trap::Fast, 0x106, [2, 0, 0, 0, 0], 0, 77);
+        let of_nobody = Call { strand: StrandId::new(5).unwrap(), ..get };
+        let trace = trace(&[get, of_nobody], &guests);
+        assert_eq!(trace.guests, ["first", "second"]);
+        let [stream] = &*trace.streams else { panic!("{:?}", trace.streams) };
+        assert_eq!(
+            (stream.strand, &*stream.entries),
+            (STRAND, &[StreamEntry::Event(get.event(1).unwrap())][..])
+        );
+    }
+}

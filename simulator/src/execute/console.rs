@@ -1,0 +1,46 @@
+//! The consoles of guests: 16550 UARTs whose line is never busy.
+
+use std::collections::VecDeque;
+
+/// A console.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Console {
+    sent: Vec<u8>,
+    received: VecDeque<u8>,
+}
+
+/// The registers: what is sent or received, and the status of the line.
+const DATA: u64 = 0;
+const LINE_STATUS: u64 = 5;
+
+/// Bits of the status: a byte has been received; what was sent is gone.
+const RECEIVED: u64 = 1;
+const TRANSMITTED: u64 = 0x60;
+
+impl Console {
+    /// Returns what software reads from a register.
+    pub(super) fn read(&mut self, register: u64) -> u64 {
+        match register {
+            DATA => self.received.pop_front().unwrap_or(0).into(),
+            LINE_STATUS => TRANSMITTED | if self.received.is_empty() { 0 } else { RECEIVED },
+            _ => 0,
+        }
+    }
+
+    /// Software writes a register.
+    pub(super) fn write(&mut self, register: u64, value: u64) {
+        if register == DATA {
+            self.sent.push(value as u8);
+        }
+    }
+
+    /// Returns what has been sent since this was asked last.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Sends bytes to the software.
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        self.received.extend(bytes);
+    }
+}

@@ -1,0 +1,306 @@
+//! A strand that executes: an instruction or a trap, and what becomes of it.
+
+use guest_abi::StrandId;
+use guest_abi::sampling::SparcMode;
+use platform::models::Devices;
+
+use super::calls::Calling;
+use super::cost::Cost;
+use super::log::What;
+use super::map::RESET;
+use super::reach::{Done, Reach};
+use super::shared::Shared;
+use super::strand::{Local, NEVER, State};
+use crate::interpreter::instruction::Register;
+use crate::interpreter::{ErrorState, Exception, Instruction, Level, Strand, Timer, Trap};
+use crate::recording::{Flow, Kind, Reference};
+
+/// A strand: its registers, and what it has beside them.
+pub(super) struct Executing {
+    pub(super) strand: Strand,
+    pub(super) local: Local,
+    /// When it can go on.
+    pub(super) ready: u64,
+    /// The hypercall that it is in.
+    calling: Option<Calling>,
+    /// A run has stopped at a breakpoint, which the strand has not gone on from.
+    pub(super) stopped: bool,
+}
+
+/// What a trap takes that is not a software trap, in cycles. *Assumed*.
+const TRAP: u64 = 1;
+
+impl Executing {
+    /// Returns a strand after power on.
+    pub(super) fn reset() -> Self {
+        Self {
+            strand: Strand::reset(RESET),
+            local: Local::new(),
+            ready: 0,
+            calling: None,
+            stopped: false,
+        }
+    }
+
+    /// Begins a turn.
+    #[inline(always)]
+    pub(super) const fn at_work<'a, C>(
+        &'a mut self,
+        id: StrandId,
+        shared: &'a mut Shared,
+        devices: &'a Devices,
+        cost: &'a mut C,
+    ) -> AtWork<'a, C> {
+        let Self { strand, local, calling, .. } = self;
+        AtWork {
+            strand,
+            calling,
+            reach: Reach { id, now: 0, pc: 0, local, shared, devices, cost, done: Done::NOTHING },
+            changed: true,
+        }
+    }
+}
+
+/// A strand that has its turn.
+pub(super) struct AtWork<'a, C> {
+    strand: &'a mut Strand,
+    calling: &'a mut Option<Calling>,
+    reach: Reach<'a, C>,
+    /// Since the last instruction something may have changed that decides whether the strand takes an interrupt.
+    changed: bool,
+}
+
+impl<C: Cost> AtWork<'_, C> {
+    /// Returns the address of the next instruction.
+    pub(super) const fn pc(&self) -> u64 {
+        self.strand.pc
+    }
+
+    /// Returns whether the turn goes on: the strand executes, and nothing is to be done to others.
+    #[inline(always)]
+    pub(super) fn goes_on(&self) -> bool {
+        self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
+    }
+
+    /// Executes an instruction, or takes a trap. Returns when the strand can go on.
+    #[inline(always)]
+    pub(super) fn execute(&mut self, now: u64) -> Result<u64, ErrorState> {
+        if now >= self.reach.local.due {
+            self.happen(now);
+        }
+        let Self { strand, reach, .. } = self;
+        let pending = if std::mem::take(&mut self.changed) {
+            if reach.local.state == State::Halted {
+                if !strand.is_woken() && !reach.local.failing {
+                    return Ok(now);
+                }
+                reach.local.state = State::Running;
+            }
+            match std::mem::take(&mut reach.local.failing) {
+                true => Some(Trap::STORE_ERROR),
+                false => strand.interrupt(),
+            }
+        } else {
+            None
+        };
+        let (pc, npc, level) = (strand.pc, strand.npc, strand.level());
+        reach.begin(now, pc);
+        let executed = match pending {
+            None => strand.execute_next(reach),
+            Some(trap) => Err(trap.into()),
+        };
+        let Done { fetched, data, takes, waits, touched } = reach.done;
+        let Reach { id, local, shared, cost, .. } = reach;
+        let id = *id;
+        if let Some(until) = waits {
+            return Ok(until.max(now + 1));
+        }
+        let trap = executed.err();
+        let completed = trap.is_none_or(|Exception { trap, .. }| trap.is_software());
+        let mut ends = now + TRAP;
+        let mut settles = touched || trap.is_some();
+        if let Some((instruction, physical)) = fetched
+            && completed
+        {
+            let fetch = Reference {
+                address: physical,
+                size: 4,
+                kind: kind(instruction),
+                flow: flow(instruction, npc, strand, trap.is_some()),
+            };
+            ends = cost.instruction(id, now, &fetch, data) + takes;
+            local.counts.instructions[level as usize] += 1;
+            settles |= matches!(
+                instruction,
+                Instruction::Write { .. } | Instruction::Done | Instruction::Retry
+            );
+        }
+        local.counts.cycles[level as usize] += ends - now;
+        if let Some(exception) = trap {
+            let refused = match exception.trap {
+                Trap::ILLEGAL_INSTRUCTION => Some(What::Illegal as fn(u32) -> What),
+                Trap::FP_DISABLED => Some(What::FloatingPoint as fn(u32) -> What),
+                _ => None,
+            };
+            if let Some(what) = refused
+                && let Some((_, physical)) = fetched
+                && let Some(page) = shared.physical.page(physical)
+            {
+                let word = shared.physical.read(page, physical, 2) as u32;
+                shared.log.note(id, pc, what(word));
+            }
+            local.counts.traps += 1;
+            if exception.trap.is_software() && level < Level::Hyperprivileged {
+                *self.calling = Calling::new(id, strand, exception.trap.number(), npc, now);
+            }
+            if let Err(state) = strand.take(exception) {
+                local.state = State::Error;
+                return Err(state);
+            }
+        } else if settles
+            && level > strand.level()
+            && let Some(calling) = self.calling.take()
+            && let Some(call) = calling.returned(strand, ends)
+        {
+            shared.called(&call);
+        }
+        if settles {
+            self.changed = true;
+            self.settle(ends);
+        } else if local.quiet == 0 {
+            self.tell(ends);
+        } else {
+            local.quiet -= 1;
+        }
+        Ok(ends)
+    }
+
+    /// What happens to the strand beside its instructions until now: interrupts arrive, timers match, stores complete.
+    #[cold]
+    fn happen(&mut self, now: u64) {
+        self.changed = true;
+        let Self { strand, reach, .. } = self;
+        let Reach { id, local, devices, cost, .. } = reach;
+        local.receive(now);
+        strand.set_vector(local.vectors != 0);
+        for timer in Timer::ALL {
+            if local.matches(timer, now) {
+                strand.matched(timer);
+            }
+        }
+        while let Some(store) = local.stores.front()
+            && store.completes <= now
+            && !local.failing
+        {
+            cost.tell(*id, now);
+            if store.complete(*id, devices).is_err() {
+                (local.failed, local.failing) = (Some(*store), true);
+            }
+            local.stores.pop_front();
+            cost.settings_changed();
+        }
+        local.renew_due();
+    }
+
+    /// Brings up to date what depends on control registers, after an instruction that may have changed them, and that ends at a time.
+    #[cold]
+    fn settle(&mut self, ends: u64) {
+        let Self { strand, reach, .. } = self;
+        let Reach { id, now, local, shared, devices, cost, .. } = reach;
+        strand.set_vector(local.vectors != 0);
+        for timer in Timer::ALL {
+            local.arm(timer, strand.compare(timer), |compare, offset| {
+                let ticks = compare.wrapping_sub(offset) & (u64::MAX >> 1);
+                // A count that has passed does not come again.
+                match shared.niagara.time_of(ticks) {
+                    at if at > *now => at,
+                    _ => NEVER,
+                }
+            });
+        }
+        let seen = (strand.level(), strand.takes_overflows());
+        if seen != local.seen && local.counting {
+            cost.tell(*id, ends);
+        }
+        let mut unit = devices.strand_unit(*id);
+        if strand.overflow() != unit.softint() {
+            unit.set_softint(strand.overflow());
+        }
+        if seen != local.seen {
+            unit.set_mode(match seen.0 {
+                Level::User => SparcMode::User,
+                Level::Privileged => SparcMode::Privileged,
+                Level::Hyperprivileged => SparcMode::Hyperprivileged,
+            });
+            unit.set_interruptible(seen.1);
+            local.seen = seen;
+        }
+        drop(unit);
+        self.look();
+    }
+
+    /// The counters catch up with what happened.
+    #[cold]
+    fn tell(&mut self, now: u64) {
+        self.reach.cost.tell(self.reach.id, now);
+        self.look();
+        self.changed = true;
+    }
+
+    /// Looks at what the counters want of the strand.
+    fn look(&mut self) {
+        let Self { strand, reach, .. } = self;
+        let unit = reach.devices.strand_unit(reach.id);
+        strand.set_overflow(unit.softint());
+        reach.local.counting = unit.pcr() & COUNTING != 0;
+        reach.local.quiet = match unit.events_before_trap() {
+            u64::MAX => NEVER,
+            events => events / MOST_EVENTS,
+        };
+    }
+}
+
+/// %pcr: ST, UT and HT, which say in which mode the counters count.
+const COUNTING: u64 = 0b1110;
+
+/// An instruction brings at most so many events of a counter: each of its fetch and its data can touch two lines.
+const MOST_EVENTS: u64 = 8;
+
+/// Returns what the fetch of an instruction is to the memory system.
+#[inline(always)]
+const fn kind(instruction: Instruction) -> Kind {
+    match instruction {
+        Instruction::Load { .. } | Instruction::LoadTwin { .. } => Kind::FetchLoad,
+        Instruction::Store { .. } | Instruction::StoreTwin { .. } => Kind::FetchStore,
+        Instruction::Ldstub { .. } | Instruction::Swap { .. } | Instruction::Cas { .. } => {
+            Kind::FetchModify
+        }
+        _ => Kind::FetchOther,
+    }
+}
+
+/// Returns how an instruction has passed control on, which came before the one at `npc`. A conditional branch to the instruction
+/// after its delay slot is taken for one that is not taken.
+#[inline(always)]
+fn flow(instruction: Instruction, npc: u64, strand: &Strand, trapped: bool) -> Flow {
+    let taken = |always| match (
+        always,
+        strand.npc == npc.wrapping_add(4)
+            || strand.npc == npc.wrapping_add(8) && strand.pc == npc.wrapping_add(4),
+    ) {
+        (true, _) => Flow::Jump,
+        (false, true) => Flow::NotTaken,
+        (false, false) => Flow::Taken,
+    };
+    match instruction {
+        Instruction::Branch { condition, .. } => taken(condition.is_always()),
+        Instruction::BranchOnRegister { .. } => taken(false),
+        Instruction::Call { .. } => Flow::Call,
+        Instruction::Jmpl { rd, .. } if rd == Register::O7 => Flow::Call,
+        Instruction::Jmpl { .. } => Flow::Jump,
+        Instruction::Return { .. } => Flow::Return,
+        Instruction::Done | Instruction::Retry => Flow::Trap,
+        Instruction::Trap { .. } if trapped => Flow::Trap,
+        _ => Flow::Next,
+    }
+}

@@ -1,0 +1,26 @@
+//! What is where in the physical address space.
+
+pub use platform::memory_map::{
+    CONSOLE_STRIDE, CONSOLES, DESCRIPTION, HYPERVISOR, MAILBOX, PARTITION, RESET, ROM,
+};
+
+/// What answers at a physical address that is not memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Device {
+    /// A register of the console with this number, by its offset.
+    Console(usize, u64),
+    /// Something on the chip or beyond a link.
+    Other,
+}
+
+impl Device {
+    /// Returns what is at an address that is not memory, if there are so many consoles.
+    pub(super) fn at(physical: u64, consoles: usize) -> Self {
+        let offset = physical.wrapping_sub(CONSOLES);
+        let number = (offset / CONSOLE_STRIDE) as usize;
+        match offset % CONSOLE_STRIDE {
+            register @ 0..8 if number < consoles => Self::Console(number, register),
+            _ => Self::Other,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Physical memory, and the instructions that its words are.
+
+use std::ops::Range;
+
+use crate::interpreter::Instruction;
+
+/// A page of memory, in bytes as a power of two: the smallest that translation knows.
+pub(super) const PAGE_SHIFT: u32 = 13;
+pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
+
+/// Memory at some ranges of physical addresses. A page is made when it is used, and is zero.
+#[derive(Debug)]
+pub(super) struct Physical {
+    ranges: Vec<Memory>,
+    pages: Vec<Page>,
+}
+
+/// A range, and for each of its pages the number in `pages` plus 1; 0 if it is not made yet.
+#[derive(Debug)]
+struct Memory {
+    range: Range<u64>,
+    pages: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Page {
+    bytes: Box<[u8; PAGE]>,
+    /// The instructions that the bytes are, if some have been executed.
+    instructions: Option<Box<[Instruction; PAGE / 4]>>,
+}
+
+/// The number of a page in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PageNumber(u32);
+
+impl Physical {
+    /// Returns memory at these ranges, which are whole pages.
+    pub(super) fn new(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
+        let memory = |range: Range<u64>| Memory {
+            pages: vec![0; (range.end - range.start) as usize >> PAGE_SHIFT],
+            range,
+        };
+        Self { ranges: ranges.into_iter().map(memory).collect(), pages: Vec::new() }
+    }
+
+    /// Returns whether memory is at an address.
+    pub(super) fn has(&self, physical: u64) -> bool {
+        let mut ranges = self.ranges.iter();
+        ranges.any(|memory| memory.range.contains(&physical))
+    }
+
+    /// Returns the page of an address; `None` if no memory is there.
+    pub(super) fn page(&mut self, physical: u64) -> Option<PageNumber> {
+        let mut ranges = self.ranges.iter_mut();
+        let memory = ranges.find(|memory| memory.range.contains(&physical))?;
+        let number = &mut memory.pages[(physical - memory.range.start) as usize >> PAGE_SHIFT];
+        if *number == 0 {
+            self.pages.push(Page::new());
+            *number = self.pages.len() as u32;
+        }
+        Some(PageNumber(*number - 1))
+    }
+
+    /// Returns the value of `1 << shift` bytes. The address is a multiple of these; only the offset in the page counts.
+    #[inline(always)]
+    pub(super) fn read(&self, page: PageNumber, address: u64, shift: u8) -> u64 {
+        self.pages[page.0 as usize].read(address as usize % PAGE, shift)
+    }
+
+    /// Writes the low `1 << shift` bytes of a value.
+    #[inline(always)]
+    pub(super) fn write(&mut self, page: PageNumber, address: u64, shift: u8, value: u64) {
+        let page = &mut self.pages[page.0 as usize];
+        let at = address as usize % PAGE;
+        let bytes = value.to_be_bytes();
+        // Each branch copies a number of bytes that the compiler knows.
+        match shift {
+            0 => page.write(at, &bytes[7..]),
+            1 => page.write(at, &bytes[6..]),
+            2 => page.write(at, &bytes[4..]),
+            _ => page.write(at, &bytes),
+        }
+    }
+
+    /// Returns the instruction at an address, of which only the offset in the page counts.
+    #[inline(always)]
+    pub(super) fn instruction(&mut self, page: PageNumber, address: u64) -> Instruction {
+        self.pages[page.0 as usize].instruction(address as usize % PAGE)
+    }
+
+    /// Writes bytes. Returns how many come before the first that is for no memory: all, or less.
+    pub(super) fn load(&mut self, physical: u64, bytes: &[u8]) -> usize {
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            let address = physical.wrapping_add(done as u64);
+            let Some(page) = self.page(address) else {
+                break;
+            };
+            let at = address as usize % PAGE;
+            let some = rest.len().min(PAGE - at);
+            self.pages[page.0 as usize].write(at, &rest[..some]);
+            done += some;
+        }
+        done
+    }
+
+    /// Reads bytes. Returns how many come before the first that is of no memory: all, or less.
+    pub(super) fn dump(&mut self, physical: u64, bytes: &mut [u8]) -> usize {
+        for (done, byte) in bytes.iter_mut().enumerate() {
+            let address = physical.wrapping_add(done as u64);
+            let Some(page) = self.page(address) else {
+                return done;
+            };
+            *byte = self.read(page, address, 0) as u8;
+        }
+        bytes.len()
+    }
+}
+
+impl Page {
+    fn new() -> Self {
+        Self { bytes: Box::new([0; PAGE]), instructions: None }
+    }
+
+    #[inline(always)]
+    fn read(&self, at: usize, shift: u8) -> u64 {
+        let bytes = &self.bytes[at..at + (1 << shift)];
+        match *bytes {
+            [a] => a.into(),
+            [a, b] => u16::from_be_bytes([a, b]).into(),
+            [a, b, c, d] => u32::from_be_bytes([a, b, c, d]).into(),
+            [a, b, c, d, e, f, g, h] => u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+            _ => unreachable!("an access has 1, 2, 4 or 8 bytes"),
+        }
+    }
+
+    #[inline(always)]
+    fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        if let Some(instructions) = &mut self.instructions {
+            for word in at / 4..(at + bytes.len()).div_ceil(4) {
+                instructions[word] = decoded(&self.bytes, word);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn instruction(&mut self, at: usize) -> Instruction {
+        let Self { bytes, instructions } = self;
+        let instructions = instructions.get_or_insert_with(|| {
+            let mut all = Box::new([Instruction::Illegal; PAGE / 4]);
+            for (word, instruction) in all.iter_mut().enumerate() {
+                *instruction = decoded(bytes, word);
+            }
+            all
+        });
+        instructions[at / 4 % (PAGE / 4)]
+    }
+}
+
+fn decoded(bytes: &[u8; PAGE], word: usize) -> Instruction {
+    let (words, _) = bytes.as_chunks();
+    Instruction::decode(u32::from_be_bytes(words[word]))
+}

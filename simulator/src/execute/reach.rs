@@ -1,0 +1,360 @@
+//! What an instruction reaches beyond the registers of its strand: memory by translation, devices, alternate spaces.
+
+use guest_abi::StrandId;
+use platform::models::Devices;
+use platform::{Bus, PhysicalAddress};
+
+use super::cost::Cost;
+use super::log::What;
+use super::mailbox;
+use super::map::Device;
+use super::shared::{Observed, Order, Shared};
+use super::stores::{self, LateStore};
+use super::strand::{Local, State};
+use crate::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
+use crate::machine::clock::access_cycles;
+use crate::recording::{Kind, Reference};
+
+/// What a strand reaches while it has its turn, and its instruction at work.
+pub(super) struct Reach<'a, C> {
+    pub(super) id: StrandId,
+    /// When it began.
+    pub(super) now: u64,
+    pub(super) pc: u64,
+    pub(super) local: &'a mut Local,
+    pub(super) shared: &'a mut Shared,
+    pub(super) devices: &'a Devices,
+    pub(super) cost: &'a mut C,
+    pub(super) done: Done,
+}
+
+/// What an instruction has done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    /// The instruction, and its physical address, if it could be fetched.
+    pub(super) fetched: Option<(Instruction, u64)>,
+    /// What it did to memory.
+    pub(super) data: Option<Reference>,
+    /// What it takes beside its accesses to memory, in cycles.
+    pub(super) takes: u64,
+    /// It cannot go on before this time, and nothing has changed.
+    pub(super) waits: Option<u64>,
+    /// Whether it has changed what decides on interrupts, beside control registers.
+    pub(super) touched: bool,
+}
+
+impl Done {
+    pub(super) const NOTHING: Self =
+        Self { fetched: None, data: None, takes: 0, waits: None, touched: false };
+}
+
+/// What is at an address.
+enum Place {
+    Memory(super::physical::PageNumber, u64),
+    Device(u64),
+}
+
+impl<C: Cost> Reach<'_, C> {
+    /// Begins an instruction.
+    #[inline(always)]
+    pub(super) const fn begin(&mut self, now: u64, pc: u64) {
+        (self.now, self.pc) = (now, pc);
+        self.done.fetched = None;
+        self.done.data = None;
+        self.done.takes = 0;
+        self.done.waits = None;
+        self.done.touched = false;
+    }
+
+    /// Returns what is at the address of a load or store.
+    #[inline(always)]
+    fn place(&mut self, at: At, write: bool) -> Result<Place, Trap> {
+        let bypass = is_physical(at);
+        match self.local.data(at.address, bypass, write) {
+            Some((page, physical)) => Ok(Place::Memory(page, physical)),
+            None => self.new_place(at, bypass, write),
+        }
+    }
+
+    #[cold]
+    fn new_place(&mut self, at: At, bypass: bool, write: bool) -> Result<Place, Trap> {
+        let (physical, writable) =
+            if bypass { (at.address, true) } else { self.translated(at.address, write)? };
+        let Some(page) = self.shared.physical.page(physical) else {
+            return Ok(Place::Device(physical));
+        };
+        // Each store to the mailbox is looked at.
+        let mailbox = physical & !0x1fff == super::map::MAILBOX;
+        let writable = writable && !mailbox;
+        self.local.know_data(at.address, bypass, page, physical, writable);
+        Ok(Place::Memory(page, physical))
+    }
+
+    /// Returns the physical address of a real one of data, and whether stores may go there.
+    fn translated(&mut self, real: u64, write: bool) -> Result<(u64, bool), Trap> {
+        let Shared { niagara, physical, .. } = &*self.shared;
+        if let Some(physical) = niagara.untranslated(physical, real) {
+            return physical
+                .map(|physical| (physical, true))
+                .ok_or(Trap::DATA_REAL_TRANSLATION_MISS);
+        }
+        let core = &self.shared.cores[self.id.core()];
+        let Some(entry) = core.data.find(self.local.partition, real) else {
+            self.local.registers.insert(super::spaces::DATA_TAG, real & !0x1fff);
+            return Err(Trap::DATA_REAL_TRANSLATION_MISS);
+        };
+        if write && !entry.writable {
+            self.local.registers.insert(super::spaces::DATA_FAULT, real);
+            return Err(Trap::DATA_ACCESS_EXCEPTION);
+        }
+        Ok((entry.translated(real), entry.writable))
+    }
+
+    /// Notes an access to memory.
+    #[inline(always)]
+    fn note(&mut self, kind: Kind, level: Level, physical: u64, shift: u8, value: u64) {
+        let size = 1 << shift;
+        // The second access of an atomic instruction.
+        let whole = if self.done.data.is_some() { Kind::Modify } else { kind };
+        self.done.data = Some(Reference::new(physical, size, whole));
+        if self.shared.observer.is_some() {
+            self.observe(kind, level, physical, size, value);
+        }
+    }
+
+    #[cold]
+    fn observe(&mut self, kind: Kind, level: Level, physical: u64, size: u16, value: u64) {
+        if let Some(observer) = &mut self.shared.observer {
+            observer(&Observed {
+                strand: self.id,
+                time: self.now,
+                level,
+                physical,
+                size,
+                kind,
+                value,
+            });
+        }
+    }
+
+    /// Loads from a device, which the strand waits for.
+    #[cold]
+    fn load_device(&mut self, at: At, physical: u64, shift: u8) -> Result<u64, Trap> {
+        let mut earlier = self.local.stores.iter().rev();
+        if let Some(store) = earlier.find(|store| store.is_same_device(physical)) {
+            self.done.waits = Some(store.completes);
+            return Err(Trap::DATA_ACCESS_ERROR);
+        }
+        let value = match Device::at(physical, self.shared.consoles.len()) {
+            Device::Console(number, register) => self.shared.consoles[number].read(register),
+            Device::Other if self.shared.niagara.has_no_devices() => 0,
+            Device::Other => {
+                self.cost.tell(self.id, self.now);
+                let address = PhysicalAddress(physical);
+                let read = match shift {
+                    3 => self.devices.read(self.id, address).ok(),
+                    _ => None,
+                };
+                let Some(value) = read else {
+                    self.nothing(physical);
+                    self.local.registers.insert(super::spaces::DATA_FAULT, at.address);
+                    return Err(Trap::DATA_ACCESS_ERROR);
+                };
+                self.done.takes = stores::ON_ITS_WAY + access_cycles(address);
+                value
+            }
+        };
+        self.observe(Kind::Load, at.level, physical, 1 << shift, value);
+        Ok(value)
+    }
+
+    /// Stores to a device, which completes later.
+    #[cold]
+    fn store_device(&mut self, at: At, physical: u64, shift: u8, value: u64) -> Result<(), Trap> {
+        match Device::at(physical, self.shared.consoles.len()) {
+            Device::Console(number, register) => {
+                self.shared.consoles[number].write(register, value)
+            }
+            Device::Other if self.shared.niagara.has_no_devices() => {}
+            Device::Other => {
+                let stores = &mut self.local.stores;
+                if stores.len() == stores::MOST {
+                    self.done.waits = stores.front().map(|store| store.completes);
+                    return Err(Trap::DATA_ACCESS_ERROR);
+                }
+                let after = stores.back().map_or(0, |store| store.completes);
+                let store = LateStore::new(physical, shift, value, self.now, after);
+                stores.push_back(store);
+                self.local.due = self.local.due.min(store.completes);
+            }
+        }
+        self.observe(Kind::Store, at.level, physical, 1 << shift, value);
+        Ok(())
+    }
+
+    fn nothing(&mut self, physical: u64) {
+        if !self.shared.physical.has(physical) {
+            let what = What::Nothing(physical);
+            self.shared.log.note(self.id, self.pc, what);
+        }
+    }
+
+    #[cold]
+    fn new_code(&mut self, address: u64, level: Level) -> Result<Instruction, Trap> {
+        let bypass = level == Level::Hyperprivileged;
+        let Shared { niagara, physical, .. } = &*self.shared;
+        let physical = if bypass {
+            address
+        } else if let Some(physical) = niagara.untranslated(physical, address) {
+            physical.ok_or(Trap::INSTRUCTION_REAL_TRANSLATION_MISS)?
+        } else {
+            let core = &self.shared.cores[self.id.core()];
+            match core.instructions.find(self.local.partition, address) {
+                Some(entry) => entry.translated(address),
+                None => {
+                    self.local.registers.insert(super::spaces::INSTRUCTION_TAG, address & !0x1fff);
+                    return Err(Trap::INSTRUCTION_REAL_TRANSLATION_MISS);
+                }
+            }
+        };
+        let Some(page) = self.shared.physical.page(physical) else {
+            self.nothing(physical);
+            return Err(Trap::INSTRUCTION_ACCESS_ERROR);
+        };
+        self.local.know_code(address, bypass, page, physical);
+        Ok(self.fetched(page, physical, level))
+    }
+
+    #[inline(always)]
+    fn fetched(
+        &mut self,
+        page: super::physical::PageNumber,
+        physical: u64,
+        level: Level,
+    ) -> Instruction {
+        let instruction = self.shared.physical.instruction(page, physical);
+        self.done.fetched = Some((instruction, physical));
+        if self.shared.observer.is_some() {
+            let word = self.shared.physical.read(page, physical, 2);
+            self.observe(Kind::FetchOther, level, physical, 4, word);
+        }
+        instruction
+    }
+}
+
+impl<C: Cost> Environment for Reach<'_, C> {
+    #[inline(always)]
+    fn fetch(&mut self, address: u64, level: Level) -> Result<Instruction, Trap> {
+        match self.local.code(address, level == Level::Hyperprivileged) {
+            Some((page, physical)) => Ok(self.fetched(page, physical, level)),
+            None => self.new_code(address, level),
+        }
+    }
+
+    #[inline(always)]
+    fn load(&mut self, at: At, shift: u8) -> Result<u64, Trap> {
+        if !is_memory(at.space) {
+            return self.load_register(at, shift);
+        }
+        match self.place(at, false)? {
+            Place::Memory(page, physical) => {
+                let value = self.shared.physical.read(page, physical, shift);
+                self.note(Kind::Load, at.level, physical, shift, value);
+                Ok(value)
+            }
+            Place::Device(physical) => self.load_device(at, physical, shift),
+        }
+    }
+
+    #[inline(always)]
+    fn store(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap> {
+        if !is_memory(at.space) {
+            return self.store_register(at, shift, value);
+        }
+        match self.place(at, true)? {
+            Place::Memory(page, physical) => {
+                self.shared.physical.write(page, physical, shift, value);
+                self.note(Kind::Store, at.level, physical, shift, value);
+                if physical == mailbox::POWER && value & 1 == 1 {
+                    self.shared.orders.push(Order::Off);
+                }
+                Ok(())
+            }
+            Place::Device(physical) => self.store_device(at, physical, shift, value),
+        }
+    }
+
+    fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap> {
+        let ticks = self.shared.niagara.ticks(self.now);
+        Ok(match register {
+            Counting::Tick | Counting::Stick => ticks.wrapping_add(self.local.tick_offset),
+            Counting::Status => 1,
+            Counting::Pcr => {
+                self.cost.tell(self.id, self.now);
+                self.devices.strand_unit(self.id).pcr()
+            }
+            Counting::Pic => {
+                self.cost.tell(self.id, self.now);
+                let unit = self.devices.strand_unit(self.id);
+                // PRIV of %pcr keeps %pic from nonprivileged software.
+                if level == Level::User && unit.pcr() & 1 != 0 {
+                    return Err(Trap::PRIVILEGED_ACTION);
+                }
+                unit.pic()
+            }
+        })
+    }
+
+    fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap> {
+        match register {
+            Counting::Tick | Counting::Stick => {
+                self.local.tick_offset = value.wrapping_sub(self.shared.niagara.ticks(self.now));
+            }
+            Counting::Status => {
+                if value & 1 == 0 {
+                    self.local.state = State::Halted;
+                }
+            }
+            Counting::Pcr => {
+                self.cost.tell(self.id, self.now);
+                let mut unit = self.devices.strand_unit(self.id);
+                match level {
+                    Level::Hyperprivileged => unit.set_pcr(value),
+                    _ => unit.set_pcr_privileged(value),
+                }
+            }
+            Counting::Pic => {
+                self.cost.tell(self.id, self.now);
+                let mut unit = self.devices.strand_unit(self.id);
+                if level == Level::User && unit.pcr() & 1 != 0 {
+                    return Err(Trap::PRIVILEGED_ACTION);
+                }
+                unit.set_pic(value);
+            }
+        }
+        Ok(())
+    }
+
+    fn membar(&mut self, mask: u8) -> Result<(), Trap> {
+        // #Sync is bit 2 of cmask.
+        if mask & 1 << 6 != 0
+            && let Some(last) = self.local.stores.back()
+        {
+            self.done.waits = Some(last.completes);
+            return Err(Trap::STORE_ERROR);
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether an address is physical.
+#[inline(always)]
+fn is_physical(at: At) -> bool {
+    at.level == Level::Hyperprivileged && !matches!(at.space, 0x14 | 0x15)
+}
+
+/// Returns whether a space is memory: those of ordinary loads and stores, of real addresses, and without faults.
+#[inline(always)]
+const fn is_memory(space: u8) -> bool {
+    matches!(space, 0x04 | 0x10 | 0x11 | 0x14 | 0x15 | 0x24 | 0x80..)
+}

@@ -1,0 +1,245 @@
+//! Whose turn it is, and what its instruction does to others.
+
+use std::collections::BTreeSet;
+
+use guest_abi::{Node, StrandId};
+use platform::models::Devices;
+
+use super::cost::Cost;
+use super::executing::Executing;
+use super::shared::{Order, Shared};
+use super::strand::{NEVER, State};
+use super::{Limits, Stop, interrupts};
+use crate::interpreter::Level;
+use crate::replay::scheduler::turns::{Turn, Turns};
+
+/// All strands, and what they reach.
+pub(super) struct Running {
+    pub(super) strands: Vec<Executing>,
+    pub(super) shared: Shared,
+    pub(super) breakpoints: BTreeSet<u64>,
+    turns: Turns,
+    /// A turn that is not over.
+    begun: Option<Turn>,
+    /// The time of the latest instruction.
+    time: u64,
+    off: bool,
+}
+
+impl Running {
+    /// Returns the strands after power on: all but strand 0 are parked.
+    pub(super) fn new(shared: Shared) -> Self {
+        let mut new = Self {
+            strands: (0..shared.machine.strands()).map(|_| Executing::reset()).collect(),
+            shared,
+            breakpoints: BTreeSet::new(),
+            turns: Turns::new(),
+            begun: None,
+            time: 0,
+            off: false,
+        };
+        new.shared.running[0] = 1;
+        new.set_running(Node::Node0, 1);
+        new
+    }
+
+    /// Returns the time of the earliest strand, or of the latest turn if none executes.
+    pub(super) fn now(&self) -> u64 {
+        self.turns.first().map_or(self.time, |turn| turn.at)
+    }
+
+    /// See [`super::Execution::run`].
+    pub(super) fn run<C: Cost>(&mut self, devices: &Devices, cost: &mut C, limits: Limits) -> Stop {
+        let stop = self.go(devices, cost, limits);
+        let now = self.now().min(limits.cycles);
+        for strand in (0..self.strands.len()).filter_map(StrandId::new) {
+            cost.tell(strand, now);
+        }
+        stop
+    }
+
+    fn go<C: Cost>(&mut self, devices: &Devices, cost: &mut C, limits: Limits) -> Stop {
+        let mut left = limits.instructions;
+        loop {
+            if self.off {
+                return Stop::Off;
+            }
+            let Some(turn) = self.begun.or_else(|| self.turn(C::QUANTUM)) else {
+                return Stop::Ended;
+            };
+            if left == 0 || turn.at >= limits.cycles {
+                return Stop::Limit;
+            }
+            let (id, until) = (turn.strand, turn.until.min(limits.cycles));
+            let mut now = turn.at;
+            let executing = &mut self.strands[id.index()];
+            let mut stopped = std::mem::take(&mut executing.stopped);
+            let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
+            let mut issued = now;
+            let ended = loop {
+                if !self.breakpoints.is_empty()
+                    && !std::mem::take(&mut stopped)
+                    && self.breakpoints.contains(&at_work.pc())
+                {
+                    break Some(Stop::Breakpoint(id));
+                }
+                issued = now;
+                let result = at_work.execute(now);
+                left -= 1;
+                match result {
+                    Ok(ends) => now = ends,
+                    Err(state) => break Some(Stop::ErrorState { strand: id, state }),
+                }
+                if now >= until || left == 0 || !at_work.goes_on() {
+                    break None;
+                }
+            };
+            self.time = issued;
+            executing.ready = now;
+            executing.stopped = matches!(ended, Some(Stop::Breakpoint(_)));
+            self.begun = (now < turn.until).then_some(Turn { at: now, ..turn });
+            if executing.stopped {
+                self.turns.set(id, Some(now));
+            } else {
+                self.turns.issued(id, issued, now);
+            }
+            self.follow(id);
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+    }
+
+    /// Returns the turn of the strand that comes first. It lasts at least so many cycles.
+    #[inline]
+    fn turn(&self, quantum: u64) -> Option<Turn> {
+        let turn = self.turns.first()?;
+        let until = turn.until.max(turn.at + quantum);
+        Some(Turn { until, ..turn })
+    }
+
+    /// See [`super::Execution::step`].
+    pub(super) fn step<C: Cost>(
+        &mut self,
+        devices: &Devices,
+        cost: &mut C,
+        id: StrandId,
+    ) -> Option<Stop> {
+        let executing = self.strands.get_mut(id.index())?;
+        if executing.local.state != State::Running {
+            return None;
+        }
+        let now = executing.ready.max(self.time);
+        executing.stopped = false;
+        let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
+        let result = at_work.execute(now);
+        self.time = now;
+        executing.ready = *result.as_ref().unwrap_or(&now);
+        self.turns.issued(id, now, executing.ready);
+        self.begun = None;
+        self.follow(id);
+        cost.tell(id, now);
+        Some(match result {
+            Err(state) => Stop::ErrorState { strand: id, state },
+            Ok(_) if self.off => Stop::Off,
+            Ok(_) => Stop::Limit,
+        })
+    }
+
+    /// Does what a strand's instruction does to others, and sees to whether the strand goes on itself.
+    fn follow(&mut self, id: StrandId) {
+        let mut own = self.strands[id.index()].local.state != State::Running;
+        for order in std::mem::take(&mut self.shared.orders) {
+            match order {
+                Order::Interrupt(to, arrives, vector) => {
+                    self.strands[to.index()].local.send(arrives, vector);
+                    self.schedule(to);
+                }
+                Order::Run(node, strands) => {
+                    self.set_running(node, strands);
+                    own = true;
+                }
+                Order::Translation(core) => {
+                    for strand in
+                        self.strands.chunks_mut(StrandId::PER_CORE).nth(core).into_iter().flatten()
+                    {
+                        strand.local.forget_pages();
+                    }
+                }
+                Order::Off => self.off = true,
+            }
+        }
+        if own {
+            self.schedule(id);
+        }
+    }
+
+    /// Parks the strands of a node that are not in a set, and lets the others run.
+    fn set_running(&mut self, node: Node, strands: u64) {
+        let first = node.index() * StrandId::PER_NODE;
+        for number in 0..StrandId::PER_NODE {
+            let runs = strands >> number & 1 == 1;
+            let Some(executing) = self.strands.get_mut(first + number) else {
+                continue;
+            };
+            let state = &mut executing.local.state;
+            match (*state, runs) {
+                (State::Parked, true) => {
+                    *state = State::Running;
+                    executing.ready = executing.ready.max(self.time + interrupts::WITHIN);
+                }
+                (State::Running | State::Halted, false) => *state = State::Parked,
+                _ => continue,
+            }
+            if let Some(id) = StrandId::new(first + number) {
+                self.schedule(id);
+            }
+        }
+    }
+
+    /// Sets when the next turn of a strand is.
+    fn schedule(&mut self, id: StrandId) {
+        let Executing { local, ready, .. } = &self.strands[id.index()];
+        let at = match local.state {
+            State::Running => Some(*ready),
+            State::Halted if local.due != NEVER => Some(local.due.max(*ready)),
+            _ => None,
+        };
+        self.turns.set(id, at);
+        self.begun = None;
+    }
+
+    /// See [`super::Execution::park`].
+    pub(super) fn park(&mut self, id: StrandId) {
+        let node = id.node();
+        let running = &mut self.shared.running[node.index()];
+        *running &= !(1 << (id.index() % StrandId::PER_NODE));
+        let running = *running;
+        self.set_running(node, running);
+    }
+
+    /// Sends an interrupt from outside.
+    pub(super) fn interrupt(&mut self, to: StrandId, vector: u8) {
+        let now = self.now();
+        if let Some(executing) = self.strands.get_mut(to.index()) {
+            executing.local.send(now, vector);
+            self.schedule(to);
+        }
+    }
+
+    /// See [`super::Execution::physical`].
+    pub(super) fn physical(&self, id: StrandId, address: u64) -> Option<u64> {
+        let Executing { strand, local, .. } = &self.strands[id.index()];
+        if strand.level() == Level::Hyperprivileged {
+            return Some(address);
+        }
+        let Shared { niagara, physical, .. } = &self.shared;
+        if let Some(physical) = niagara.untranslated(physical, address) {
+            return physical;
+        }
+        let core = &self.shared.cores[id.core()];
+        let data = || core.data.find(local.partition, address);
+        let entry = core.instructions.find(local.partition, address);
+        Some(entry.or_else(data)?.translated(address))
+    }
+}

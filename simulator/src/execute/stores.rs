@@ -1,0 +1,67 @@
+//! Stores to devices, which complete after the strand has gone on.
+//!
+//! A strand's stores complete in their order, and are in no order with those of other strands or with memory. `membar #Sync` waits
+//! for them, and a load waits for those to the same device. A store that fails brings the trap store_error then, and the processor
+//! reports it as the UltraSPARC T2 does: the deferred error status register (DFESR) has its entry of the store buffer, and a
+//! diagnostic read of the entry has the address.
+
+use guest_abi::StrandId;
+use platform::models::Devices;
+use platform::{AccessError, Bus, PhysicalAddress};
+
+use crate::machine::clock::access_cycles;
+
+/// A store that has not completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LateStore {
+    pub(super) address: u64,
+    pub(super) value: u64,
+    shift: u8,
+    /// When it completes.
+    pub(super) completes: u64,
+}
+
+/// From the issue of a store to when the device is reached, in cycles. *Assumed*.
+pub(super) const ON_ITS_WAY: u64 = 80;
+
+/// How many stores a strand has on their way; one more waits. The store buffer of the UltraSPARC T2 has eight entries.
+pub(super) const MOST: usize = 8;
+
+/// The alternate space, and the address in it, of the deferred error status register.
+pub(super) const DFESR: (u8, u64) = (0x4c, 8);
+
+/// The space of diagnostic reads of the store buffer, and the address of entry 0.
+pub(super) const STORE_BUFFER: (u8, u64) = (0x4a, 0xc0);
+
+impl LateStore {
+    /// Returns a store that is issued now, after another that completes at the time `after`.
+    pub(super) fn new(address: u64, shift: u8, value: u64, now: u64, after: u64) -> Self {
+        let takes = ON_ITS_WAY + access_cycles(PhysicalAddress(address));
+        Self { address, value, shift, completes: (now + takes).max(after + 1) }
+    }
+
+    /// Completes the store: the devices know no less than 64 bits.
+    pub(super) fn complete(&self, strand: StrandId, devices: &Devices) -> Result<(), AccessError> {
+        match self.shift {
+            3 => devices.write(strand, PhysicalAddress(self.address), self.value),
+            _ => Err(AccessError::Fault),
+        }
+    }
+
+    /// Returns whether another address is of the same device: of a page of registers, or of a hub.
+    pub(super) const fn is_same_device(&self, address: u64) -> bool {
+        let shift = match address >> 32 {
+            0xe1 | 0xe5 | 0xe9 | 0xed => 32,
+            _ => 12,
+        };
+        self.address >> shift == address >> shift
+    }
+
+    /// Returns what DFESR has: the type SBDIOU in bits 61:60, and entry 0 in bits 57:55.
+    pub(super) const STATUS: u64 = 1 << 60;
+
+    /// Returns what the entry of the store buffer has: the address, and marks of eight bytes.
+    pub(super) const fn entry(&self) -> u64 {
+        self.address & ((1 << 40) - 1) | 0xff << 40
+    }
+}

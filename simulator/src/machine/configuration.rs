@@ -1,0 +1,332 @@
+//! The configuration of a machine, and its file.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use perfctr_service::Unit;
+use platform::{Machine, Model};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::{Spanned, Value};
+
+use crate::machine::guests::{FileError, TomlText};
+use crate::memory::Config;
+use crate::nearest::unknown;
+
+/// The configuration of a machine. In JSON it has the tables of a [file](read).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// The model, the nodes and the enabled DRAM channels.
+    pub machine: Machine,
+    /// The caches and times of the machine.
+    pub memory: Config,
+}
+
+impl Configuration {
+    /// Returns the settings, as in a file, that differ from those of a T2 Plus with all memory channels enabled.
+    #[must_use]
+    pub fn differences(&self) -> Vec<String> {
+        let settings = Config::SETTINGS.iter().filter_map(|setting| {
+            let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
+            let (table, key) = (setting.table, setting.key);
+            (value != other).then(|| format!("{table}.{key}={value}"))
+        });
+        let without = channels(self.machine).filter(|channel| !channel.is_in(self.machine));
+        let without: Vec<_> = without.map(|channel| format!("\"{channel}\"")).collect();
+        let without = match &without[..] {
+            [] => None,
+            some => Some(format!("machine.without=[{}]", some.join(","))),
+        };
+        without.into_iter().chain(settings).collect()
+    }
+}
+
+/// The serialized form of a configuration.
+#[derive(Serialize, Deserialize)]
+struct Tables {
+    machine: MachineTable,
+    #[serde(flatten)]
+    memory: Config,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MachineTable {
+    model: String,
+    nodes: usize,
+    without: Vec<String>,
+}
+
+impl Serialize for Configuration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let machine = self.machine;
+        let without = channels(machine).filter(|channel| !channel.is_in(machine));
+        let machine = MachineTable {
+            model: machine.model().name().to_owned(),
+            nodes: machine.nodes(),
+            without: without.map(|channel| channel.to_string()).collect(),
+        };
+        let memory = self.memory;
+        Tables { machine, memory }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Configuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Tables { machine, memory } = Tables::deserialize(deserializer)?;
+        memory.check().map_err(Error::custom)?;
+        let model = model(&machine.model).map_err(Error::custom)?;
+        let mut all = Machine::new(model, machine.nodes).map_err(Error::custom)?;
+        for name in &machine.without {
+            all = without(all, name).map_err(Error::custom)?;
+        }
+        Ok(Self { machine: all, memory })
+    }
+}
+
+fn model(name: &str) -> Result<Model, String> {
+    let names = Model::ALL.iter().map(|model| model.name());
+    Model::from_name(name).ok_or_else(|| unknown("machine", name, names))
+}
+
+/// Disables the memory channel of this name.
+fn without(machine: Machine, name: &str) -> Result<Machine, String> {
+    let all: Vec<_> = channels(machine).map(|unit| (unit.to_string(), unit)).collect();
+    match all.iter().find(|(other, _)| other == name) {
+        Some((_, Unit::Mcu(node, mcu))) => Ok(machine.without_channel(*node, *mcu)),
+        _ => {
+            let names = all.iter().map(|(name, _)| name.as_str());
+            Err(unknown("memory channel", name, names))
+        }
+    }
+}
+
+/// Returns all memory channels of a machine's nodes, enabled or not.
+fn channels(machine: Machine) -> impl Iterator<Item = Unit> {
+    Unit::all().filter(move |unit| matches!(unit, Unit::Mcu(node, _) if machine.has_node(*node)))
+}
+
+/// The content of a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configured {
+    /// The machine, if the file says which.
+    pub machine: Option<Machine>,
+    /// The caches and times of a T2 Plus, with the file's changes.
+    pub memory: Config,
+}
+
+/// Reads the configuration of a machine. Every key is optional; these are the defaults:
+///
+/// ```toml
+/// [machine]
+/// model = "batoka"    # batoka or maramba
+/// nodes = 4           # the most that the model has
+/// without = []        # memory channels that are disabled, such as "NODE1_MCU0"
+///
+/// [l1i]               # the instruction cache of a core
+/// bytes = 16384
+/// ways = 8            # 1 to 64
+/// line = 32           # bytes: 32 to 256
+///
+/// [l1d]               # the data cache of a core
+/// bytes = 8192
+/// ways = 4            # 1 to 64
+/// line = 16           # 16 to 256
+///
+/// [l2]                # the L2 cache of a node: its eight banks together
+/// bytes = 4_194_304
+/// ways = 16           # 1 to 16
+/// line = 64           # 32 to 256: one to four lines of l1i and of l1d
+///
+/// [timing]            # cycles; see simulator::memory::timing
+/// load = 2
+/// taken = 4
+/// l2 = 23
+/// bank = 1
+/// stores = 8          # how many of a strand are on their way: 1 to 16
+/// serialize = 2
+/// snoop = 60
+/// cache_to_cache = 80
+/// memory = 120
+/// remote = 60
+/// link = 9
+/// channel_read = 7
+/// channel_write = 14
+/// ```
+///
+/// # Errors
+/// The file cannot be read or is not such a file, or the machine is impossible.
+pub fn read(path: &Path) -> Result<Configured, FileError> {
+    let text = TomlText::read(path)?;
+    let tables: BTreeMap<Spanned<String>, Keys> = text.parse()?;
+    let mut configured = Configured { machine: None, memory: Config::T2_PLUS };
+    // The position of each setting in the file.
+    let mut places = HashMap::new();
+    for (name, keys) in tables {
+        let (at, name) = (name.span().start, name.get_ref().as_str());
+        let wrong = |(at, problem): (usize, String)| text.wrong(Some(at), problem);
+        if name == MACHINE {
+            configured.machine = Some(machine(at, keys).map_err(wrong)?);
+            continue;
+        }
+        let all = Config::SETTINGS.iter();
+        let settings: Vec<_> = all.clone().filter(|one| one.table == name).collect();
+        if settings.is_empty() {
+            let names = all.map(|setting| setting.table).chain([MACHINE]);
+            return Err(wrong((at, unknown("table", name, names))));
+        }
+        for (key, value) in keys {
+            let (at, key) = (key.span().start, key.get_ref().as_str());
+            let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
+                let names = settings.iter().map(|setting| setting.key);
+                return Err(wrong((at, unknown(&format!("key of {name}"), key, names))));
+            };
+            configured.memory.set(setting, number(&value).map_err(wrong)?);
+            places.insert((setting.table, setting.key), at);
+        }
+    }
+    configured.memory.check().map_err(|impossible| {
+        let given = (impossible.settings.iter()).filter_map(|setting| places.get(setting));
+        text.wrong(given.max().copied(), impossible.to_string())
+    })?;
+    Ok(configured)
+}
+
+const MACHINE: &str = "machine";
+
+/// The keys of a table.
+type Keys = BTreeMap<Spanned<String>, Spanned<Value>>;
+
+/// The position of a problem in the file, in bytes, and the problem.
+type Wrong = (usize, String);
+
+fn number(value: &Spanned<Value>) -> Result<u64, Wrong> {
+    let number = value.get_ref().as_integer().and_then(|number| u64::try_from(number).ok());
+    number.ok_or_else(|| expected(value, "a whole number"))
+}
+
+fn expected(value: &Spanned<Value>, what: &str) -> Wrong {
+    let found = value.get_ref().to_string();
+    (value.span().start, format!("found {}, expected {what}", found.trim()))
+}
+
+fn machine(at: usize, keys: Keys) -> Result<Machine, Wrong> {
+    let (mut model, mut nodes, mut channels) = (Model::Batoka, None, None);
+    for (key, value) in keys {
+        let start = value.span().start;
+        match key.get_ref().as_str() {
+            "model" => {
+                let name = (value.get_ref().as_str()).ok_or_else(|| expected(&value, "a name"))?;
+                model = self::model(name).map_err(|problem| (start, problem))?;
+            }
+            "nodes" => nodes = Some((start, number(&value)?)),
+            "without" => channels = Some(value),
+            other => {
+                let names = ["model", "nodes", "without"].into_iter();
+                return Err((key.span().start, unknown("key of machine", other, names)));
+            }
+        }
+    }
+    let (at, nodes) = nodes.unwrap_or((at, model.max_nodes() as u64));
+    let nodes = usize::try_from(nodes).unwrap_or(usize::MAX);
+    let mut machine = Machine::new(model, nodes).map_err(|error| (at, error.to_string()))?;
+    if let Some(list) = channels {
+        let names = list.get_ref().as_array();
+        for name in names.ok_or_else(|| expected(&list, "a list of memory channels"))? {
+            let name = name.as_str().unwrap_or_default();
+            machine = without(machine, name).map_err(|problem| (list.span().start, problem))?;
+        }
+    }
+    Ok(machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use guest_abi::{Mcu, Node};
+    use tempfile::NamedTempFile;
+
+    use super::*;
+
+    /// Reads a text. Messages lack the file name.
+    fn from(text: &str) -> Result<Configured, String> {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let name = file.path().display().to_string();
+        read(file.path()).map_err(|error| error.to_string().replacen(&name, "", 1))
+    }
+
+    /// The example of [`read`] has every key with its default.
+    #[test]
+    fn what_is_left_out_is_that_of_a_t2_plus() {
+        let source = include_str!("configuration.rs");
+        let example = source.split("/// ```").nth(1).unwrap();
+        let example = example.trim_start_matches("toml").replace("\n/// ", "\n");
+        let whole = from(&example.replace("\n///\n", "\n\n")).unwrap();
+        let batoka = Machine::new(Model::Batoka, 4).unwrap();
+        assert_eq!(whole.machine, Some(batoka));
+        assert_eq!(whole.memory, Config::T2_PLUS);
+        let keys = example.lines().filter(|line| line.contains(" = ")).count();
+        assert_eq!(keys, 3 + Config::SETTINGS.len());
+        let nothing = from("").unwrap();
+        assert_eq!((nothing.machine, nothing.memory), (None, Config::T2_PLUS));
+    }
+
+    #[test]
+    fn what_differs() {
+        let configured = from(
+            "[machine]\nmodel = \"maramba\"\nwithout = [\"NODE1_MCU0\"]\n[timing]\nmemory = 0x200\n\
+             [l2]\nbytes = 1_048_576\n",
+        )
+        .unwrap();
+        let machine = Machine::new(Model::Maramba, 2).unwrap();
+        let machine = machine.without_channel(Node::Node1, Mcu::Mcu0);
+        assert_eq!(configured.machine, Some(machine));
+        let memory = configured.memory;
+        let configuration = Configuration { machine, memory };
+        assert_eq!(
+            configuration.differences(),
+            ["machine.without=[\"NODE1_MCU0\"]", "l2.bytes=1048576", "timing.memory=512"]
+        );
+        let json = serde_json::to_value(&configuration).unwrap();
+        let read: Configuration = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(read, configuration);
+        assert_eq!(json["machine"]["without"][0], "NODE1_MCU0");
+        assert_eq!(json["timing"]["memory"], 512);
+        // A configuration in JSON has the form of a file.
+        let again = from(&toml::to_string(&json).unwrap()).unwrap();
+        assert_eq!((again.machine, again.memory), (Some(machine), memory));
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for row in [
+            "[l3]\nbytes = 1 | :1: there is no table 'l3'; did you mean l2?",
+            "\n[l2]\nbyts = 1 | :3: there is no key of l2 'byts'; did you mean bytes?",
+            "nodes = 2 | :1: invalid type: integer `2`, expected a map",
+            "[l2]\nways = \"4\" | :2: found \"4\", expected a whole number",
+            "[l2]\nways = -4 | :2: found -4, expected a whole number",
+            "[l2]\nways = 17 | :2: l2.ways is 17, expected 1 to 16",
+            "[l1d]\nways = 65 | :2: l1d.ways is 65, expected 1 to 64",
+            "[l1i]\nline = 16 | :2: l1i.line is 16, expected 32 to 256",
+            "[l1d]\nline = 48 | :2: l1d.line is 48, expected a power of 2",
+            "[l2]\nbytes = 100_000_000 | :2: l2.bytes is 100000000, expected 256 to 67108864",
+            "[l1d]\n\nways = 3 | :3: l1d has 8192 bytes in 3 ways with lines of 16 bytes, expected a number of sets that is a power of 2",
+            "[l1i]\nbytes = 1024\n | :2: l1i has 1024 bytes in 8 ways with lines of 32 bytes, expected 256 bytes a way at least, because a tag has 31 bits of an address",
+            "[l2]\nline = 128 | :2: l1d.line is 16 and l2.line 128, expected 1 to 4 lines of l1d in one of l2, because the L2 cache has 4 bits for copies in each",
+            "[l1d]\nline = 128 | :2: l1d.line is 128 and l2.line 64, expected 1 to 4 lines of l1d in one of l2, because the L2 cache has 4 bits for copies in each",
+            "[timing]\nlink = 0 | :2: timing.link is 0, expected 1 to 1000",
+            "[timing]\nmemory = 10_001 | :2: timing.memory is 10001, expected 0 to 10000",
+            "[timing]\nstores = 17 | :2: timing.stores is 17, expected 1 to 16",
+            "[machine]\nmodel = \"t1\" | :2: there is no machine 't1'; did you mean batoka?",
+            "[machine]\nmodel = 1 | :2: found 1, expected a name",
+            "[machine]\nnodes = 5 | :2: a batoka has 1 to 4 nodes, not 5",
+            "[machine]\nnode = 2 | :2: there is no key of machine 'node'; did you mean nodes?",
+            "[machine]\nnodes = 2\nwithout = [\"NODE2_MCU0\"] | :3: there is no memory channel 'NODE2_MCU0'; did you mean NODE0_MCU0, NODE1_MCU0 or NODE0_MCU1?",
+            "[l2]\nways = 1\nways = 2 | :3: duplicate key",
+        ] {
+            let (text, message) = row.split_once(" | ").unwrap();
+            assert_eq!(from(text).unwrap_err(), message, "{text}");
+        }
+    }
+}

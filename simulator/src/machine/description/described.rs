@@ -1,0 +1,155 @@
+//! The machine and the guests of a binary description, and files of descriptions.
+
+use std::fmt;
+use std::path::Path;
+
+use perfctr_service::{GuestConfig, description};
+use platform::Machine;
+use platform::md::{Md, MdError};
+
+use super::{SourceError, Unfit, parse};
+use crate::input::{self, InputError, LONGEST_TEXT};
+
+/// Why a file is no description.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file cannot be read, or a source is no text.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A line of the source is wrong.
+    #[error("{file}:{error}")]
+    Source {
+        /// The file.
+        file: String,
+        /// The line, and what is wrong in it.
+        error: SourceError,
+    },
+    /// The binary format cannot hold the description.
+    #[error("{file}: {error}")]
+    Unfit {
+        /// The file.
+        file: String,
+        /// The content that the format cannot hold.
+        error: Unfit,
+    },
+}
+
+/// Why bytes do not describe a machine and its guests.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DescribedError {
+    /// The bytes are no machine description.
+    #[error(transparent)]
+    Format(#[from] MdError),
+    /// The description contradicts itself, or the hardware. The text names the node.
+    #[error("{0}")]
+    Content(String),
+}
+
+/// The parts of a description that the service uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// The number of the description's nodes.
+    pub nodes: usize,
+    /// The platform, if the description has one.
+    pub platform: Option<Platform>,
+    /// The machine, if it has Victoria Falls processors and the description is a hypervisor's.
+    pub machine: Option<Machine>,
+    /// The guests, if the description is a hypervisor's.
+    pub guests: Vec<GuestDescription>,
+}
+
+/// The platform node of a description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Platform {
+    /// The platform's name, such as `SUNW,T5440`.
+    pub name: String,
+    /// The frequency of %stick in Hz, if the description has it.
+    pub stick_frequency: Option<u64>,
+}
+
+/// A guest node of a description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestDescription {
+    /// The guest's name, or `guest` and its resource id.
+    pub name: String,
+    /// The guest's number among the hypervisor's resources.
+    pub resource_id: u64,
+    /// The number by which other guests address the guest.
+    pub gid: Option<u64>,
+    /// The guest's configuration for the service.
+    pub config: GuestConfig,
+}
+
+impl Described {
+    /// Reads the binary description at the start of `bytes`.
+    ///
+    /// # Errors
+    /// The bytes are no machine description, or contradict themselves.
+    pub fn new(bytes: &[u8]) -> Result<Self, DescribedError> {
+        fn wrong(error: impl fmt::Display) -> DescribedError {
+            DescribedError::Content(error.to_string())
+        }
+        let md = Md::new(bytes)?;
+        let platform = md.platform().map_err(wrong)?;
+        let machine = md.machine().map_err(wrong)?;
+        let guests = description::guests(md, machine).map_err(wrong)?;
+        Ok(Self {
+            nodes: md.nodes().count(),
+            platform: platform.map(|platform| Platform {
+                name: platform.name.to_owned(),
+                stick_frequency: platform.stick_frequency,
+            }),
+            machine,
+            guests: guests.map(GuestDescription::new).collect(),
+        })
+    }
+}
+
+impl GuestDescription {
+    fn new(guest: description::DescribedGuest<'_>) -> Self {
+        let resource_id = guest.resource_id;
+        Self {
+            name: match guest.name {
+                Some(name) => name.to_owned(),
+                None => format!("guest{resource_id}"),
+            },
+            resource_id,
+            gid: guest.gid,
+            config: guest.config,
+        }
+    }
+}
+
+/// Reads the binary description in a file, or builds it if the file's name ends in `.toml`.
+///
+/// # Errors
+/// The file cannot be read, or is no source.
+pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        return build(path);
+    }
+    read(path)
+}
+
+/// Builds a binary description from the source in a file.
+///
+/// # Errors
+/// The file cannot be read, or is no source. The message has the number of the line.
+pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
+    let file = path.display().to_string();
+    match parse(&input::read_text(path)?).map(|description| description.build()) {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) => Err(FileError::Unfit { file, error }),
+        Err(error) => Err(FileError::Source { file, error }),
+    }
+}
+
+/// Reads the binary description in a file.
+///
+/// # Errors
+/// The file cannot be read, or is longer than any description.
+pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    Ok(input::read(path, LONGEST_TEXT)?)
+}

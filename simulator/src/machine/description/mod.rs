@@ -1,0 +1,75 @@
+//! Machine descriptions: the source that a person writes ([`parse()`], [`print()`]), the binary form that firmware reads
+//! ([`Description::build`], [`Description::read`]), and the [`Description`] between them.
+//!
+//! The source of a description is TOML. A table is a node; the order of tables, and of the properties in them, is that of
+//! the description:
+//!
+//! ```toml
+//! [root]
+//! fwd = ["cpu-0", "cpu-1"]             # arcs, to the nodes with these labels
+//!
+//! [cpu-0]                              # the name of the node is cpu
+//! pid = 0                              # a number of 64 bits
+//! name = "first"                       # a string
+//! key = { data = "00 ff" }             # data
+//! compatible = { strings = ["sun4v"] } # data: strings, each ended by a NUL
+//!
+//! [cpu-1]
+//! ```
+//!
+//! The label of a node is its name. A `-` and a number follow if several nodes have the name, or if the name itself ends in
+//! `-` and a number. [`print()`] numbers these nodes from 0 in their order. A property that occurs more than once is an array, in which
+//! strings are arcs, and a string is `{ string = "first" }`.
+//!
+//! If a source uses these numbers, [`print()`] of its [`parse()`]d description returns the source, without comments and layout.
+
+mod binary;
+mod described;
+mod label;
+mod parse;
+mod print;
+
+pub use binary::Unfit;
+pub use described::{
+    Described, DescribedError, FileError, GuestDescription, Platform, build, load, read,
+};
+pub use parse::{SourceError, parse};
+pub use print::print;
+
+/// A machine description.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Description {
+    /// The nodes, the root first.
+    pub nodes: Vec<Node>,
+}
+
+/// A node of a description.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// The name, which is not unique.
+    pub name: String,
+    /// The properties in order; a name may occur several times.
+    pub properties: Vec<Property>,
+}
+
+/// A property of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// The name, such as `fwd`.
+    pub name: String,
+    /// The value.
+    pub value: Value,
+}
+
+/// The value of a property.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// An arc to the node with this index in [`Description::nodes`].
+    Arc(usize),
+    /// A number.
+    Number(u64),
+    /// A string.
+    String(String),
+    /// Bytes.
+    Data(Vec<u8>),
+}

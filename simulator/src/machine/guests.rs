@@ -1,0 +1,178 @@
+//! The guests of a machine, from a file: their strands and rights.
+
+use std::path::Path;
+
+use guest_abi::StrandId;
+use perfctr_service::{Grant, GuestConfig};
+use platform::Machine;
+use serde::Deserialize;
+
+use crate::input::{self, InputError};
+use crate::machine::description;
+use crate::machine::strands::{self, StrandListError};
+
+/// A guest with its name.
+#[derive(Clone, Debug)]
+pub struct NamedGuest {
+    /// The name of the guest in reports.
+    pub name: String,
+    /// The configuration of the guest for the service.
+    pub config: GuestConfig,
+}
+
+impl NamedGuest {
+    /// Returns the strand that makes the guest's calls: its first one.
+    #[must_use]
+    pub fn caller(&self) -> Option<StrandId> {
+        self.config.strands.iter().next()
+    }
+}
+
+impl From<description::GuestDescription> for NamedGuest {
+    fn from(guest: description::GuestDescription) -> Self {
+        Self { name: guest.name, config: guest.config }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GuestFile {
+    guest: Vec<GuestEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GuestEntry {
+    name: String,
+    strands: Strands,
+    grant: Granted,
+    #[serde(default)]
+    compatible: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Strands(Vec<StrandId>);
+
+impl TryFrom<String> for Strands {
+    type Error = StrandListError;
+
+    fn try_from(text: String) -> Result<Self, StrandListError> {
+        strands::parse(&text).map(Self)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Granted(Grant);
+
+impl TryFrom<String> for Granted {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let grant = text.parse().map(Self);
+        grant.map_err(|error| format!("found '{text}', {error}"))
+    }
+}
+
+/// Reads the guests of a TOML file:
+///
+/// ```toml
+/// [[guest]]
+/// name = "solaris"
+/// strands = "0-127"
+/// grant = "global+htstrand"   # none, strand, htstrand, global, global+strand, global+htstrand
+/// compatible = true           # version 1.0 has the registers of 1.1; false if not given
+/// ```
+///
+/// # Errors
+/// The file cannot be read, or is not such a file.
+pub fn from_file(path: &Path) -> Result<Vec<NamedGuest>, FileError> {
+    let text = TomlText::read(path)?;
+    let file: GuestFile = text.parse()?;
+    if file.guest.is_empty() {
+        let problem = "there is no guest, expected at least one [[guest]]";
+        return Err(text.wrong(None, problem));
+    }
+    Ok(file.guest.into_iter().map(NamedGuest::from).collect())
+}
+
+/// Why a file of guests or steps cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file cannot be read, or is no text.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The content of the file is wrong.
+    #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
+    Wrong {
+        /// The file.
+        file: String,
+        /// The line, from 1; `None` for the file as a whole.
+        line: Option<usize>,
+        /// What was found, and what was expected.
+        problem: String,
+    },
+}
+
+/// The text of a TOML file.
+pub(crate) struct TomlText {
+    pub(crate) name: String,
+    content: String,
+}
+
+impl TomlText {
+    pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
+        Ok(Self { name: path.display().to_string(), content: input::read_text(path)? })
+    }
+
+    pub(crate) fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, FileError> {
+        toml::from_str(&self.content).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            let message = error.message().lines().collect::<Vec<_>>().join(" ");
+            self.wrong(Some(at), message)
+        })
+    }
+
+    /// Returns the error for a problem at a position, in bytes.
+    pub(crate) fn wrong(&self, at: Option<usize>, problem: impl Into<String>) -> FileError {
+        FileError::Wrong {
+            file: self.name.clone(),
+            line: at.map(|at| self.line(at)),
+            problem: problem.into(),
+        }
+    }
+
+    /// Returns the line, from 1, at a position, in bytes.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        1 + self.content[..at].matches('\n').count()
+    }
+}
+
+impl From<GuestEntry> for NamedGuest {
+    fn from(entry: GuestEntry) -> Self {
+        let GuestEntry { name, strands: Strands(strands), grant: Granted(grant), compatible } =
+            entry;
+        Self {
+            name,
+            config: GuestConfig { strands: strands.into_iter().collect(), grant, compatible },
+        }
+    }
+}
+
+/// Returns the default guests: the first has all rights and all cores but the last; the second has no right, and the last core.
+#[must_use]
+pub fn default(machine: Machine) -> Vec<NamedGuest> {
+    let all = machine.strands();
+    let guest = |name: &str, strands: std::ops::Range<usize>, grant| NamedGuest {
+        name: name.to_owned(),
+        config: GuestConfig {
+            strands: strands.filter_map(StrandId::new).collect(),
+            grant,
+            compatible: false,
+        },
+    };
+    let last_core = all - StrandId::PER_CORE;
+    vec![guest("measuring", 0..last_core, Grant::ALL), guest("other", last_core..all, Grant::NONE)]
+}

@@ -1,0 +1,52 @@
+//! The references that a strand executes in one turn, and the result of the turn.
+
+use guest_abi::StrandId;
+
+use crate::recording::{Reference, References};
+
+/// The references that a strand may execute until another strand's turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantum<'a> {
+    /// The strand that executes.
+    pub strand: StrandId,
+    /// Added to all addresses: a multiple of 64.
+    pub offset: u64,
+    /// The time of the first reference, in cycles.
+    pub begins: u64,
+    /// No instruction but the first begins at this time or later.
+    pub until: u64,
+    /// The recording has no instructions: each datum is executed as an instruction of its own.
+    pub data_alone: bool,
+    /// The references, in the order of the program.
+    pub references: References<'a>,
+}
+
+impl Quantum<'_> {
+    /// Returns `true` if this reference begins an instruction.
+    #[inline(always)]
+    #[must_use]
+    pub fn begins_at(&self, reference: &Reference) -> bool {
+        self.data_alone || reference.kind.is_fetch()
+    }
+
+    /// Returns the quantum cut off after its first instruction, or after the rest of an instruction that began before.
+    #[must_use]
+    pub fn first_instruction(&self) -> Self {
+        let later = self.references.iter().skip(1);
+        let data = later.take_while(|later| !self.begins_at(later)).count();
+        Self { references: self.references.up_to(1 + data), ..*self }
+    }
+}
+
+/// The executed part of a [`Quantum`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// The number of references.
+    pub references: usize,
+    /// The time at which the last instruction was issued; 0 if all references are data of an instruction issued before.
+    pub issued: u64,
+    /// The time at which the strand can go on.
+    pub ends: u64,
+    /// The number of instructions that began.
+    pub instructions: u64,
+}

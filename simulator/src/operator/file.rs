@@ -1,0 +1,292 @@
+//! Scenario files.
+
+use std::path::Path;
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use perfctr_service::{Right, Unit};
+use platform::Machine;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::machine::guests::{self, FileError, NamedGuest, TomlText};
+use crate::nearest::unknown;
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Grants a guest one more right.
+    Grant(GuestId, Right),
+    /// Revokes a right from a guest.
+    Revoke(GuestId, Right),
+    /// Revokes a right from the first guest and grants it to the second.
+    Transfer(Right, GuestId, GuestId),
+    /// Resets a guest.
+    Reset(GuestId),
+    /// Breaks a device: every access faults from now on.
+    Fault(Unit),
+    /// Repairs a device, and returns its unit to service.
+    Mend(Unit),
+    /// Stops a strand for ever, and reports its death to the hypervisor.
+    Kill(StrandId),
+}
+
+impl Action {
+    /// Returns a sentence without a full stop; `name` returns the name of a guest.
+    pub(crate) fn describe(self, name: impl Fn(GuestId) -> String) -> String {
+        match self {
+            Self::Grant(guest, right) => format!("{} is granted {right}", name(guest)),
+            Self::Revoke(guest, right) => format!("{right} is taken from {}", name(guest)),
+            Self::Transfer(right, from, to) => {
+                format!("{right} goes from {} to {}", name(from), name(to))
+            }
+            Self::Reset(guest) => format!("{} is reset", name(guest)),
+            Self::Fault(unit) => format!("{unit} breaks"),
+            Self::Mend(unit) => format!("{unit} is mended and returned to service"),
+            Self::Kill(strand) => format!("strand {strand} dies"),
+        }
+    }
+}
+
+/// A checked step of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The references of all programs of a replay, or the instructions of all strands of an execution, before the step is due.
+    pub at: u64,
+    /// The line of its `[[step]]` in the file, from 1.
+    pub line: usize,
+    #[allow(missing_docs, reason = "its name says it")]
+    pub action: Action,
+}
+
+/// The checked steps of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Scenario {
+    /// The name of its file.
+    pub name: String,
+    /// The steps in the order of time.
+    pub steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    guest: Vec<guests::GuestEntry>,
+    #[serde(default)]
+    step: Vec<Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    at: Spanned<u64>,
+    #[serde(rename = "do")]
+    action: Spanned<String>,
+    guest: Option<Spanned<String>>,
+    from: Option<Spanned<String>>,
+    to: Option<Spanned<String>>,
+    right: Option<Spanned<String>>,
+    unit: Option<Spanned<String>>,
+    strand: Option<Spanned<u64>>,
+}
+
+/// The actions, each with the keys that it takes.
+const ACTIONS: [(&str, &[&str]); 7] = [
+    ("grant", &["guest", "right"]),
+    ("revoke", &["guest", "right"]),
+    ("transfer", &["right", "from", "to"]),
+    ("reset", &["guest"]),
+    ("fault", &["unit"]),
+    ("mend", &["unit"]),
+    ("kill", &["strand"]),
+];
+
+/// A scenario whose steps have not been checked against a machine and its guests.
+pub struct Unchecked {
+    text: TomlText,
+    /// The guests that the file describes. Empty if the steps are for guests that another file describes.
+    pub guests: Vec<NamedGuest>,
+    steps: Vec<Spanned<Entry>>,
+}
+
+impl Scenario {
+    /// Reads a scenario. The same file is for a replay and for an execution.
+    ///
+    /// ```toml
+    /// [[guest]]              # as in a file of guests; left out if the guests are described elsewhere
+    /// name = "solaris"
+    /// strands = "0-127"
+    /// grant = "global"
+    ///
+    /// [[step]]
+    /// at = 1_000_000         # a replay: references of all programs; an execution: instructions of all strands
+    /// do = "revoke"          # grant, revoke, transfer, reset, fault, mend, kill
+    /// right = "global"       # strand, htstrand, global
+    /// guest = "solaris"
+    /// ```
+    ///
+    /// The guests of an execution come from its machine description, together with their programs. `vfalls boot` therefore refuses a
+    /// file with guests of its own.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not such a file.
+    pub fn read(path: &Path) -> Result<Unchecked, FileError> {
+        let text = TomlText::read(path)?;
+        let file: File = text.parse()?;
+        if file.step.is_empty() {
+            let problem = "there is no step, expected at least one [[step]]";
+            return Err(text.wrong(None, problem));
+        }
+        Ok(Unchecked {
+            text,
+            guests: file.guest.into_iter().map(NamedGuest::from).collect(),
+            steps: file.step,
+        })
+    }
+}
+
+impl Unchecked {
+    /// Checks the steps against a machine and its guests. A step may not kill a `busy` strand: one that executes the program of a
+    /// replay or makes a guest's calls there.
+    ///
+    /// # Errors
+    /// A step is impossible.
+    pub fn check(
+        self,
+        machine: Machine,
+        guests: &[NamedGuest],
+        busy: &[StrandId],
+    ) -> Result<Scenario, FileError> {
+        let Self { text, steps, .. } = self;
+        let mut checked: Vec<Step> = Vec::new();
+        for step in steps {
+            let table = step.span().start;
+            let checker = Checker { table, machine, guests, busy };
+            let earlier = checked.last().map_or(0, |step| step.at);
+            let (at, action) = checker
+                .step(step.into_inner(), earlier)
+                .map_err(|(at, problem)| text.wrong(Some(at), problem))?;
+            let line = text.line(table);
+            checked.push(Step { at, line, action });
+        }
+        Ok(Scenario { name: text.name, steps: checked })
+    }
+}
+
+/// Checks one step. An error has the position of the fault in the file, in bytes.
+struct Checker<'a> {
+    table: usize,
+    machine: Machine,
+    guests: &'a [NamedGuest],
+    busy: &'a [StrandId],
+}
+
+type Checked<T> = Result<T, (usize, String)>;
+
+impl Checker<'_> {
+    fn step(&self, entry: Entry, earlier: u64) -> Checked<(u64, Action)> {
+        let at = *entry.at.get_ref();
+        if at < earlier {
+            return self.wrong(
+                &entry.at,
+                format!("found {at} after {earlier}, expected steps in the order of time"),
+            );
+        }
+        let action = entry.action.get_ref().as_str();
+        let Some((_, wanted)) = ACTIONS.iter().find(|(name, _)| *name == action) else {
+            let names = ACTIONS.iter().map(|(name, _)| *name);
+            return self.wrong(&entry.action, unknown("action", action, names));
+        };
+        let given = [
+            ("guest", entry.guest.is_some()),
+            ("from", entry.from.is_some()),
+            ("to", entry.to.is_some()),
+            ("right", entry.right.is_some()),
+            ("unit", entry.unit.is_some()),
+            ("strand", entry.strand.is_some()),
+        ];
+        for (key, is_given) in given {
+            if is_given != wanted.contains(&key) {
+                let found = if is_given { "found" } else { "missing is" };
+                let list = wanted.join(", ");
+                return self
+                    .wrong(&entry.action, format!("{found} '{key}'; {action} takes {list}"));
+            }
+        }
+        let action = match action {
+            "grant" => Action::Grant(self.guest(entry.guest)?, self.right(entry.right)?),
+            "revoke" => Action::Revoke(self.guest(entry.guest)?, self.right(entry.right)?),
+            "transfer" => Action::Transfer(
+                self.right(entry.right)?,
+                self.guest(entry.from)?,
+                self.guest(entry.to)?,
+            ),
+            "reset" => Action::Reset(self.guest(entry.guest)?),
+            "fault" => Action::Fault(self.unit(entry.unit)?),
+            "mend" => Action::Mend(self.unit(entry.unit)?),
+            _ => Action::Kill(self.strand(entry.strand)?),
+        };
+        Ok((at, action))
+    }
+
+    fn wrong<T, V>(&self, place: &Spanned<V>, problem: String) -> Checked<T> {
+        Err((place.span().start, problem))
+    }
+
+    /// Looks up a name. A key that is missing has been reported before.
+    fn find<T>(
+        &self,
+        given: Option<Spanned<String>>,
+        look: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Checked<T> {
+        let at = given.as_ref().map_or(self.table, |given| given.span().start);
+        let text = given.map(Spanned::into_inner).unwrap_or_default();
+        look(&text).map_err(|problem| (at, problem))
+    }
+
+    fn guest(&self, given: Option<Spanned<String>>) -> Checked<GuestId> {
+        self.find(given, |name| {
+            let names = self.guests.iter().map(|guest| guest.name.as_str());
+            let number = names.clone().position(|guest| guest == name);
+            number.and_then(GuestId::new).ok_or_else(|| unknown("guest", name, names))
+        })
+    }
+
+    fn right(&self, given: Option<Spanned<String>>) -> Checked<Right> {
+        self.find(given, |name| {
+            let names = Right::ALL.iter().map(|right| right.name());
+            Right::from_name(name).ok_or_else(|| unknown("right", name, names))
+        })
+    }
+
+    fn unit(&self, given: Option<Spanned<String>>) -> Checked<Unit> {
+        self.find(given, |name| {
+            let units = Unit::all().filter(|unit| unit.is_in(self.machine));
+            let named: Vec<_> = units.map(|unit| (unit.to_string(), unit)).collect();
+            let names = named.iter().map(|(name, _)| name.as_str());
+            let found = named.iter().find(|(other, _)| other == name);
+            found.map(|(_, unit)| *unit).ok_or_else(|| unknown("unit", name, names))
+        })
+    }
+
+    fn strand(&self, given: Option<Spanned<u64>>) -> Checked<StrandId> {
+        let at = given.as_ref().map_or(self.table, |given| given.span().start);
+        let number = given.map_or(0, Spanned::into_inner);
+        let strand = usize::try_from(number)
+            .ok()
+            .filter(|number| *number < self.machine.strands())
+            .and_then(StrandId::new);
+        let problem = match strand {
+            None => format!(
+                "there is no strand {number}; this machine has strands 0 to {}",
+                self.machine.strands() - 1
+            ),
+            Some(strand) if self.busy.contains(&strand) => format!(
+                "strand {number} executes the program or makes a guest's calls, expected another"
+            ),
+            Some(strand) => return Ok(strand),
+        };
+        Err((at, problem))
+    }
+}

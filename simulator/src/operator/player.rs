@@ -1,0 +1,304 @@
+//! Plays the steps of a scenario.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use perfctr_service::mailbox::{Refusal, Seen, Step as Request};
+use perfctr_service::{ChangeError, Grant, Grants, StrandSet, Unit};
+use platform::AccessError;
+use platform::models::{Devices, FaultyUnit};
+
+use super::file::{Action, Scenario, Step};
+use crate::machine::guests::NamedGuest;
+use crate::run::{StepRun, UnitRun};
+
+/// The hypervisor's answer to a request: with what is seen, if the request was a look.
+pub type Answer = Result<Option<Seen>, Refusal>;
+
+/// A machine with a hypervisor, as its operator reaches it.
+pub trait Operated {
+    /// Returns the devices.
+    fn devices(&self) -> &Devices;
+
+    /// Hands a request to the hypervisor, which serves it on the strand `on`.
+    ///
+    /// # Errors
+    /// Returns why the hypervisor cannot take a request now.
+    fn ask(&mut self, on: StrandId, request: &Request) -> Result<(), String>;
+
+    /// Takes the hypervisor's answer to the latest request. `None` until there is one.
+    fn answer(&mut self) -> Option<Answer>;
+
+    /// Stops a strand for ever.
+    fn stop(&mut self, strand: StrandId);
+}
+
+/// Plays the steps of a scenario in their order.
+pub struct Operator {
+    scenario: String,
+    steps: VecDeque<Step>,
+    guests: Vec<NamedGuest>,
+    /// The rights after the latest change.
+    grants: Grants,
+    dead: StrandSet,
+    current: Option<Current>,
+    made: Vec<StepRun>,
+}
+
+/// The step that the hypervisor is at.
+struct Current {
+    step: Step,
+    run: StepRun,
+    request: Request,
+    retries: usize,
+    pending: Option<StrandSet>,
+}
+
+/// What a call of [`Operator::work`] has done.
+#[derive(Debug)]
+pub enum Worked<'a> {
+    /// No step is due, or the hypervisor has not answered yet.
+    Nothing,
+    /// It has made a request to the hypervisor.
+    Asked,
+    /// It has ended a step.
+    Made(Action, &'a mut StepRun),
+}
+
+/// While the hypervisor has a request, the operator looks for the answer after this number of instructions.
+const SOON: u64 = 10_000;
+
+/// The most requests again after a busy unit. On a replay the slowest access takes far less time.
+const RETRIES: usize = 10_000;
+
+impl Operator {
+    /// Returns an operator of these guests, whose rights are those of their configuration.
+    #[must_use]
+    pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
+        let mut grants = Grants::none(guests.len());
+        for (guest, number) in guests.iter().zip((0..).filter_map(GuestId::new)) {
+            // There is such a guest.
+            let _ = grants.set(number, guest.config.grant);
+        }
+        Self {
+            scenario: scenario.name,
+            steps: scenario.steps.into(),
+            guests: guests.to_vec(),
+            grants,
+            dead: StrandSet::EMPTY,
+            current: None,
+            made: Vec::new(),
+        }
+    }
+
+    /// Returns the name of the scenario's file.
+    #[must_use]
+    pub fn scenario(&self) -> &str {
+        &self.scenario
+    }
+
+    /// Returns the steps that have ended.
+    #[must_use]
+    pub fn made(&self) -> &[StepRun] {
+        &self.made
+    }
+
+    /// Returns the steps that have not ended.
+    pub fn left(&self) -> impl Iterator<Item = &Step> {
+        let current = self.current.iter().map(|current| &current.step);
+        current.chain(&self.steps)
+    }
+
+    /// Returns the strands that the change of the current step waits for; `None` unless the operator has seen that it is pending.
+    #[must_use]
+    pub fn pending(&self) -> Option<StrandSet> {
+        self.current.as_ref()?.pending
+    }
+
+    /// Returns the number of references or instructions until [`work`](Self::work) has something to do, if `now` is their number until now.
+    #[must_use]
+    pub fn patience(&self, now: u64) -> u64 {
+        match (&self.current, self.steps.front()) {
+            (Some(_), _) => SOON,
+            (None, Some(step)) => step.at.saturating_sub(now).max(1),
+            (None, None) => u64::MAX,
+        }
+    }
+
+    /// Takes an answer of the hypervisor, or begins the next step that is due after `now` references or instructions. Does one
+    /// thing at a time: the caller calls it until it returns [`Worked::Nothing`].
+    pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
+        let (action, next) = if let Some(current) = self.current.take() {
+            let Some(answer) = machine.answer() else {
+                self.current = Some(current);
+                return Worked::Nothing;
+            };
+            (current.step.action, self.answered(current, answer))
+        } else {
+            let Some(step) = self.steps.front().copied().filter(|step| step.at <= now) else {
+                return Worked::Nothing;
+            };
+            self.steps.pop_front();
+            (step.action, self.begin(machine, step))
+        };
+        let made = match next {
+            ControlFlow::Continue(current) => self.ask(machine, current),
+            ControlFlow::Break(made) => Some(made),
+        };
+        let Some(made) = made else {
+            return Worked::Asked;
+        };
+        self.made.push(made);
+        match self.made.last_mut() {
+            Some(made) => Worked::Made(action, made),
+            None => Worked::Nothing,
+        }
+    }
+
+    /// Begins a step. Returns its first request, or its result if it needs none.
+    fn begin(&mut self, machine: &mut impl Operated, step: Step) -> ControlFlow<StepRun, Current> {
+        let name = |guest: GuestId| self.guests[guest.index()].name.clone();
+        let mut run = StepRun {
+            at: step.at,
+            line: step.line,
+            action: step.action.describe(name),
+            ..StepRun::default()
+        };
+        let mut grants = self.grants;
+        let changed = match step.action {
+            Action::Grant(guest, right) => grants.grant(guest, right),
+            Action::Revoke(guest, right) => grants.revoke(guest, right),
+            Action::Transfer(right, from, to) => grants.transfer(from, to, right),
+            _ => Ok(()),
+        };
+        if let Err(error) = changed {
+            run.rejected = Some(error.to_string());
+            return ControlFlow::Break(run);
+        }
+        let request = match step.action {
+            Action::Grant(..) | Action::Revoke(..) | Action::Transfer(..) => {
+                Request::Reconfigure(grants)
+            }
+            Action::Reset(guest) => Request::Reset(guest),
+            Action::Fault(unit) => {
+                machine.devices().set_faulty(faulty(unit), true);
+                return ControlFlow::Break(run);
+            }
+            Action::Mend(unit) => {
+                machine.devices().set_faulty(faulty(unit), false);
+                self.look()
+            }
+            Action::Kill(strand) => {
+                machine.stop(strand);
+                self.dead.insert(strand);
+                Request::Died(strand)
+            }
+        };
+        ControlFlow::Continue(Current { step, run, request, retries: 0, pending: None })
+    }
+
+    /// Goes on with a step after an answer. Returns its next request, or its result.
+    fn answered(&mut self, mut current: Current, answer: Answer) -> ControlFlow<StepRun, Current> {
+        use AccessError::Busy;
+        use Refusal::Change;
+
+        current.request = match (answer, current.request) {
+            // A scrub of a hub takes several accesses, and guests may have the hub.
+            (Err(Change(ChangeError::Busy | ChangeError::NotClean(_, Busy))), request)
+                if current.retries < RETRIES =>
+            {
+                current.retries += 1;
+                request
+            }
+            (Err(refusal), _) => {
+                current.run.rejected = Some(refusal.to_string());
+                return ControlFlow::Break(current.run);
+            }
+            (Ok(Some(seen)), _) => match (current.step.action, seen.pending) {
+                (Action::Mend(unit), _) => {
+                    current.run.unit = Some(UnitRun::new(unit, seen.units[unit.number()]));
+                    Request::ReturnToService(unit)
+                }
+                (_, None) => return ControlFlow::Break(current.run),
+                (_, pending) => {
+                    current.pending = pending;
+                    self.look()
+                }
+            },
+            (Ok(None), Request::ReturnToService(_)) => return ControlFlow::Break(current.run),
+            (Ok(None), request) => {
+                current.run.excused = self.excused(&request);
+                if let Request::Reconfigure(grants) = request {
+                    self.grants = grants;
+                }
+                self.look()
+            }
+        };
+        ControlFlow::Continue(current)
+    }
+
+    fn look(&self) -> Request {
+        Request::Look(self.guests.len())
+    }
+
+    /// Returns the dead strands of the guests that lose a right or are reset.
+    fn excused(&self, request: &Request) -> Vec<usize> {
+        let loses = |id: GuestId| match request {
+            Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),
+            Request::Reset(guest) => *guest == id,
+            _ => false,
+        };
+        let ids = (0..).map_while(GuestId::new);
+        ids.zip(&self.guests)
+            .filter(|(id, _)| loses(*id))
+            .flat_map(|(_, guest)| guest.config.strands.iter())
+            .filter(|strand| self.dead.has(*strand))
+            .map(StrandId::index)
+            .collect()
+    }
+
+    /// Makes the request of a step. Returns the step's result if no strand or no mailbox can take the request.
+    fn ask(&mut self, machine: &mut impl Operated, mut current: Current) -> Option<StepRun> {
+        let alive = || {
+            // Strand 0 executes the hypervisor whether it is a guest's or not.
+            let of_guests = self.guests.iter().map(|guest| guest.config.strands);
+            let strands = of_guests.flat_map(|strands| strands.iter().collect::<Vec<_>>());
+            StrandId::new(0).into_iter().chain(strands).filter(|strand| !self.dead.has(*strand))
+        };
+        // L2 control is scrubbed on its own node only.
+        let on_node = match current.step.action {
+            Action::Mend(Unit::L2(node)) => alive().find(|strand| strand.node() == node),
+            _ => None,
+        };
+        let asked = match on_node.or_else(|| alive().next()) {
+            Some(on) => machine.ask(on, &current.request),
+            None => Err("no strand is left that could serve it".to_owned()),
+        };
+        match asked {
+            Ok(()) => {
+                self.current = Some(current);
+                None
+            }
+            Err(reason) => {
+                current.run.rejected = Some(reason);
+                Some(current.run)
+            }
+        }
+    }
+}
+
+/// Returns whether a guest gains a right when its grant changes.
+pub(crate) fn gains(before: Grant, after: Grant) -> bool {
+    after.global && !before.global || after.strand > before.strand
+}
+
+/// Returns a unit as the models of the devices name it.
+const fn faulty(unit: Unit) -> FaultyUnit {
+    match unit {
+        Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
+        Unit::Hub(hub) => FaultyUnit::Hub(hub),
+        Unit::L2(node) => FaultyUnit::L2(node),
+    }
+}

@@ -1,0 +1,247 @@
+//! Reads lackey's text as blocks of references.
+
+use std::io;
+use std::slice::IterMut;
+
+use super::chunk::Chunk;
+use super::error::{RecordingError, quoted};
+use super::line::{self, A_LINE, Fast, LONGEST, WINDOW};
+use super::reference::{Kind, Reference};
+use super::source::{Progress, Source};
+
+/// The number of references in a block. The last block of a recording may have fewer.
+pub const BLOCK: usize = 1 << 16;
+
+/// The most references beyond [`BLOCK`] in a block, which keep an instruction and its data together. (The kind of an instruction
+/// with still more data is that of the data in the block. No instruction of x86 comes near.)
+pub const BLOCK_SLACK: usize = 4096;
+
+const BUFFER: usize = 1 << 18;
+
+/// The expected content where the first line has no known format.
+const A_FORMAT: &str = "a recording of \"vfalls record\", lines of lackey such as \"I  04001090,3\" or \
+                        \" L 1ffeffe7c8,8\", or lines by hand such as \"0 w 0x1000 8\"";
+
+/// Reads lackey's text block by block, in constant memory.
+pub(super) struct LackeyReader {
+    source: Source,
+    buffer: Box<[u8]>,
+    /// Text in `buffer[start..end]` is read and not yet parsed.
+    start: usize,
+    end: usize,
+    /// The number of complete lines before `start`.
+    lines: u64,
+    fast: Box<Fast>,
+    in_message: bool,
+    at_end: bool,
+    any: bool,
+    /// Room for the references of a chunk.
+    block: Box<[Reference]>,
+}
+
+impl LackeyReader {
+    pub(super) fn new(source: Source) -> Self {
+        let buffer = vec![0; BUFFER].into_boxed_slice();
+        Self {
+            source,
+            buffer,
+            start: 0,
+            end: 0,
+            lines: 0,
+            fast: Box::new(Fast::new()),
+            in_message: false,
+            at_end: false,
+            any: false,
+            block: vec![Reference::new(0, 1, Kind::Load); BLOCK + BLOCK_SLACK].into(),
+        }
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        self.source.progress()
+    }
+
+    /// Replaces the content of `chunk` by the next references: [`BLOCK`] or a few more, fewer only at the end. A fetch is in one
+    /// chunk with all its data. Returns `false`, with an empty chunk, at the end of the recording.
+    ///
+    /// # Errors
+    /// A line is malformed, the file cannot be read or decompressed, or the whole recording has no reference. Later calls return
+    /// `false`.
+    pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
+        let mut block = std::mem::take(&mut self.block);
+        let result = self.fill(Room::new(&mut block));
+        let filled = *result.as_ref().unwrap_or(&0);
+        chunk.set(&block[..filled]);
+        self.block = block;
+        self.any |= filled > 0;
+        if result.is_err() {
+            (self.start, self.end, self.at_end, self.any) = (0, 0, true, true);
+        }
+        result?;
+        if self.any {
+            return Ok(filled > 0);
+        }
+        self.any = true;
+        let expected = "at least one, such as \"I  04001090,3\"";
+        Err(RecordingError::in_file(&self.source.name, "no memory reference", expected))
+    }
+
+    /// Fills the room, and returns the number of references in it.
+    fn fill(&mut self, mut room: Room<'_>) -> Result<usize, RecordingError> {
+        loop {
+            if !self.in_message {
+                let text = &self.buffer[self.start..self.end];
+                let filled = room.filled();
+                let rest;
+                (room, rest) = parse_fast(&mut self.fast, text, room);
+                self.start = self.end - rest;
+                self.lines += (room.filled() - filled) as u64;
+            }
+            let Some(length) = self.find_line()? else {
+                break;
+            };
+            let text = &self.buffer[self.start..self.start + length];
+            let reference = line::parse(text).map_err(|expected| {
+                let is_known = self.any || room.filled() > 0 || expected != A_LINE;
+                self.error(quoted(text), if is_known { expected } else { A_FORMAT })
+            })?;
+            if let Some(reference) = reference
+                && !room.push(reference)
+                && !room.push_behind(reference)
+            {
+                break;
+            }
+            // The last line may have no newline.
+            self.start = (self.start + length + 1).min(self.end);
+            self.lines += 1;
+        }
+        Ok(room.filled())
+    }
+
+    /// Returns the length of the line at `start` without its newline; `None` at the end of the recording. Skips messages of valgrind,
+    /// and cuts off a line that is too long to be right.
+    fn find_line(&mut self) -> Result<Option<usize>, RecordingError> {
+        loop {
+            let held = &self.buffer[self.start..self.end];
+            if self.in_message || [b"==", b"--", b"**"].iter().any(|mark| held.starts_with(*mark)) {
+                let newline = held.iter().position(|&byte| byte == b'\n');
+                self.in_message = newline.is_none();
+                self.start = newline.map_or(self.end, |at| self.start + at + 1);
+                self.lines += u64::from(newline.is_some());
+                if newline.is_some() || self.read_more()? {
+                    continue;
+                }
+                return Ok(None);
+            }
+            let beginning = &held[..held.len().min(LONGEST + 1)];
+            if let Some(length) = beginning.iter().position(|&byte| byte == b'\n') {
+                return Ok(Some(length));
+            }
+            if beginning.len() > LONGEST {
+                return Ok(Some(beginning.len()));
+            }
+            if !self.read_more()? {
+                let rest = self.end - self.start;
+                return Ok((rest > 0).then_some(rest));
+            }
+        }
+    }
+
+    /// Reads more text behind the buffered text. Returns `false` at the end.
+    fn read_more(&mut self) -> Result<bool, RecordingError> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        while !self.at_end {
+            match self.source.text.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.at_end = true,
+                Ok(count) => {
+                    self.end += count;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(
+                        self.error(self.source.failure(&error), "the rest of the recording")
+                    );
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn error(&self, found: String, expected: &'static str) -> RecordingError {
+        RecordingError {
+            line: Some(self.lines + 1),
+            ..RecordingError::in_file(&self.source.name, found, expected)
+        }
+    }
+}
+
+/// Parses lines of the common form, up to the first other line, the end of the text, or a full block. Returns the length of the rest
+/// of the text.
+// The room is passed by value, because its parts stay in registers then.
+#[inline(never)]
+fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
+    let Room { mut block, behind, mut fetch } = room;
+    while let Some(window) = text.first_chunk::<WINDOW>()
+        && let Some((reference, length)) = fast.parse(window)
+        && let Some(place) = block.next()
+    {
+        put(place, reference, &mut fetch);
+        text = &text[length..];
+    }
+    let room = Room { block, behind, fetch };
+    (room, text.len())
+}
+
+/// The storage of a block, to be filled.
+struct Room<'r> {
+    /// The free places of the block.
+    block: IterMut<'r, Reference>,
+    /// The free places for data of the last instruction of a full block.
+    behind: IterMut<'r, Reference>,
+    /// The latest fetch, whose kind is known once all its data have been read.
+    fetch: Option<&'r mut Reference>,
+}
+
+impl<'r> Room<'r> {
+    fn new(room: &'r mut [Reference]) -> Self {
+        let (block, behind) = room.split_at_mut(BLOCK);
+        Self { block: block.iter_mut(), behind: behind.iter_mut(), fetch: None }
+    }
+
+    /// Returns the number of references stored so far.
+    fn filled(&self) -> usize {
+        BLOCK + BLOCK_SLACK - self.block.len() - self.behind.len()
+    }
+
+    /// Adds a reference to the block. Returns `false` if the block is full.
+    fn push(&mut self, reference: Reference) -> bool {
+        let place = self.block.next();
+        place.is_some_and(|place| put(place, reference, &mut self.fetch))
+    }
+
+    /// Adds data of the last instruction behind the block. Returns `false` if there is no room, if the reference is no such data, or
+    /// if no more data can change the kind of the fetch.
+    fn push_behind(&mut self, reference: Reference) -> bool {
+        let classes = |fetch: &&mut Reference| fetch.kind != Kind::FetchModify;
+        !reference.kind.is_fetch()
+            && self.fetch.as_ref().is_some_and(classes)
+            && (self.behind.next()).is_some_and(|place| put(place, reference, &mut self.fetch))
+    }
+}
+
+/// Stores a reference, and adds data to the kind of the latest fetch.
+#[inline(always)]
+fn put<'r>(
+    place: &'r mut Reference,
+    reference: Reference,
+    fetch: &mut Option<&'r mut Reference>,
+) -> bool {
+    *place = reference;
+    if reference.kind.is_fetch() {
+        *fetch = Some(place);
+    } else if let Some(fetch) = fetch {
+        fetch.kind = fetch.kind.with(reference.kind);
+    }
+    true
+}

@@ -1,0 +1,103 @@
+//! What a guest measured, beside what happened.
+
+use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
+use guest_abi::layout::PerfConfig;
+use guest_abi::{Counter, Node, Pmu};
+use hv_core::GuestId;
+use perfctr_service::statistics::Class;
+
+use super::measure::{Pair, Place};
+use crate::analysis::details::CounterName;
+use crate::machine::board::{Board, Tally};
+use crate::machine::guests::NamedGuest;
+use crate::memory::Truth;
+use crate::run::{CounterResult, GuestCalls, Hypercalls, class};
+
+/// Returns the calls of each guest.
+pub(super) fn of_guests(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCalls> {
+    let result = |((id, guest), tally): ((GuestId, &NamedGuest), &Tally)| {
+        let statistics = board.service().statistics(id);
+        let classes = Class::ALL
+            .iter()
+            .map(|class| (class.name().into(), Hypercalls::for_class(&statistics, *class)));
+        GuestCalls {
+            name: guest.name.clone(),
+            grant: board.service().grants().get(id).to_string(),
+            hypercalls: Hypercalls::new(tally),
+            by_class: classes.filter(|(_, calls)| calls.total != 0).collect(),
+        }
+    };
+    let ids = (0..).map_while(GuestId::new);
+    let tallies = board.tallies();
+    ids.zip(guests).zip(&tallies).map(result).collect()
+}
+
+/// Returns the counters of a PMU or strand beside the truth.
+pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
+    let result = |(counter, event): &(Counter, &'static str)| {
+        let register = pair.place.register(*counter);
+        CounterResult {
+            perfreg: register.map(|register| register.id()),
+            counter: counter.index(),
+            strand: match pair.place {
+                Place::Pic(strand) => Some(strand.index()),
+                Place::Pmu(_) => None,
+            },
+            name: register.map_or("%pic", |register| register.name()).into(),
+            event: (*event).into(),
+            measured: pair.totals[counter.index()],
+            truth: happened(pair.place, event, truth, perf_config),
+        }
+    };
+    pair.events.iter().map(result).collect()
+}
+
+/// Returns what the counters of a PMU or strand are called.
+pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
+    let (node, hub, strand) = match pair.place {
+        Place::Pmu(Pmu::Dram(dram)) => (Some(dram.node.index()), None, None),
+        Place::Pmu(Pmu::Lpu(lpu)) => (None, Some(lpu.hub), None),
+        Place::Pmu(Pmu::Gpd(gpd)) => (None, Some(gpd.hub), None),
+        Place::Pmu(Pmu::Asu(asu)) => (None, Some(asu.hub), None),
+        Place::Pic(strand) => (Some(strand.node().index()), None, Some(strand.index())),
+    };
+    let class = class(match pair.place {
+        Place::Pmu(pmu) => Some(pmu),
+        Place::Pic(_) => None,
+    });
+    pair.events.iter().map(move |(counter, event)| CounterName {
+        class: class.into(),
+        unit: match pair.place {
+            Place::Pmu(pmu) => pmu.to_string(),
+            Place::Pic(strand) => format!("strand {strand}"),
+        },
+        name: (pair.place.register(*counter)).map_or("%pic", |register| register.name()).into(),
+        counter: counter.index(),
+        event: (*event).into(),
+        node,
+        hub: hub.map(|hub| hub.index()),
+        strand,
+    })
+}
+
+/// Returns the truth about a counter, by the name of its event.
+fn happened(place: Place, event: &str, truth: &Truth, perf_config: PerfConfig) -> u64 {
+    let port_node = |port: usize| Node::new(port);
+    let count = match place {
+        Place::Pic(strand) => SparcEvent::from_name(event)
+            .map(|event| truth.strand(strand, event.into(), perf_config)),
+        Place::Pmu(Pmu::Dram(dram)) => {
+            DramEvent::from_name(event).map(|event| truth.dram(dram.node, dram.mcu, event))
+        }
+        Place::Pmu(Pmu::Lpu(lpu)) => LpuEvent::from_name(event)
+            .zip(port_node(lpu.port.index()))
+            .map(|(event, port)| truth.lpu(lpu.hub, port, event)),
+        Place::Pmu(Pmu::Gpd(gpd)) => {
+            GpdEvent::from_name(event).map(|event| truth.gpd(gpd.hub, event))
+        }
+        Place::Pmu(Pmu::Asu(asu)) => {
+            AsuEvent::from_name(event).map(|event| truth.asu(asu.hub, event))
+        }
+    };
+    count.unwrap_or(0)
+}

@@ -1,0 +1,285 @@
+//! The guest that measures: it programs the counters of its machine, reads them, and widens them to 64 bits.
+
+use guest_abi::guest::{Bounds, DramCount, HubCount, StrandCount, StrandDriver, Tries};
+use guest_abi::layout::{EventSelect, PerfConfig, SparcPcr, SparcPic};
+use guest_abi::register::{Pics, PmuKind};
+use guest_abi::{Counter, PerfCounters, PerfReg, Pmu, StrandId};
+use hv_core::GuestId;
+use platform::Machine;
+
+use super::error::RunError;
+use super::selection::{Choice, Selection};
+use crate::machine::board::{Board, SimulatedStrand};
+
+/// How often the guest calls again while a hub is taken. The slowest access takes far less time.
+pub(super) const TRIES: Tries = match Tries::new(10_000) {
+    Some(tries) => tries,
+    None => Tries::ONCE,
+};
+
+/// A counter of 31, 32 or 64 bits, widened.
+#[derive(Clone, Copy, Debug)]
+enum Count {
+    Dram(DramCount),
+    Strand(StrandCount),
+    Hub(HubCount),
+}
+
+impl Count {
+    fn update(&mut self, raw: u64) -> u64 {
+        match self {
+            Self::Dram(count) => count.update(raw),
+            Self::Strand(count) => count.update(raw),
+            Self::Hub(count) => count.update(raw),
+        }
+    }
+}
+
+/// Where a counter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a PMU, which the guest accesses by hypercalls.
+    Pmu(Pmu),
+    /// In a strand's %pic, which the strand reads itself.
+    Pic(StrandId),
+}
+
+impl Place {
+    /// Returns the register that holds the counter; `None` for %pic.
+    #[must_use]
+    pub fn register(self, counter: Counter) -> Option<PerfReg> {
+        match self {
+            Self::Pmu(pmu) => Some(pmu.pic(counter)),
+            Self::Pic(_) => None,
+        }
+    }
+}
+
+/// The two counters of a PMU or a strand.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Where they are.
+    pub place: Place,
+    /// The counters that have an event, and its name.
+    pub events: Vec<(Counter, &'static str)>,
+    counts: [Count; 2],
+    /// The events since the start, by counter.
+    pub totals: [u64; 2],
+    shown: [u64; 2],
+}
+
+impl Pair {
+    fn update(&mut self, raw: [u64; 2]) {
+        for ((total, count), raw) in self.totals.iter_mut().zip(&mut self.counts).zip(raw) {
+            *total = count.update(raw);
+        }
+    }
+
+    /// Returns the events of a counter since the previous sample.
+    #[must_use]
+    pub fn latest(&self, counter: Counter) -> u64 {
+        self.totals[counter.index()] - self.shown[counter.index()]
+    }
+
+    /// Ends a sample: [`latest`](Self::latest) counts from here.
+    pub(super) fn shown(&mut self) {
+        self.shown = self.totals;
+    }
+}
+
+/// The guest that measures, and all its counters.
+pub(super) struct Measurement<'a> {
+    service: PerfCounters<SimulatedStrand<'a>>,
+    strands: Vec<StrandDriver<SimulatedStrand<'a>>>,
+    /// The counters of PMUs, then those of strands.
+    pub(super) pairs: Vec<Pair>,
+    /// The PMUs that the machine has and the guest may not use.
+    pub(super) refused: Vec<Pmu>,
+}
+
+impl<'a> Measurement<'a> {
+    /// Negotiates, finds the PMUs of the machine, sets PERF_CONFIG on each node that the guest has strands on, programs
+    /// all PMUs that the guest may use, and starts the counters of `strands`.
+    ///
+    /// # Errors
+    /// The hypervisor refuses something that the guest has a right to.
+    pub(super) fn start(
+        board: &'a Board<'a>,
+        machine: Machine,
+        guest: GuestId,
+        strands: &[StrandId],
+        events: &Selection,
+        perf_config: PerfConfig,
+    ) -> Result<Self, RunError> {
+        let first = strands.first().ok_or(RunError::NoStrand)?;
+        let service = PerfCounters::negotiate_best(board.strand(guest, *first))?;
+        let present = service.probe();
+        let mut measurement =
+            Self { service, strands: Vec::new(), pairs: Vec::new(), refused: Vec::new() };
+        for pmu in present.pmus().iter() {
+            if present.may_use(pmu) {
+                measurement.program(pmu, events)?;
+            } else {
+                measurement.refused.push(pmu);
+            }
+        }
+        if let Some(choice) = &events.pic {
+            for strand in strands {
+                measurement.start_strand(board.strand(guest, *strand), choice)?;
+            }
+        }
+        // A call sets PERF_CONFIG of the caller's node, so that a strand of each node has to make one.
+        if perf_config != PerfConfig::All {
+            for node in 0..machine.nodes() {
+                let Some(strand) = strands.iter().find(|strand| strand.node().index() == node)
+                else {
+                    continue;
+                };
+                let on_node = PerfCounters::negotiate_best(board.strand(guest, *strand))?;
+                on_node
+                    .set_perf_config(perf_config)
+                    .map_err(|source| RunError::PerfConfig { node, source })?;
+            }
+        }
+        Ok(measurement)
+    }
+
+    fn program(&mut self, pmu: Pmu, events: &Selection) -> Result<(), RunError> {
+        match pmu {
+            Pmu::Dram(dram) => self.program_as(dram, &events.dram, |event| event.name()),
+            Pmu::Lpu(lpu) => self.program_as(lpu, &events.lpu, |event| event.name()),
+            Pmu::Gpd(gpd) => self.program_as(gpd, &events.gpd, |event| event.name()),
+            Pmu::Asu(asu) => self.program_as(asu, &events.asu, |event| event.name()),
+        }
+    }
+
+    fn program_as<U: PmuKind>(
+        &mut self,
+        kind: U,
+        choice: &Option<Choice<<U::Pcr as EventSelect>::Event>>,
+        name: fn(<U::Pcr as EventSelect>::Event) -> &'static str,
+    ) -> Result<(), RunError> {
+        let Some(choice) = choice else { return Ok(()) };
+        let pmu: Pmu = kind.into();
+        // As busstat does: read, replace the event, write.
+        let mut pcr = U::Pcr::from(self.read(pmu.pcr())?);
+        for counter in Counter::ALL {
+            pcr = pcr.with_event(*counter, choice.event(*counter));
+        }
+        self.write(pmu.pcr(), pcr.into())?;
+        let count = match pmu.pics() {
+            Pics::Together(pic) => {
+                self.write(pic, 0)?;
+                Count::Dram(DramCount::new(0u32))
+            }
+            Pics::Apart(pic0, pic1) => {
+                self.write(pic0, 0)?;
+                self.write(pic1, 0)?;
+                Count::Hub(HubCount::new(0u32))
+            }
+        };
+        self.add(Place::Pmu(pmu), choice, name, count);
+        Ok(())
+    }
+
+    fn start_strand(
+        &mut self,
+        strand: SimulatedStrand<'a>,
+        choice: &Choice<guest_abi::event::SparcEvent>,
+    ) -> Result<(), RunError> {
+        let place = Place::Pic(strand.id());
+        let mut pcr = SparcPcr::new().with_user(true);
+        for counter in Counter::ALL {
+            pcr = pcr.with_event(*counter, choice.event(*counter));
+        }
+        let driver = StrandDriver::new(strand);
+        driver.start(pcr, SparcPic::new())?;
+        self.strands.push(driver);
+        let count = Count::Strand(StrandCount::new(0u32));
+        self.add(place, choice, |event| event.name(), count);
+        Ok(())
+    }
+
+    fn add<E: Copy>(
+        &mut self,
+        place: Place,
+        choice: &Choice<E>,
+        name: fn(E) -> &'static str,
+        count: Count,
+    ) {
+        let counters = choice.counters().iter().copied();
+        let events = counters.map(|counter| (counter, name(choice.event(counter))));
+        self.pairs.push(Pair {
+            place,
+            events: events.collect(),
+            counts: [count; 2],
+            totals: [0; 2],
+            shown: [0; 2],
+        });
+    }
+
+    /// Reads every counter.
+    ///
+    /// # Errors
+    /// A register cannot be read, or a strand's counter stopped.
+    pub(super) fn sample(&mut self) -> Result<(), RunError> {
+        let bounds = Bounds { attempts: TRIES, tries: TRIES };
+        let mut strands = self.strands.iter();
+        for pair in &mut self.pairs {
+            let raw = match pair.place {
+                Place::Pmu(pmu) => {
+                    let snapshot = self.service.snapshot(pmu, bounds)?;
+                    // Nothing is replayed while the guest reads.
+                    if snapshot.skew.pic0_events != 0 {
+                        return Err(RunError::CountedAlone(pmu));
+                    }
+                    [Counter::Pic0, Counter::Pic1].map(|counter| snapshot.raw(counter))
+                }
+                Place::Pic(_) => {
+                    let pic = strands.next().ok_or(RunError::NoStrand)?.read();
+                    [pic.pic0().into(), pic.pic1().into()]
+                }
+            };
+            pair.update(raw);
+        }
+        Ok(())
+    }
+
+    fn read(&self, register: PerfReg) -> Result<u64, RunError> {
+        self.service
+            .get_retrying(register, TRIES)
+            .map_err(|source| RunError::Register { register, source })
+    }
+
+    fn write(&self, register: PerfReg, value: u64) -> Result<(), RunError> {
+        self.service
+            .set_retrying(register, value, TRIES)
+            .map_err(|source| RunError::Register { register, source })
+    }
+}
+
+/// A guest that does not measure, but asks for a register of each class, whatever the answers.
+pub(super) struct Bystander<'a> {
+    service: PerfCounters<SimulatedStrand<'a>>,
+}
+
+impl<'a> Bystander<'a> {
+    /// Negotiates.
+    ///
+    /// # Errors
+    /// The hypervisor refuses.
+    pub(super) fn new(strand: SimulatedStrand<'a>) -> Result<Self, RunError> {
+        Ok(Self { service: PerfCounters::negotiate_best(strand)? })
+    }
+
+    /// Asks once for each register.
+    pub(super) fn ask(&self) {
+        let registers = [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG]
+            .into_iter()
+            .chain(Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0)));
+        for register in registers {
+            // The statistics show the answer.
+            let _ = self.service.get(register);
+        }
+    }
+}

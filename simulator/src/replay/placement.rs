@@ -1,0 +1,333 @@
+//! Placement of threads on strands.
+
+use std::fmt;
+use std::str::FromStr;
+
+use guest_abi::StrandId;
+use perfctr_service::StrandSet;
+use platform::Machine;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::machine::strands::{self, StrandListError};
+
+/// The order in which threads are placed on strands: the first thread on the first strand, and so on. If there are more
+/// threads than strands, the order begins again, and threads share strands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// The next thread is on the next node, then on the next core, then on the next strand of the core, from the core's two
+    /// pipelines in turns.
+    #[default]
+    Spread,
+    /// The next thread is on the next strand.
+    Pack,
+    /// The next thread is on the next core, after the last core of a node on the next node, and after the last node on the
+    /// next strand of the first core, from the core's two pipelines in turns.
+    OnePerCore,
+    /// Each thread is on the strand that its recording names. Threads without such a strand are [spread](Self::Spread).
+    Recorded,
+    /// Threads are on the strands of a list, in its order.
+    List(Vec<StrandId>),
+    /// The references of one thread are dealt to the strands of a list, [`TURN`](Self::TURN) at a time. This is an artificial
+    /// workload: the strands share data only because the references are dealt.
+    Deal(Vec<StrandId>),
+}
+
+/// Why a text is not a placement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParsePlacementError {
+    /// There is no placement of this name.
+    #[error(
+        "found '{0}', expected spread, pack, one-per-core, strands such as 0,8,64-71, or deal:STRANDS"
+    )]
+    Unknown(String),
+    /// The list of strands is wrong.
+    #[error(transparent)]
+    List(#[from] StrandListError),
+}
+
+/// Why threads cannot be placed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlacementError {
+    /// The machine does not have this strand.
+    #[error("there is no strand {strand}; this machine has strands 0 to {last}")]
+    NoSuchStrand {
+        /// The strand.
+        strand: StrandId,
+        /// The machine's last strand.
+        last: usize,
+    },
+    /// References are to be dealt, but there is not exactly one thread.
+    #[error("deal deals the references of one thread, found {0} threads")]
+    ManyDealt(usize),
+    /// The guest of the program has no strand.
+    #[error("the program has no strand")]
+    NoStrand,
+}
+
+const NAMED: [(&str, Placement); 3] = [
+    ("spread", Placement::Spread),
+    ("pack", Placement::Pack),
+    ("one-per-core", Placement::OnePerCore),
+];
+
+impl Placement {
+    /// The number of references that are dealt to a strand at a time.
+    pub const TURN: usize = 1024;
+
+    /// Returns the default placement. `named` has for each thread the strand that its recording names, if any.
+    #[must_use]
+    pub fn default_for(named: &[Option<StrandId>]) -> Self {
+        match named.iter().any(Option::is_some) {
+            true => Self::Recorded,
+            false => Self::Spread,
+        }
+    }
+
+    /// Returns the strand of each thread, or the strands to which references are [dealt](Self::Deal). `named` has for each thread
+    /// the strand that its recording names, if any. `allowed` are the strands of the program's guest; lists and recordings may
+    /// name others.
+    ///
+    /// # Errors
+    /// The machine lacks a named strand, there is no strand, or references are to be dealt and there is not exactly one thread.
+    pub fn strands(
+        &self,
+        machine: Machine,
+        allowed: StrandSet,
+        named: &[Option<StrandId>],
+    ) -> Result<Vec<StrandId>, PlacementError> {
+        if matches!(self, Self::Deal(_)) && named.len() != 1 {
+            return Err(PlacementError::ManyDealt(named.len()));
+        }
+        let order = self.order(allowed);
+        let last = machine.strands() - 1;
+        let mut all = order.iter().chain(named.iter().flatten());
+        if let Some(&strand) = all.find(|strand| strand.index() > last) {
+            return Err(PlacementError::NoSuchStrand { strand, last });
+        }
+        let mut next = order.iter().copied().cycle();
+        let placed: Option<Vec<StrandId>> = match self {
+            Self::Deal(_) => return Ok(order),
+            Self::Recorded => (named.iter().map(|named| named.or_else(|| next.next()))).collect(),
+            _ => named.iter().map(|_| next.next()).collect(),
+        };
+        placed.ok_or(PlacementError::NoStrand)
+    }
+
+    /// Returns the strands in the order in which threads are placed on them.
+    fn order(&self, allowed: StrandSet) -> Vec<StrandId> {
+        let mut order: Vec<StrandId> = allowed.iter().collect();
+        match self {
+            Self::Spread | Self::Recorded => {
+                order.sort_by_key(|strand| (in_core(*strand), core_in_node(*strand)));
+            }
+            Self::OnePerCore => order.sort_by_key(|strand| in_core(*strand)),
+            Self::Pack => {}
+            Self::List(list) | Self::Deal(list) => order.clone_from(list),
+        }
+        order
+    }
+}
+
+/// Returns the position of a strand in its core, if the two pipelines (strands 0 to 3 and 4 to 7) alternate.
+const fn in_core(strand: StrandId) -> usize {
+    let number = strand.index() % StrandId::PER_CORE;
+    number % (StrandId::PER_CORE / 2) * 2 + number / (StrandId::PER_CORE / 2)
+}
+
+/// Returns the number of a strand's core within its node.
+const fn core_in_node(strand: StrandId) -> usize {
+    strand.index() % StrandId::PER_NODE / StrandId::PER_CORE
+}
+
+/// What stands before a placement that makes an artificial workload.
+const ARTIFICIAL: &str = "artificial, ";
+
+impl FromStr for Placement {
+    type Err = ParsePlacementError;
+
+    /// Reads `spread`, `pack`, `one-per-core`, a list of strands, or `deal:` and such a list.
+    fn from_str(text: &str) -> Result<Self, ParsePlacementError> {
+        if let Some((_, placement)) = NAMED.iter().find(|(name, _)| *name == text) {
+            return Ok(placement.clone());
+        }
+        if let Some(list) = text.strip_prefix("deal:") {
+            return Ok(Self::Deal(strands::parse(list)?));
+        }
+        if text.starts_with(|first: char| first.is_ascii_digit()) {
+            return Ok(Self::List(strands::parse(text)?));
+        }
+        Err(ParsePlacementError::Unknown(text.escape_debug().to_string()))
+    }
+}
+
+/// Writes the placement for reports, which call dealt references artificial.
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spread => f.write_str("spread"),
+            Self::Pack => f.write_str("pack"),
+            Self::OnePerCore => f.write_str("one-per-core"),
+            Self::Recorded => f.write_str("as the recording says"),
+            Self::List(list) => f.write_str(&strands::list(list.iter().copied())),
+            Self::Deal(list) => {
+                let list = strands::list(list.iter().copied());
+                write!(f, "{ARTIFICIAL}deal:{list}")
+            }
+        }
+    }
+}
+
+impl Serialize for Placement {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes.
+impl<'de> Deserialize<'de> for Placement {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        if text == Self::Recorded.to_string() {
+            return Ok(Self::Recorded);
+        }
+        let text = text.strip_prefix(ARTIFICIAL).unwrap_or(&text);
+        text.parse().map_err(Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::Model;
+
+    use super::*;
+
+    fn set(strands: impl IntoIterator<Item = usize>) -> StrandSet {
+        strands.into_iter().filter_map(StrandId::new).collect()
+    }
+
+    fn on(nodes: usize, text: &str, allowed: StrandSet, threads: usize) -> Vec<usize> {
+        let machine = Machine::new(Model::Batoka, nodes).unwrap();
+        let placement: Placement = text.parse().unwrap();
+        let placed = placement.strands(machine, allowed, &vec![None; threads]);
+        placed.unwrap().into_iter().map(StrandId::index).collect()
+    }
+
+    #[test]
+    fn a_placement_is_read_back() {
+        for text in ["spread", "pack", "one-per-core", "0,8,64-71", "deal:0-7"] {
+            let placement: Placement = text.parse().unwrap();
+            let json = serde_json::to_string(&placement).unwrap();
+            assert_eq!(serde_json::from_str::<Placement>(&json).unwrap(), placement);
+        }
+        let recorded = serde_json::to_string(&Placement::Recorded).unwrap();
+        let read: Placement = serde_json::from_str(&recorded).unwrap();
+        assert_eq!(read, Placement::Recorded);
+    }
+
+    #[test]
+    fn spread_goes_by_node_then_core_then_pipeline() {
+        assert_eq!(on(4, "spread", set(0..256), 1), [0]);
+        assert_eq!(on(4, "spread", set(0..256), 9), [0, 64, 128, 192, 8, 72, 136, 200, 16]);
+        let all = on(4, "spread", set(0..256), 256);
+        // 32 cores have one thread each; then come the second pipelines, and then the second strands of the first ones.
+        assert_eq!(all[28..36], [56, 120, 184, 248, 4, 68, 132, 196]);
+        assert_eq!(all[64..66], [1, 65]);
+        assert_eq!(all[252..], [63, 127, 191, 255]);
+        // A guest without the last core of the last node: its threads are placed elsewhere.
+        assert_eq!(on(4, "spread", set(0..248), 34)[28..], [56, 120, 184, 4, 68, 132]);
+        assert_eq!(on(2, "spread", set(0..128), 3), [0, 64, 8]);
+    }
+
+    #[test]
+    fn pack_and_one_per_core() {
+        assert_eq!(on(1, "pack", set(3..64), 4), [3, 4, 5, 6]);
+        assert_eq!(
+            on(2, "one-per-core", set(0..128), 18),
+            [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 4, 12]
+        );
+    }
+
+    #[test]
+    fn threads_share_strands_if_there_are_more() {
+        assert_eq!(on(1, "7,0,9-10", set(0..64), 6), [7, 0, 9, 10, 7, 0]);
+        assert_eq!(on(1, "7,0,9-10", set(0..64), 2), [7, 0]);
+        assert_eq!(on(1, "spread", set([5, 17]), 3), [17, 5, 17]);
+    }
+
+    #[test]
+    fn recordings_may_name_strands() {
+        let machine = Machine::new(Model::Maramba, 1).unwrap();
+        let named = [StrandId::new(9), None, StrandId::new(9), None];
+        assert_eq!(Placement::default_for(&named), Placement::Recorded);
+        assert_eq!(Placement::default_for(&[None, None]), Placement::Spread);
+        let place = |placement: Placement| -> Vec<usize> {
+            let placed = placement.strands(machine, set(0..64), &named).unwrap();
+            placed.into_iter().map(StrandId::index).collect()
+        };
+        assert_eq!(place(Placement::Recorded), [9, 0, 9, 8]);
+        // A placement that the caller asks for has priority.
+        assert_eq!(place(Placement::Pack), [0, 1, 2, 3]);
+        let far = [StrandId::new(64)];
+        let placed = Placement::Recorded.strands(machine, set(0..64), &far);
+        assert_eq!(
+            placed.unwrap_err().to_string(),
+            "there is no strand 64; this machine has strands 0 to 63"
+        );
+    }
+
+    #[test]
+    fn dealing_is_for_one_thread() {
+        assert_eq!(on(1, "deal:0,8,1", set(0..64), 1), [0, 8, 1]);
+        let machine = Machine::new(Model::Batoka, 1).unwrap();
+        let deal: Placement = "deal:0-3".parse().unwrap();
+        let error = |named: &[Option<StrandId>]| {
+            let placed = deal.strands(machine, set(0..64), named);
+            placed.unwrap_err().to_string()
+        };
+        assert_eq!(
+            error(&[None, None]),
+            "deal deals the references of one thread, found 2 threads"
+        );
+    }
+
+    #[test]
+    fn strands_that_are_not_there() {
+        let machine = Machine::new(Model::Batoka, 2).unwrap();
+        let place = |text: &str, allowed| {
+            let placement: Placement = text.parse().unwrap();
+            placement.strands(machine, allowed, &[None]).unwrap_err()
+        };
+        // Also if no thread executes on it.
+        assert_eq!(
+            place("0,128", set(0..128)).to_string(),
+            "there is no strand 128; this machine has strands 0 to 127"
+        );
+        assert_eq!(place("spread", set([])), PlacementError::NoStrand);
+    }
+
+    #[test]
+    fn names() {
+        for (text, shown) in [
+            ("spread", "spread"),
+            ("pack", "pack"),
+            ("one-per-core", "one-per-core"),
+            ("64, 0-2,3,9", "64,0-3,9"),
+            ("deal:8,0", "artificial, deal:8,0"),
+        ] {
+            assert_eq!(text.parse::<Placement>().unwrap().to_string(), shown);
+        }
+        for (text, says) in [
+            (
+                "sprad",
+                "found 'sprad', expected spread, pack, one-per-core, strands such as 0,8,64-71, or deal:STRANDS",
+            ),
+            ("0,256", "found '256', expected strands 0 to 255, such as 0-127 or 0,8,64-71"),
+            ("0,0", "strand 0 is named twice in '0,0'"),
+            ("deal:", "found '', expected strands 0 to 255, such as 0-127 or 0,8,64-71"),
+        ] {
+            let error = text.parse::<Placement>().unwrap_err();
+            assert_eq!(error.to_string(), says, "{text}");
+        }
+    }
+}

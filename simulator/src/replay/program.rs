@@ -1,0 +1,228 @@
+//! The replay of the programs on their strands.
+
+use guest_abi::event::SparcEvent;
+
+use super::error::RunError;
+use super::setup::Prepared;
+use super::threads::Threads;
+use crate::analysis::details::{Details, Watcher};
+use crate::machine::board::Board;
+use crate::memory::{
+    AnyMemory, Config, Executed, MemorySystem, Quantum, Truth, Usage, Variant, Work,
+};
+use crate::recording::Recording;
+use crate::replay::placement::Placement;
+use crate::replay::scheduler::Scheduler;
+use crate::run::ThreadRun;
+
+/// The most references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
+const PAUSE: u64 = 1 << 14;
+
+/// The most references between two readings of the counters, so that no counter of 31 bits wraps twice in between.
+const LONGEST_UNREAD: u64 = 1_000_000;
+
+/// As [`LONGEST_UNREAD`], for counters of how long lines are in the queue of a DRAM channel.
+const MOST_UNREAD_CYCLES: u64 = 1 << 30;
+
+/// The events that a recording without flow does not bring about.
+const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
+
+/// Returns the most references without a pause: the slower DRAM channels are, the longer lines wait for them, and the fewer
+/// they are. See [`MOST_UNREAD_CYCLES`].
+fn pause(memory: &Config) -> u64 {
+    let slower = |config: &Config| config.timing.channel_read.max(config.timing.channel_write);
+    let (own, usual) = (slower(memory), slower(&Config::T2_PLUS));
+    PAUSE * usual / own.max(usual)
+}
+
+/// A replay of the programs.
+pub(super) struct Replay {
+    scheduler: Scheduler,
+    memory: AnyMemory,
+    /// The most references without a pause.
+    pause: u64,
+    /// The references until now.
+    pub(super) references: u64,
+    threads: Threads,
+    details: Option<Box<Watcher>>,
+    /// What somebody who reads the results should know of programs whose branches are not known.
+    notes: Vec<String>,
+    /// The references, and the cycles of lines in a queue, when the counters were read.
+    read: (u64, u64),
+}
+
+/// Replays a quantum of a thread for details.
+#[cold]
+#[inline(never)]
+fn watch<V: Variant>(
+    details: &mut Watcher,
+    thread: usize,
+    quantum: &Quantum<'_>,
+    work: &mut Work<'_, V>,
+) -> Executed {
+    work.watch(quantum, |reference, watched| {
+        let place = (quantum.strand, quantum.offset);
+        details.note(thread, place, reference, watched);
+    })
+}
+
+impl Replay {
+    /// Returns the replay of a setup, at the first reference of each thread.
+    pub(super) fn new(prepared: &mut Prepared) -> Self {
+        let mut programs = std::mem::take(&mut prepared.setup.programs);
+        let placed = &prepared.placed;
+        let dealt = matches!(prepared.placement, Placement::Deal(_));
+        let pic = prepared.setup.selection.pic.as_ref();
+        let counts_branches = pic.is_some_and(|choice| {
+            let mut events = choice.counters().iter().map(|counter| choice.event(*counter));
+            events.any(|event| BRANCHES.contains(&event))
+        });
+        let branches_unknown =
+            programs.iter().filter(|program| counts_branches && !program.has_flow());
+        let note = |program: &Recording| {
+            let name = program.name();
+            format!("{name} does not say which instructions are branches: none is counted as one")
+        };
+        let notes = branches_unknown.map(note).collect();
+        let mut memory = prepared.memory.clone();
+        let details = (prepared.setup.details).then(|| {
+            memory.note_moves();
+            Box::new(Watcher::new(&programs, dealt))
+        });
+        let scheduler = match programs.pop() {
+            Some(program) if dealt => Scheduler::dealing(program, placed),
+            last => {
+                programs.extend(last);
+                Scheduler::new(programs, placed)
+            }
+        };
+        let number = |number| if dealt { 0 } else { number };
+        let threads = placed.iter().enumerate();
+        Self {
+            threads: Threads::new(threads.map(|(thread, strand)| (number(thread), *strand))),
+            scheduler,
+            memory,
+            pause: pause(&prepared.setup.memory),
+            details,
+            references: 0,
+            notes,
+            read: (0, 0),
+        }
+    }
+
+    /// Replays references, at most `most`, or less if the caller should report its progress or
+    /// [read the counters](Self::is_long_unread). Returns `false` if all threads have ended.
+    ///
+    /// # Errors
+    /// A recording cannot be read any further.
+    pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
+        let unread = LONGEST_UNREAD - (self.references - self.read.0);
+        let part = Part {
+            scheduler: &mut self.scheduler,
+            threads: &mut self.threads,
+            details: self.details.as_deref_mut(),
+            most: most.min(self.pause).min(unread),
+        };
+        let replayed = match &mut self.memory {
+            AnyMemory::T2Plus(memory) => part.replay(memory, board),
+            AnyMemory::Other(memory) => part.replay(memory, board),
+        }?;
+        self.references += replayed;
+        Ok(replayed > 0)
+    }
+
+    /// The counters catch up with what happened until now.
+    pub(super) fn catch_up(&mut self, board: &Board<'_>) {
+        let (now, devices) = (self.scheduler.now(), board.devices());
+        match &mut self.memory {
+            AnyMemory::T2Plus(memory) => memory.work(devices).finish(now),
+            AnyMemory::Other(memory) => memory.work(devices).finish(now),
+        }
+    }
+
+    /// Returns `true` if the counters have to be read before the replay goes on. (A guest reads them every so many seconds; what
+    /// it counts in this time depends on the program.)
+    pub(super) fn is_long_unread(&self) -> bool {
+        let (references, cycles) = self.read;
+        self.references - references == LONGEST_UNREAD
+            || self.truth().most_queued() - cycles > MOST_UNREAD_CYCLES
+    }
+
+    /// The counters have been read.
+    pub(super) fn note_read(&mut self) {
+        self.read = (self.references, self.truth().most_queued());
+    }
+
+    /// Returns the bytes of the recordings that have been read.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.scheduler.progress().read
+    }
+
+    /// Returns what somebody who reads the results should know of the replay.
+    pub(super) fn notes(&self) -> Vec<String> {
+        [self.scheduler.notes(), self.notes.clone()].concat()
+    }
+
+    /// Returns who watches it for details, if somebody does.
+    pub(super) fn watcher(&mut self) -> Option<&mut Watcher> {
+        self.details.as_deref_mut()
+    }
+
+    /// Returns the details until now, if they are collected.
+    pub(super) fn details(&self) -> Option<Details> {
+        let (now, memory) = (self.truth().cycles(), &self.memory);
+        let details = self.details.as_ref()?;
+        Some(details.details(now, memory.moves(), |line| memory.home(line)))
+    }
+
+    /// Returns how channels, hubs and links were used until now.
+    pub(super) fn usage(&self) -> Usage {
+        self.memory.usage()
+    }
+
+    /// Returns what the threads did until now.
+    pub(super) fn threads(&self) -> Vec<ThreadRun> {
+        self.threads.results(self.truth())
+    }
+
+    /// Returns what happened until now.
+    pub(super) fn truth(&self) -> &Truth {
+        self.memory.truth()
+    }
+}
+
+/// What takes part in a replay, but for the memory, and how many references it has at most.
+struct Part<'a> {
+    scheduler: &'a mut Scheduler,
+    threads: &'a mut Threads,
+    details: Option<&'a mut Watcher>,
+    most: u64,
+}
+
+impl Part<'_> {
+    /// Replays references. Returns how many.
+    fn replay<V: Variant>(
+        self,
+        memory: &mut MemorySystem<V>,
+        board: &Board<'_>,
+    ) -> Result<u64, RunError> {
+        let Self { scheduler, threads, mut details, most } = self;
+        let mut replayed = 0;
+        let mut work = memory.work(board.devices());
+        while replayed < most {
+            let Some((thread, quantum)) = scheduler.next((most - replayed) as usize)? else {
+                break;
+            };
+            let begins = quantum.begins;
+            threads.begin(thread, quantum.strand, work.truth());
+            let executed = match &mut details {
+                None => work.replay(&quantum),
+                Some(details) => watch(details, thread, &quantum, &mut work),
+            };
+            let cycles = scheduler.executed(&executed);
+            replayed += executed.references as u64;
+            threads.executed(thread, &executed, begins, cycles);
+        }
+        Ok(replayed)
+    }
+}

@@ -1,0 +1,330 @@
+//! A scenario on a replay: the [operator](crate::operator)'s steps, and what guests measure between them.
+//!
+//! The time between two steps is a *phase*. In each phase every guest programs the counters that it may use, and measures; at the end
+//! of the phase the counts are compared with what happened in it. A step changes rights or hardware while the program stands still.
+//! While its change is pending, guests make calls and strands take their cross-calls.
+
+use std::ops::ControlFlow;
+
+use guest_abi::layout::PerfConfig;
+use guest_abi::{PerfCounters, PerfReg, StrandId};
+use hv_core::GuestId;
+use perfctr_service::mailbox::{self, Step as Request};
+use perfctr_service::{Grant, StrandSet, Unit};
+use platform::models::Devices;
+
+use super::compared::{counters, of_guests};
+use super::error::RunError;
+use super::measure::{Measurement, TRIES};
+use super::program::Replay;
+use super::run::tell;
+use super::selection::Selection;
+use super::setup::Prepared;
+use crate::machine::board::Board;
+use crate::machine::guests::FileError;
+use crate::memory::Truth;
+use crate::operator::{
+    Action, Answer, Operated, Operator, Scenario, Step, Unchecked, Worked, gains,
+};
+use crate::run::{Asked, Found, Hypercalls, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
+
+/// Far more cross-calls than a change takes, with hubs that are as slow as they can be set.
+const MOST_CROSS_CALLS: u64 = 10_000_000;
+
+/// A stage that a scenario has reached.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// The bytes of the recordings that have been read.
+    Read(u64),
+    /// A step has ended.
+    Step(&'a StepRun),
+    /// The phase with this number, from 1, has ended.
+    Phase(usize, &'a PhaseRun),
+    /// The program ended, after this number of references, before the step.
+    NotReached(&'a Step, u64),
+}
+
+type Observe<'a> = dyn FnMut(Progress<'_>) -> ControlFlow<()> + 'a;
+
+impl Prepared {
+    /// Checks the steps of a scenario against the machine and the guests. A strand that executes the program or makes a guest's calls
+    /// may not die.
+    ///
+    /// # Errors
+    /// A step is impossible.
+    pub fn check_scenario(&self, scenario: Unchecked) -> Result<Scenario, FileError> {
+        let callers = self.callers().map(|(_, strand)| strand);
+        let busy: Vec<StrandId> = callers.chain(self.strands().iter().copied()).collect();
+        scenario.check(self.setup().machine, &self.setup().guests, &busy)
+    }
+
+    /// Plays a scenario to the end of the programs. It tells `observe` of its progress, and stops if that returns
+    /// [`ControlFlow::Break`].
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn play(
+        mut self,
+        scenario: Scenario,
+        observe: &mut Observe<'_>,
+    ) -> Result<Played, RunError> {
+        let mut replay = Replay::new(&mut self);
+        let (mut outcome, trace) = self.boot(|board| {
+            let stage = Stage { board, prepared: &self };
+            let mut operator = Operator::new(scenario, &self.setup().guests);
+            let mut phases: Vec<PhaseRun> = Vec::new();
+            let mut ended = false;
+            while !ended {
+                stage.steps(&mut operator, replay.references, observe)?;
+                let patience = operator.patience(replay.references);
+                let until = replay.references.saturating_add(patience);
+                let mut phase = stage.begin(&replay)?;
+                replay.note_read();
+                while replay.references < until {
+                    let goes_on = replay.next(until - replay.references, board)?;
+                    replay.catch_up(board);
+                    if !goes_on {
+                        ended = true;
+                        break;
+                    }
+                    if replay.is_long_unread() {
+                        phase.sample()?;
+                        replay.note_read();
+                    }
+                    tell(observe, Progress::Read(replay.bytes_read()))?;
+                }
+                if replay.references > phase.from {
+                    let result = phase.end(&replay, &stage)?;
+                    tell(observe, Progress::Phase(phases.len() + 1, &result))?;
+                    phases.push(result);
+                }
+            }
+            for step in operator.left() {
+                tell(observe, Progress::NotReached(step, replay.references))?;
+            }
+            let truth_matches = (phases.iter().flat_map(|phase| &phase.guests))
+                .flat_map(|measured| &measured.counters)
+                .all(|counter| counter.measured == counter.truth);
+            let machine = self.setup().machine;
+            Ok(Played {
+                scenario: operator.scenario().to_owned(),
+                machine: machine.model().name().into(),
+                nodes: machine.nodes(),
+                configuration: self.configuration(),
+                references: replay.references,
+                cycles: replay.truth().cycles(),
+                placement: self.placement.to_string(),
+                threads: replay.threads(),
+                notes: replay.notes(),
+                steps: operator.made().to_vec(),
+                phases,
+                units: units(board),
+                hypercalls: Hypercalls::sum(&board.tallies()),
+                guests: of_guests(&self.setup().guests, board),
+                truth_matches,
+                trace: None,
+            })
+        })?;
+        outcome.trace = trace;
+        Ok(outcome)
+    }
+}
+
+/// The board as its operator reaches it. A request is served when its answer is asked for.
+struct Mailbox<'a> {
+    board: &'a Board<'a>,
+    request: Option<(StrandId, Request)>,
+}
+
+impl Operated for Mailbox<'_> {
+    fn devices(&self) -> &Devices {
+        self.board.devices()
+    }
+
+    fn ask(&mut self, on: StrandId, request: &Request) -> Result<(), String> {
+        self.request = Some((on, *request));
+        Ok(())
+    }
+
+    fn answer(&mut self) -> Option<Answer> {
+        let (on, request) = self.request.take()?;
+        let mut words = [mailbox::EMPTY; mailbox::WORDS];
+        mailbox::ask(&mut words, &request);
+        let board = self.board;
+        match request {
+            // A look takes no time.
+            Request::Look(_) => mailbox::serve(&mut words, board.service(), on, drop),
+            Request::Reset(guest) => mailbox::serve(&mut words, board.service(), on, |_| {
+                board.reset_guest(guest, on);
+            }),
+            _ => board.work(on, |service| {
+                mailbox::serve(&mut words, service, on, drop);
+            }),
+        }
+        mailbox::answer(&words)
+    }
+
+    /// Does nothing: the strand executes no program, and nothing has it take its cross-calls once its death is reported.
+    fn stop(&mut self, _: StrandId) {}
+}
+
+/// A replay on its machine.
+struct Stage<'a, 's> {
+    board: &'a Board<'a>,
+    prepared: &'s Prepared,
+}
+
+/// A phase, in which every guest measures what it may.
+struct Phase<'a> {
+    from: u64,
+    before: Truth,
+    observers: Vec<(GuestId, Measurement<'a>)>,
+}
+
+impl Phase<'_> {
+    fn sample(&mut self) -> Result<(), RunError> {
+        self.observers.iter_mut().try_for_each(|(_, measurement)| measurement.sample())
+    }
+
+    fn end(mut self, replay: &Replay, stage: &Stage<'_, '_>) -> Result<PhaseRun, RunError> {
+        self.sample()?;
+        let happened = replay.truth().since(&self.before);
+        let measured = |(guest, measurement): &(GuestId, Measurement<'_>)| Measured {
+            guest: stage.name(*guest),
+            grant: stage.board.service().held(*guest).to_string(),
+            refused: measurement.refused.len(),
+            counters: (measurement.pairs.iter())
+                .flat_map(|pair| counters(pair, &happened, PerfConfig::All))
+                .collect(),
+        };
+        Ok(PhaseRun {
+            from: self.from,
+            to: replay.references,
+            out_of_service: (units(stage.board).into_iter())
+                .filter(|unit| !unit.in_service)
+                .map(|unit| unit.unit)
+                .collect(),
+            guests: self.observers.iter().map(measured).collect(),
+        })
+    }
+}
+
+impl<'a> Stage<'a, '_> {
+    fn name(&self, guest: GuestId) -> String {
+        self.prepared.setup().guests[guest.index()].name.clone()
+    }
+
+    fn begin(&self, replay: &Replay) -> Result<Phase<'a>, RunError> {
+        let machine = self.prepared.setup().machine;
+        let all = &self.prepared.setup().selection;
+        let of_others = Selection { pic: None, ..*all };
+        let mut observers = Vec::new();
+        for (guest, strand) in self.prepared.callers() {
+            let (strands, selection) = if guest == self.prepared.measuring {
+                (self.prepared.strands(), all)
+            } else {
+                (&[strand][..], &of_others)
+            };
+            let misses = PerfConfig::All;
+            let measurement =
+                Measurement::start(self.board, machine, guest, strands, selection, misses)?;
+            observers.push((guest, measurement));
+        }
+        Ok(Phase { from: replay.references, before: replay.truth().clone(), observers })
+    }
+
+    /// Plays the steps that are due.
+    fn steps(
+        &self,
+        operator: &mut Operator,
+        references: u64,
+        observe: &mut Observe<'_>,
+    ) -> Result<(), RunError> {
+        let mut mailbox = Mailbox { board: self.board, request: None };
+        let mut held = self.held();
+        let mut settled = Settled::default();
+        loop {
+            match operator.work(&mut mailbox, references) {
+                Worked::Nothing => return Ok(()),
+                Worked::Asked => {
+                    if let Some(awaited) = operator.pending() {
+                        self.settle(awaited, &mut settled)?;
+                    }
+                }
+                Worked::Made(action, step) => {
+                    let now = self.held();
+                    let callers = self.prepared.callers();
+                    for ((guest, strand), (held, now)) in callers.zip(held.iter().zip(&now)) {
+                        if gains(*held, *now) || action == Action::Reset(guest) {
+                            settled.found.push(self.look(guest, strand)?);
+                        }
+                    }
+                    // An excused strand has its cross-call, too.
+                    settled.awaited = settled.awaited.map(|number| number + step.excused.len());
+                    step.settled = Some(std::mem::take(&mut settled));
+                    // The phases and the end of a replay show the units.
+                    step.unit = None;
+                    tell(observe, Progress::Step(step))?;
+                    held = now;
+                }
+            }
+        }
+    }
+
+    /// Returns what each guest that makes calls holds.
+    fn held(&self) -> Vec<Grant> {
+        let callers = self.prepared.callers();
+        callers.map(|(guest, _)| self.board.service().held(guest)).collect()
+    }
+
+    /// Has the strands that a pending change waits for take their cross-calls; before the first, guests make calls.
+    fn settle(&self, awaited: StrandSet, settled: &mut Settled) -> Result<(), RunError> {
+        if settled.awaited.is_none() {
+            settled.awaited = Some(awaited.iter().count());
+            for (guest, strand) in self.prepared.callers() {
+                let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
+                for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG] {
+                    let status = match calls.get(register) {
+                        Ok(_) => "EOK".to_owned(),
+                        Err(error) => error.to_string(),
+                    };
+                    settled.meanwhile.push(Asked {
+                        guest: self.name(guest),
+                        register: register.name().into(),
+                        status,
+                    });
+                }
+            }
+        }
+        if settled.cross_calls >= MOST_CROSS_CALLS {
+            return Err(RunError::Endless);
+        }
+        let taken = awaited.iter().filter(|strand| self.board.answer(*strand));
+        settled.cross_calls += taken.count() as u64;
+        Ok(())
+    }
+
+    /// Reads all registers as a guest.
+    fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
+        let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
+        let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };
+        for register in PerfReg::all() {
+            if let Ok(value) = calls.get_retrying(register, TRIES) {
+                found.registers += 1;
+                if value != 0 {
+                    found.not_zero.push(register.name().into());
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Returns all units of the machine.
+fn units(board: &Board<'_>) -> Vec<UnitRun> {
+    let service = board.service();
+    Unit::all()
+        .filter(|unit| unit.is_in(service.machine()))
+        .map(|unit| UnitRun::new(unit, service.unit(unit)))
+        .collect()
+}

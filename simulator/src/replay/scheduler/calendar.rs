@@ -1,0 +1,217 @@
+//! A calendar queue that finds the pipeline that issues next in constant time.
+
+/// The most pipelines of a machine.
+pub(super) const PIPELINES: usize = 64;
+
+/// The cycles of a round.
+const CYCLES: usize = 64 * 64;
+const ROUND: u64 = (CYCLES * PIPELINES) as u64;
+
+/// The time at which a pipeline can issue an instruction, and its number. The lesser of two comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Due(u64);
+
+impl Due {
+    /// The value for a pipeline that issues no more instructions.
+    pub(super) const NEVER: Self = Self(u64::MAX);
+
+    pub(super) fn new(at: u64, pipeline: usize) -> Self {
+        Self(at * PIPELINES as u64 + pipeline as u64)
+    }
+
+    #[inline]
+    pub(super) fn at(self) -> u64 {
+        self.0 / PIPELINES as u64
+    }
+
+    #[inline]
+    pub(super) fn pipeline(self) -> usize {
+        self.0 as usize % PIPELINES
+    }
+
+    /// Returns the first time at which pipeline `other` comes after this.
+    #[inline]
+    pub(super) fn before(self, other: usize) -> u64 {
+        (self.0 - other as u64).div_ceil(PIPELINES as u64)
+    }
+
+    fn round(self) -> u64 {
+        self.0 / ROUND
+    }
+}
+
+/// A calendar queue of pipelines.
+///
+/// The pipelines due in the present round are in a bitmap of three levels: the pipelines of each cycle, the non-empty cycles of
+/// each 64, and the non-empty words of those. All others are due in later rounds.
+#[derive(Clone, Debug)]
+pub(super) struct Calendar {
+    round: u64,
+    pipelines: [u64; CYCLES],
+    cycles: [u64; 64],
+    words: u64,
+    /// When each pipeline is due; `NEVER` if it is not in the queue.
+    due: [Due; PIPELINES],
+}
+
+impl Calendar {
+    pub(super) const fn new() -> Self {
+        Self {
+            round: 0,
+            pipelines: [0; CYCLES],
+            cycles: [0; 64],
+            words: 0,
+            due: [Due::NEVER; PIPELINES],
+        }
+    }
+
+    #[inline]
+    pub(super) fn first(&self) -> Due {
+        if self.words == 0 {
+            return Due::NEVER;
+        }
+        let word = self.words.trailing_zeros() as usize % 64;
+        let cycle = 64 * word + self.cycles[word].trailing_zeros() as usize % 64;
+        let pipeline = self.pipelines[cycle].trailing_zeros() as usize;
+        Due(self.round * ROUND + (cycle * PIPELINES + pipeline) as u64)
+    }
+
+    pub(super) fn set(&mut self, pipeline: usize, due: Due) {
+        let before = std::mem::replace(&mut self.due[pipeline], due);
+        if before.round() == self.round {
+            self.unmark(before);
+        }
+        self.begin_round();
+    }
+
+    /// Removes the first pipeline, and inserts another if it is ever due.
+    #[inline]
+    pub(super) fn replace(&mut self, first: Due, by: Due) {
+        self.unmark(first);
+        self.due[first.pipeline()] = Due::NEVER;
+        if by.round() == self.round {
+            self.due[by.pipeline()] = by;
+            self.mark(by);
+        } else {
+            self.replace_by_later(by);
+        }
+    }
+
+    #[cold]
+    fn replace_by_later(&mut self, by: Due) {
+        if by != Due::NEVER {
+            self.due[by.pipeline()] = by;
+        }
+        if self.words == 0 {
+            self.begin_round();
+        }
+    }
+
+    /// Begins the earliest round in which a pipeline is due.
+    #[cold]
+    fn begin_round(&mut self) {
+        let due = self.due;
+        let Some(first) = due.iter().min().filter(|first| **first != Due::NEVER) else {
+            return;
+        };
+        let of = |round| due.iter().copied().filter(move |due| due.round() == round);
+        of(self.round).for_each(|due| self.unmark(due));
+        self.round = first.round();
+        of(self.round).for_each(|due| self.mark(due));
+    }
+
+    #[inline]
+    fn mark(&mut self, due: Due) {
+        let (word, cycle) = place(due);
+        self.pipelines[cycle] |= 1 << due.pipeline();
+        self.cycles[word] |= 1 << (cycle % 64);
+        self.words |= 1 << word;
+    }
+
+    #[inline]
+    fn unmark(&mut self, due: Due) {
+        let (word, cycle) = place(due);
+        let left = self.pipelines[cycle] & !(1 << due.pipeline());
+        self.pipelines[cycle] = left;
+        // Without a branch, because a processor cannot predict whether other pipelines are due in the same cycle.
+        self.cycles[word] &= !(u64::from(left == 0) << (cycle % 64));
+        if self.cycles[word] == 0 {
+            self.words &= !(1 << word);
+        }
+    }
+}
+
+/// Returns the cycle in which a pipeline is due, and the word of this cycle before it.
+#[inline]
+fn place(due: Due) -> (usize, usize) {
+    let cycle = due.at() as usize % CYCLES;
+    (cycle / 64, cycle)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_earliest_comes_first_and_of_several_the_lowest_number() {
+        let mut calendar = Calendar::new();
+        assert_eq!(calendar.first(), Due::NEVER);
+        for (at, pipeline) in [(70, 3), (70, 2), (9_000, 0), (5_000, 63), (u64::MAX >> 7, 1)] {
+            calendar.set(pipeline, Due::new(at, pipeline));
+        }
+        let mut order = Vec::new();
+        while calendar.first() != Due::NEVER {
+            let first = calendar.first();
+            order.push((first.at(), first.pipeline()));
+            calendar.replace(first, Due::NEVER);
+        }
+        assert_eq!(order, [(70, 2), (70, 3), (5_000, 63), (9_000, 0), (u64::MAX >> 7, 1)]);
+    }
+
+    #[test]
+    fn from_when_on_one_comes_before_another() {
+        // At the same time if the strand's number is lower, otherwise a cycle later.
+        let due = Due::new(10, 5);
+        assert_eq!((due.before(4), due.before(6)), (11, 10));
+        assert_eq!((due.before(0), due.before(63)), (11, 10));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Times are close together, like those of pipelines, or rounds apart. Some go back.
+        #[test]
+        fn as_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
+            let mut calendar = Calendar::new();
+            let mut map = BTreeMap::new();
+            let mut now = 0_u64;
+            for (pipeline, what, passed) in steps {
+                let at = match what {
+                    0 => None,
+                    1 => Some(now.saturating_sub(passed * 40)),
+                    2 => Some(now + passed * 100),
+                    _ => Some(now + passed),
+                };
+                let due = at.map_or(Due::NEVER, |at| Due::new(at, pipeline));
+                let first = calendar.first();
+                let others = |map: &BTreeMap<usize, u64>| !map.contains_key(&pipeline) && !map.is_empty();
+                if due >= first && others(&map) {
+                    calendar.replace(first, due);
+                    map.remove(&first.pipeline());
+                } else {
+                    calendar.set(pipeline, due);
+                    map.remove(&pipeline);
+                }
+                map.extend(at.map(|at| (pipeline, at)));
+                let first = map.iter().map(|(pipeline, at)| (*at, *pipeline)).min();
+                let due = calendar.first();
+                prop_assert_eq!((due != Due::NEVER).then(|| (due.at(), due.pipeline())), first);
+                now = first.map_or(now, |(at, _)| at.max(now));
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Distribution of one thread's references to several strands.
+
+use std::collections::VecDeque;
+
+use crate::recording::{Chunk, Order, Position, Recording, RecordingError, Reference};
+use crate::replay::placement::Placement;
+
+/// A recording of one thread, whose references are dealt to k parts: part n executes turns n, n + k, and so on, each after the
+/// previous turn.
+///
+/// A turn has [`Placement::TURN`] references, and the rest of its last instruction. Signals and waits of the thread are dropped.
+pub(super) struct Deal {
+    recording: Recording,
+    chunk: Chunk,
+    /// The position in the chunk after the dealt references.
+    dealt: Position,
+    /// The turns that have been read but not executed, by part.
+    turns: Vec<VecDeque<Chunk>>,
+    /// The number of the next turn to read.
+    turn: u64,
+}
+
+impl Deal {
+    pub(super) fn new(recording: Recording, parts: usize) -> Self {
+        Self {
+            recording,
+            chunk: Chunk::default(),
+            dealt: Position::default(),
+            turns: vec![VecDeque::new(); parts],
+            turn: 0,
+        }
+    }
+
+    pub(super) fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Replaces the content of `chunk` by the next turn of a part. Returns `false` at the end.
+    pub(super) fn next_chunk(
+        &mut self,
+        part: usize,
+        chunk: &mut Chunk,
+    ) -> Result<bool, RecordingError> {
+        loop {
+            if let Some(turn) = self.turns[part].pop_front() {
+                *chunk = turn;
+                return Ok(true);
+            }
+            let references = self.read()?;
+            if references.is_empty() {
+                return Ok(false);
+            }
+            let after = self.turn.checked_sub(1).map(|turn| (0, Order::Wait(turn)));
+            let before = (references.len(), Order::Signal(self.turn));
+            let order = after.into_iter().chain([before]);
+            let turn = Chunk::new(references, order.collect());
+            let to = self.turn % self.turns.len() as u64;
+            self.turns[to as usize].push_back(turn);
+            self.turn += 1;
+        }
+    }
+
+    /// Reads the references of a turn; none at the end.
+    fn read(&mut self) -> Result<Vec<Reference>, RecordingError> {
+        let mut turn: Vec<Reference> = Vec::with_capacity(Placement::TURN);
+        loop {
+            let left = self.chunk.from(&self.dealt, usize::MAX);
+            let wanted = Placement::TURN.saturating_sub(turn.len());
+            // A chunk that begins with data has no instructions. Otherwise, instructions are dealt whole.
+            let whole =
+                (self.chunk.references().first()).is_some_and(|first| first.kind.is_fetch());
+            let rest = left.iter().skip(wanted);
+            let rest = rest.take_while(|rest| whole && !rest.kind.is_fetch());
+            let count = wanted.min(left.len()) + rest.count();
+            turn.extend(left.up_to(count).iter());
+            self.dealt.advance(&self.chunk, count);
+            if self.dealt.passed() < self.chunk.len() {
+                return Ok(turn);
+            }
+            self.dealt = Position::default();
+            if !self.recording.next_chunk(0, &mut self.chunk)? {
+                return Ok(turn);
+            }
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! The scheduler: which strand executes which references, and when.
+//!
+//! Every strand has a time of its own. The earliest strand executes next, of several the one with the lowest number. It
+//! executes a quantum: until it is another strand's turn. The strands of a pipeline together issue one instruction a cycle,
+//! the one that has been ready longest first.
+//!
+//! A strand executes each of its threads until the thread waits for another one, or ends. A waiting thread continues at the
+//! time at which the other thread issues its next instruction after the signal. The schedule depends only on the recordings
+//! and the machine, and not on where a caller pauses.
+
+mod calendar;
+mod deal;
+mod signals;
+#[cfg(test)]
+mod tests;
+pub(crate) mod turns;
+
+use std::collections::VecDeque;
+
+use guest_abi::StrandId;
+
+use crate::memory::{Executed, Quantum};
+use crate::recording::{Chunk, Order, Position, Progress, Recording, RecordingError};
+use deal::Deal;
+use signals::Signals;
+use turns::Turns;
+
+/// The distance between programs in physical memory: 8 GB.
+const APART: u64 = 1 << 33;
+
+/// Returns the number of the program whose quanta have this [offset](Quantum::offset).
+pub(crate) const fn program_at(offset: u64) -> usize {
+    (offset / APART) as usize
+}
+
+/// The most recordings in a replay, so that their addresses stay apart in [memory](crate::memory::geometry).
+pub const MOST_PROGRAMS: usize = 48;
+
+/// A program, which has memory and signals of its own.
+struct ScheduledProgram {
+    source: Source,
+    signals: Signals,
+    /// The number of waits without a signal.
+    dropped: u64,
+}
+
+enum Source {
+    Threads(Recording),
+    Dealt(Deal),
+}
+
+impl Source {
+    fn recording(&self) -> &Recording {
+        match self {
+            Self::Threads(recording) => recording,
+            Self::Dealt(deal) => deal.recording(),
+        }
+    }
+}
+
+struct ScheduledThread {
+    program: usize,
+    /// The number of the thread within its program.
+    number: usize,
+    strand: StrandId,
+    chunk: Chunk,
+    /// The next reference of the chunk, and the next item of its order.
+    next: Position,
+    order: usize,
+    /// The number of the chunk's references before this item, which can be executed without regard to the order.
+    ends: usize,
+    data_alone: bool,
+    waits_for: Option<u64>,
+    /// The time of the signal that ended the thread's last wait.
+    woken: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct StrandQueue {
+    /// The threads that have not ended. The first one executes.
+    threads: VecDeque<usize>,
+    /// When the strand can execute its next instruction.
+    ready: u64,
+}
+
+/// Yields the references of all threads in the order in which the machine executes them.
+///
+/// A caller asks for a [quantum](Self::next), executes all of it or a number of its first instructions, reports [how much was
+/// executed](Self::executed), and asks again. To step by single instructions, it executes the quantum up to the second [begin
+/// of an instruction](Quantum::begins_at).
+pub struct Scheduler {
+    programs: Vec<ScheduledProgram>,
+    threads: Vec<ScheduledThread>,
+    strands: Vec<StrandQueue>,
+    turns: Turns,
+    /// The thread that executes the present quantum.
+    executing: usize,
+    /// The number of references of the thread's chunk before the end of the quantum.
+    quantum_ends: usize,
+    /// Whether the thread paused within an instruction.
+    within: bool,
+    /// The time of the latest turn, or the end of the strand that ended last.
+    time: u64,
+    /// Maps addresses of data in the recordings to other addresses.
+    moved: Option<Box<dyn Fn(u64) -> u64>>,
+}
+
+impl Scheduler {
+    /// Schedules the threads of at most [`MOST_PROGRAMS`] recordings. `strands` has the strand of each thread, those of the first
+    /// recording first.
+    #[must_use]
+    pub fn new(recordings: Vec<Recording>, strands: &[StrandId]) -> Self {
+        let sources = recordings.into_iter().map(|recording| {
+            let threads = recording.threads();
+            (Source::Threads(recording), threads)
+        });
+        Self::with_sources(sources.collect(), strands)
+    }
+
+    /// Schedules a recording of one thread, whose references are dealt to these strands in
+    /// [turns](crate::replay::placement::Placement::TURN), one turn after the other.
+    #[must_use]
+    pub fn dealing(recording: Recording, strands: &[StrandId]) -> Self {
+        let deal = Deal::new(recording, strands.len());
+        Self::with_sources(vec![(Source::Dealt(deal), strands.len())], strands)
+    }
+
+    fn with_sources(sources: Vec<(Source, usize)>, placed: &[StrandId]) -> Self {
+        let numbers = (sources.iter().enumerate())
+            .flat_map(|(program, (_, threads))| (0..*threads).map(move |number| (program, number)));
+        let threads = numbers.zip(placed).map(|((program, number), strand)| ScheduledThread {
+            program,
+            number,
+            strand: *strand,
+            chunk: Chunk::default(),
+            next: Position::default(),
+            order: 0,
+            ends: 0,
+            data_alone: false,
+            waits_for: None,
+            woken: 0,
+        });
+        let threads: Vec<_> = threads.collect();
+        let mut strands = vec![StrandQueue::default(); StrandId::COUNT];
+        let mut turns = Turns::new();
+        for (number, thread) in threads.iter().enumerate() {
+            strands[thread.strand.index()].threads.push_back(number);
+            turns.set(thread.strand, Some(0));
+        }
+        let program =
+            |(source, _)| ScheduledProgram { source, signals: Signals::default(), dropped: 0 };
+        Self {
+            programs: sources.into_iter().map(program).collect(),
+            threads,
+            strands,
+            turns,
+            executing: 0,
+            quantum_ends: 0,
+            within: false,
+            time: 0,
+            moved: None,
+        }
+    }
+
+    /// Moves the data of the recordings: `moved` maps their addresses.
+    pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64 + 'static) {
+        self.moved = Some(Box::new(moved));
+    }
+
+    /// Returns the number of the next thread and its quantum, limited to `most` references; `None` when all threads have ended.
+    ///
+    /// # Errors
+    /// A recording cannot be read.
+    pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
+        let (begins, until) = if self.within {
+            let strand = self.threads[self.executing].strand;
+            let ready = self.strands[strand.index()].ready;
+            (ready, ready)
+        } else {
+            loop {
+                let Some(turn) = self.turns.first() else {
+                    if self.drop_a_wait() {
+                        continue;
+                    }
+                    return Ok(None);
+                };
+                self.time = turn.at;
+                self.executing = self.strands[turn.strand.index()].threads[0];
+                let thread = &self.threads[self.executing];
+                if thread.next.passed() < thread.ends || self.prepare(turn.strand, turn.at)? {
+                    break (turn.at, turn.until);
+                }
+            }
+        };
+        let thread = &self.threads[self.executing];
+        let length = most.min(thread.ends - thread.next.passed());
+        self.quantum_ends = thread.next.passed() + length;
+        let quantum = Quantum {
+            strand: thread.strand,
+            offset: thread.program as u64 * APART,
+            begins,
+            until,
+            data_alone: thread.data_alone,
+            references: thread.chunk.from(&thread.next, length),
+        };
+        Ok(Some((self.executing, quantum)))
+    }
+
+    /// Notes how much of the quantum has been executed. Returns the cycles from when the strand was ready to the end.
+    pub fn executed(&mut self, executed: &Executed) -> u64 {
+        let thread = &mut self.threads[self.executing];
+        thread.next.advance(&thread.chunk, executed.references);
+        // A quantum can end within an instruction only where the caller's `most` ended it.
+        self.within = thread.next.passed() == self.quantum_ends
+            && self.quantum_ends < thread.ends
+            && !thread.data_alone
+            && (thread.chunk.from(&thread.next, 1).first())
+                .is_some_and(|next| !next.kind.is_fetch());
+        let strand = &mut self.strands[thread.strand.index()];
+        let took = executed.ends - strand.ready;
+        strand.ready = executed.ends;
+        self.turns.issued(thread.strand, executed.issued, executed.ends);
+        took
+    }
+
+    /// Returns the time of the earliest strand or, when all threads have ended, of the last one, in cycles. Nothing happens before
+    /// this time any more.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.turns.first().map_or(self.time, |turn| turn.at)
+    }
+
+    /// Returns the strand of each thread. Threads are numbered from 0, those of the first recording first.
+    pub fn strands(&self) -> impl Iterator<Item = StrandId> {
+        self.threads.iter().map(|thread| thread.strand)
+    }
+
+    /// Returns notes for the reader of results: whole sentences without a full stop.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for program in &self.programs {
+            let (recording, waits) = (program.source.recording(), program.dropped);
+            notes.extend_from_slice(recording.notes());
+            if waits != 0 {
+                notes.push(format!(
+                    "{} lacks what its threads wait for (waits that are left out: {waits})",
+                    recording.name()
+                ));
+            }
+        }
+        notes
+    }
+
+    /// Returns how far all recordings together have been read.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let all = || (self.programs.iter()).map(|program| program.source.recording().progress());
+        Progress { read: all().map(|one| one.read).sum(), total: all().map(|one| one.total).sum() }
+    }
+
+    /// Handles signals, waits and the end of chunks before the next references of the executing thread, whose strand has its
+    /// turn at the time `now`. Returns `false` if another strand or thread is next.
+    #[cold]
+    fn prepare(&mut self, strand: StrandId, now: u64) -> Result<bool, RecordingError> {
+        loop {
+            let thread = &mut self.threads[self.executing];
+            let program = &mut self.programs[thread.program];
+            match thread.chunk.order.get(thread.order) {
+                Some((at, order)) if *at <= thread.next.passed() => {
+                    thread.order += 1;
+                    match *order {
+                        Order::Signal(number) => {
+                            let woken = program.signals.make(number);
+                            woken.iter().for_each(|thread| self.wake(*thread, now));
+                            if !woken.is_empty() {
+                                return Ok(false);
+                            }
+                        }
+                        Order::Wait(number) if program.signals.is_made(number) => {}
+                        Order::Wait(number) => {
+                            thread.waits_for = Some(number);
+                            program.signals.wait(number, self.executing);
+                            self.change_thread(strand);
+                            return Ok(false);
+                        }
+                    }
+                }
+                next if thread.next.passed() < thread.chunk.len() => {
+                    let all = thread.chunk.len();
+                    thread.ends = next.map_or(all, |(before, _)| all.min(*before));
+                    return Ok(true);
+                }
+                _ => {
+                    (thread.next, thread.order, thread.ends) = (Position::default(), 0, 0);
+                    if !program.source.next_chunk(thread.number, &mut thread.chunk)? {
+                        let ended = &mut self.strands[strand.index()];
+                        ended.threads.pop_front();
+                        self.time = self.time.max(ended.ready);
+                        self.change_thread(strand);
+                        return Ok(false);
+                    }
+                    let first = thread.chunk.references().first();
+                    thread.data_alone = first.is_some_and(|first| !first.kind.is_fetch());
+                    if let Some(moved) = &self.moved {
+                        thread.chunk.move_data(moved);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the wait of a thread at the time `now`.
+    fn wake(&mut self, thread: usize, now: u64) {
+        let woken = &mut self.threads[thread];
+        woken.waits_for = None;
+        woken.woken = now;
+        let strand = woken.strand;
+        // A thread that executes on the strand continues.
+        let first = self.strands[strand.index()].threads[0];
+        if first == thread || self.threads[first].waits_for.is_some() {
+            self.change_thread(strand);
+        }
+    }
+
+    /// Changes to the next thread of a strand that does not wait.
+    fn change_thread(&mut self, id: StrandId) {
+        let strand = &mut self.strands[id.index()];
+        let waits = |thread: &usize| self.threads[*thread].waits_for.is_some();
+        let waiting = strand.threads.iter().take_while(|thread| waits(thread)).count();
+        if waiting == strand.threads.len() {
+            return self.turns.set(id, None);
+        }
+        strand.threads.rotate_left(waiting);
+        strand.ready = strand.ready.max(self.threads[strand.threads[0]].woken);
+        self.turns.set(id, Some(strand.ready));
+    }
+
+    /// Ends the wait of a thread on the earliest strand, if all remaining threads wait for signals that a cut-off recording
+    /// lacks. Returns `false` if no thread waits.
+    fn drop_a_wait(&mut self) -> bool {
+        let waiting = (self.threads.iter().enumerate())
+            .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));
+        let first = waiting.min_by_key(|(number, thread, _)| {
+            let ready = self.strands[thread.strand.index()].ready;
+            (ready, thread.strand, *number)
+        });
+        let Some((number, thread, waits_for)) = first else {
+            return false;
+        };
+        let program = &mut self.programs[thread.program];
+        program.signals.give_up(waits_for, number);
+        program.dropped += 1;
+        self.wake(number, self.time);
+        true
+    }
+}
+
+impl Source {
+    fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
+        match self {
+            Self::Threads(recording) => recording.next_chunk(thread, chunk),
+            Self::Dealt(deal) => deal.next_chunk(thread, chunk),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Signals between the threads of a program.
+
+use std::collections::BTreeMap;
+
+/// The signals of a program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signals {
+    /// The numbers of the made signals, as separate ranges: from first to last.
+    made: BTreeMap<u64, u64>,
+    /// The waiting threads, by the number of the signal.
+    waiting: BTreeMap<u64, Vec<usize>>,
+}
+
+impl Signals {
+    /// Makes a signal. Returns the threads that wait for it.
+    pub(super) fn make(&mut self, number: u64) -> Vec<usize> {
+        if !self.is_made(number) {
+            let below = self.made.range(..number).next_back();
+            let first = match below {
+                Some((first, last)) if *last + 1 == number => *first,
+                _ => number,
+            };
+            let above = number.checked_add(1);
+            let last = above.and_then(|above| self.made.remove(&above));
+            self.made.insert(first, last.unwrap_or(number));
+        }
+        self.waiting.remove(&number).unwrap_or_default()
+    }
+
+    pub(super) fn is_made(&self, number: u64) -> bool {
+        let below = self.made.range(..=number).next_back();
+        below.is_some_and(|(_, last)| *last >= number)
+    }
+
+    /// Adds a thread that waits for a signal not made yet.
+    pub(super) fn wait(&mut self, number: u64, thread: usize) {
+        self.waiting.entry(number).or_default().push(thread);
+    }
+
+    /// Removes a thread that waits for a signal not made yet.
+    pub(super) fn give_up(&mut self, number: u64, thread: usize) {
+        if let Some(waiting) = self.waiting.get_mut(&number) {
+            waiting.retain(|other| *other != thread);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_once_and_for_all() {
+        let mut signals = Signals::default();
+        assert!(!signals.is_made(7));
+        for number in [7, 3, 5, u64::MAX, 4, 0, 3] {
+            assert!(signals.make(number).is_empty());
+        }
+        let made: Vec<u64> = (0..10).filter(|number| signals.is_made(*number)).collect();
+        assert_eq!(made, [0, 3, 4, 5, 7]);
+        assert!(signals.is_made(u64::MAX) && !signals.is_made(u64::MAX - 1));
+        // Adjacent signals are one range, so that memory does not grow with the recording.
+        assert!(signals.make(6).is_empty());
+        assert_eq!(signals.made.len(), 3);
+    }
+
+    #[test]
+    fn who_waits() {
+        let mut signals = Signals::default();
+        for thread in [2, 9, 4] {
+            signals.wait(1, thread);
+        }
+        signals.wait(2, 3);
+        signals.give_up(1, 9);
+        assert_eq!(signals.make(1), [2, 4]);
+        assert!(signals.make(1).is_empty());
+    }
+}

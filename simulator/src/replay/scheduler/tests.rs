@@ -1,0 +1,371 @@
+//! The scheduler, compared with a plain model and with schedules computed by hand.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use guest_abi::StrandId;
+use proptest::prelude::*;
+
+use super::Scheduler;
+use crate::memory::{Executed, Quantum};
+use crate::recording::{Chunk, Kind, Order, Recording, Reference};
+
+/// The next action of a thread.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    /// An instruction at this address, with this number of data references.
+    Instruction(u64, u64),
+    Order(Order),
+}
+
+/// Returns the time of an instruction and of its data.
+const fn cycles(address: u64, data: u64) -> u64 {
+    1 + address % 7 + data * (address % 3)
+}
+
+/// The start of an instruction: its thread, its address, and its issue time.
+type Begin = (usize, u64, u64);
+
+fn id(strand: usize) -> StrandId {
+    StrandId::new(strand).unwrap()
+}
+
+/// The threads as a recording, in chunks of `cut` items.
+fn recording(threads: &[Vec<Item>], cut: usize) -> Recording {
+    let chunk = |items: &[Item]| {
+        let (mut references, mut orders) = (Vec::new(), Vec::new());
+        for item in items {
+            match *item {
+                Item::Order(order) => orders.push((references.len(), order)),
+                Item::Instruction(address, data) => {
+                    let data = (0..data).map(|_| Reference::new(address, 8, Kind::Load));
+                    let fetch = Reference::new(address, 4, Kind::FetchLoad);
+                    references.extend([fetch].into_iter().chain(data));
+                }
+            }
+        }
+        Chunk::new(references, orders)
+    };
+    let threads = threads.iter().map(|items| items.chunks(cut).map(chunk).collect());
+    Recording::from_threads("threads", threads.collect())
+}
+
+/// Executes everything, at most `most` references at a time, with the times of [`cycles`].
+fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> (Vec<Begin>, u64) {
+    let mut begins = Vec::new();
+    let mut now = 0;
+    while let Some((thread, quantum)) = scheduler.next(most()).unwrap() {
+        assert!(!quantum.references.is_empty());
+        let executed = step(&quantum, |address, at| begins.push((thread, address, at)));
+        scheduler.executed(&executed);
+        assert!(scheduler.now() >= now.max(executed.issued), "time does not go back");
+        now = scheduler.now();
+    }
+    (begins, scheduler.now())
+}
+
+fn step(quantum: &Quantum<'_>, mut begin: impl FnMut(u64, u64)) -> Executed {
+    let mut executed = Executed { ends: quantum.begins, ..Executed::default() };
+    for reference in quantum.references.iter() {
+        if quantum.begins_at(&reference) {
+            if executed.references > 0 && executed.ends >= quantum.until {
+                break;
+            }
+            executed.issued = executed.ends;
+            executed.ends += cycles(reference.address, 0);
+            begin(reference.address, executed.issued);
+        } else {
+            executed.ends += reference.address % 3;
+        }
+        executed.references += 1;
+    }
+    executed
+}
+
+/// A strand of the plain model.
+#[derive(Default)]
+struct Plain {
+    ready: u64,
+    /// The threads that have not ended, in the order of their turns; the first executes.
+    threads: VecDeque<usize>,
+}
+
+/// Executes item by item, with a search of all strands before each. Returns the starts, the end, and the number of dropped waits.
+fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
+    let mut items: Vec<VecDeque<Item>> =
+        threads.iter().map(|items| items.iter().copied().collect()).collect();
+    let mut strands: BTreeMap<usize, Plain> = BTreeMap::new();
+    for (thread, strand) in placed.iter().enumerate() {
+        strands.entry(*strand).or_default().threads.push_back(thread);
+    }
+    let mut free = BTreeMap::new();
+    let mut made = BTreeSet::new();
+    // Each waiting thread with its signal, in the order in which the waits began; and the time of the last wake-up.
+    let mut waiting: Vec<(usize, u64)> = Vec::new();
+    let mut woken_at = BTreeMap::new();
+    let (mut begins, mut time, mut dropped) = (Vec::new(), 0, 0);
+    loop {
+        let waits =
+            |waiting: &[(usize, u64)], thread| waiting.iter().any(|(who, _)| *who == thread);
+        let can = strands.iter().filter_map(|(strand, plain)| {
+            let thread = *plain.threads.front().filter(|thread| !waits(&waiting, **thread))?;
+            let at = plain.ready.max(*free.get(&(strand / 4)).unwrap_or(&0));
+            Some((at, strand / 4, plain.ready, *strand, thread))
+        });
+        let mut woken = Vec::new();
+        if let Some((at, pipeline, _, strand, thread)) = can.min() {
+            time = at;
+            let plain = strands.get_mut(&strand).unwrap();
+            match items[thread].pop_front() {
+                None => {
+                    time = time.max(plain.ready);
+                    plain.threads.pop_front();
+                }
+                Some(Item::Instruction(address, data)) => {
+                    begins.push((thread, address, at));
+                    plain.ready = at + cycles(address, data);
+                    free.insert(pipeline, at + 1);
+                }
+                Some(Item::Order(Order::Signal(number))) => {
+                    made.insert(number);
+                    woken = waiting
+                        .iter()
+                        .filter(|(_, wanted)| *wanted == number)
+                        .map(|(who, _)| *who)
+                        .collect();
+                }
+                Some(Item::Order(Order::Wait(number))) if made.contains(&number) => {}
+                Some(Item::Order(Order::Wait(number))) => waiting.push((thread, number)),
+            }
+            // Moves the next thread that does not wait to the front.
+            let all = plain.threads.len();
+            if plain.threads.iter().any(|thread| !waits(&waiting, *thread)) {
+                while waits(&waiting, plain.threads[0]) {
+                    plain.threads.rotate_left(1);
+                }
+            }
+            assert_eq!(plain.threads.len(), all);
+        } else {
+            let first = waiting
+                .iter()
+                .map(|(thread, _)| (strands[&placed[*thread]].ready, placed[*thread], *thread));
+            let Some((.., thread)) = first.min() else {
+                return (begins, time, dropped);
+            };
+            woken.push(thread);
+            dropped += 1;
+        }
+        for thread in woken {
+            waiting.retain(|(who, _)| *who != thread);
+            let plain = strands.get_mut(&placed[thread]).unwrap();
+            let idle =
+                plain.threads.iter().all(|other| *other == thread || waits(&waiting, *other));
+            if idle {
+                while plain.threads[0] != thread {
+                    plain.threads.rotate_left(1);
+                }
+            }
+            woken_at.insert(thread, time);
+        }
+        // A woken thread continues no earlier than the signal.
+        for plain in strands.values_mut() {
+            let first = plain.threads.front();
+            if let Some(thread) = first.filter(|thread| !waits(&waiting, **thread)) {
+                let woken = woken_at.get(thread).copied();
+                plain.ready = plain.ready.max(woken.unwrap_or(0));
+            }
+        }
+    }
+}
+
+/// Threads on strands of three pipelines. Their actions are chosen in one order for all, so that no wait precedes its signal. A
+/// few signals are missing.
+fn threads() -> impl Strategy<Value = (Vec<Vec<Item>>, Vec<usize>)> {
+    let placed = prop::collection::vec(0..12_usize, 1..8);
+    let doing = prop::collection::vec((0..8_usize, 0..20_u32, any::<u16>()), 1..150);
+    (placed, doing).prop_map(|(placed, doing)| {
+        let mut threads = vec![Vec::new(); placed.len()];
+        let mut signals = 0_u64;
+        for (number, (thread, what, seed)) in doing.into_iter().enumerate() {
+            let thread = &mut threads[thread % placed.len()];
+            match what {
+                0..=2 => {
+                    if what > 0 || seed % 4 > 0 {
+                        thread.push(Item::Order(Order::Signal(signals)));
+                    }
+                    signals += 1;
+                }
+                3..=5 if signals > 0 => {
+                    thread.push(Item::Order(Order::Wait(u64::from(seed) % signals)));
+                }
+                _ => thread.push(Item::Instruction(
+                    (number * 100) as u64 + u64::from(seed % 100),
+                    u64::from(seed % 3),
+                )),
+            }
+        }
+        (threads, placed)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn as_a_plain_scheduler(
+        (threads, placed) in threads(),
+        cut in 1..9_usize,
+        pauses in prop::collection::vec(1..6_usize, 1..9),
+    ) {
+        let (begins, ends, dropped) = plain(&threads, &placed);
+        let strands: Vec<_> = placed.iter().copied().map(id).collect();
+        let scheduler = || Scheduler::new(vec![recording(&threads, cut)], &strands);
+        prop_assert_eq!(execute(scheduler(), || usize::MAX), (begins.clone(), ends));
+        // Pauses of the caller change nothing.
+        let mut pauses = pauses.into_iter().cycle();
+        let mut paused = scheduler();
+        let executed = execute(std::mem::replace(&mut paused, scheduler()), || pauses.next().unwrap());
+        prop_assert_eq!(executed, (begins, ends));
+        while let Some((_, quantum)) = paused.next(usize::MAX).unwrap() {
+            let executed = step(&quantum, |_, _| {});
+            paused.executed(&executed);
+        }
+        prop_assert_eq!(paused.notes().len() as u64, dropped.min(1));
+        prop_assert_eq!(paused.programs[0].dropped, dropped);
+    }
+}
+
+/// Strand 1 has a thread that waits, and one whose last item is the signal. The strand has its turn at time 1: the waiting thread
+/// is ready then, but strand 2 has been ready for longer.
+#[test]
+fn a_signal_at_the_end_of_a_thread() {
+    let threads = [
+        vec![Item::Instruction(300, 0)],
+        vec![Item::Order(Order::Wait(1)), Item::Instruction(600, 0)],
+        vec![Item::Instruction(700, 0)],
+        vec![Item::Order(Order::Signal(1))],
+    ];
+    let placed = [0, 1, 2, 1];
+    let scheduler = Scheduler::new(vec![recording(&threads, 1)], &placed.map(id));
+    let (begins, _) = execute(scheduler, || usize::MAX);
+    assert_eq!(begins, [(0, 300, 0), (2, 700, 1), (1, 600, 2)]);
+    let (expected, ..) = plain(&threads, &placed);
+    assert_eq!(begins, expected);
+}
+
+/// Returns threads of 100 one-cycle instructions each (addresses are multiples of 7).
+fn plain_threads(count: usize) -> Vec<Vec<Item>> {
+    (0..count as u64)
+        .map(|thread| (0..100).map(|n| Item::Instruction((thread * 100 + n) * 7, 0)).collect())
+        .collect()
+}
+
+#[test]
+fn a_pipeline_issues_one_instruction_a_cycle() {
+    for (strands, cycles) in [
+        (&[0][..], 100),
+        (&[0, 1], 200),
+        (&[0, 1, 2, 3], 400),
+        // Two pipelines of a core, and pipelines of other cores.
+        (&[0, 4], 100),
+        (&[0, 1, 4, 7], 200),
+        (&[3, 8, 64, 255], 100),
+        // Two threads that share a strand.
+        (&[9, 9], 200),
+    ] {
+        let threads = plain_threads(strands.len());
+        let placed: Vec<_> = strands.iter().copied().map(id).collect();
+        let scheduler = Scheduler::new(vec![recording(&threads, 64)], &placed);
+        let (begins, ends) = execute(scheduler, || usize::MAX);
+        assert_eq!((begins.len(), ends), (strands.len() * 100, cycles), "{strands:?}");
+    }
+}
+
+#[test]
+fn strands_of_a_pipeline_take_turns() {
+    let scheduler = Scheduler::new(vec![recording(&plain_threads(3), 64)], &[id(2), id(0), id(5)]);
+    let (begins, _) = execute(scheduler, || usize::MAX);
+    let first: Vec<_> = begins.iter().take(6).map(|(thread, _, at)| (*thread, *at)).collect();
+    // Strand 5 has a pipeline of its own.
+    assert_eq!(first, [(1, 0), (2, 0), (0, 1), (2, 1), (1, 2), (2, 2)]);
+}
+
+#[test]
+fn a_wait_ends_when_its_signal_is_made() {
+    use Item::{Instruction, Order as Ordered};
+    // Thread 0 executes for 7 cycles before it signals, and thread 1 for 2 cycles before it waits.
+    let threads = [
+        vec![Instruction(6, 0), Ordered(Order::Signal(9)), Instruction(7, 0)],
+        vec![
+            Instruction(1, 0),
+            Ordered(Order::Wait(9)),
+            Instruction(14, 0),
+            Ordered(Order::Wait(9)),
+            Instruction(21, 0),
+        ],
+    ];
+    let scheduler = Scheduler::new(vec![recording(&threads, 9)], &[id(0), id(8)]);
+    let (begins, ends) = execute(scheduler, || usize::MAX);
+    assert_eq!(begins, [(0, 6, 0), (1, 1, 0), (0, 7, 7), (1, 14, 7), (1, 21, 8)]);
+    assert_eq!(ends, 9);
+}
+
+#[test]
+fn threads_that_share_a_strand_take_turns_when_they_wait() {
+    use Item::{Instruction, Order as Ordered};
+    let threads = [
+        vec![Instruction(0, 0), Ordered(Order::Wait(1)), Instruction(7, 0)],
+        vec![
+            Instruction(14, 0),
+            Ordered(Order::Signal(1)),
+            Instruction(21, 0),
+            Ordered(Order::Wait(2)),
+            Instruction(28, 0),
+        ],
+    ];
+    let scheduler = Scheduler::new(vec![recording(&threads, 9)], &[id(0), id(0)]);
+    let (begins, _) = execute(scheduler, || usize::MAX);
+    let order: Vec<_> = begins.iter().map(|(_, address, at)| (*address, *at)).collect();
+    // Signal 2 is missing: its wait is dropped when nothing else can execute.
+    assert_eq!(order, [(0, 0), (14, 1), (21, 2), (7, 3), (28, 4)]);
+}
+
+#[test]
+fn programs_have_signals_and_memory_of_their_own() {
+    use Item::{Instruction, Order as Ordered};
+    let one = [vec![Ordered(Order::Signal(1)), Instruction(7, 0)]];
+    let other = [vec![Ordered(Order::Wait(1)), Instruction(14, 0)]];
+    let mut scheduler =
+        Scheduler::new(vec![recording(&one, 9), recording(&other, 9)], &[id(0), id(8)]);
+    let mut offsets = Vec::new();
+    while let Some((thread, quantum)) = scheduler.next(usize::MAX).unwrap() {
+        offsets.push((thread, quantum.offset));
+        let executed = step(&quantum, |_, _| {});
+        scheduler.executed(&executed);
+    }
+    assert_eq!(offsets, [(0, 0), (1, 1 << 33)]);
+    assert_eq!(
+        scheduler.notes(),
+        ["threads lacks what its threads wait for (waits that are left out: 1)"]
+    );
+}
+
+#[test]
+fn references_are_dealt_in_turns() {
+    // 3,000 instructions with a load each: a turn ends after an instruction, so that the second turn has 1,024 references, too.
+    let thread = vec![(0..3_000).map(|n| Item::Instruction(n * 7, 1)).collect::<Vec<_>>()];
+    let mut scheduler = Scheduler::dealing(recording(&thread, 100), &[id(0), id(64), id(8)]);
+    let mut turns: Vec<(usize, usize)> = Vec::new();
+    let mut expected = 0;
+    while let Some((player, quantum)) = scheduler.next(usize::MAX).unwrap() {
+        let executed = step(&quantum, |address, _| {
+            assert_eq!(address, expected, "in the order of the program");
+            expected += 7;
+        });
+        match turns.last_mut() {
+            Some((last, count)) if *last == player => *count += executed.references,
+            _ => turns.push((player, executed.references)),
+        }
+        scheduler.executed(&executed);
+    }
+    assert_eq!(turns, [(0, 1024), (1, 1024), (2, 1024), (0, 1024), (1, 1024), (2, 880)]);
+}

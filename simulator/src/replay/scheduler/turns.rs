@@ -1,0 +1,195 @@
+//! The strand that executes next.
+
+use guest_abi::StrandId;
+
+use super::calendar::{Calendar, Due, PIPELINES};
+
+/// The number of strands of a pipeline: strands 0 to 3 of a core share one, and strands 4 to 7 the other.
+const SHARING: usize = StrandId::PER_CORE / 2;
+const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
+
+/// The readiness of a strand that cannot execute.
+const NEVER: u64 = u64::MAX;
+
+/// A pipeline, which issues one instruction a cycle.
+#[derive(Clone, Copy, Debug)]
+struct Pipeline {
+    /// When the pipeline can issue the next instruction.
+    free: u64,
+    /// For each strand the time of its next instruction, times [`SHARING`], plus its number in the pipeline. The strand with the
+    /// least value comes first.
+    ready: [u64; SHARING],
+    /// The least and second least of `ready`.
+    first: u64,
+    second: u64,
+}
+
+impl Pipeline {
+    #[inline]
+    fn set(&mut self, strand: usize, ready: u64) {
+        self.ready[strand] = ready;
+        let [a, b, c, d] = self.ready;
+        self.first = a.min(b).min(c.min(d));
+        self.second = a.max(b).min(c.max(d)).min(a.min(b).max(c.min(d)));
+    }
+
+    #[inline]
+    fn due(&self, number: usize) -> Due {
+        match self.first {
+            NEVER => Due::NEVER,
+            first => Due::new((first / SHARING as u64).max(self.free), number),
+        }
+    }
+}
+
+/// The turn of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) strand: StrandId,
+    /// When the strand can issue an instruction.
+    pub(crate) at: u64,
+    /// The start of another strand's turn.
+    pub(crate) until: u64,
+}
+
+/// The times of all strands.
+///
+/// A pipeline issues the instruction of the strand that has been ready longest. Of the strands that can issue instructions
+/// at the same time in different pipelines, or have been ready equally long in the same, the one with the lowest number
+/// comes first.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns {
+    pipelines: [Pipeline; PIPELINES],
+    /// The first pipeline, the second, and all but the first.
+    first: Due,
+    next: Due,
+    others: Calendar,
+}
+
+impl Turns {
+    pub(crate) const fn new() -> Self {
+        Self {
+            pipelines: [Pipeline { free: 0, ready: [NEVER; SHARING], first: NEVER, second: NEVER };
+                PIPELINES],
+            first: Due::NEVER,
+            next: Due::NEVER,
+            others: Calendar::new(),
+        }
+    }
+
+    /// Returns the turn of the strand that comes first, if any strand can execute.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<Turn> {
+        if self.first == Due::NEVER {
+            return None;
+        }
+        let number = self.first.pipeline();
+        let Pipeline { first, second, .. } = self.pipelines[number];
+        let strand = first as usize % SHARING;
+        let until = (second - strand as u64).div_ceil(SHARING as u64);
+        Some(Turn {
+            strand: StrandId::new(number * SHARING + strand)?,
+            at: self.first.at(),
+            until: until.min(self.next.before(number)),
+        })
+    }
+
+    /// Sets when a strand can execute its next instruction; `None` if it has none.
+    pub(crate) fn set(&mut self, strand: StrandId, ready: Option<u64>) {
+        let number = strand.index() / SHARING;
+        self.renew(number, strand.index() % SHARING, ready);
+    }
+
+    /// Notes that a strand issued its latest instruction at the time `issued`, and is ready for the next at the time `ready`.
+    #[inline]
+    pub(crate) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
+        let number = strand.index() / SHARING;
+        let pipeline = &mut self.pipelines[number];
+        pipeline.free = pipeline.free.max(issued + 1);
+        self.renew(number, strand.index() % SHARING, Some(ready));
+    }
+
+    #[inline]
+    fn renew(&mut self, number: usize, strand: usize, ready: Option<u64>) {
+        let pipeline = &mut self.pipelines[number];
+        let ready = ready.map_or(NEVER, |ready| ready * SHARING as u64 + strand as u64);
+        pipeline.set(strand, ready);
+        let due = pipeline.due(number);
+        if self.first == Due::NEVER || self.first.pipeline() == number {
+            self.first = due;
+        } else {
+            self.others.set(number, due);
+            self.next = self.others.first();
+        }
+        if self.next < self.first {
+            self.others.replace(self.next, self.first);
+            self.first = self.next;
+            self.next = self.others.first();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A strand of the reference model: its number, and the time at which it is ready.
+    type Ready = (usize, u64);
+
+    /// Returns the first strand and the time of its issue, by a search of all strands.
+    fn first(ready: &[Ready], free: &[u64; PIPELINES]) -> Option<(u64, usize)> {
+        let all = ready.iter().map(|(strand, ready)| {
+            let pipeline = strand / 4;
+            (free[pipeline].max(*ready), pipeline, *ready, *strand)
+        });
+        all.min().map(|(at, _, _, strand)| (at, strand))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Strands issue instructions in turns, wait, and are woken.
+        #[test]
+        fn as_a_look_at_all(
+            steps in prop::collection::vec((0..8_u8, 0..256_usize, 0..12_u64), 1..200),
+            spread in prop::sample::select(vec![1, 4, 17, 64]),
+        ) {
+            let mut turns = Turns::new();
+            let mut ready: Vec<Ready> = Vec::new();
+            let mut free = [0; PIPELINES];
+            for (what, strand, cycles) in steps {
+                let turn = turns.first();
+                let (at, executes) = first(&ready, &free).unzip();
+                prop_assert_eq!(turn.map(|turn| (turn.at, turn.strand.index())), at.zip(executes));
+                let now = at.unwrap_or(0);
+                if let Some(turn) = turn.filter(|_| what > 1) {
+                    // The strand executes for as long as it would be chosen again.
+                    let executes = executes.unwrap();
+                    let others: Vec<Ready> = ready.iter().copied().filter(|(other, _)| *other != executes).collect();
+                    let goes_on = |at: u64| {
+                        let mut all = others.clone();
+                        all.push((executes, at));
+                        let mut free = free;
+                        free[executes / 4] = at;
+                        first(&all, &free).unwrap().1 == executes
+                    };
+                    prop_assert!((now + 1..now + 40).all(|at| goes_on(at) == (at < turn.until)));
+                    free[executes / 4] = now + 1;
+                    let far = if what == 7 { 5_000 } else { 1 };
+                    let ends = now + 1 + cycles * far;
+                    ready.retain(|(other, _)| *other != executes);
+                    ready.push((executes, ends));
+                    turns.issued(turn.strand, now, ends);
+                } else {
+                    let strand = strand / spread;
+                    let known = ready.iter().position(|(other, _)| *other == strand);
+                    let wakes = known.map(|known| ready.swap_remove(known)).is_none().then_some(now + cycles);
+                    ready.extend(wakes.map(|at| (strand, at)));
+                    turns.set(StrandId::new(strand).unwrap(), wakes);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The events that each kind of unit counts.
+
+use guest_abi::Counter;
+use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
+use platform::Machine;
+use serde::Serialize;
+
+use crate::memory::Modelled;
+use crate::nearest::unknown;
+
+/// One or two events for the two counters of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice<E> {
+    first: E,
+    second: Option<E>,
+}
+
+impl<E: Copy> Choice<E> {
+    const fn both(first: E, second: E) -> Option<Self> {
+        Some(Self { first, second: Some(second) })
+    }
+
+    /// Returns the event of a counter. A counter without an event counts that of the other, and is not reported.
+    pub fn event(&self, counter: Counter) -> E {
+        match counter {
+            Counter::Pic0 => self.first,
+            Counter::Pic1 => self.second.unwrap_or(self.first),
+        }
+    }
+
+    /// Returns the counters that have an event.
+    pub fn counters(&self) -> &'static [Counter] {
+        if self.second.is_some() { Counter::ALL } else { &[Counter::Pic0] }
+    }
+
+    /// Adds an event. Returns `false` if both counters have one already.
+    fn add(choice: &mut Option<Self>, event: E) -> bool {
+        let (first, second) = match choice {
+            None => (event, None),
+            Some(Self { first, second: None }) => (*first, Some(event)),
+            Some(_) => return false,
+        };
+        *choice = Some(Self { first, second });
+        true
+    }
+}
+
+/// The events to count, by kind of unit. Units of a kind without events are not programmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// DRAM channels.
+    pub dram: Option<Choice<DramEvent>>,
+    /// Link port units.
+    pub lpu: Option<Choice<LpuEvent>>,
+    /// General purpose design blocks.
+    pub gpd: Option<Choice<GpdEvent>>,
+    /// Address serialization units.
+    pub asu: Option<Choice<AsuEvent>>,
+    /// The strands' %pic.
+    pub pic: Option<Choice<SparcEvent>>,
+}
+
+/// An event that can be selected, for a list of all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Its class.
+    pub class: &'static str,
+    /// Its name.
+    pub event: &'static str,
+    /// What is counted.
+    pub description: &'static str,
+    /// Why the memory system never brings the event about, so that its counts are 0; `None` if it does.
+    pub absence: Option<&'static str>,
+}
+
+/// The names of the classes.
+const CLASSES: [&str; 5] = ["dram", "lpu", "gpd", "asu", "pic"];
+
+/// Why a text is no list of events.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// This item has no colon.
+    #[error("found '{0}', expected CLASS:EVENT with CLASS one of {list}", list = CLASSES.join(", "))]
+    NotAnEvent(String),
+    /// A class or an event is unknown; the message names the nearest.
+    #[error("{0}")]
+    Unknown(String),
+    /// A class has more than two events.
+    #[error("'{item}' is one event of {class} too many: a unit has two counters")]
+    TooMany {
+        /// The third event.
+        item: String,
+        /// Its class.
+        class: String,
+    },
+}
+
+impl Selection {
+    /// Reads a list of `CLASS:EVENT`.
+    ///
+    /// # Errors
+    /// The text is not such a list, a class or event is unknown, or a class has more than two events.
+    pub fn parse(text: &str) -> Result<Self, SelectionError> {
+        let mut selection = Self::default();
+        for item in text.split(',').map(str::trim) {
+            let (class, name) = (item.split_once(':'))
+                .ok_or_else(|| SelectionError::NotAnEvent(item.to_owned()))?;
+            if !selection.add(class, name)? {
+                return Err(SelectionError::TooMany {
+                    item: item.to_owned(),
+                    class: class.to_owned(),
+                });
+            }
+        }
+        Ok(selection)
+    }
+
+    /// Adds an event. Returns `false` if its class has two already.
+    fn add(&mut self, class: &str, name: &str) -> Result<bool, SelectionError> {
+        macro_rules! add {
+            ($field:ident, $event:ty, $find:expr) => {{
+                let names = <$event>::ALL.iter().map(|event| event.name());
+                let find: fn(&str) -> Option<$event> = $find;
+                let unknown = || unknown(&format!("{class} event"), name, names);
+                let found = find(name).ok_or_else(|| SelectionError::Unknown(unknown()))?;
+                Choice::add(&mut self.$field, found)
+            }};
+        }
+        Ok(match class {
+            "dram" => add!(dram, DramEvent, DramEvent::from_name),
+            "lpu" => add!(lpu, LpuEvent, LpuEvent::from_name),
+            "gpd" => add!(gpd, GpdEvent, GpdEvent::from_name),
+            "asu" => add!(asu, AsuEvent, AsuEvent::from_name),
+            "pic" => add!(pic, SparcEvent, |name| {
+                SparcEvent::from_name(name).or_else(|| SparcEvent::from_papi_name(name))
+            }),
+            other => {
+                let names = CLASSES.into_iter();
+                return Err(SelectionError::Unknown(unknown("class of events", other, names)));
+            }
+        })
+    }
+
+    /// Returns the default for a machine: reads and writes of DRAM, instructions, loads that miss the L2 cache and, if there
+    /// are hubs, requests, cache hits and packets.
+    #[must_use]
+    pub fn default_for(machine: Machine) -> Self {
+        use SparcEvent::{Instructions, L2LoadMisses};
+        let all = Self {
+            dram: Choice::both(DramEvent::Reads, DramEvent::Writes),
+            lpu: Choice::both(LpuEvent::ReadOrInvalidate, LpuEvent::CacheHit),
+            gpd: None,
+            asu: Choice::both(AsuEvent::PacketsIn, AsuEvent::PacketsOut),
+            pic: Choice::both(Instructions, L2LoadMisses),
+        };
+        if machine.model().has_hubs() { all } else { all.without_hubs() }
+    }
+
+    /// Returns all events of the units that a machine has.
+    #[must_use]
+    pub fn all_of(machine: Machine) -> Vec<Listed> {
+        let mut all = Vec::new();
+        macro_rules! list {
+            ($($class:ident: $event:ty),*) => { $(
+                all.extend(<$event>::ALL.iter().map(|event| Listed {
+                    class: stringify!($class),
+                    event: event.name(),
+                    description: event.description(),
+                    absence: event.absence(),
+                }));
+            )* };
+        }
+        list!(dram: DramEvent);
+        if machine.model().has_hubs() {
+            list!(lpu: LpuEvent, gpd: GpdEvent, asu: AsuEvent);
+        }
+        list!(pic: SparcEvent);
+        all
+    }
+
+    /// Returns the names of the events that the memory system does not model. Their counts are 0.
+    pub fn not_modelled(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        macro_rules! look {
+            ($($field:ident)*) => { $(
+                if let Some(choice) = &self.$field {
+                    for counter in choice.counters() {
+                        let event = choice.event(*counter);
+                        // The event called none counts nothing by definition.
+                        if !event.is_modelled() && event.name() != "none" {
+                            names.push(format!("{}:{}", stringify!($field), event.name()));
+                        }
+                    }
+                }
+            )* };
+        }
+        look!(dram lpu gpd asu pic);
+        names
+    }
+
+    /// Returns the names of the selected classes that a machine without hubs lacks.
+    pub fn of_hubs(&self) -> Vec<&'static str> {
+        [("lpu", self.lpu.is_some()), ("gpd", self.gpd.is_some()), ("asu", self.asu.is_some())]
+            .into_iter()
+            .filter_map(|(class, chosen)| chosen.then_some(class))
+            .collect()
+    }
+
+    /// Returns `true` if nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the selection without the classes that a machine without hubs lacks.
+    #[must_use]
+    pub fn without_hubs(self) -> Self {
+        Self { lpu: None, gpd: None, asu: None, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::Model;
+
+    use super::*;
+
+    fn error(text: &str) -> String {
+        Selection::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn lists_of_events() {
+        let events = Selection::parse(
+            "dram:mem_reads, lpu:cycles_c2c_portX,dram:wb_buf_hits,pic:PAPI_tot_ins",
+        )
+        .unwrap();
+        let dram = events.dram.unwrap();
+        assert_eq!(dram.event(Counter::Pic0), DramEvent::Reads);
+        assert_eq!(dram.event(Counter::Pic1), DramEvent::WriteBackBufferHits);
+        assert_eq!(events.lpu.unwrap().counters(), [Counter::Pic0]);
+        assert_eq!(events.pic.unwrap().event(Counter::Pic0), SparcEvent::Instructions);
+        assert_eq!((events.gpd, events.asu), (None, None));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_list() {
+        assert_eq!(
+            error("mem_reads"),
+            "found 'mem_reads', expected CLASS:EVENT with CLASS one of dram, lpu, gpd, asu, pic"
+        );
+        assert_eq!(error("dam:mem_reads"), "there is no class of events 'dam'; did you mean dram?");
+        assert_eq!(
+            error("dram:mem_raeds"),
+            "there is no dram event 'mem_raeds'; did you mean mem_reads?"
+        );
+        assert_eq!(
+            error("gpd:none,gpd:clock_cycles,gpd:none"),
+            "'gpd:none' is one event of gpd too many: a unit has two counters"
+        );
+    }
+
+    #[test]
+    fn events_without_a_model_are_named() {
+        let events =
+            Selection::parse("pic:ITLB_miss,pic:Instr_cnt,lpu:cycles_CRC_errors,gpd:none").unwrap();
+        assert_eq!(events.not_modelled(), ["lpu:cycles_CRC_errors", "pic:ITLB_miss"]);
+        for (model, class) in [(Model::Batoka, "lpu"), (Model::Maramba, "dram")] {
+            let selection = Selection::default_for(Machine::new(model, 1).unwrap());
+            assert!(selection.not_modelled().is_empty());
+            assert_eq!(selection.of_hubs().contains(&class), class == "lpu");
+        }
+    }
+}

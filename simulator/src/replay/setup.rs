@@ -1,0 +1,301 @@
+//! The setup of a replay.
+
+use guest_abi::StrandId;
+use guest_abi::layout::PerfConfig;
+use hv_core::GuestId;
+use perfctr_service::{ConfigError, StrandSet, policy};
+use platform::Machine;
+
+use super::error::RunError;
+use super::selection::Selection;
+use crate::events::collect::{Collector, Keep, Rings};
+use crate::events::layouts::LayoutName;
+use crate::events::{Epoch, Trace};
+use crate::machine::board::{Board, devices};
+use crate::machine::clock::{HZ, MachineClock};
+use crate::machine::configuration::Configuration;
+use crate::machine::guests::{self, NamedGuest};
+use crate::memory::geometry::LINE_SHIFT;
+use crate::memory::{AnyMemory, Config, MemoryError};
+use crate::recording::Recording;
+use crate::replay::placement::{Placement, PlacementError};
+use crate::replay::scheduler::MOST_PROGRAMS;
+
+/// The setup of a replay: what the machine executes, and what a guest measures.
+#[derive(Debug)]
+pub struct Setup {
+    /// The machine.
+    pub machine: Machine,
+    /// Sizes of its caches, and the cycles of each access.
+    pub memory: Config,
+    /// Its guests.
+    pub guests: Vec<NamedGuest>,
+    /// The programs that the machine executes.
+    pub programs: Vec<Recording>,
+    /// Which strand executes which thread of the programs. The strands belong to one guest, which measures: the first, but
+    /// for strands that a list or a recording names. The default (`None`) is [`Placement::default_for`] the recordings.
+    pub placement: Option<Placement>,
+    /// The events to count.
+    pub selection: Selection,
+    /// The L2 misses that the strands' counters count.
+    pub perf_config: PerfConfig,
+    /// The references from one sample to the next; `None` for one sample at the end.
+    pub interval: Option<u64>,
+    /// The cycles of an access to a hub, for which the hub is busy.
+    pub hub_cycles: u64,
+    /// How the hypervisor's events are recorded; `None` if they are not.
+    pub tracing: Option<Tracing>,
+    /// Whether [details](crate::analysis::details) are collected. A [scenario](super::scenario) has none.
+    pub details: bool,
+}
+
+/// How the hypervisor's events are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tracing {
+    /// The layout of the events' headers in the rings.
+    pub layout: LayoutName,
+    /// The events that are kept.
+    pub keep: Keep,
+    /// The time of day at the start of the replay; `None` for a trace without one.
+    pub epoch: Option<Epoch>,
+}
+
+impl Tracing {
+    /// For details: exact times.
+    const OF_DETAILS: Self = Self { layout: LayoutName::Clock64, keep: Keep::All, epoch: None };
+}
+
+/// Why a setup cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The hypervisor rejects such guests.
+    #[error(transparent)]
+    Guests(#[from] ConfigError),
+    /// There is no guest.
+    #[error("there is no guest")]
+    NoGuest,
+    /// A strand of the program belongs to no guest.
+    #[error("strand {0} belongs to no guest")]
+    Nobodys(StrandId),
+    /// The strands of the programs belong to two guests: which strand to which.
+    #[error("the programs' strands belong to two guests: {0}, {1}; expected strands of one")]
+    TwoGuests(String, String),
+    /// The threads of the programs cannot be placed.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    /// There is no program.
+    #[error("there is no program, expected one at least")]
+    NoProgram,
+    /// There are more programs than fit into memory side by side.
+    #[error("{0} programs, expected at most {MOST_PROGRAMS}")]
+    TooManyPrograms(usize),
+    /// An access to a hub takes longer than [`Setup::MOST_HUB_CYCLES`].
+    #[error("found {0} cycles for an access to a hub, expected at most {most}", most = Setup::MOST_HUB_CYCLES)]
+    SlowHubs(u64),
+    /// The interval is 0.
+    #[error("found an interval of 0 references, expected 1 at least")]
+    NoInterval,
+    /// The machine has no memory, or the configuration of its memory system is impossible.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// Lines of the L2 cache do not have 64 bytes, as the details need.
+    #[error(
+        "l2.line is {0}, expected 64 for details: the bytes of a line that somebody uses are bits of a word"
+    )]
+    Lines(u64),
+}
+
+impl Setup {
+    /// The default of [`hub_cycles`](Self::hub_cycles).
+    pub const HUB_CYCLES: u64 = 100;
+
+    /// The most [`hub_cycles`](Self::hub_cycles): a guest tries again for longer than that.
+    pub const MOST_HUB_CYCLES: u64 = 100_000;
+
+    /// Returns a setup of this program on this machine, with two guests. The first has every right, and all cores but the
+    /// last; the second has no right, and the last core.
+    #[must_use]
+    pub fn new(machine: Machine, program: Recording) -> Self {
+        Self {
+            machine,
+            memory: Config::T2_PLUS,
+            guests: guests::default(machine),
+            programs: vec![program],
+            placement: None,
+            selection: Selection::default_for(machine),
+            perf_config: PerfConfig::All,
+            interval: None,
+            hub_cycles: Self::HUB_CYCLES,
+            tracing: None,
+            details: false,
+        }
+    }
+
+    /// Checks the setup.
+    ///
+    /// # Errors
+    /// See [`SetupError`].
+    pub fn check(self) -> Result<Prepared, SetupError> {
+        let machine = self.machine;
+        let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();
+        policy::check(machine, &configs)?;
+        let first = configs.first().ok_or(SetupError::NoGuest)?;
+        match self.programs.len() {
+            0 => return Err(SetupError::NoProgram),
+            1..=MOST_PROGRAMS => {}
+            many => return Err(SetupError::TooManyPrograms(many)),
+        }
+        let named: Vec<_> = (self.programs.iter())
+            .flat_map(|program| (0..program.threads()).map(|thread| program.strand_of(thread)))
+            .map(|strand| strand.and_then(StrandId::new))
+            .collect();
+        let placement = (self.placement.clone()).unwrap_or_else(|| Placement::default_for(&named));
+        let placed = placement.strands(machine, first.strands, &named)?;
+        let mut strands = placed.clone();
+        let mut seen = StrandSet::EMPTY;
+        strands.retain(|strand| {
+            let first = !seen.has(*strand);
+            seen.insert(*strand);
+            first
+        });
+        let measuring = self.holder(&strands)?;
+        if self.hub_cycles > Self::MOST_HUB_CYCLES {
+            return Err(SetupError::SlowHubs(self.hub_cycles));
+        }
+        if self.interval == Some(0) {
+            return Err(SetupError::NoInterval);
+        }
+        if self.details && self.memory.l2.line != 1 << LINE_SHIFT {
+            return Err(SetupError::Lines(self.memory.l2.line));
+        }
+        Ok(Prepared {
+            memory: AnyMemory::new(&machine, &self.memory)?,
+            placement,
+            placed,
+            strands,
+            measuring,
+            setup: self,
+        })
+    }
+}
+
+impl Setup {
+    /// Returns the guest that has all of these strands.
+    fn holder(&self, strands: &[StrandId]) -> Result<GuestId, SetupError> {
+        let mut holder = None;
+        for strand in strands {
+            let of = (self.guests.iter())
+                .position(|guest| guest.config.strands.has(*strand))
+                .ok_or(SetupError::Nobodys(*strand))?;
+            let (first, other) = *holder.get_or_insert((*strand, of));
+            if other != of {
+                let [first, second] = [(first, other), (*strand, of)].map(|(strand, guest)| {
+                    let named = self.who_names(strand);
+                    let named = named.map(|name| format!(" (named by {name})"));
+                    let guest = &self.guests[guest].name;
+                    format!("{strand}{} to {guest}", named.unwrap_or_default())
+                });
+                return Err(SetupError::TwoGuests(first, second));
+            }
+        }
+        let (_, holder) = holder.ok_or(PlacementError::NoStrand)?;
+        GuestId::new(holder).ok_or(SetupError::Placement(PlacementError::NoStrand))
+    }
+
+    /// Returns the name of a program that says itself which strands execute it, this one among them.
+    fn who_names(&self, strand: StrandId) -> Option<&str> {
+        let names = |program: &&Recording| {
+            (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand.index()))
+        };
+        self.programs.iter().find(names).map(Recording::name)
+    }
+}
+
+/// A setup that has been checked.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(super) setup: Setup,
+    pub(super) placement: Placement,
+    /// The strand of each thread or, if references are dealt, of each player.
+    pub(super) placed: Vec<StrandId>,
+    pub(super) strands: Vec<StrandId>,
+    pub(super) measuring: GuestId,
+    pub(super) memory: AnyMemory,
+}
+
+impl Prepared {
+    /// Returns the setup.
+    #[must_use]
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Returns the configuration of the machine.
+    #[must_use]
+    pub fn configuration(&self) -> Configuration {
+        Configuration { machine: self.setup.machine, memory: self.setup.memory }
+    }
+
+    /// Returns which strand executes which thread.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Returns the strand of each thread; for references that are dealt, the strands in the order of their turns.
+    #[must_use]
+    pub fn placed(&self) -> &[StrandId] {
+        &self.placed
+    }
+
+    /// Returns the strands that execute the programs, each once.
+    #[must_use]
+    pub fn strands(&self) -> &[StrandId] {
+        &self.strands
+    }
+
+    /// Returns the guest that has these strands, and measures.
+    #[must_use]
+    pub fn measuring(&self) -> &NamedGuest {
+        &self.setup.guests[self.measuring.index()]
+    }
+
+    /// Returns the guests by number, each with the strand that makes its calls.
+    pub(super) fn callers(&self) -> impl Iterator<Item = (GuestId, StrandId)> {
+        (0..)
+            .map_while(GuestId::new)
+            .zip(&self.setup.guests)
+            .filter_map(|(id, guest)| Some((id, guest.caller()?)))
+    }
+
+    /// Boots the machine and does `work` on it. Returns the result and the hypervisor's events.
+    pub(super) fn boot<R>(
+        &self,
+        work: impl for<'a> FnOnce(&'a Board<'a>) -> Result<R, RunError>,
+    ) -> Result<(R, Option<Trace>), RunError> {
+        let Setup { machine, guests, hub_cycles, tracing, details, .. } = &self.setup;
+        let tracing = tracing.or(details.then_some(Tracing::OF_DETAILS));
+        let devices = devices(*machine, *hub_cycles);
+        let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
+        let clock = MachineClock::new(&devices);
+        let rings = tracing.map(|tracing| Rings::new(tracing.layout, tracing.keep.mode()));
+        let collector = match &rings {
+            Some(rings) => rings.collector(&clock),
+            None => Collector::Off,
+        };
+        let keep = tracing.map_or(Keep::First, |tracing| tracing.keep);
+        let board = Board::new(&devices, &clock, &collector, keep, &configs)?;
+        let result = work(&board)?;
+        let trace = tracing.map(|tracing| Trace {
+            hz: HZ,
+            layout: tracing.layout,
+            began: 0,
+            epoch: tracing.epoch,
+            missed: collector.missed(),
+            guests: guests.iter().map(|guest| guest.name.clone()).collect(),
+            streams: collector.streams(),
+        });
+        Ok((result, trace))
+    }
+}

@@ -1,0 +1,90 @@
+//! What each thread did, from what happened on its strand while it executed there.
+
+use guest_abi::StrandId;
+
+use crate::memory::{Executed, Truth, Waited};
+use crate::run::ThreadRun;
+
+/// The threads of a replay.
+pub(super) struct Threads {
+    /// What they did, as far as it is known: see [`results`](Self::results).
+    results: Vec<ThreadRun>,
+    /// The thread that executed last on each strand, and what had happened there when it began.
+    on: Vec<(usize, Waited)>,
+}
+
+/// No thread has this number.
+const NONE: usize = usize::MAX;
+
+impl Threads {
+    /// Returns threads with these numbers, each on its strand.
+    pub(super) fn new(threads: impl Iterator<Item = (usize, StrandId)>) -> Self {
+        let results = threads.map(|(thread, strand)| ThreadRun {
+            thread,
+            strand: strand.index(),
+            ..ThreadRun::default()
+        });
+        Self { results: results.collect(), on: vec![(NONE, Waited::default()); StrandId::COUNT] }
+    }
+
+    /// A thread, by its place in the list, executes on its strand next.
+    #[inline]
+    pub(super) fn begin(&mut self, thread: usize, strand: StrandId, truth: &Truth) {
+        if self.on[strand.index()].0 != thread {
+            self.change(thread, strand, truth);
+        }
+    }
+
+    #[cold]
+    fn change(&mut self, thread: usize, strand: StrandId, truth: &Truth) {
+        let now = truth.waited(strand);
+        let (before, since) = std::mem::replace(&mut self.on[strand.index()], (thread, now));
+        if let Some(results) = self.results.get_mut(before) {
+            results.add(&now.since(&since));
+        }
+    }
+
+    /// A thread has executed from the time `begins`, and has taken so many cycles since its strand was ready.
+    #[inline]
+    pub(super) fn executed(
+        &mut self,
+        thread: usize,
+        executed: &Executed,
+        begins: u64,
+        cycles: u64,
+    ) {
+        let results = &mut self.results[thread];
+        results.instructions += executed.instructions;
+        results.cycles += cycles;
+        results.stack.pipeline += cycles - (executed.ends - begins);
+    }
+
+    /// Returns what the threads did until now.
+    pub(super) fn results(&self, truth: &Truth) -> Vec<ThreadRun> {
+        let mut all = self.results.clone();
+        let strands = (0..).map_while(StrandId::new);
+        for (strand, (thread, since)) in strands.zip(&self.on) {
+            if let Some(results) = all.get_mut(*thread) {
+                results.add(&truth.waited(strand).since(since));
+            }
+        }
+        for results in &mut all {
+            results.stack.busy = results.cycles - results.stack.sum();
+        }
+        all
+    }
+}
+
+impl ThreadRun {
+    fn add(&mut self, waited: &Waited) {
+        self.served += waited.served;
+        let (stack, cycles) = (&mut self.stack, &waited.requests);
+        stack.l2 += cycles.l2;
+        stack.local += cycles.local;
+        stack.remote += cycles.remote;
+        stack.c2c += cycles.c2c;
+        stack.arriving += waited.arriving;
+        stack.stores += waited.stores;
+        stack.atomics += waited.atomics;
+    }
+}

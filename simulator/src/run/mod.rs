@@ -1,0 +1,222 @@
+//! The result of a replay or an execution: one type, and everything that is shown is a function of it.
+
+mod executed;
+mod played;
+mod replayed;
+mod since;
+mod totals;
+
+use std::path::Path;
+
+use guest_abi::StrandId;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::analysis::{profile, sharing};
+use crate::events::Trace;
+use crate::input::{self, InputError};
+
+pub use executed::{ByWhom, EventCounts, Executed, GuestRun, StrandRun};
+pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
+pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, ThreadRun, Time};
+pub use totals::Total;
+pub(crate) use totals::class;
+
+/// The version of the JSON of a [`Run`]. It rises when a field goes, or means something else.
+pub const VERSION: u64 = 1;
+
+/// The longest file with a run, in bytes.
+const LONGEST: u64 = 1 << 30;
+
+/// What a replay or an execution gave.
+///
+/// Its JSON is one object: `version`, `kind`, and the fields of the kind.
+// `remote` makes functions of the derived implementations; the traits add the version.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
+#[allow(clippy::large_enum_variant, reason = "a program has one value")]
+pub enum Run {
+    /// Programs were replayed.
+    Replay(Replayed),
+    /// Programs were replayed, while an operator played a scenario.
+    Scenario(Played),
+    /// A machine executed guests.
+    Execution(Executed),
+    /// A program was sampled.
+    Profile(profile::report::ProfileReport),
+    /// A program was looked through for lines that nodes share.
+    Sharing(sharing::SharingReport),
+}
+
+/// The reason why a file is no [`Run`].
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The file holds something else.
+    #[error("{name}: {error}")]
+    Parse {
+        /// The name of the file.
+        name: String,
+        /// The reason.
+        error: ParseError,
+    },
+}
+
+/// The reason why a text is no JSON of a [`Run`].
+#[derive(Debug, thiserror::Error)]
+pub enum ParseError {
+    /// The text is no JSON.
+    #[error("is no JSON: {0}")]
+    Json(serde_json::Error),
+    /// There is no version.
+    #[error("is no run: it has no version")]
+    NoVersion,
+    /// Another version of the project wrote it.
+    #[error("has version {found} of a run, expected version {VERSION}")]
+    Version {
+        /// The version of the JSON.
+        found: u64,
+    },
+    /// A field is missing, or holds something else.
+    #[error("is no run: {0}")]
+    Field(serde_json::Error),
+    /// Two numbers contradict each other; the text says which.
+    #[error("{0}")]
+    Contradiction(String),
+}
+
+impl Serialize for Run {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Versioned<'a> {
+            version: u64,
+            #[serde(flatten, serialize_with = "Run::serialize")]
+            run: &'a Run,
+        }
+        let version = VERSION;
+        Versioned { version, run: self }.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Run {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::from_value(Value::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+impl Run {
+    /// Reads a run from a file.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        Self::parse(&input::read(path, LONGEST)?)
+            .map_err(|error| ReadError::Parse { name: path.display().to_string(), error })
+    }
+
+    /// Reads a run from JSON.
+    ///
+    /// # Errors
+    /// See [`ParseError`].
+    pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
+        Self::from_value(serde_json::from_slice(text).map_err(ParseError::Json)?)
+    }
+
+    fn from_value(value: Value) -> Result<Self, ParseError> {
+        match value.get("version").and_then(Value::as_u64) {
+            Some(VERSION) => {}
+            Some(found) => return Err(ParseError::Version { found }),
+            None => return Err(ParseError::NoVersion),
+        }
+        let run = Self::deserialize(value).map_err(ParseError::Field)?;
+        run.check().map_err(ParseError::Contradiction)?;
+        Ok(run)
+    }
+
+    /// Returns what a reader of the run should know: whole sentences without a full stop.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        match self {
+            Self::Replay(run) => &run.notes,
+            Self::Scenario(run) => &run.notes,
+            Self::Execution(_) => &[],
+            Self::Profile(run) => &run.notes,
+            Self::Sharing(run) => &run.notes,
+        }
+    }
+
+    /// Returns `false` if a counter does not show what happened.
+    #[must_use]
+    pub const fn truth_matches(&self) -> bool {
+        match self {
+            Self::Replay(run) => run.truth_matches,
+            Self::Scenario(run) => run.truth_matches,
+            Self::Execution(_) | Self::Profile(_) | Self::Sharing(_) => true,
+        }
+    }
+
+    /// Returns the hypervisor's events, if the setup of a replay asks for them.
+    #[must_use]
+    pub const fn trace(&self) -> Option<&Trace> {
+        match self {
+            Self::Replay(run) => run.trace.as_ref(),
+            Self::Scenario(run) => run.trace.as_ref(),
+            Self::Execution(_) | Self::Profile(_) | Self::Sharing(_) => None,
+        }
+    }
+
+    /// Fails unless the nodes and strands that the parts name are in the machine, and its clock runs.
+    fn check(&self) -> Result<(), String> {
+        let (nodes, hertz, usage, strands): (_, _, _, Vec<usize>) = match self {
+            Self::Replay(run) => (
+                run.nodes,
+                run.time.hertz,
+                Some(&run.usage),
+                run.threads.iter().map(|thread| thread.strand).collect(),
+            ),
+            Self::Execution(run) => (
+                run.nodes,
+                run.time.hertz,
+                run.usage.as_ref(),
+                run.strands.iter().map(|strand| strand.strand).collect(),
+            ),
+            Self::Scenario(_) | Self::Profile(_) | Self::Sharing(_) => return Ok(()),
+        };
+        if hertz == 0 {
+            return Err("the clock stands still".to_owned());
+        }
+        let traffic = usage.iter().flat_map(|usage| &usage.traffic);
+        let channels = usage.iter().flat_map(|usage| &usage.channels);
+        let links = usage.iter().flat_map(|usage| &usage.links);
+        let named = (traffic.flat_map(|one| [one.from, one.to]))
+            .chain(channels.map(|one| one.node))
+            .chain(links.map(|one| one.node));
+        for node in named {
+            if node >= nodes {
+                return Err(format!("node {node} is not in the machine"));
+            }
+        }
+        match strands.iter().find(|strand| *strand / StrandId::PER_NODE >= nodes) {
+            Some(strand) => Err(format!("strand {strand} is not in the machine")),
+            None => Ok(()),
+        }
+    }
+}
+
+macro_rules! from {
+    ($($kind:ident: $type:ty),* $(,)?) => {
+        $(impl From<$type> for Run {
+            fn from(run: $type) -> Self {
+                Self::$kind(run)
+            }
+        })*
+    };
+}
+
+from! {
+    Replay: Replayed, Scenario: Played, Execution: Executed, Profile: profile::report::ProfileReport,
+    Sharing: sharing::SharingReport,
+}

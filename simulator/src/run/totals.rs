@@ -1,0 +1,106 @@
+//! Sums over counters and threads.
+
+use std::borrow::Cow;
+
+use guest_abi::{PerfReg, Pmu, StrandId};
+
+use super::{CounterResult, ThreadRun};
+
+/// The counts of an event in all units of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// The class, as [`Selection::parse`](crate::replay::Selection::parse) takes it.
+    pub class: &'static str,
+    /// The name of the event.
+    pub event: Cow<'static, str>,
+    /// The number of counters.
+    pub counters: u64,
+    /// The count that the guest read.
+    pub measured: u64,
+    /// The count of what happened.
+    pub truth: u64,
+    /// What the guest read by number of the node or, for gpd and asu events, of the hub.
+    pub by_place: [u64; 4],
+}
+
+impl Total {
+    /// Returns the total of each event, in the order of the counters.
+    #[must_use]
+    pub fn of(counters: &[CounterResult]) -> Vec<Self> {
+        let mut totals: Vec<Self> = Vec::new();
+        for counter in counters {
+            let (class, number) = place(counter);
+            let event = &counter.event;
+            let same = |total: &Self| (total.class, &total.event) == (class, event);
+            let index = totals.iter().position(same).unwrap_or_else(|| {
+                totals.push(Self {
+                    class,
+                    event: event.clone(),
+                    counters: 0,
+                    measured: 0,
+                    truth: 0,
+                    by_place: [0; 4],
+                });
+                totals.len() - 1
+            });
+            let total = &mut totals[index];
+            total.counters += 1;
+            total.measured += counter.measured;
+            total.truth += counter.truth;
+            total.by_place[number] += counter.measured;
+        }
+        totals
+    }
+
+    /// Returns `true` if the event is counted once in a hub, and not for each of its ports.
+    #[must_use]
+    pub fn is_by_hub(&self) -> bool {
+        matches!(self.class, "gpd" | "asu")
+    }
+}
+
+/// Returns the class of a counter's event, and the number of the node or hub that it is of.
+fn place(counter: &CounterResult) -> (&'static str, usize) {
+    let register = counter.perfreg.and_then(PerfReg::new);
+    let pmu = register.and_then(Pmu::from_register);
+    let number = match pmu {
+        Some(Pmu::Dram(dram)) => dram.node.index(),
+        Some(Pmu::Lpu(lpu)) => lpu.port.index(),
+        Some(Pmu::Gpd(gpd)) => gpd.hub.index(),
+        Some(Pmu::Asu(asu)) => asu.hub.index(),
+        None => counter.strand.unwrap_or(0) / StrandId::PER_NODE,
+    };
+    (class(pmu), number)
+}
+
+/// Returns the class of the events of a PMU, or of a strand if there is none.
+pub(crate) const fn class(pmu: Option<Pmu>) -> &'static str {
+    match pmu {
+        Some(Pmu::Dram(_)) => "dram",
+        Some(Pmu::Lpu(_)) => "lpu",
+        Some(Pmu::Gpd(_)) => "gpd",
+        Some(Pmu::Asu(_)) => "asu",
+        None => "pic",
+    }
+}
+
+impl ThreadRun {
+    /// Returns the number of the node of the thread's strand.
+    #[must_use]
+    pub const fn node(&self) -> usize {
+        self.strand / StrandId::PER_NODE
+    }
+
+    /// Returns the sum of what threads did, without a thread and strand.
+    #[must_use]
+    pub fn sum(threads: &[&Self]) -> Self {
+        let mut sum = Self::default();
+        for thread in threads {
+            sum.instructions += thread.instructions;
+            sum.cycles += thread.cycles;
+            sum.served += thread.served;
+            sum.stack += thread.stack;
+        }
+        sum
+    }
+}

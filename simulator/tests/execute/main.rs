@@ -1,0 +1,263 @@
+//! The executing machine, as far as software sees more of it than the instruction set.
+
+mod programs;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use guest_abi::StrandId;
+use platform::{Machine, Model};
+use programs::*;
+use simulator::execute::log::What;
+use simulator::execute::map::RESET;
+use simulator::execute::{Execution, Limits, Setup, State, Stop};
+use simulator::interpreter::Level;
+use simulator::interpreter::instruction::Register;
+use simulator::memory::Config;
+use simulator::recording::Kind;
+
+/// The addresses of the hypervisor's program, of its trap table, and of the words that programs leave for the test.
+const PROGRAM: u64 = 0x10_0000;
+const HTBA: u64 = 0x10_4000;
+const RESULTS: u64 = 0x20_0000;
+
+/// The memory that the hypervisor gives to the guest.
+const GUEST: u64 = 0x8010_0000;
+
+/// At reset: sethi %hi(0x100000), %g1; jmp %g1; nop.
+const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
+
+/// The limit of the longest run.
+const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
+
+fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap()
+}
+
+/// Returns a machine of two nodes that executes this program at reset, with these trap handlers.
+fn machine(memory: Option<Config>, program: &[u32], handlers: &[(u64, &[u32])]) -> Execution {
+    let mut execution =
+        Execution::new(&Setup { memory, ..Setup::new(Machine::new(Model::Batoka, 2).unwrap()) })
+            .unwrap();
+    put(&mut execution, RESET, JUMP);
+    put(&mut execution, PROGRAM, program);
+    for (trap, handler) in handlers {
+        put(&mut execution, HTBA + trap * 32, handler);
+    }
+    execution
+}
+
+fn put(execution: &mut Execution, address: u64, words: &[u32]) {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+    execution.load(address, &bytes).unwrap();
+}
+
+fn left<const N: usize>(execution: &mut Execution) -> [u64; N] {
+    let mut words = [[0; 8]; N];
+    for (number, word) in words.iter_mut().enumerate() {
+        let address = RESULTS + 8 * number as u64;
+        execution.read(address, word).unwrap();
+    }
+    words.map(u64::from_be_bytes)
+}
+
+/// A strand waits for a flag and reads a register that was written before the flag, with a barrier between the two stores and
+/// without one.
+#[test]
+fn stores_to_devices_complete_late() {
+    let barrier = LATE.iter().position(|word| *word == 0x8143_e040).unwrap();
+    let mut without = LATE.to_vec();
+    without[barrier] = 0x0100_0000;
+    for (program, found) in [(LATE, 0x55), (&without[..], 0)] {
+        for memory in [None, Some(Config::T2_PLUS)] {
+            let mut execution = machine(memory, program, &[]);
+            assert_eq!(execution.run(CYCLES), Stop::Ended);
+            assert_eq!(left(&mut execution), [2, 0x55, found]);
+            assert_eq!(execution.state(strand(1)), State::Parked);
+        }
+    }
+}
+
+/// A store fails after the strand has gone on, and a load at once. DFESR and the store buffer identify the store.
+#[test]
+fn accesses_that_fail() {
+    let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
+    let mut execution = machine(None, FAULTS, &handlers);
+    assert_eq!(execution.run(CYCLES), Stop::Ended);
+    let membar = PROGRAM + 4 * 10;
+    // The type SBDIOU in bits 61:60, and all bytes in bits 47:40.
+    let (dfesr, entry) = (1 << 60, 0xff84_0000_2400);
+    let expected = [membar, dfesr, entry, membar + 8, 2];
+    assert_eq!(left(&mut execution), expected);
+    assert_eq!(execution.log().entries().len(), 1);
+    let what = execution.log().entries()[0].what;
+    assert_eq!(what, What::Nothing(0x84_0000_2400));
+}
+
+/// A guest reaches exactly what the hypervisor has loaded translations of. Every miss reports its address.
+#[test]
+fn a_guest_reaches_what_is_translated() {
+    let handlers = [(0x30, NOTE), (0x31, NOTE2), (0x3f, NOTE), (0x40, NOTE2), (0x3e, LAST)];
+    let mut execution = machine(None, GUEST_START, &handlers);
+    put(&mut execution, GUEST, INSIDE);
+    let accesses = Rc::new(RefCell::new(Vec::new()));
+    let heard = Rc::clone(&accesses);
+    execution.observe(Some(Box::new(move |access| {
+        if access.level == Level::Privileged {
+            heard.borrow_mut().push(access.physical);
+        }
+    })));
+    assert_eq!(execution.run(CYCLES), Stop::Ended);
+    let first = u64::from(INSIDE[0]) << 32 | u64::from(INSIDE[1]);
+    let mut stored = [0; 8];
+    execution.read(GUEST + 0x4008, &mut stored).unwrap();
+    assert_eq!(u64::from_be_bytes(stored), first);
+    let mut kept = [0; 8];
+    execution.read(GUEST, &mut kept).unwrap();
+    assert_eq!(u64::from_be_bytes(kept), first, "what cannot be written");
+    let words: [u64; 8] = left(&mut execution);
+    assert_eq!(words[0], 3 * 16, "three traps of data");
+    assert_eq!(words[1], 0x10_0000, "the page of the fetch that missed");
+    assert_eq!(words[2], 0x30);
+    assert_eq!(words[4..], [0x3f, 0x8000_2000, 0x3f, 0x10_0000]);
+    let inside = |physical: &u64| {
+        (GUEST..GUEST + 0x2000).contains(physical)
+            || (GUEST + 0x4000..GUEST + 0x6000).contains(physical)
+    };
+    assert!(accesses.borrow().iter().all(inside), "{accesses:x?}");
+}
+
+/// A halted strand continues when the first of two interrupts arrives, 40 cycles after the sending store. It takes both as soon
+/// as interrupts are enabled, the highest first.
+#[test]
+fn an_interrupt_wakes() {
+    let mut execution = machine(None, WAKE, &[(0x60, VECTOR)]);
+    assert_eq!(execution.run(CYCLES), Stop::Limit);
+    let [there, sent, woken, vectors] = left(&mut execution);
+    assert_eq!((there, vectors), (1, 0x0905));
+    // Three instructions separate the sending store from the read of the time.
+    assert_eq!(woken - sent, 40 - 3);
+    assert_eq!(execution.state(strand(0)), State::Halted);
+    assert_eq!(execution.state(strand(2)), State::Parked);
+}
+
+/// %hstick_cmpr wakes a strand in the cycle in which %stick has that value.
+#[test]
+fn a_timer_wakes() {
+    let mut execution = machine(None, TIMER, &[]);
+    assert_eq!(execution.run(CYCLES), Stop::Ended);
+    assert_eq!(left(&mut execution), [1000, 1]);
+}
+
+/// Counter 0 of a guest counts its instructions from -20, beginning with the one that enables the counter. After twenty the
+/// counter wraps, and the guest traps before the next instruction.
+#[test]
+fn an_overflow_traps_at_its_instruction() {
+    for memory in [None, Some(Config::T2_PLUS)] {
+        let mut execution = machine(memory, GUEST_START, &[(0x180, HALT)]);
+        put(&mut execution, GUEST, SAMPLE);
+        put(&mut execution, GUEST + 0x4f * 32, OVERFLOW);
+        assert_eq!(execution.run(CYCLES), Stop::Ended);
+        let registers = &execution.strand(strand(0)).registers;
+        let out = |number| registers.get(Register::new(number));
+        // The write of %pcr, and in the loop ten branches and nine instructions in their delay slots.
+        assert_eq!(out(10), 9);
+        assert_eq!(out(11), 0x8000_0000 + 4 * 10, "%tpc");
+        assert_eq!(out(12) & 0xffff_ffff, 1, "%pic: an instruction of the handler");
+        assert_eq!(out(13), 1 << 15, "%softint");
+        assert_eq!(execution.hypercalls().len(), 0, "it has not returned");
+    }
+}
+
+/// Eight strands of a core add under a lock. One run, a run in small pieces and a repeated run are the same.
+#[test]
+fn runs_are_the_same() {
+    let state = |execution: &mut Execution| {
+        let strands = (0..8).map(|number| format!("{:?}", execution.strand(strand(number))));
+        let counts = (0..8).map(|number| execution.counts(strand(number)));
+        (
+            strands.collect::<Vec<_>>(),
+            counts.collect::<Vec<_>>(),
+            left::<24>(execution),
+            execution.truth().cloned(),
+            execution.now(),
+        )
+    };
+    for memory in [None, Some(Config::T2_PLUS)] {
+        let mut whole = machine(memory, LOCK, &[]);
+        assert_eq!(whole.run(Limits::NONE), Stop::Ended);
+        let expected = state(&mut whole);
+        assert_eq!(expected.2[8], 200 * (1 + 2 + 3 + 4 + 5 + 6 + 7));
+        let instructions = |_, length| Limits::instructions(length);
+        let cycles = |now, length| Limits { cycles: now + length, ..Limits::NONE };
+        for limits in [instructions as fn(u64, u64) -> Limits, cycles] {
+            let mut pieces = machine(memory, LOCK, &[]);
+            let mut length = 0;
+            loop {
+                length = length % 50 + 1;
+                match pieces.run(limits(pieces.now(), length)) {
+                    Stop::Limit => {}
+                    stop => break assert_eq!(stop, Stop::Ended),
+                }
+            }
+            assert_eq!(state(&mut pieces), expected);
+        }
+    }
+}
+
+/// Eight strands of a core reach a breakpoint repeatedly: each stops once before each execution of the instruction.
+#[test]
+fn strands_stop_at_a_breakpoint_once() {
+    const CASXA: u64 = PROGRAM + 4 * 10;
+    let executed = Rc::new(RefCell::new([0; 8]));
+    let counts = Rc::clone(&executed);
+    let mut execution = machine(None, LOCK, &[]);
+    execution.observe(Some(Box::new(move |access| {
+        if access.kind == Kind::FetchOther && access.physical == CASXA {
+            counts.borrow_mut()[access.strand.index()] += 1;
+        }
+    })));
+    execution.breakpoints().insert(CASXA);
+    let mut stops = [0; 8];
+    loop {
+        match execution.run(Limits::NONE) {
+            Stop::Breakpoint(strand) => stops[strand.index()] += 1,
+            stop => break assert_eq!(stop, Stop::Ended),
+        }
+    }
+    assert!(stops.iter().all(|stops| *stops >= 200), "{stops:?}");
+    assert_eq!(stops, *executed.borrow());
+}
+
+/// Code is changed after its first execution, and executed again.
+#[test]
+fn programs_that_change_themselves() {
+    // st %o0, [%o1]; ba .-4; nop, and inc %l0 in place of the nop.
+    let mut execution = machine(None, &[0xd022_4000, 0x10bf_ffff, 0x0100_0000], &[]);
+    let registers = &mut execution.strand_mut(strand(0)).registers;
+    registers.set(Register::O0, 0xa004_2001);
+    registers.set(Register::new(9), PROGRAM + 8);
+    // The first time includes the jump at reset: store, branch, and the branch again.
+    for (steps, l0) in [(3 + 3, 1), (3, 2)] {
+        assert_eq!(execution.run(Limits::instructions(steps)), Stop::Limit);
+        let registers = &execution.strand(strand(0)).registers;
+        assert_eq!(registers.get(Register::new(16)), l0);
+    }
+}
+
+/// Each strand executes an instruction when the test says so.
+#[test]
+fn a_test_chooses_the_order() {
+    let mut execution = machine(None, LATE, &[]);
+    assert_eq!(execution.step(strand(1)), None, "it is parked");
+    while execution.state(strand(1)) == State::Parked {
+        assert_eq!(execution.step(strand(0)), Some(Stop::Limit));
+    }
+    let before = execution.counts(strand(0));
+    for _ in 0..30 {
+        execution.step(strand(1));
+    }
+    assert_eq!(execution.counts(strand(0)), before);
+    // Strand 1 waits for strand 0.
+    assert_eq!(left(&mut execution), [2, 0, 0]);
+}

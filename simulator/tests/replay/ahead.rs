@@ -1,0 +1,78 @@
+//! Replays of recordings that are read in a thread of their own.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, channel};
+
+use simulator::recording::{Recording, bundled};
+use simulator::replay::{Progress, RunError, Setup};
+
+use crate::{machine, program, run};
+
+#[test]
+fn results_are_the_same() {
+    let lackey = || program(70_000);
+    let results = |recordings: Vec<Recording>| {
+        let setup = Setup { programs: recordings, ..Setup::new(machine(), lackey()) };
+        serde_json::to_string(&run(setup).unwrap()).unwrap()
+    };
+    let inline = results(vec![bundled(), lackey()]);
+    let ahead = [bundled(), lackey()].map(Recording::read_ahead);
+    assert!(inline == results(ahead.into()));
+}
+
+#[test]
+fn progress_is_the_same() {
+    let progress = |recording| {
+        let mut told = Vec::new();
+        let prepared = Setup::new(machine(), recording).check().unwrap();
+        let result = prepared.run(&mut |progress| {
+            if let Progress::Read(bytes) = progress {
+                told.push(bytes);
+            }
+            ControlFlow::Continue(())
+        });
+        result.unwrap();
+        told
+    };
+    let inline = progress(program(150_000));
+    assert!(inline.first() < inline.last());
+    assert_eq!(inline, progress(program(150_000).read_ahead()));
+}
+
+#[test]
+fn a_damaged_line_ends_the_simulation_with_its_error() {
+    let text = "I  04001090,3\n".repeat(100_000) + "I  0400109g,3\n";
+    let error = |recording: Recording| run(Setup::new(machine(), recording)).unwrap_err();
+    let open = || Recording::from_reader("refs", io::Cursor::new(text.clone()), None).unwrap();
+    let expected = "refs:100001: found \"I  0400109g,3\", expected an address of 1 to 16 hexadecimal digits and a comma";
+    assert_eq!(error(open()).to_string(), expected);
+    assert_eq!(error(open().read_ahead()).to_string(), expected);
+}
+
+/// Text that blocks at its end until the other end is dropped.
+struct Waits(io::Cursor<String>, Receiver<()>);
+
+impl Read for Waits {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(buffer)?;
+        if count == 0 {
+            let _ = self.1.recv();
+        }
+        Ok(count)
+    }
+}
+
+#[test]
+fn a_simulation_ends_while_its_input_waits() {
+    let text = io::Cursor::new("I  04001090,3\n".repeat(100_000));
+    let (end, waits) = channel::<()>();
+    let recording = Recording::from_reader("waits", Waits(text, waits), None).unwrap();
+    let prepared = (Setup::new(machine(), recording.read_ahead()).check()).unwrap();
+    let result = prepared.run(&mut |progress| match progress {
+        Progress::Read(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    assert!(matches!(result, Err(RunError::Stopped)));
+    drop(end);
+}

@@ -1,0 +1,56 @@
+//! The machine has one clock, which only advances.
+
+use simulator::events::collect::Keep;
+use simulator::events::layouts::LayoutName;
+use simulator::replay::{Setup, Tracing};
+
+use crate::{machine, program, run};
+
+/// For any sampling interval and any hub time, the guest can read its counters, and they equal the truth.
+#[test]
+fn intervals_and_hub_times() {
+    for interval in [1, 2, 10, 100, 500, 1_000, 2_000, 10_000] {
+        for hub_cycles in [0, 1, 59, 60, 61, 100, 1_000] {
+            let references = (5 * interval).clamp(50, 12_000);
+            let setup = Setup {
+                interval: Some(interval),
+                hub_cycles,
+                ..Setup::new(machine(), program(references))
+            };
+            let outcome = run(setup)
+                .unwrap_or_else(|error| panic!("{interval}, {hub_cycles} cycles: {error}"));
+            assert!(outcome.truth_matches, "{interval}, {hub_cycles} cycles");
+            assert_eq!(outcome.references, references);
+            let refused = outcome.hypercalls.by_status.get("EWOULDBLOCK");
+            assert_eq!(refused.is_some(), hub_cycles > 60, "{hub_cycles} cycles");
+        }
+    }
+}
+
+#[test]
+fn hypercalls_take_time() {
+    let traced = |interval| {
+        let setup = Setup {
+            interval: Some(interval),
+            tracing: Some(Tracing { layout: LayoutName::Clock64, keep: Keep::All, epoch: None }),
+            ..Setup::new(machine(), program(2_000))
+        };
+        let outcome = run(setup).unwrap();
+        let trace = outcome.trace.unwrap();
+        for stream in &trace.streams {
+            let times: Vec<_> = stream.events().map(|event| event.time).collect();
+            assert!(times.is_sorted());
+        }
+        let events = trace.streams.iter().flat_map(|stream| stream.events());
+        let last = events.map(|event| event.time).max().unwrap();
+        (outcome.cycles, outcome.hypercalls.total, last)
+    };
+    for interval in [100, 2_000] {
+        let (cycles, calls, last) = traced(interval);
+        // 60 cycles each; the event of the last call is recorded before it ends.
+        assert!(
+            (cycles + 60 * (calls - 1)..cycles + 60 * calls).contains(&last),
+            "{cycles} cycles, {calls} calls, {last}"
+        );
+    }
+}

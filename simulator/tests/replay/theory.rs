@@ -1,0 +1,118 @@
+//! Handwritten programs of known behaviour: the counts are those that theory predicts.
+
+use std::fmt::Write;
+use std::io::Cursor;
+
+use simulator::recording::Recording;
+use simulator::replay::{Selection, Setup};
+use simulator::run::Replayed;
+
+use crate::{machine, run};
+
+/// The first strand of each of four nodes.
+const STRANDS: [usize; 4] = [0, 64, 128, 192];
+
+/// Replays lines of `STRAND OP ADDRESS` on four nodes.
+fn outcome(text: String, events: &str) -> Replayed {
+    let program = Recording::from_reader("by hand", Cursor::new(text), None).unwrap();
+    let setup =
+        Setup { selection: Selection::parse(events).unwrap(), ..Setup::new(machine(), program) };
+    run(setup).unwrap()
+}
+
+fn total(outcome: &Replayed, event: &str) -> u64 {
+    let counters = outcome.counters.iter();
+    let counters = counters.filter(|counter| counter.event == event);
+    counters.map(|counter| counter.measured).sum()
+}
+
+const HUBS: &str = "lpu:cycles_cache_hit,lpu:cycles_INV_egress";
+
+/// Four strands add to their own counters in turns. All counters are in one line: each addition but the first finds the line in
+/// the cache of the previous node, and invalidates it there.
+#[test]
+fn counters_in_one_line() {
+    const ROUNDS: u64 = 100;
+    let mut text = String::new();
+    for _ in 0..ROUNDS {
+        for (at, strand) in STRANDS.iter().enumerate() {
+            let address = 0x1_0000 + 8 * at;
+            let _ = write!(text, "{strand} r {address:#x}\n{strand} w {address:#x}\n");
+        }
+    }
+    let outcome = outcome(text, HUBS);
+    assert_eq!(total(&outcome, "cycles_cache_hit"), 4 * ROUNDS - 1);
+    // An invalidation goes to each of the three other nodes.
+    assert_eq!(total(&outcome, "cycles_INV_egress"), 3 * (4 * ROUNDS - 1));
+    let transfers = outcome.threads.iter().map(|thread| thread.served.c2c);
+    assert_eq!(transfers.collect::<Vec<_>>(), [ROUNDS - 1, ROUNDS, ROUNDS, ROUNDS]);
+}
+
+/// With a line for each counter, each strand reads its line from memory once, and nothing is invalidated.
+#[test]
+fn counters_in_lines_of_their_own() {
+    let mut text = String::new();
+    for _ in 0..100 {
+        for (at, strand) in STRANDS.iter().enumerate() {
+            let address = 0x1_0000 + 64 * at;
+            let _ = write!(text, "{strand} r {address:#x}\n{strand} w {address:#x}\n");
+        }
+    }
+    let outcome = outcome(text, HUBS);
+    assert_eq!(total(&outcome, "cycles_cache_hit"), 0);
+    assert_eq!(total(&outcome, "cycles_INV_egress"), 0);
+    // All four lines are at home on node 0.
+    let served = outcome.threads.iter().map(|thread| {
+        let served = &thread.served;
+        (served.local, served.remote, served.c2c)
+    });
+    assert_eq!(served.collect::<Vec<_>>(), [(1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 1, 0)]);
+}
+
+/// Strands of all nodes read a buffer on node 0 twice: each node reads each line from memory once.
+#[test]
+fn a_buffer_on_one_node() {
+    const PIECES: u64 = 40;
+    let mut text = String::new();
+    for round in 0..2 {
+        for piece in 0..PIECES {
+            for line in 0..8 {
+                // Memory changes its home node every 512 bytes. The second round reads the other half of each L2 line, which is
+                // another L1 line.
+                let address = 0x10_0000 + piece * 2048 + line * 64 + round * 32;
+                for strand in STRANDS {
+                    let _ = writeln!(text, "{strand} r {address:x}");
+                }
+            }
+        }
+    }
+    let outcome = outcome(text, "dram:mem_reads");
+    let lines = 8 * PIECES;
+    let served = outcome.threads.iter().map(|thread| {
+        let served = &thread.served;
+        (served.l2, served.local, served.remote, served.c2c)
+    });
+    assert_eq!(
+        served.collect::<Vec<_>>(),
+        [(lines, lines, 0, 0), (lines, 0, lines, 0), (lines, 0, lines, 0), (lines, 0, lines, 0)]
+    );
+    let reads = outcome.counters.iter().map(|counter| counter.measured);
+    // The two channels of node 0 read half of the buffer each.
+    assert_eq!(reads.collect::<Vec<_>>(), [2 * lines, 2 * lines, 0, 0, 0, 0, 0, 0]);
+}
+
+/// A strand writes 5 MB, then reads them twice: the next line is never in the L2 cache of 4 MB, and every line is written back
+/// once.
+#[test]
+fn a_stream_larger_than_the_l2_cache() {
+    const LINES: u64 = (5 << 20) / 64;
+    let mut text = String::new();
+    for op in ["w", "r", "r"] {
+        for line in 0..LINES {
+            let _ = writeln!(text, "0 {op} {:x}", line * 64);
+        }
+    }
+    let outcome = outcome(text, "dram:mem_reads,dram:mem_writes");
+    assert_eq!(total(&outcome, "mem_reads"), 3 * LINES);
+    assert_eq!(total(&outcome, "mem_writes"), LINES);
+}

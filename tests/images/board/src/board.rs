@@ -1,0 +1,129 @@
+//! The bus and the strand's registers of the service: real devices, or models of them.
+
+#[cfg(not(feature = "memory"))]
+use platform::Machine;
+
+#[cfg(not(any(feature = "models", feature = "faults", feature = "memory")))]
+mod real {
+    use platform::sparc64::{Mmio, StrandRegs};
+
+    pub type Bus = Mmio;
+    pub type Registers = StrandRegs;
+
+    pub fn new(_: super::Machine) -> (Bus, Registers) {
+        // SAFETY: this is a hypervisor with the MMU off and one strand. What the service asks for are device registers.
+        unsafe { (Mmio::new(), StrandRegs::new(hypervisor::cross_call)) }
+    }
+}
+
+#[cfg(feature = "models")]
+mod models {
+    use platform::models::Devices;
+
+    use crate::room::Room;
+
+    pub type Bus = &'static Devices;
+    pub type Registers = &'static Devices;
+
+    static DEVICES: Room<Devices> = Room::new();
+
+    pub fn new(machine: super::Machine) -> (Bus, Registers) {
+        // SAFETY: the image makes another machine only when it does not use this one any more.
+        let devices = unsafe { DEVICES.put(Devices::new(machine)) };
+        devices.start_caches();
+        (devices, devices)
+    }
+
+    /// The models know all strands.
+    #[cfg(feature = "control")]
+    pub fn become_strand(_: guest_abi::StrandId) {}
+}
+
+#[cfg(all(feature = "faults", not(feature = "models")))]
+mod faults {
+    use guest_abi::StrandId;
+    use perfctr_service::PerfCounterContext;
+    use perfctr_service::sparc64::layout;
+    use platform::sparc64::{FastPath, Mmio, StrandRegs};
+    use platform::{AccessError, PhysicalAddress};
+
+    type Environment = <crate::Board as hypervisor::Board>::Environment;
+
+    /// Real devices, but a store to hub 1 traps: on the fast path where the strand waits for it, see [`trap_in_wait`].
+    pub struct Bus(Mmio);
+
+    pub type Registers = StrandRegs;
+
+    pub fn new(_: super::Machine) -> (Bus, Registers) {
+        // SAFETY: this is a hypervisor with the MMU off and one strand. What the service asks for are device registers,
+        // and the trap handler answers for those that are not. No hypercall has been made yet.
+        unsafe { trap_in_wait() };
+        // SAFETY: as above.
+        unsafe { (Bus(Mmio::new()), StrandRegs::new(hypervisor::cross_call)) }
+    }
+
+    /// Replaces the instruction in which the fast path of a hub's set waits for the store. QEMU's stores fault at once or never.
+    /// The new one, `ldx [%o1 + 0], %g0`, loads from the address that equals the value of the call: it traps if the value is not
+    /// a multiple of eight.
+    ///
+    /// # Safety
+    /// Called before the first hypercall.
+    unsafe fn trap_in_wait() {
+        unsafe extern "C" {
+            static mut perfctr_wait_hub: u32;
+        }
+        // SAFETY: the MMU is off, so that the instruction can be written, and it has not been executed.
+        unsafe { (&raw mut perfctr_wait_hub).write_volatile(0xc05a_6000) }
+    }
+
+    /// Changes the service's table of registers: those of channel 1 of node 0 and of hub 3 get addresses that are not aligned, and
+    /// trap.
+    ///
+    /// # Safety
+    /// Called before the first hypercall, on a strand of node 0.
+    pub unsafe fn bend_table(context: &PerfCounterContext<'static, Environment>) {
+        let rows = context.words()[layout::word::ROWS] as *mut u64;
+        for register in [4, 5].into_iter().chain(72..90) {
+            // SAFETY: the table has a row for each register, which begins with the address. The MMU is off, so that constants can be
+            // written, and the service reads the table through pointers only.
+            unsafe {
+                let row = rows.byte_add(register << layout::ROW_SHIFT);
+                row.write_volatile(row.read_volatile() | 4);
+            }
+        }
+    }
+
+    impl platform::Bus for Bus {
+        fn read(&self, strand: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+            self.0.read(strand, address)
+        }
+
+        fn write(
+            &self,
+            strand: StrandId,
+            address: PhysicalAddress,
+            value: u64,
+        ) -> Result<(), AccessError> {
+            // Bits 39:34 are 0b111001 for hub 1.
+            let late = u64::from(address.0 >> 34 == 0b11_1001) << 2;
+            self.0.write(strand, PhysicalAddress(address.0 | late), value)
+        }
+
+        fn is_direct() -> bool {
+            true
+        }
+
+        fn complete_writes(&self, strand: StrandId) {
+            self.0.complete_writes(strand);
+        }
+    }
+}
+
+#[cfg(feature = "memory")]
+pub use crate::memory::*;
+#[cfg(all(feature = "faults", not(feature = "models")))]
+pub use faults::*;
+#[cfg(feature = "models")]
+pub use models::*;
+#[cfg(not(any(feature = "models", feature = "faults", feature = "memory")))]
+pub use real::*;

@@ -1,0 +1,244 @@
+//! The guest's control of its machine and of who it is, for the sweep, and of its counters, for sampling; in no image
+//! that is shipped. The guest calls it by software trap 0xfe.
+
+#[cfg(feature = "models")]
+use core::arch::asm;
+use core::hint::black_box;
+
+#[cfg(feature = "memory")]
+use guest_abi::trap::VFALLS_GET_PERFREG;
+use guest_abi::{Hub, HvError, PerfReg, Registers, StrandId, Trap};
+use hypervisor::Guests;
+use hypervisor::{GuestLayout, Handler, HypervisorOf, Layout, Services, assemble};
+use perfctr_service::{GuestConfig, policy};
+use platform::sparc64::{Partition, start_entry};
+use sweep::control::{Control, FUNCTION, TRAP};
+use sweep::counters::Counters;
+use sweep::modelled::{Modelled, caller};
+use sweep::{Configuration, System};
+
+use crate::kept::Kept;
+use crate::recorder::{self, Recorder};
+use crate::room::Room;
+use crate::{Board, SUN4V_BLOCKS, Tested, board};
+
+type Machine = HypervisorOf<Board>;
+
+/// The machine that the guest has switched on.
+#[derive(Clone, Copy)]
+struct Running {
+    hypervisor: &'static Machine,
+    configuration: Configuration,
+    busy: [bool; Hub::ALL.len()],
+}
+
+static HYPERVISOR: Room<Machine> = Room::new();
+static RUNNING: Kept<Running> = Kept::new();
+static LAYOUT: Room<Layout> = Room::new();
+static STRAND: Room<Tested> = Room::new();
+/// The strand that the image began with.
+static FIRST: Kept<&Tested> = Kept::new();
+/// The strand that the guest has said it is.
+static CALLER: Kept<&Tested> = Kept::new();
+
+/// Returns the strand that the guest is; `None` before the image has begun.
+pub fn strand() -> Option<&'static Tested> {
+    CALLER.get().or(FIRST.get())
+}
+
+/// Notes the strand that the image begins with.
+pub fn begin(first: &'static Tested) {
+    FIRST.set(Some(first));
+}
+
+/// Counts a call that has come to Rust.
+pub fn called(trap: Trap) {
+    if trap == Trap::Fast {
+        SLOW.set(Some(slow_calls() + 1));
+    }
+}
+
+/// Serves a software trap if it is a control call.
+pub fn serve(number: u8, registers: &mut Registers) -> bool {
+    if number != TRAP || registers.o5 != FUNCTION {
+        return false;
+    }
+    let applied = match Control::from_registers(registers) {
+        Some(control) => apply(control),
+        None => Err(HvError::Invalid),
+    };
+    registers.o0 = match applied {
+        Ok(value) => {
+            registers.o1 = value.unwrap_or(registers.o1);
+            0
+        }
+        Err(error) => error.number(),
+    };
+    true
+}
+
+/// How many traps 0x80 have come to Rust.
+static SLOW: Kept<u64> = Kept::new();
+
+fn slow_calls() -> u64 {
+    SLOW.get().unwrap_or(0)
+}
+
+/// Serves a control call. Returns its value in %o1, if it has one. A call that fails changes nothing.
+fn apply(control: Control) -> Result<Option<u64>, HvError> {
+    match control {
+        Control::PowerOn(configuration) => power_on(configuration)?,
+        Control::Caller(strand) => be(strand),
+        Control::Recurse(depth) => return Ok(Some(recurse(depth))),
+        Control::Counters(counters) => return Ok(apply_to_counters(counters)),
+        Control::State => return Ok(RUNNING.get().map(|running| modelled(running).state())),
+        Control::Counts => return Ok(RUNNING.get().map(|running| modelled(running).counts())),
+        Control::SlowCalls => return Ok(Some(slow_calls())),
+        Control::Hold(register, strand) => hold(register, strand),
+        Control::Died(strand) => {
+            if let Some(running) = RUNNING.get() {
+                let service = &running.hypervisor.services().0;
+                if let Some(on) = CALLER.get() {
+                    service.strand_died(on.0.caller().strand, strand);
+                }
+            }
+        }
+        Control::Trace(on) => {
+            recorder::recorder().set_on(on);
+            if let Some(running) = RUNNING.get() {
+                running.hypervisor.services().0.trace_turned();
+            }
+        }
+        Control::Change(change) => {
+            if let Some(running) = RUNNING.get() {
+                let mut machine = modelled(running);
+                machine.change(change);
+                let busy = machine.busy;
+                RUNNING.set(Some(Running { busy, ..running }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn modelled(running: Running) -> Modelled<'static, Services<Board>, Guests<Board>, Recorder> {
+    Modelled {
+        hypervisor: running.hypervisor,
+        configuration: running.configuration,
+        busy: running.busy,
+    }
+}
+
+fn power_on(configuration: Configuration) -> Result<(), HvError> {
+    let Configuration { machine, guests } = configuration;
+    policy::check(machine, &guests).map_err(|_| HvError::Invalid)?;
+    CALLER.set(None);
+    RUNNING.set(None);
+    renew_context();
+    let layout = Layout {
+        machine,
+        guests: guests.iter().map(guest_layout).collect(),
+        described: false,
+        frequency: 0,
+        time: 0,
+    };
+    // SAFETY: what was there is used by the hypervisor that is replaced below, and by nobody before.
+    let layout = unsafe { LAYOUT.put(layout) };
+    let environment = <Board as hypervisor::Board>::environment(machine);
+    if let Ok(hypervisor) = assemble(layout, environment) {
+        // SAFETY: what was there is used by the two that have just been emptied, and by the trap that has ended.
+        let hypervisor = unsafe { HYPERVISOR.put(hypervisor) };
+        RUNNING.set(Some(Running { hypervisor, configuration, busy: [false; Hub::ALL.len()] }));
+    }
+    Ok(())
+}
+
+/// A guest without memory: QEMU does not translate.
+fn guest_layout(config: &GuestConfig) -> GuestLayout {
+    GuestLayout { config: *config, memory: Partition::NONE, entry: 0 }
+}
+
+fn be(strand: StrandId) {
+    CALLER.set(None);
+    if let Some(running) = RUNNING.get()
+        && let Some(caller) = caller(&running.configuration, strand)
+    {
+        let handler = Handler::new(running.hypervisor, caller);
+        // SAFETY: what was there was used by the one that has just been emptied, and by the fast path, whose context is renewed.
+        CALLER.set(Some(unsafe { STRAND.put(Tested(handler)) }));
+        board::become_strand(strand);
+    }
+    renew_context();
+}
+
+/// What the hypervisor was in the middle of an access.
+#[cfg(feature = "memory")]
+static HOLDING: Room<Machine> = Room::new();
+
+/// Lets a strand make a call, and returns to the middle of its access: the strand never ends it.
+#[cfg(feature = "memory")]
+fn hold(register: PerfReg, strand: StrandId) {
+    let Some(running) = RUNNING.get() else { return };
+    let Some(caller) = caller(&running.configuration, strand) else {
+        return;
+    };
+    board::with_accesses(
+        // SAFETY: nobody uses this copy.
+        || unsafe { HOLDING.copy(&HYPERVISOR) },
+        || {
+            let mut registers = Registers::call(VFALLS_GET_PERFREG, [register.id(), 0, 0, 0, 0]);
+            running.hypervisor.strand(caller).fast_trap(&mut registers);
+        },
+    );
+    // SAFETY: the bytes are those of this hypervisor, and this strand, the only one, is in no method of it.
+    unsafe { HYPERVISOR.copy(&HOLDING) };
+}
+
+/// Models have hubs that are busy.
+#[cfg(not(feature = "memory"))]
+fn hold(_: PerfReg, _: StrandId) {}
+
+/// Gives the fast path the context of the strand that the guest is.
+fn renew_context() {
+    // SAFETY: this is the block of this strand.
+    unsafe { start_entry::<Tested>(&SUN4V_BLOCKS[0], 0) };
+}
+
+/// Changes the counters of the strand that calls. Events that leave an overflow trap pending raise it: the processor takes
+/// it as soon as it is the guest's again, and the guest's PSTATE.IE and PIL let it.
+#[cfg(feature = "models")]
+fn apply_to_counters(counters: Counters) -> Option<u64> {
+    let running = RUNNING.get()?;
+    let devices = running.hypervisor.services().0.bus();
+    let mut unit = devices.strand_unit(CALLER.get()?.0.caller().strand);
+    let value = counters.apply(&mut unit);
+    if matches!(counters, Counters::Happens(..)) && unit.trap_requested() {
+        raise_overflow_trap();
+    }
+    value
+}
+
+/// There are no models of them.
+#[cfg(not(feature = "models"))]
+fn apply_to_counters(_: Counters) -> Option<u64> {
+    None
+}
+
+/// Bit 15 of %softint: interrupt_level_15, trap type 0x4f, by which the processor says that a counter has overflowed. The
+/// guest clears it.
+#[cfg(feature = "models")]
+fn raise_overflow_trap() {
+    // SAFETY: sets this bit and does nothing else. The hypervisor itself takes no such interrupts.
+    unsafe {
+        asm!("wr {bit}, 0, %asr20", bit = in(reg) 1_u64 << 15, options(nostack, preserves_flags));
+    }
+}
+
+/// Needs one register window more than a call of one level less.
+#[inline(never)]
+fn recurse(depth: u64) -> u64 {
+    match black_box(depth) {
+        0 => 0,
+        depth => black_box(recurse(depth - 1)) + 1,
+    }
+}

@@ -1,0 +1,195 @@
+//! The hypervisor of `hypervisor/` on boards for tests: see the features. But for `unbounded`, they are for QEMU's niagara machine.
+#![no_std]
+#![no_main]
+#![feature(asm_experimental_arch)]
+
+mod board;
+#[cfg(feature = "control")]
+mod control;
+mod kept;
+#[cfg(feature = "faults")]
+mod late;
+#[cfg(feature = "leaks")]
+mod leaks;
+#[cfg(feature = "memory")]
+mod memory;
+mod recorder;
+#[cfg(any(feature = "models", feature = "control"))]
+mod room;
+
+use core::ops::ControlFlow;
+use core::panic::PanicInfo;
+use core::ptr;
+
+#[cfg(not(all(feature = "control", feature = "models")))]
+use guest_abi::Served;
+use guest_abi::{HvError, Registers, StrandId, Trap};
+use hv_core::{Caller, GuestId, Reply};
+use hypervisor::{Handler, Place};
+#[cfg(feature = "faults")]
+use perfctr_service::Unit;
+use platform::memory_map::CONSOLES;
+use platform::sparc64::{End, Entry, Partition, TrapHandler, panicked};
+use platform::{Machine, PhysicalAddress};
+
+use board::{Bus, Registers as StrandRegisters};
+use recorder::Recorder;
+
+/// What takes the place of the devices.
+struct Board;
+
+static PLACE: Place<Board> = Place::new();
+
+impl hypervisor::Board for Board {
+    type Environment = (Bus, StrandRegisters, Recorder);
+
+    // Where the guest makes the calls of the sweep, none: on the host nobody has these functions.
+    const FAST: Option<&'static [u64]> = match cfg!(feature = "control") {
+        true => Some(&[]),
+        false => Some(&[0x84, 1 << 40 | 0x84]),
+    };
+
+    const CORE: Option<&'static [u64]> = match cfg!(feature = "control") {
+        true => Some(&[]),
+        false => Some(&[0x84]),
+    };
+
+    fn place() -> &'static Place<Self> {
+        &PLACE
+    }
+
+    fn environment(machine: Machine) -> Self::Environment {
+        let (bus, registers) = board::new(machine);
+        (bus, registers, recorder::recorder())
+    }
+
+    /// QEMU's machine has one.
+    fn console(_: GuestId) -> u64 {
+        CONSOLES
+    }
+
+    /// Returns the number and the sum of %o0 to %o5, also for a CORE call and a software trap.
+    fn fast(_: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+        let sum = registers.to_array().into_iter().fold(0, u64::wrapping_add);
+        Ok(Reply::Values(function, sum))
+    }
+}
+
+/// A strand of the hypervisor, with what the tests plug in.
+#[repr(transparent)]
+struct Tested(Handler<Board>);
+
+#[cfg(feature = "unbounded")]
+perfctr_service::sun4v_image!(Tested, strands: 256);
+// On models every call of the sweep takes the slow path.
+#[cfg(all(feature = "control", feature = "models"))]
+platform::sun4v_image!(Tested, strands: 256, claims: [0x84, 0xfe]);
+#[cfg(not(any(feature = "unbounded", all(feature = "control", feature = "models"))))]
+perfctr_service::sun4v_image!(Tested, strands: 256, claims: [0x84, 0xfe]);
+
+impl TrapHandler for Tested {
+    #[cfg(all(feature = "control", feature = "models"))]
+    type Context = ();
+    #[cfg(not(all(feature = "control", feature = "models")))]
+    type Context = <Handler<Board> as TrapHandler>::Context;
+
+    fn start(number: StrandId) -> (&'static Self, Entry) {
+        #[cfg(feature = "control")]
+        if let Some(strand) = control::strand() {
+            return (strand, Entry::first(0));
+        }
+        let (handler, entry) = Handler::<Board>::start(number);
+        // SAFETY: the two types have the same layout.
+        let tested = unsafe { &*ptr::from_ref(handler).cast::<Self>() };
+        #[cfg(feature = "faults")]
+        // SAFETY: the guest has not begun, and its strand is 0.
+        unsafe {
+            board::bend_table(tested.0.context());
+        }
+        #[cfg(feature = "control")]
+        control::begin(tested);
+        (tested, entry)
+    }
+
+    /// QEMU does not translate. Without memory that the hypervisor gives it, the guest is ended by each trap that it cannot take.
+    fn partition(&self) -> Partition {
+        match cfg!(feature = "unbounded") {
+            true => Partition { bytes: 1 << 36, ..self.0.partition() },
+            false => Partition::NONE,
+        }
+    }
+
+    #[cfg(all(feature = "control", feature = "models"))]
+    fn context(&self) -> &() {
+        &()
+    }
+
+    #[cfg(not(all(feature = "control", feature = "models")))]
+    fn context(&self) -> &Self::Context {
+        self.0.context()
+    }
+
+    #[cfg(not(all(feature = "control", feature = "models")))]
+    fn served(&self) -> Served<'static> {
+        self.0.served()
+    }
+
+    #[cfg(not(all(feature = "control", feature = "models")))]
+    fn core_fast(&self, function: u64, arguments: [u64; 3]) -> Option<[u64; 3]> {
+        self.0.core_fast(function, arguments)
+    }
+
+    fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
+        #[cfg(feature = "leaks")]
+        leaks::leave_a_mark();
+        #[cfg(feature = "control")]
+        control::called(trap);
+        self.0.trap(trap, registers)
+    }
+
+    fn software_trap(&self, number: u8, registers: &mut Registers) {
+        #[cfg(feature = "control")]
+        if control::serve(number, registers) {
+            return;
+        }
+        #[cfg(feature = "faults")]
+        if number == 0xfe {
+            recorder::recorder().set_on(registers.o0 != 0);
+        }
+        #[cfg(feature = "faults")]
+        if number == 0x84 {
+            for unit in Unit::all() {
+                // Units that the machine does not have stay out.
+                let _ = self.0.counters().return_to_service(self.0.caller().strand, unit);
+            }
+            late::prepare(registers);
+        }
+        self.0.software_trap(number, registers);
+    }
+
+    #[cfg(feature = "faults")]
+    fn faulted_store(&self, _: u64) -> Option<PhysicalAddress> {
+        late::reported()
+    }
+
+    fn faulted_late(&self, address: PhysicalAddress) -> bool {
+        #[cfg(feature = "faults")]
+        if address == late::TRAPS {
+            late::trap();
+        }
+        self.0.faulted_late(address)
+    }
+
+    fn interrupted(&self) -> ControlFlow<()> {
+        self.0.interrupted()
+    }
+
+    fn ended(tested: Option<&'static Self>, end: End) -> Entry {
+        Handler::ended(tested.map(|tested| &tested.0), end)
+    }
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    panicked::<Tested>(info)
+}

@@ -1,0 +1,330 @@
+//! Device registers that are words of memory, for the entry code as it is shipped: QEMU has none of the devices.
+//!
+//! The code is that of an image with devices. The service's register table is changed in memory, before the service is made: where
+//! it has the address of a register, it has the address of a word. A register that does not answer has an address that is not
+//! aligned, at which an access traps.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use guest_abi::{Hub, Kind, Node, PerfReg, StrandId};
+use platform::address::{self, L2_BANKS, l2_control};
+use platform::memory_map::escape::NOT_STARTED;
+use platform::models::FaultyUnit;
+use platform::sparc64::{Mmio, StrandRegs};
+use platform::{AccessError, Machine, PhysicalAddress, StrandRegisters};
+use sweep::Cell;
+use sweep::modelled::Hardware;
+
+use crate::kept::Kept;
+
+/// The bus of devices, where the table leads to words.
+pub struct Bus(Mmio);
+
+/// The registers of all strands, of which one is the processor's.
+pub struct Registers(StrandRegs);
+
+const NODES: usize = Node::ALL.len();
+const HUBS: usize = Hub::ALL.len();
+
+/// The first registers have no address.
+const FIRST: usize = 2;
+const ADDRESSED: usize = PerfReg::COUNT - FIRST;
+const CELLS: usize = NODES * L2_BANKS + ADDRESSED;
+
+/// Each second word is a register. Nobody writes the others.
+static WORDS: [AtomicU64; 2 * CELLS + 1] = [const { AtomicU64::new(0) }; _];
+static PCRS: [AtomicU64; StrandId::COUNT] = [const { AtomicU64::new(0) }; _];
+/// The strand that the processor is.
+static STRAND: AtomicUsize = AtomicUsize::new(0);
+static CROSS_CALLS: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; _];
+static BUSY: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
+static FAULTY_HUBS: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
+static FAULTY_CHANNELS: [AtomicBool; 2 * NODES] = [const { AtomicBool::new(false) }; _];
+/// The first bank of each node that faults.
+static FAULTY_BANKS: [AtomicUsize; NODES] = [const { AtomicUsize::new(L2_BANKS) }; _];
+/// Where the table has each register, for the strands of each node.
+static TABLE: Kept<Table> = Kept::new();
+
+type Table = [[*mut u64; NODES]; ADDRESSED];
+
+/// What is done at each access on the slow path.
+static AT_ACCESS: Kept<fn()> = Kept::new();
+
+/// In the address of a register that does not answer.
+const ABSENT: u64 = 4;
+
+/// Returns a bus and registers of a machine that has just been switched on.
+pub fn new(_: Machine) -> (Bus, Registers) {
+    if TABLE.get().is_none() {
+        TABLE.set(find_table());
+    }
+    let zero = |words: &[AtomicU64]| words.iter().for_each(|word| word.store(0, Relaxed));
+    zero(&WORDS);
+    zero(&PCRS);
+    for flag in CROSS_CALLS.iter().chain(&BUSY).chain(&FAULTY_HUBS).chain(&FAULTY_CHANNELS) {
+        flag.store(false, Relaxed);
+    }
+    FAULTY_BANKS.iter().for_each(|bank| bank.store(L2_BANKS, Relaxed));
+    // SAFETY: this is a hypervisor with the MMU off. The service is given the addresses of words.
+    let bus = Bus(unsafe { Mmio::new() });
+    bus.answer();
+    if let Some(strand) = StrandId::new(STRAND.load(Relaxed)) {
+        own().set_pcr(strand, 0);
+    }
+    (bus, Registers(own()))
+}
+
+/// Makes the processor another strand.
+pub fn become_strand(strand: StrandId) {
+    let registers = own();
+    if let Some(before) = StrandId::new(STRAND.swap(strand.index(), Relaxed)) {
+        PCRS[before.index()].store(registers.pcr(before), Relaxed);
+    }
+    registers.set_pcr(strand, PCRS[strand.index()].load(Relaxed));
+}
+
+/// Calls a function, and at each access of it on the slow path `at_access`.
+pub fn with_accesses(at_access: fn(), function: impl FnOnce()) {
+    AT_ACCESS.set(Some(at_access));
+    function();
+    AT_ACCESS.set(None);
+}
+
+/// Returns the registers of the processor.
+fn own() -> StrandRegs {
+    // SAFETY: this is a hypervisor with one strand.
+    unsafe { StrandRegs::new(cross_call) }
+}
+
+fn cross_call(strand: StrandId) {
+    CROSS_CALLS[strand.index()].store(true, Relaxed);
+}
+
+/// Finds the addresses of registers in the constants and data of the image. `None` if each is not there once for each node.
+///
+/// Strands of the same node have a DRAM register by its local address, which is the same for all nodes.
+fn find_table() -> Option<Table> {
+    unsafe extern "C" {
+        static mut __sun4v_traps_end: u8;
+        static mut __bss_start: u8;
+    }
+    let mut table = [[core::ptr::null_mut(); NODES]; ADDRESSED];
+    let mut found = [0; ADDRESSED];
+    let mut local = [0; 4];
+    let mut word = (&raw mut __sun4v_traps_end as usize).next_multiple_of(8);
+    while word < &raw mut __bss_start as usize {
+        let place = word as *mut u64;
+        // SAFETY: memory of the image.
+        let value = PhysicalAddress(unsafe { place.read_volatile() });
+        for register in PerfReg::all().skip(FIRST) {
+            let of_node = match register.kind() {
+                Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
+                    let turn = &mut local[2 * mcu.index() + role as usize];
+                    // This register of every node has the address, and it is found for one after the other.
+                    if *turn != node.index() {
+                        continue;
+                    }
+                    Some(turn)
+                }
+                _ => None,
+            };
+            let at = register.index() - FIRST;
+            if of_node.is_none() && address::global(register) != Some(value) {
+                continue;
+            }
+            *table[at].get_mut(found[at])? = place;
+            found[at] += 1;
+            if let Some(turn) = of_node {
+                *turn += 1;
+                break;
+            }
+        }
+        word += 8;
+    }
+    (found == [NODES; ADDRESSED]).then_some(table)
+}
+
+fn number(cell: Cell) -> usize {
+    match cell {
+        Cell::L2(node, bank) => node.index() * L2_BANKS + bank,
+        Cell::Register(register) => NODES * L2_BANKS + register.index() - FIRST,
+    }
+}
+
+fn word(cell: Cell) -> &'static AtomicU64 {
+    &WORDS[2 * number(cell) + 1]
+}
+
+fn is_faulty(cell: Cell) -> bool {
+    match cell {
+        Cell::L2(node, bank) => bank >= FAULTY_BANKS[node.index()].load(Relaxed),
+        Cell::Register(register) => match register.kind() {
+            Kind::Dram { node, mcu, .. } => {
+                FAULTY_CHANNELS[2 * node.index() + mcu.index()].load(Relaxed)
+            }
+            Kind::Hub { hub, .. } => FAULTY_HUBS[hub.index()].load(Relaxed),
+            Kind::Strand | Kind::L2 => false,
+        },
+    }
+}
+
+fn is_busy(cell: Cell) -> bool {
+    match cell {
+        Cell::Register(register) => match register.kind() {
+            Kind::Hub { hub, .. } => BUSY[hub.index()].load(Relaxed),
+            _ => false,
+        },
+        Cell::L2(..) => false,
+    }
+}
+
+impl Bus {
+    /// Writes the table.
+    fn answer(&self) {
+        let Some(table) = TABLE.get() else {
+            hypervisor::failed(&"no table of registers\n", NOT_STARTED)
+        };
+        for (register, places) in PerfReg::all().skip(FIRST).zip(table) {
+            let cell = Cell::Register(register);
+            let absent = if is_faulty(cell) || is_busy(cell) { ABSENT } else { 0 };
+            for place in places {
+                // SAFETY: a word of the table, which Rust reads through pointers only.
+                unsafe { place.write_volatile(word(cell).as_ptr() as u64 | absent) };
+            }
+        }
+    }
+
+    /// Returns the register that the address is in place of, if it is one of these words.
+    fn cell(&self, strand: StrandId, address: PhysicalAddress) -> Option<Cell> {
+        let bank = (0..L2_BANKS).find(|bank| l2_control(*bank) == Some(address));
+        if let Some(bank) = bank {
+            return Some(Cell::L2(strand.node(), bank));
+        }
+        let first = WORDS.as_ptr() as u64;
+        let index = (address.0 & !ABSENT).wrapping_sub(first) as usize / 16;
+        let register = index.checked_sub(NODES * L2_BANKS)?;
+        Some(Cell::Register(PerfReg::new((register + FIRST) as u64)?))
+    }
+
+    /// Returns the address of a register; an error if it does not answer, but for one that traps.
+    fn place(
+        &self,
+        strand: StrandId,
+        address: PhysicalAddress,
+    ) -> Result<PhysicalAddress, AccessError> {
+        match self.cell(strand, address) {
+            Some(cell @ Cell::L2(..)) => {
+                let absent = if is_faulty(cell) { ABSENT } else { 0 };
+                Ok(PhysicalAddress(word(cell).as_ptr() as u64 | absent))
+            }
+            Some(cell) if is_busy(cell) && !is_faulty(cell) => Err(AccessError::Busy),
+            Some(_) => Ok(address),
+            None => Err(AccessError::Fault),
+        }
+    }
+}
+
+impl platform::Bus for Bus {
+    fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError> {
+        if let Some(at_access) = AT_ACCESS.get() {
+            at_access();
+        }
+        self.0.read(strand, self.place(strand, at)?)
+    }
+
+    fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
+        let value = match self.cell(strand, at) {
+            // The bit that clears the directory reads as 0.
+            Some(Cell::L2(..)) => value & !(1 << 22),
+            _ => value,
+        };
+        self.0.write(strand, self.place(strand, at)?, value)
+    }
+
+    fn is_direct() -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn complete_writes(&self, strand: StrandId) {
+        self.0.complete_writes(strand);
+    }
+}
+
+impl StrandRegisters for Registers {
+    fn pcr(&self, strand: StrandId) -> u64 {
+        match STRAND.load(Relaxed) == strand.index() {
+            true => self.0.pcr(strand),
+            false => PCRS[strand.index()].load(Relaxed),
+        }
+    }
+
+    fn set_pcr(&self, strand: StrandId, value: u64) {
+        match STRAND.load(Relaxed) == strand.index() {
+            true => self.0.set_pcr(strand, value),
+            false => PCRS[strand.index()].store(value, Relaxed),
+        }
+    }
+
+    fn set_pic(&self, strand: StrandId, value: u64) {
+        self.0.set_pic(strand, value);
+    }
+
+    /// Time does not pass: no hub is busy for too long.
+    fn ticks(&self, _: StrandId) -> u64 {
+        0
+    }
+
+    fn cross_call(&self, strand: StrandId) {
+        self.0.cross_call(strand);
+    }
+}
+
+impl Hardware for Bus {
+    fn occupy_hubs(&self, busy: [bool; HUBS]) {
+        for (hub, busy) in BUSY.iter().zip(busy) {
+            hub.store(busy, Relaxed);
+        }
+        self.answer();
+    }
+
+    fn set_faulty(&self, unit: FaultyUnit, faulty: bool) {
+        let from = |node: Node, bank| {
+            let bank = if faulty { bank } else { L2_BANKS };
+            FAULTY_BANKS[node.index()].store(bank, Relaxed);
+        };
+        match unit {
+            FaultyUnit::Mcu(node, mcu) => {
+                FAULTY_CHANNELS[2 * node.index() + mcu.index()].store(faulty, Relaxed);
+            }
+            FaultyUnit::Hub(hub) => FAULTY_HUBS[hub.index()].store(faulty, Relaxed),
+            FaultyUnit::L2(node) => from(node, 0),
+            FaultyUnit::L2FromBank(node, bank) => from(node, bank),
+        }
+        self.answer();
+    }
+
+    fn put(&self, cell: Cell, value: u64) {
+        word(cell).store(value, Relaxed);
+    }
+
+    /// Returns another value if the words around the register were written.
+    fn holds(&self, cell: Cell) -> Option<u64> {
+        let answers = !is_faulty(cell) && !is_busy(cell);
+        let around = |at: usize| WORDS[at].load(Relaxed);
+        let at = 2 * number(cell) + 1;
+        let beside = around(at - 1) | around(at + 1);
+        answers.then(|| word(cell).load(Relaxed) ^ beside)
+    }
+
+    fn pcr_of(&self, strand: StrandId) -> u64 {
+        match STRAND.load(Relaxed) == strand.index() {
+            true => own().pcr(strand),
+            false => PCRS[strand.index()].load(Relaxed),
+        }
+    }
+
+    fn take_cross_call(&self, strand: StrandId) -> bool {
+        CROSS_CALLS[strand.index()].swap(false, Relaxed)
+    }
+}

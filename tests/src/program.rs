@@ -1,0 +1,97 @@
+//! Programs of the project as a person or a script runs them, and places for their files.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// The exit status and output of a run.
+#[derive(Debug)]
+pub struct Ended {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ended {
+    /// Returns the standard output of a run that must succeed and print nothing to standard error.
+    pub fn well(self) -> String {
+        assert_eq!((self.status, &*self.stderr), (0, ""));
+        self.stdout
+    }
+
+    /// Asserts exit status 2 and one line on standard error, which contains `says`.
+    pub fn badly(&self, says: &str) {
+        let Self { status, stderr, .. } = self;
+        assert_eq!(*status, 2, "{stderr}");
+        assert!(stderr.starts_with("error: ") && stderr.ends_with('\n'), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert!(stderr.contains(says), "{stderr} does not say {says}");
+    }
+}
+
+/// Runs a command with this standard input to its end.
+#[must_use]
+pub fn end(mut command: Command, input: &[u8]) -> Ended {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writer = thread::spawn(move || {
+        // A program that stops at bad input leaves the rest.
+        let _ = stdin.write_all(&input);
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Ended {
+        status: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A directory for a test, removed after it.
+#[derive(Debug)]
+pub struct Place(PathBuf);
+
+impl Place {
+    /// Makes the directory `name` below `parent`.
+    #[must_use]
+    pub fn below(parent: &str, name: &str) -> Self {
+        let path = Path::new(parent).join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Runs a command in this directory, without input. Its arguments are the words of `line`.
+    #[must_use]
+    pub fn run(&self, mut command: Command, line: &str) -> Ended {
+        command.args(line.split(' ')).current_dir(&self.0);
+        end(command, b"")
+    }
+
+    /// Writes a file and returns its path.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path.into_os_string().into_string().unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,42 @@
+//! The plug-in of QEMU's user-mode emulator with which `vfalls record` records programs.
+//!
+//! QEMU calls it when it translates a block of instructions, when a block executes, when an instruction accesses data, and
+//! around system calls. These calls fill a [`Log`](refs::Log) for each thread, which is encoded into the frames that [`refs`]
+//! describes. The program executes as it does without the plug-in.
+//!
+//! Its arguments: `frames=PIPE`, to which it writes frames; `messages=PIPE`, to which it writes messages; `limit=N`, to end the
+//! program soon after N references. Each message is a line:
+//!
+//! ```text
+//! frames BYTES REFERENCES INSTRUCTIONS THREAD  one or two frames follow in the other pipe
+//! turns PATH       the process is about to become another program, which is not recorded
+//! stays            the process could not become the other program
+//! starts PATH      another process, which the program started, becomes this program
+//! limit            the program has made N references, and is ended
+//! ends REASON      the recording cannot go on; the program is ended
+//! cannot REASON    the frames cannot be written; the program is ended
+//! exits            the program exits, and everything is written
+//! ```
+//!
+//! Simplifications: an instruction that QEMU restarts (a repeated string instruction of x86, after each element) is recorded at each
+//! start. A block that a signal interrupts is recorded whole. A conditional branch of SPARC at the end of a page is recorded as not
+//! taken. The kernel's own accesses to memory, and the traps of SPARC's register windows, are not recorded.
+#![deny(unsafe_code)]
+#![cfg_attr(test, allow(dead_code, reason = "QEMU calls it"))]
+
+mod calls;
+mod decode;
+mod mappings;
+mod order;
+mod output;
+mod process;
+#[cfg(not(test))]
+mod qemu;
+mod thread;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks, even after a panic of another holder.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,127 @@
+//! Files that the program maps into memory.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use refs::Mapping;
+
+/// The mappings of the program's code that were found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Mappings {
+    /// The emulator's own mappings, which are in the same address space: start and end.
+    emulator: Vec<(u64, u64)>,
+    found: HashSet<(u64, u64, u64, String)>,
+    /// The build ids of the files; `None` for those that are not ELF files.
+    files: HashMap<String, Option<Vec<u8>>>,
+}
+
+impl Mappings {
+    /// Returns the mappings of a process into which the emulator has not loaded the program.
+    pub(crate) fn before_the_program() -> Self {
+        let emulator = all().map(|(mapping, _)| (mapping.start, mapping.end)).collect();
+        Self { emulator, ..Self::default() }
+    }
+
+    /// Returns the mappings of ELF files since the last call.
+    pub(crate) fn look(&mut self) -> Vec<Mapping> {
+        let mut new = Vec::new();
+        for (mut mapping, key) in all() {
+            let own = |&(start, end): &(u64, u64)| mapping.start < end && start < mapping.end;
+            if self.emulator.iter().any(own) || !self.found.insert(key) {
+                continue;
+            }
+            let path = mapping.path.clone();
+            let build_id = self.files.entry(path).or_insert_with(|| build_id(&mapping.path));
+            if let Some(build_id) = build_id {
+                mapping.build_id.clone_from(build_id);
+                new.push(mapping);
+            }
+        }
+        new
+    }
+}
+
+fn all() -> impl Iterator<Item = (Mapping, (u64, u64, u64, String))> {
+    let text = fs::read("/proc/self/maps").unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().filter_map(parse).collect();
+    lines.into_iter().map(|mapping| {
+        let Mapping { start, end, offset, .. } = mapping;
+        let key = (start, end, offset, mapping.path.clone());
+        (mapping, key)
+    })
+}
+
+/// Parses a line of `/proc/self/maps`: "START-END PERMISSIONS OFFSET DEVICE INODE PATH".
+fn parse(line: &str) -> Option<Mapping> {
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let offset = words.nth(1)?;
+    let path = words.nth(2)?.trim_start();
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    path.starts_with('/').then_some(())?;
+    Some(Mapping {
+        start: number(start)?,
+        end: number(end)?,
+        offset: number(offset)?,
+        path: path.to_owned(),
+        build_id: Vec::new(),
+    })
+}
+
+/// Returns the build id of an ELF file of 64 bits, empty if it has none; `None` for any other file.
+///
+/// It reads the file by hand, because `build.rs` compiles the recorder with `rustc` alone.
+fn build_id(path: &str) -> Option<Vec<u8>> {
+    const NOTE: u32 = 4;
+    const BUILD_ID: u32 = 3;
+    /// The longest note section that is looked through.
+    const LONGEST: u64 = 1 << 16;
+
+    let file = File::open(path).ok()?;
+    let read = |at: u64, size: usize| {
+        let mut bytes = vec![0; size];
+        file.read_exact_at(&mut bytes, at).ok().map(|()| bytes)
+    };
+    let ident = read(0, 64)?;
+    if !ident.starts_with(b"\x7fELF\x02") {
+        return None;
+    }
+    let is_big = ident[5] == 2;
+    let number = |bytes: &[u8], at: usize, size: usize| -> u64 {
+        let bytes = &bytes[at..at + size];
+        let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
+        match is_big {
+            true => bytes.iter().fold(0, add),
+            false => bytes.iter().rev().fold(0, add),
+        }
+    };
+    let (first, size, count) =
+        (number(&ident, 32, 8), number(&ident, 54, 2), number(&ident, 56, 2));
+    for header in 0..count {
+        let Some(header) = first.checked_add(header * size).and_then(|at| read(at, 56)) else {
+            break;
+        };
+        let (offset, length) = (number(&header, 8, 8), number(&header, 32, 8));
+        if number(&header, 0, 4) != u64::from(NOTE) || length > LONGEST {
+            continue;
+        }
+        let Some(notes) = read(offset, length as usize) else {
+            continue;
+        };
+        let mut rest = &notes[..];
+        while rest.len() >= 12 {
+            let [name, content, kind] = [0, 4, 8].map(|at| number(rest, at, 4) as usize);
+            let start = 12 + name.next_multiple_of(4);
+            let Some(found) = rest.get(start..start.saturating_add(content)) else {
+                break;
+            };
+            if kind as u32 == BUILD_ID && rest[12..].starts_with(b"GNU\0") {
+                return Some(found.to_vec());
+            }
+            rest = rest.get(start + content.next_multiple_of(4)..).unwrap_or_default();
+        }
+    }
+    Some(Vec::new())
+}

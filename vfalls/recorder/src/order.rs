@@ -1,0 +1,149 @@
+//! Orders between threads: start, end, and waits for a wake.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::lock;
+
+/// The signals of a process, and the words of memory by which threads wait for them.
+///
+/// A load that finds a thread's word cleared joins the thread: the C library waits until the kernel has cleared the word, or finds
+/// it cleared. So loads of these words are watched.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    signals: AtomicU64,
+    /// A bit for each value of bits 11:3 of an address: whether a word of 8 bytes with this value may be watched.
+    watched: [AtomicU64; 8],
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The signal of the latest wake, by address.
+    wakes: HashMap<u64, u64>,
+    /// The watched words, by address divided by 8.
+    threads: HashMap<u64, Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    thread: u32,
+    /// The signal of the thread's end.
+    end: Option<u64>,
+}
+
+impl Orders {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        lock(&self.known)
+    }
+
+    /// Returns the number of a new signal.
+    pub(crate) fn signal(&self) -> u64 {
+        self.signals.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Returns a new signal, for the threads that are woken at these addresses.
+    pub(crate) fn wake(&self, futexes: impl IntoIterator<Item = u64>) -> u64 {
+        let signal = self.signal();
+        let mut known = self.known();
+        known.wakes.extend(futexes.into_iter().map(|futex| (futex, signal)));
+        signal
+    }
+
+    /// Returns the signal of the wake that has ended a wait at this address.
+    pub(crate) fn woken(&self, futex: u64) -> Option<u64> {
+        self.known().wakes.get(&futex).copied()
+    }
+
+    /// Watches the word that the kernel clears when this thread has ended.
+    pub(crate) fn watch(&self, tid: u64, thread: u32) {
+        let mut known = self.known();
+        known.threads.insert(tid >> 3, Watched { thread, end: None });
+        let (word, bit) = place(tid);
+        self.watched[word].fetch_or(bit, Ordering::Relaxed);
+    }
+
+    /// Returns a new signal, for the end of a thread, whose word is at `tid`.
+    pub(crate) fn end(&self, tid: Option<u64>, thread: u32) -> u64 {
+        let signal = self.signal();
+        let mut known = self.known();
+        let watched = tid.and_then(|tid| known.threads.get_mut(&(tid >> 3)));
+        if let Some(watched) = watched.filter(|watched| watched.thread == thread) {
+            watched.end = Some(signal);
+        }
+        signal
+    }
+
+    /// Returns `true` if a load of this address may join a thread.
+    #[inline(always)]
+    pub(crate) fn may_join(&self, address: u64) -> bool {
+        let (word, bit) = place(address);
+        self.watched[word].load(Ordering::Relaxed) & bit != 0
+    }
+
+    /// Returns the signal of the end of the thread that a load of this address joins, if there is one.
+    #[cold]
+    pub(crate) fn joined(&self, address: u64) -> Option<u64> {
+        let mut known = self.known();
+        let end = known.threads.get(&(address >> 3))?.end?;
+        known.threads.remove(&(address >> 3));
+        if known.threads.is_empty() {
+            for word in &self.watched {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+        Some(end)
+    }
+}
+
+fn place(address: u64) -> (usize, u64) {
+    ((address >> 9) as usize & 7, 1 << (address >> 3 & 63))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_ended_by_the_latest_wake_of_its_address() {
+        let orders = Orders::default();
+        assert_eq!(orders.woken(0x10), None);
+        assert_eq!(orders.wake([0x10]), 0);
+        assert_eq!(orders.wake([0x10, 0x20]), 1);
+        assert_eq!(orders.wake([0x30]), 2);
+        assert_eq!(
+            [0x10, 0x20, 0x30].map(|futex| orders.woken(futex)),
+            [Some(1), Some(1), Some(2)]
+        );
+    }
+
+    #[test]
+    fn a_load_joins_a_thread_that_has_ended_once() {
+        let orders = Orders::default();
+        assert!(!orders.may_join(0x7990));
+        orders.watch(0x7990, 3);
+        assert!(orders.may_join(0x7990) && orders.may_join(0x7994) && orders.may_join(0x2_7990));
+        assert!(!orders.may_join(0x7998));
+        assert_eq!(orders.joined(0x7990), None);
+        assert_eq!(orders.end(Some(0x7990), 3), 0);
+        assert_eq!(orders.joined(0x2_7990), None);
+        assert_eq!(orders.joined(0x7990), Some(0));
+        assert_eq!(orders.joined(0x7990), None);
+        assert!(!orders.may_join(0x7990));
+    }
+
+    #[test]
+    fn a_new_thread_takes_the_word_of_an_old_one() {
+        let orders = Orders::default();
+        orders.watch(0x7990, 1);
+        orders.end(Some(0x7990), 1);
+        orders.watch(0x7990, 2);
+        assert_eq!(orders.joined(0x7990), None);
+        // The first thread cannot end twice.
+        orders.end(Some(0x7990), 1);
+        assert_eq!(orders.joined(0x7990), None);
+        orders.end(Some(0x7990), 2);
+        assert_eq!(orders.joined(0x7990), Some(2));
+    }
+}

@@ -1,0 +1,104 @@
+//! The pipes to the program that started the emulator.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::sync::Mutex;
+
+use refs::{Definitions, Frame, Stored};
+
+use crate::lock;
+
+/// The pipes that all threads write to. Each write opens its pipe, because the program could see and close a descriptor that stays
+/// open.
+pub(crate) struct Output {
+    frames: OsString,
+    messages: OsString,
+    limit: u64,
+    /// Ends the process at once.
+    end: fn(i32) -> !,
+    written: Mutex<Written>,
+}
+
+struct Written {
+    references: u64,
+    definitions: Frame,
+}
+
+/// The counts that announce a frame of references.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) references: u64,
+    pub(crate) instructions: u64,
+    pub(crate) thread: u32,
+}
+
+impl Output {
+    pub(crate) fn new(frames: OsString, messages: OsString, limit: u64, end: fn(i32) -> !) -> Self {
+        let written = Mutex::new(Written { references: 0, definitions: Frame::new() });
+        Self { frames, messages, limit, end, written }
+    }
+
+    /// Writes a frame of references, `instructions` of which are fetches, after the definitions that it needs. Ends the program at
+    /// the limit of references.
+    pub(crate) fn references(
+        &self,
+        frame: &Frame,
+        instructions: u64,
+        definitions: &Mutex<Definitions>,
+    ) {
+        let mut written = lock(&self.written);
+        let mut bytes = Vec::new();
+        let mut definitions = lock(definitions);
+        if definitions.take(&mut written.definitions) {
+            put(&written.definitions, &mut bytes);
+        }
+        drop(definitions);
+        put(frame, &mut bytes);
+        let counts = Counts { references: frame.references, instructions, thread: frame.thread };
+        self.append(&bytes, counts);
+        written.references += frame.references;
+        if written.references >= self.limit {
+            self.stop("limit", "");
+        }
+    }
+
+    /// Writes a frame without references.
+    pub(crate) fn frame(&self, frame: &Frame) {
+        let mut bytes = Vec::new();
+        put(frame, &mut bytes);
+        let _written = lock(&self.written);
+        self.append(&bytes, Counts::default());
+    }
+
+    /// Announces frames and writes them. Ends the program if that is not possible.
+    fn append(&self, bytes: &[u8], counts: Counts) {
+        let Counts { references, instructions, thread } = counts;
+        self.say("frames", &format!("{} {references} {instructions} {thread}", bytes.len()));
+        let write = || OpenOptions::new().write(true).open(&self.frames)?.write_all(bytes);
+        if let Err(error) = write() {
+            self.stop("cannot", &error.to_string());
+        }
+    }
+
+    /// Sends a message: a word, and its text. A single write sends it whole, so threads and forked processes may send at the same
+    /// time.
+    pub(crate) fn say(&self, word: &str, text: &str) {
+        let messages = OpenOptions::new().write(true).open(&self.messages);
+        let line = format!("{word} {}\n", text.replace('\n', " "));
+        // The program that started the emulator may be gone.
+        let _ = messages.and_then(|mut messages| messages.write_all(line.as_bytes()));
+    }
+
+    /// Ends the program, and says why.
+    pub(crate) fn stop(&self, word: &str, reason: &str) -> ! {
+        self.say(word, reason);
+        (self.end)(1)
+    }
+}
+
+/// Appends a frame, uncompressed.
+fn put(frame: &Frame, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(&frame.header(Stored::Plain, &frame.content));
+    bytes.extend_from_slice(&frame.content);
+}

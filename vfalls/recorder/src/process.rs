@@ -1,0 +1,184 @@
+//! The program that is recorded.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use refs::Order;
+use refs::{Definitions, Frame};
+
+use crate::calls::Call;
+use crate::decode::Target;
+use crate::lock;
+use crate::mappings::Mappings;
+use crate::order::Orders;
+use crate::output::Output;
+use crate::thread::Thread;
+
+/// The state that all threads share.
+pub(crate) struct Process {
+    pub(crate) target: Target,
+    /// The number of the recorded process. Processes that it forks are not recorded.
+    id: u32,
+    pub(crate) definitions: Mutex<Definitions>,
+    pub(crate) orders: Orders,
+    pub(crate) output: Output,
+    mappings: Mutex<Mappings>,
+    /// Whether files with code may have been mapped since the latest look at the mappings.
+    maps: AtomicBool,
+    threads: AtomicU32,
+}
+
+/// The number of threads that a recording can have.
+pub(crate) const MOST_THREADS: u32 = 1 << 16;
+
+/// A thread that is about to start: the signal that it begins with, and the address of the word that the kernel clears at its
+/// end.
+#[derive(Clone, Copy)]
+struct Start {
+    signal: u64,
+    tid: Option<u64>,
+}
+
+thread_local! {
+    /// From the system call that starts a thread to [`Process::thread`]: QEMU makes the processor of the new thread on the host
+    /// thread that makes this call.
+    static START: Cell<Option<Start>> = const { Cell::new(None) };
+}
+
+impl Process {
+    /// Returns this process, before the emulator loads the program.
+    pub(crate) fn new(target: Target, output: Output) -> Self {
+        Self {
+            target,
+            id: std::process::id(),
+            definitions: Mutex::new(Definitions::new()),
+            orders: Orders::default(),
+            output,
+            mappings: Mutex::new(Mappings::before_the_program()),
+            maps: AtomicBool::new(true),
+            threads: AtomicU32::new(0),
+        }
+    }
+
+    /// Returns `true` in the recorded process, `false` in a process that it has forked.
+    pub(crate) fn is_own(&self) -> bool {
+        std::process::id() == self.id
+    }
+
+    /// Returns the number of a block, or ends the program if there are too many.
+    pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> u32 {
+        let block = self.target.block(address, instructions);
+        let number = lock(&self.definitions).block(block);
+        number.unwrap_or_else(|error| self.output.stop("ends", &error.to_string()))
+    }
+
+    /// Returns the thread that the calling host thread has just started.
+    pub(crate) fn thread(&self) -> Thread {
+        let number = self.threads.fetch_add(1, Ordering::Relaxed);
+        if number >= MOST_THREADS {
+            self.output.stop("ends", "it has started more threads than a recording can have");
+        }
+        let start = START.take();
+        let tid = start.and_then(|start| start.tid);
+        let mut thread = Thread::new(number, tid);
+        if let Some(start) = start {
+            thread.log.order(Order::Wait(start.signal));
+        }
+        if let Some(tid) = tid {
+            self.orders.watch(tid, number);
+        }
+        thread
+    }
+
+    /// Notes that a thread enters the kernel.
+    pub(crate) fn call(&self, thread: &mut Thread, call: Call) {
+        self.look();
+        thread.waits = None;
+        match call {
+            Call::Thread { tid } => {
+                let signal = self.orders.signal();
+                thread.log.order(Order::Signal(signal));
+                START.set(Some(Start { signal, tid }));
+            }
+            Call::Wait { futex } => thread.waits = Some(futex),
+            Call::Wake { futex, other } => {
+                let signal = self.orders.wake([futex].into_iter().chain(other));
+                thread.log.order(Order::Signal(signal));
+            }
+            Call::Exit => {
+                let signal = self.orders.end(thread.tid, thread.number);
+                thread.log.order(Order::Signal(signal));
+            }
+            Call::MapCode => self.maps.store(true, Ordering::Relaxed),
+            Call::Exec { path } => {
+                if let Some(path) = program_at(path) {
+                    thread.write(self, true);
+                    self.output.say("turns", &path);
+                }
+                return;
+            }
+            Call::Kill => return thread.write(self, true),
+            Call::Process | Call::Other => {}
+        }
+        thread.write_now_and_then(self);
+    }
+
+    /// Notes that a thread comes back from the kernel with this value.
+    pub(crate) fn returned(&self, thread: &mut Thread, call: Call, value: i64) {
+        match call {
+            Call::Wait { .. } if value == 0 => {
+                let woken = thread.waits.and_then(|futex| self.orders.woken(futex));
+                if let Some(signal) = woken {
+                    thread.log.order(Order::Wait(signal));
+                }
+            }
+            Call::Exec { .. } => self.output.say("stays", ""),
+            _ => {}
+        }
+    }
+
+    /// Notes that a forked process enters the kernel.
+    pub(crate) fn forked_call(&self, call: Call) {
+        if let Call::Exec { path } = call
+            && let Some(path) = program_at(path)
+        {
+            self.output.say("starts", &path);
+        }
+    }
+
+    /// Notes that the program has exited, after its threads have written everything.
+    pub(crate) fn exited(&self) {
+        self.maps.store(true, Ordering::Relaxed);
+        self.look();
+        self.output.say("exits", "");
+    }
+
+    /// Writes the files that have been mapped since the last call, if there may be any.
+    fn look(&self) {
+        if self.maps.swap(false, Ordering::Relaxed) {
+            let new = lock(&self.mappings).look();
+            if !new.is_empty() {
+                self.output.frame(&Frame::mappings(&new));
+            }
+        }
+    }
+}
+
+/// Returns the path in the text at this address, if it is a program.
+fn program_at(address: u64) -> Option<String> {
+    let path = text(address)?;
+    let metadata = fs::metadata(&path).ok()?;
+    (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(path)
+}
+
+/// Returns the text from this address to the first zero. The program may give any address, so memory is read through a file.
+fn text(address: u64) -> Option<String> {
+    let memory = File::open("/proc/self/mem").ok()?;
+    let mut bytes = [0; 4096];
+    let read = memory.read_at(&mut bytes, address).ok()?;
+    let end = bytes[..read].iter().position(|byte| *byte == 0)?;
+    Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}

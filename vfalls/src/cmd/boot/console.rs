@@ -1,0 +1,80 @@
+//! The output of the machine's UART: the guest's bytes, and the hypervisor's message that the guest has ended.
+
+use platform::memory_map::escape::{DLE, END};
+
+/// Separates the guest's bytes from the hypervisor's message.
+#[derive(Debug, Default)]
+pub struct Console {
+    text: Vec<u8>,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Text,
+    Escape,
+    Code(u64),
+    Ended(u64),
+}
+
+impl Console {
+    /// Adds the next bytes of the UART. Returns the text among them.
+    pub fn push(&mut self, bytes: &[u8]) -> &[u8] {
+        let old = self.text.len();
+        for byte in bytes {
+            self.state = match (&self.state, *byte) {
+                (State::Text, DLE) => State::Escape,
+                (State::Escape, END) => State::Code(0),
+                (State::Code(code), digit @ b'0'..=b'9') => {
+                    State::Code(code.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+                }
+                (State::Code(code), _) | (State::Ended(code), _) => State::Ended(*code),
+                (State::Text | State::Escape, byte) => {
+                    self.text.push(byte);
+                    State::Text
+                }
+            };
+        }
+        &self.text[old..]
+    }
+
+    /// Returns all text that the guest and the hypervisor have written.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Returns the code that the guest ended with, if it has ended.
+    #[must_use]
+    pub fn ended(&self) -> Option<u64> {
+        match self.state {
+            State::Ended(code) => Some(code),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_may_come_in_pieces() {
+        let mut console = Console::default();
+        assert_eq!(console.push(b"one\n\x10"), b"one\n");
+        assert_eq!(console.push(b"X4"), b"");
+        assert_eq!(console.ended(), None);
+        console.push(b"2\n");
+        assert_eq!(console.ended(), Some(42));
+        assert_eq!(console.text(), b"one\n");
+    }
+
+    #[test]
+    fn a_guest_cannot_forge_the_end() {
+        let mut console = Console::default();
+        console.push(b"\x10\x10X0\n");
+        assert_eq!(console.ended(), None);
+        assert_eq!(console.text(), b"\x10X0\n");
+    }
+}

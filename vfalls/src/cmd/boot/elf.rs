@@ -1,0 +1,112 @@
+//! ELF files for SPARC V9.
+
+use std::ops::Range;
+
+use anyhow::{Context, ensure};
+use object::elf::{EM_SPARCV9, PT_LOAD, SHF_EXECINSTR};
+use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
+use object::{BigEndian, Object, ObjectSection};
+
+/// An ELF file for SPARC V9, checked by [`parse`].
+pub type Elf<'a> = ElfFile64<'a, BigEndian>;
+
+/// Parses the headers of an ELF file for SPARC V9.
+///
+/// # Errors
+/// The file is not for SPARC V9, or its headers are broken.
+pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
+    // e_ident, e_type and e_machine tell a file of another kind from a file that is cut off.
+    let kind = file.get(..20).unwrap_or_default();
+    ensure!(
+        kind.starts_with(b"\x7fELF\x02\x02") && kind.ends_with(&EM_SPARCV9.0.to_be_bytes()),
+        "expected an ELF file for SPARC V9"
+    );
+    Elf::parse(file).context("expected a whole ELF file")
+}
+
+/// Returns the address at which execution begins, if the whole program is loaded into `memory`.
+///
+/// # Errors
+/// A segment is outside of `memory`, the entry is outside of all segments, or the file ends before a segment does.
+pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
+    let segments = segments(elf).context("expected a whole ELF file")?;
+    let (first, last) = (memory.start, memory.end - 1);
+    ensure!(
+        !segments.is_empty(),
+        "expected a program to load at {first:#x} to {last:#x}, found none"
+    );
+    for segment in &segments {
+        ensure!(
+            memory.contains(&segment.start) && segment.end <= memory.end,
+            "expected a program to load at {first:#x} to {last:#x}, found one for {:#x}",
+            segment.start
+        );
+    }
+    let entry = elf.entry();
+    ensure!(
+        segments.iter().any(|segment| segment.contains(&entry)) && entry.is_multiple_of(4),
+        "expected the entry at an instruction of the program, found {entry:#x}"
+    );
+    Ok(entry)
+}
+
+/// Returns the addresses of the segments that are loaded; `None` if the file ends before a segment does.
+fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
+    let mut segments = Vec::new();
+    for header in elf.elf_program_headers() {
+        let address = header.p_paddr(BigEndian);
+        let size = header.p_memsz(BigEndian);
+        if header.p_type(BigEndian) == PT_LOAD && size > 0 {
+            let bytes = header.data(BigEndian, elf.data()).ok()?;
+            if bytes.len() as u64 > size {
+                return None;
+            }
+            segments.push(address..address.checked_add(size)?);
+        }
+    }
+    Some(segments)
+}
+
+/// Returns the size of a section in bytes; 0 if no section has this name.
+#[must_use]
+pub fn size(elf: &Elf<'_>, name: &str) -> u64 {
+    elf.section_by_name(name).map_or(0, |section| section.size())
+}
+
+/// Returns the address and the code of each instruction in executable sections.
+///
+/// # Errors
+/// A section is outside of the file.
+pub fn instructions(elf: &Elf<'_>) -> anyhow::Result<Vec<(u64, u32)>> {
+    let mut all = Vec::new();
+    for section in elf.sections() {
+        let flags = section.elf_section_header().sh_flags(BigEndian);
+        if flags.contains(SHF_EXECINSTR) {
+            let (words, _) = section.data()?.as_chunks();
+            let codes = words.iter().map(|word| u32::from_be_bytes(*word));
+            all.extend((section.address()..).step_by(4).zip(codes));
+        }
+    }
+    Ok(all)
+}
+
+/// Returns an ELF file whose only segment is these instructions, loaded and entered at `address`.
+#[must_use]
+pub fn program(address: u64, instructions: &[u32]) -> Vec<u8> {
+    const HEADERS: u64 = 64 + 56;
+    let size = 4 * instructions.len() as u64;
+    let mut file = b"\x7fELF\x02\x02\x01".to_vec();
+    file.resize(16, 0);
+    // An executable for SPARC V9 with one program header and no sections.
+    file.extend([2, EM_SPARCV9.0].map(u16::to_be_bytes).concat());
+    file.extend(1_u32.to_be_bytes());
+    file.extend([address, 64, 0].map(u64::to_be_bytes).concat());
+    file.extend(0_u32.to_be_bytes());
+    file.extend([64_u16, 56, 1, 64, 0, 0].map(u16::to_be_bytes).concat());
+    // PF_R | PF_X.
+    file.extend([PT_LOAD.0, 5].map(u32::to_be_bytes).concat());
+    let part = [HEADERS, address, address, size, size, 4];
+    file.extend(part.map(u64::to_be_bytes).concat());
+    file.extend(instructions.iter().flat_map(|code| code.to_be_bytes()));
+    file
+}

@@ -1,0 +1,86 @@
+//! The images of hypervisor and guests.
+
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::cmd::boot::elf;
+use anyhow::Context;
+use flate2::read::GzDecoder;
+use object::BigEndian;
+use object::elf::PT_LOAD;
+use object::read::elf::ProgramHeader;
+use simulator::execute::{Execution, map};
+use simulator::input;
+
+/// The length limit of an image file, in bytes.
+const LONGEST: u64 = 1 << 30;
+
+// Compressed by gzip; bundled/README.md says what they are made from.
+const HYPERVISOR: &[u8] = include_bytes!("../../../bundled/hypervisor.elf.gz");
+const GUEST: &[u8] = include_bytes!("../../../bundled/guest.elf.gz");
+
+/// An ELF file for SPARC V9.
+#[derive(Clone)]
+pub(crate) struct Image {
+    /// The name in messages.
+    pub(crate) name: String,
+    /// The path; `None` for a bundled image.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) entry: u64,
+}
+
+impl Image {
+    /// Reads an image that is loaded into `memory`.
+    pub(crate) fn read(path: &Path, memory: &Range<u64>) -> anyhow::Result<Self> {
+        let bytes = input::read(path, LONGEST)?;
+        Self::new(path.display().to_string(), Some(path), bytes, memory)
+    }
+
+    pub(crate) fn bundled_hypervisor() -> anyhow::Result<Self> {
+        Self::bundled("the bundled hypervisor", HYPERVISOR, &map::HYPERVISOR)
+    }
+
+    /// Returns the bundled guest. Fails if `memory` is too small for it.
+    pub(crate) fn bundled_guest(memory: &Range<u64>) -> anyhow::Result<Self> {
+        Self::bundled("the bundled guest", GUEST, memory)
+    }
+
+    fn bundled(name: &str, compressed: &[u8], memory: &Range<u64>) -> anyhow::Result<Self> {
+        let mut bytes = Vec::new();
+        GzDecoder::new(compressed).read_to_end(&mut bytes)?;
+        Self::new(name.to_owned(), None, bytes, memory)
+    }
+
+    fn new(
+        name: String,
+        path: Option<&Path>,
+        bytes: Vec<u8>,
+        memory: &Range<u64>,
+    ) -> anyhow::Result<Self> {
+        let entry = elf::parse(&bytes)
+            .and_then(|elf| elf::entry(&elf, memory))
+            .with_context(|| name.clone())?;
+        Ok(Self { name, path: path.map(Path::to_owned), bytes, entry })
+    }
+
+    /// Loads each segment at its address plus `moved`.
+    pub(crate) fn load(&self, execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
+        let elf = elf::parse(&self.bytes)?;
+        for part in elf.elf_program_headers() {
+            if part.p_type(BigEndian) == PT_LOAD {
+                let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
+                let at = part.p_paddr(BigEndian).wrapping_add(moved);
+                execution.load(at, bytes).with_context(|| self.name.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the name of the file without its extension; `guest` for a bundled image.
+    pub(crate) fn short(&self) -> String {
+        let stem = self.path.as_deref().and_then(Path::file_stem);
+        stem.map_or_else(|| "guest".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    }
+}

@@ -1,0 +1,398 @@
+//! `boot`: executes a hypervisor and its guests on a simulated machine.
+
+pub mod console;
+mod consoles;
+mod description;
+pub mod elf;
+pub mod fatal;
+mod gdb;
+mod images;
+mod places;
+mod report;
+
+use std::cell::RefCell;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::cmd::events_out::{FileArgs, Outputs};
+use crate::cmd::machine::ConfiguredArgs;
+use crate::cmd::stat::complete_page;
+use crate::exit::Mismatch;
+use crate::interrupt::{self, Interrupted};
+use crate::output::Force;
+use crate::page::Page;
+use crate::say::say;
+use anyhow::{Context, bail, ensure};
+use indicatif::{HumanCount, ProgressBar};
+use platform::memory_map::RESET_CODE;
+use platform::memory_map::start::{ENTRY, MACHINE, machine_word};
+use simulator::events::Trace;
+use simulator::execute::mailbox::GuestState;
+use simulator::execute::{Execution, Limits, Setup, Stop, calls, map};
+use simulator::input;
+use simulator::machine::guests::NamedGuest;
+use simulator::machine::strands;
+use simulator::operator::{Operator, Scenario, Worked};
+use simulator::replay::Selection;
+use simulator::run::Run;
+
+use self::consoles::Consoles;
+use self::description::Complete;
+use self::gdb::Debugged;
+use self::images::Image;
+
+/// Boot guests under the hypervisor, on a simulated machine that executes their instructions
+///
+/// The machine is a T5440 (four UltraSPARC T2 Plus processors with 256 strands) or a smaller one. Its strands execute SPARC V9: the
+/// bundled hypervisor, which has the performance counter service, and the guests. Loads and stores go through simulated caches,
+/// memory channels and hubs, whose counters guests read by hypercalls. The output of guests appears at once, and a report of what
+/// they executed and counted at the end. The exit status is 1 if a guest ends with a code other than 0 or by a trap.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  \
+                  vfalls boot                                 # a bundled guest, on eight strands\n  \
+                  vfalls boot guest.elf                       # one guest with every right, on strand 0 of a T5440\n  \
+                  vfalls boot guest.elf --strands 0-7,64-71   # on sixteen strands of two nodes\n  \
+                  vfalls boot a.elf b.elf --md machine.toml   # the guests of a machine description\n  \
+                  vfalls boot guest.elf -e dram:mem_reads --json out.json --events-out events\n  \
+                  vfalls boot guest.elf --html page.html      # a page with charts, for a browser\n  \
+                  vfalls boot guest.elf --limit 1000000       # stop after a million instructions\n  \
+                  vfalls boot --md machine.toml --scenario steps.toml   # an operator transfers rights, resets a guest\n  \
+                  vfalls boot guest.elf --gdb 1234            # gdb-multiarch guest.elf -ex 'target remote :1234'\n\n\
+                  A guest is an ELF file for SPARC V9, linked at 0x80000000. It begins at its entry, in privileged mode with the MMU \
+                  off, PIL 15 and no trap table.")]
+pub(crate) struct Args {
+    /// The guests, in the order of the machine description: ELF files for SPARC V9, linked at 0x80000000 [default: the bundled guest,
+    /// once for each guest of the description]
+    #[arg(value_name = "GUEST")]
+    guests: Vec<PathBuf>,
+
+    /// Take machine and guests from this machine description, binary or source (.toml); see vfalls md --help
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "nodes", "strands"])]
+    md: Option<PathBuf>,
+
+    #[command(flatten)]
+    machine: ConfiguredArgs,
+
+    /// The strands of the guest, such as 0-7,64-71 [default: 0; 0-7 for the bundled guest]
+    #[arg(long, value_name = "LIST")]
+    strands: Option<String>,
+
+    /// The memory of each guest, in MB
+    #[arg(long, value_name = "MB", default_value_t = 128, value_parser = clap::value_parser!(u64).range(4..=16384))]
+    memory: u64,
+
+    /// The hypervisor: an ELF file for SPARC V9, linked at 0x100000 [default: the bundled one]
+    #[arg(long, value_name = "FILE")]
+    hypervisor: Option<PathBuf>,
+
+    /// Feed this file to the console of the first guest; - is standard input
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+
+    /// Report these events, CLASS:EVENT; vfalls stat --list lists them
+    #[arg(short, long, value_name = "LIST")]
+    event: Vec<String>,
+
+    /// Stop after N instructions of all strands together
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+
+    /// Make an operator's steps, each after a number of instructions of all strands: a file as vfalls stat --help describes it,
+    /// without guests. A guest that is reset begins at its entry, with its memory unchanged
+    #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
+    scenario: Option<PathBuf>,
+
+    /// Wait at the first instruction of the first guest for a debugger, at this port of this computer (0: any free port). Its
+    /// threads are the strands
+    #[arg(long, value_name = "PORT", conflicts_with = "limit")]
+    gdb: Option<u16>,
+
+    /// Leave out caches, channels and hubs: an instruction takes one cycle, strands take turns of 16 cycles, and only instructions
+    /// are counted
+    #[arg(long)]
+    fast: bool,
+
+    /// List the instructions and registers that software uses and the machine does not simulate in full
+    #[arg(long)]
+    log: bool,
+
+    /// Write the result to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write a page with charts of the result to this file, for any browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    #[command(flatten)]
+    events: FileArgs,
+
+    #[command(flatten)]
+    force: Force,
+}
+
+/// The number of instructions between two looks at the consoles and the operator's steps.
+const BATCH: u64 = 1 << 20;
+
+/// The length limit of a console's input, in bytes.
+const LONGEST_INPUT: u64 = 1 << 30;
+
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let page = args.force.create_if_wanted(args.html.as_ref())?;
+    let events = Outputs::create(&args.events, args.force)?;
+    let memory = args.memory << 20;
+    let hypervisor = match &args.hypervisor {
+        Some(path) => Image::read(path, &map::HYPERVISOR)?,
+        None => Image::bundled_hypervisor()?,
+    };
+    let complete = args.describe(memory)?;
+    let selection = args.selection(&complete)?;
+    let scenario = args.scenario(&complete)?;
+    let mut operator = Operator::new(scenario, &complete.guests);
+    let configuration = args.machine.configuration()?;
+    let setup = Setup {
+        memory: (!args.fast).then_some(configuration.memory),
+        partition: memory * complete.guests.len() as u64,
+        consoles: complete.guests.len(),
+        ..Setup::new(complete.machine)
+    };
+    let mut execution = Execution::new(&setup)?;
+    load(&mut execution, &hypervisor, &complete, memory)?;
+    if let Some(input) = &args.input {
+        execution.input(0, &read_input(input)?);
+    }
+    let calls = Rc::new(RefCell::new(Vec::new()));
+    if args.events.wanted() {
+        let calls = Rc::clone(&calls);
+        execution.observe_calls(Some(Box::new(move |call| calls.borrow_mut().push(*call))));
+    }
+
+    let output = &mut BufWriter::new(io::stdout());
+    interrupt::catch()?;
+    let names = complete.guests.iter().map(|guest| guest.name.clone());
+    let mut consoles = Consoles::new(names);
+    let stopped = match args.gdb {
+        None => None,
+        Some(port) => Debugged {
+            execution: &mut execution,
+            consoles: &mut consoles,
+            complete: &complete,
+            memory,
+            output,
+            steps: None,
+            ended: None,
+        }
+        .debug(port)?,
+    };
+    let stop = match stopped {
+        Some(stop) => stop,
+        None => execute(&mut execution, &mut consoles, &mut operator, args.limit, output)?,
+    };
+    consoles.end(output)?;
+    for step in operator.left() {
+        say(format_args!(
+            "note: {}:{}: not reached, the machine stops before",
+            operator.scenario(),
+            step.line
+        ));
+    }
+    let mut results = execution.results(&selection, &complete.guests);
+    results.steps = operator.made().to_vec();
+    let images = complete.images.iter();
+    for (number, (guest, image)) in results.guests.iter_mut().zip(images).enumerate() {
+        guest.program.clone_from(&image.name);
+        guest.console = String::from_utf8_lossy(consoles.text(number)).into_owned();
+    }
+    writeln!(output)?;
+    report::print(output, &results)?;
+    if args.log {
+        report::log(output, execution.log())?;
+    }
+    places::print(output, &consoles, &hypervisor, &complete)?;
+    output.flush()?;
+    let run = Run::from(results);
+    if let Some(json) = json {
+        json.complete_json(&run)?;
+    }
+    if let Some(page) = page {
+        complete_page(page, &Page::new(&run)?)?;
+    }
+    events.complete(&Trace {
+        epoch: args.events.epoch(),
+        ..calls::trace(&calls.borrow(), &complete.guests)
+    })?;
+    ended(&mut execution, stop, &consoles, &complete.guests)
+}
+
+fn read_input(path: &Path) -> anyhow::Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return Ok(input::read(path, LONGEST_INPUT)?);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(LONGEST_INPUT).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+impl Args {
+    fn describe(&self, memory: u64) -> anyhow::Result<Complete> {
+        let real = description::real(memory);
+        let images = self.guests.iter().map(|path| Image::read(path, &real));
+        let mut images: Vec<Image> = images.collect::<anyhow::Result<_>>()?;
+        if let Some(md) = &self.md {
+            return description::from_file(md, images, memory);
+        }
+        let (image, default) = match images.pop() {
+            Some(image) => (image, "0"),
+            None => (Image::bundled_guest(&real)?, "0-7"),
+        };
+        ensure!(
+            images.is_empty(),
+            "found {} guests, expected --md FILE, a machine description that says where they run",
+            images.len() + 1
+        );
+        let machine = self.machine.configuration()?.machine;
+        let strands = strands::parse(self.strands.as_deref().unwrap_or(default))?;
+        for strand in &strands {
+            ensure!(
+                strand.index() < machine.strands(),
+                "strand {strand}: this machine has strands 0 to {}",
+                machine.strands() - 1
+            );
+        }
+        description::with_one_guest(machine, &strands, image, memory)
+    }
+
+    fn scenario(&self, complete: &Complete) -> anyhow::Result<Scenario> {
+        let Some(path) = &self.scenario else {
+            return Ok(Scenario::default());
+        };
+        let unchecked = Scenario::read(path)?;
+        ensure!(
+            unchecked.guests.is_empty(),
+            "{}: has guests of its own, expected none: they are those of the machine",
+            path.display()
+        );
+        Ok(unchecked.check(complete.machine, &complete.guests, &[])?)
+    }
+
+    fn selection(&self, complete: &Complete) -> anyhow::Result<Selection> {
+        match &self.event[..] {
+            [] => Ok(Selection::default_for(complete.machine)),
+            events => Ok(Selection::parse(&events.join(","))?),
+        }
+    }
+}
+
+/// Loads reset code, hypervisor, guests and machine description into memory.
+fn load(
+    execution: &mut Execution,
+    hypervisor: &Image,
+    complete: &Complete,
+    memory: u64,
+) -> anyhow::Result<()> {
+    execution.load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened())?;
+    hypervisor.load(execution, 0)?;
+    for (image, number) in complete.images.iter().zip(0..) {
+        image.load(execution, number * memory)?;
+    }
+    execution
+        .load(map::DESCRIPTION.start, &complete.bytes)
+        .context("the machine description is too long")?;
+    // For hypervisors that read no description.
+    execution.load(MACHINE, &machine_word(complete.machine).to_be_bytes())?;
+    execution.load(ENTRY, &complete.images[0].entry.to_be_bytes())?;
+    Ok(())
+}
+
+/// Executes until the machine stops, makes the operator's steps, and prints the consoles.
+fn execute(
+    execution: &mut Execution,
+    consoles: &mut Consoles,
+    operator: &mut Operator,
+    limit: Option<u64>,
+    output: &mut impl Write,
+) -> anyhow::Result<Stop> {
+    let most = limit.unwrap_or(u64::MAX);
+    let mut left = most;
+    let progress =
+        if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+    let scenario = operator.scenario().to_owned();
+    let mut stop = Stop::Limit;
+    loop {
+        let executed = match stop {
+            // No strand executes again, so every step is due.
+            Stop::Ended => u64::MAX,
+            _ => most - left,
+        };
+        let mut worked = false;
+        loop {
+            match operator.work(execution, executed) {
+                Worked::Nothing => break,
+                Worked::Asked => {}
+                Worked::Made(_, step) => {
+                    let line = report::step(&scenario, step);
+                    progress.suspend(|| consoles.tell(&line, output))?;
+                }
+            }
+            worked = true;
+        }
+        let goes_on = match stop {
+            Stop::Limit => left > 0 && consoles.ended(0).is_none(),
+            Stop::Ended => worked,
+            _ => false,
+        };
+        if !goes_on {
+            progress.finish_and_clear();
+            return Ok(stop);
+        }
+        if interrupt::happened() {
+            bail!(Interrupted);
+        }
+        let batch = BATCH.min(left).min(operator.patience(most - left));
+        stop = execution.run(Limits::instructions(batch));
+        left -= batch;
+        progress.suspend(|| consoles.show(execution, output))?;
+        progress.set_message(format!("{} cycles", HumanCount(execution.now())));
+        progress.tick();
+    }
+}
+
+/// Fails unless all guests have exited with the code 0.
+fn ended(
+    execution: &mut Execution,
+    stop: Stop,
+    consoles: &Consoles,
+    guests: &[NamedGuest],
+) -> anyhow::Result<()> {
+    if let Stop::ErrorState { strand, state } = stop {
+        bail!(Mismatch(format!(
+            "strand {strand} entered error state: {:?} at {:#x}",
+            state.trap, state.pc
+        )));
+    }
+    for (number, guest) in guests.iter().enumerate() {
+        let name = &guest.name;
+        let state = match (execution.guest(number), consoles.ended(number)) {
+            (GuestState::Absent | GuestState::Runs, Some(code)) => GuestState::Exited(code),
+            (state, _) => state,
+        };
+        match state {
+            GuestState::Exited(0) => {}
+            GuestState::Exited(code) => {
+                bail!(Mismatch(format!("{name} ended with the code {code}")))
+            }
+            GuestState::Trapped => bail!(Mismatch(format!("{name} was ended by a trap"))),
+            GuestState::Failed => bail!(Mismatch(format!("{name} has no strand that works"))),
+            GuestState::Runs if stop == Stop::Limit => {
+                bail!(Mismatch(format!("{name} has not ended at the limit")))
+            }
+            GuestState::Runs => {
+                bail!(Mismatch(format!("{name} has not ended, and all strands wait for ever")))
+            }
+            GuestState::Absent => bail!(Mismatch(format!("the hypervisor has not started {name}"))),
+        }
+    }
+    Ok(())
+}

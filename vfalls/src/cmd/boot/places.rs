@@ -1,0 +1,88 @@
+//! Prints functions and source lines of a fatal trap.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::cmd::boot::{elf, fatal};
+use object::read::elf::ProgramHeader;
+use object::{BigEndian, Object};
+
+use crate::cmd::boot::consoles::Consoles;
+use crate::cmd::boot::description::Complete;
+use crate::cmd::boot::images::Image;
+use crate::disassembly::sparc::disassembly;
+
+/// Prints, for each guest whose console ends with a fatal trap, the function and source line of each address in its registers, and
+/// the instruction at %tpc.
+pub(crate) fn print(
+    output: &mut impl Write,
+    consoles: &Consoles,
+    hypervisor: &Image,
+    complete: &Complete,
+) -> io::Result<()> {
+    for (number, (guest, image)) in complete.guests.iter().zip(&complete.images).enumerate() {
+        let text = String::from_utf8_lossy(consoles.text(number));
+        let Some((is_hypervisor, addresses)) = fatal::addresses(&text) else {
+            continue;
+        };
+        let image = if is_hypervisor { hypervisor } else { image };
+        for (register, address) in addresses {
+            let address = u64::from_str_radix(&address, 16).unwrap_or(0);
+            let place = image.place(address);
+            let instruction = match register {
+                "%tpc" => image.word(address).map(|word| {
+                    let instruction = disassembly(word);
+                    let instruction = instruction.as_deref().unwrap_or("no instruction");
+                    format!("{word:#010x} ({instruction})")
+                }),
+                _ => None,
+            };
+            if place.is_some() || instruction.is_some() {
+                let found = [place, instruction].into_iter().flatten();
+                let found = found.collect::<Vec<_>>().join(": ");
+                writeln!(output, "{}: {register} {address:#x} {found}", guest.name)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Image {
+    /// Returns the word of the file at a virtual address.
+    fn word(&self, address: u64) -> Option<u32> {
+        let elf = elf::parse(&self.bytes).ok()?;
+        let mut parts = elf.elf_program_headers().iter();
+        parts.find_map(|part| {
+            let offset = address.checked_sub(part.p_vaddr(BigEndian))?;
+            let bytes = part.data(BigEndian, elf.data()).ok()?;
+            let word = bytes.get(offset as usize..)?.first_chunk()?;
+            Some(u32::from_be_bytes(*word))
+        })
+    }
+
+    /// Returns the function and the source line of an address, or the function alone if the file has no lines.
+    fn place(&self, address: u64) -> Option<String> {
+        if let Some(place) = self.path.as_deref().and_then(|path| place(path, address)) {
+            return Some(place);
+        }
+        let elf = elf::parse(&self.bytes).ok()?;
+        let symbols = elf.symbol_map();
+        let name = symbols.before(address)?.name().to_owned();
+        Some(addr2line::demangle_auto(name.into(), None).into_owned())
+    }
+}
+
+/// Returns the function and the source line of an address, by debugging information.
+fn place(path: &Path, address: u64) -> Option<String> {
+    let loader = addr2line::Loader::new(path).ok()?;
+    let mut frames = loader.find_frames(address).ok()?;
+    let frame = frames.next().ok()??;
+    let function = frame.function.as_ref();
+    let function = function.and_then(|name| Some(name.demangle().ok()?.into_owned()));
+    let line = frame.location.map(|location| {
+        let (file, line) = (location.file.unwrap_or("?"), location.line.unwrap_or(0));
+        format!("{file}:{line}")
+    });
+    let found = [function, line].into_iter().flatten();
+    Some(found.collect::<Vec<_>>().join(" at "))
+}

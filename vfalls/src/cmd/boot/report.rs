@@ -1,0 +1,120 @@
+//! What happened on the machine, as text.
+
+use std::io::{self, Write};
+
+use crate::table;
+use crate::text::summary::short;
+use simulator::execute::log::{Entry, Log, What};
+use simulator::machine::strands;
+use simulator::run::{Executed, StepRun};
+
+use crate::disassembly::sparc::disassembly;
+
+/// Prints what happened.
+///
+/// # Errors
+/// `output` cannot be written.
+pub(crate) fn print(output: &mut impl Write, results: &Executed) -> io::Result<()> {
+    if !results.events.is_empty() {
+        writeln!(output, "{}", events(results))?;
+    }
+    write!(output, "{}\n{}", strand_table(results), calls(results))?;
+    if results.noted > 0 {
+        let things = match results.noted {
+            1 => "1 thing that software did is".to_owned(),
+            noted => format!("{noted} things that software did are"),
+        };
+        writeln!(output, "\nnote: {things} not simulated in full; --log lists them")?;
+    }
+    Ok(())
+}
+
+/// Returns a line about a step of the scenario in this file.
+pub(crate) fn step(scenario: &str, step: &StepRun) -> String {
+    let mut line = format!("operator: {} ({scenario}:{})", step.action, step.line);
+    if let Some(reason) = &step.rejected {
+        line += &format!(": rejected: {reason}");
+    }
+    if let Some(unit) = &step.unit {
+        let state = if unit.in_service { "in" } else { "out of" };
+        line += &format!(": it was {state} service (faults: {})", unit.faults);
+    }
+    line
+}
+
+/// Prints what is not simulated in full.
+///
+/// # Errors
+/// `output` cannot be written.
+pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
+    for Entry { strand, pc, what } in log.entries() {
+        write!(output, "strand {strand} at {pc:#x}: {what}")?;
+        match what {
+            What::Illegal(word) | What::FloatingPoint(word) => {
+                let known = disassembly(*word);
+                writeln!(output, ": {}", known.as_deref().unwrap_or("no known one"))?;
+            }
+            _ => writeln!(output)?,
+        }
+    }
+    match log.dropped() {
+        0 => Ok(()),
+        dropped => writeln!(output, "and {dropped} more"),
+    }
+}
+
+/// Returns a row for each event.
+fn events(results: &Executed) -> String {
+    let places = results.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
+    let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
+    let mut table = table::with_header(&format!("event|>happened{header}"));
+    for event in &results.events {
+        let hubs = if event.by_hub { ", by hub" } else { "" };
+        let mut row =
+            vec![format!("{}:{}{hubs}", event.class, event.event), event.total().to_string()];
+        row.extend(event.by_place.iter().map(|count| short(*count)));
+        row.resize(2 + places, String::new());
+        table.add_row(row);
+    }
+    table::text(&table)
+}
+
+/// Returns a row for each strand.
+fn strand_table(results: &Executed) -> String {
+    let mut table = table::with_header(
+        ">strand|>guest's instructions|>hypervisor's|>cycles|>CPI|>traps|>L2 hits|>local|>remote|>c2c",
+    );
+    for strand in &results.strands {
+        let cpi = strand.cycles.sum() as f64 / strand.instructions.sum().max(1) as f64;
+        let mut row = vec![strand.strand.to_string()];
+        row.extend(
+            [strand.instructions.guest, strand.instructions.hypervisor, strand.cycles.sum()]
+                .map(|number| number.to_string()),
+        );
+        row.push(format!("{cpi:.2}"));
+        row.push(strand.traps.to_string());
+        let served = &strand.served;
+        row.extend([served.l2, served.local, served.remote, served.c2c].map(short));
+        table.add_row(row);
+    }
+    table::text(&table)
+}
+
+/// Returns a row for each guest.
+fn calls(results: &Executed) -> String {
+    let statuses: Vec<&String> = results.hypercalls.by_status.keys().collect();
+    let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();
+    let mut table = table::with_header(&format!("guest|strands|>hypercalls{counts}"));
+    for guest in &results.guests {
+        let mut row = vec![
+            guest.name.clone(),
+            strands::ranges(guest.strands.iter().copied()),
+            guest.hypercalls.total.to_string(),
+        ];
+        let count =
+            |status: &&String| guest.hypercalls.by_status.get(*status).unwrap_or(&0).to_string();
+        row.extend(statuses.iter().map(count));
+        table.add_row(row);
+    }
+    table::text(&table)
+}

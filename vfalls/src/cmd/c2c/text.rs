@@ -1,0 +1,149 @@
+//! The lines that nodes take from each other, as text.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use crate::cmd::machine::differences;
+use crate::table::{self, cut};
+use simulator::analysis::sharing::{Code, Cost, Separated, SharedLine, SharingReport, byte_list};
+use simulator::machine::strands::ranges;
+
+/// The most rows of users of a line.
+const MOST_GROUPS: usize = 24;
+
+const MOST_NAME: usize = 40;
+
+/// The most variables of a line that are named.
+const MOST_VARIABLES: usize = 3;
+
+/// Prints the lines, the users of each, and the cost with their bytes apart.
+///
+/// # Errors
+/// `output` cannot be written.
+pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Result<()> {
+    let SharingReport {
+        program,
+        configuration,
+        placement,
+        threads,
+        cost,
+        lines_moved,
+        lines,
+        apart,
+        ..
+    } = report;
+    let (model, nodes) = (configuration.machine.model(), configuration.machine.nodes());
+    writeln!(output, "# {program}: {}", counted(*threads as u64, "thread"))?;
+    writeln!(output, "# {model} with {}; placement: {placement}", counted(nodes as u64, "node"))?;
+    for line in differences(configuration) {
+        writeln!(output, "# {line}")?;
+    }
+    writeln!(
+        output,
+        "# {} between nodes: {}, {}\n#",
+        counted(*lines_moved as u64, "line that moves"),
+        counted(cost.transfers, "transfer"),
+        counted(cost.invalidations, "invalidation"),
+    )?;
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let mut table = table::with_header(">#|>line|home|>transfers|>invalidations|>share|sharing");
+    for (number, line) in (1..).zip(lines) {
+        let share = line.moves.all() as f64 / (cost.transfers + cost.invalidations) as f64;
+        table.add_row([
+            format!("{number}"),
+            format!("{:#x}", line.address),
+            line.home.index().to_string(),
+            line.moves.transfers.to_string(),
+            line.moves.invalidations.to_string(),
+            format!("{:.1}%", share * 100.0),
+            line.sharing.name().to_owned(),
+        ]);
+    }
+    write!(output, "{}", table::text(&table))?;
+    for (number, line) in (1..).zip(lines) {
+        let names = line.variables.as_deref().unwrap_or_default();
+        let more = if names.len() > MOST_VARIABLES { ", ..." } else { "" };
+        let variables = names[..names.len().min(MOST_VARIABLES)].join(", ") + more;
+        let heading = format!("#{number}  {:#x}  {}", line.address, line.sharing.name());
+        writeln!(output, "\n{}", format!("{heading}  {variables}").trim_end())?;
+        write!(output, "{}", users(line))?;
+    }
+    let Some(Separated { lines: count, cost: apart }) = apart else {
+        return Ok(());
+    };
+    let those = if *count == 1 { "of the line that is" } else { "of the lines that are" };
+    writeln!(output, "\nWith the bytes {those} falsely shared ({count}) in lines of their own:")?;
+    let mut table = table::with_header("|>as it is|>apart|>change");
+    let parts = |cost: &Cost| {
+        [
+            ("transfers", cost.transfers),
+            ("invalidations", cost.invalidations),
+            ("cycles", cost.cycles),
+        ]
+    };
+    for ((name, before), (_, after)) in parts(cost).into_iter().zip(parts(apart)) {
+        let change = (after as f64 - before as f64) / before.max(1) as f64 * 100.0;
+        table.add_row([
+            name.to_owned(),
+            before.to_string(),
+            after.to_string(),
+            format!("{change:+.1}%"),
+        ]);
+    }
+    write!(output, "{}", table::text(&table))
+}
+
+/// Threads that use the same bytes by the same instruction.
+#[derive(Default)]
+struct Group<'a> {
+    code: Option<&'a Code>,
+    nodes: BTreeSet<usize>,
+    threads: BTreeSet<usize>,
+    times: u64,
+}
+
+/// Returns a table of the users of a line, by their lowest byte, and then in falling order of use.
+fn users(line: &SharedLine) -> String {
+    let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
+    for user in &line.users {
+        let key = (user.bytes, user.instruction, user.what);
+        let group = groups.entry(key).or_default();
+        group.code = user.code.as_ref();
+        group.nodes.insert(user.strand.node().index());
+        group.threads.insert(user.thread);
+        group.times += user.times;
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|((bytes, ..), group)| (bytes.trailing_zeros(), Reverse(group.times)));
+    let mut table = table::with_header("bytes|nodes|threads|what|>times|function|source");
+    for ((used, _, done), group) in groups.iter().take(MOST_GROUPS) {
+        let function = group.code.and_then(|code| code.function.as_deref());
+        let source = group.code.and_then(|code| code.source.as_deref());
+        let file = source.and_then(|source| source.rsplit('/').next());
+        table.add_row([
+            byte_list(*used),
+            ranges(group.nodes.iter().copied()),
+            ranges(group.threads.iter().copied()),
+            done.name().to_owned(),
+            group.times.to_string(),
+            cut(function.unwrap_or("-"), MOST_NAME),
+            file.unwrap_or("-").to_owned(),
+        ]);
+    }
+    if let Some(more @ 1..) = groups.len().checked_sub(MOST_GROUPS) {
+        table.add_row([format!("... and {more} more")]);
+    }
+    table::text(&table)
+}
+
+/// Returns a number and what is counted: `1 line that moves`, `2 lines that move`.
+fn counted(number: u64, what: &str) -> String {
+    match (number, what) {
+        (1, what) => format!("1 {what}"),
+        (number, "line that moves") => format!("{number} lines that move"),
+        (number, what) => format!("{number} {what}s"),
+    }
+}

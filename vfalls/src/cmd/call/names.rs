@@ -1,0 +1,71 @@
+//! The names of calls and statuses.
+
+use std::borrow::Cow;
+
+use guest_abi::trap::{
+    API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG,
+};
+use guest_abi::{HvError, PerfReg, Registers};
+
+use super::line::Trap;
+use super::script::Call;
+
+/// Returns the names of a call and of its status.
+pub(super) fn describe(call: &Call, after: &Registers) -> String {
+    let Registers { o0, o5, .. } = call.registers;
+    let name: Cow<'_, str> = match (call.trap, o5) {
+        (Trap::Core, API_SET_VERSION) => "API_SET_VERSION".into(),
+        (Trap::Core, CONS_PUTCHAR) => "CONS_PUTCHAR".into(),
+        (Trap::Core, EXIT) => return "EXIT: the guest has stopped".into(),
+        (Trap::Core, API_GET_VERSION) => "API_GET_VERSION".into(),
+        (Trap::Fast, VFALLS_GET_PERFREG) => with_register("VFALLS_GET_PERFREG", o0).into(),
+        (Trap::Fast, VFALLS_SET_PERFREG) => with_register("VFALLS_SET_PERFREG", o0).into(),
+        (Trap::Core, other) => format!("CORE {other:#x}").into(),
+        (Trap::Fast, other) => format!("FAST {other:#x}").into(),
+        (Trap::Other(number), _) => format!("TRAP {number:#x}").into(),
+    };
+    match HvError::check(after.o0) {
+        Ok(()) => format!("{name}: EOK"),
+        Err(error) => format!("{name}: {error}"),
+    }
+}
+
+fn with_register(function: &str, id: u64) -> String {
+    match PerfReg::new(id) {
+        Some(register) => format!("{function} {register}"),
+        None => function.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use guest_abi::StrandId;
+    use hv_core::{Caller, GuestId};
+
+    #[test]
+    fn calls_and_statuses_have_names() {
+        let text = |trap, function, o0, status| {
+            let caller =
+                Caller { guest: GuestId::new(0).unwrap(), strand: StrandId::new(0).unwrap() };
+            let registers = Registers::call(function, [o0, 0, 0, 0, 0]);
+            let call = Call { caller, trap, registers };
+            describe(&call, &Registers::call(function, [status, 0, 0, 0, 0]))
+        };
+        for (trap, function, o0, status, expected) in [
+            (Trap::Core, 0, 0x205, 0, "API_SET_VERSION: EOK"),
+            (Trap::Core, 1, 300, 6, "CONS_PUTCHAR: EINVAL"),
+            (Trap::Core, 2, 5, 5, "EXIT: the guest has stopped"),
+            (Trap::Core, 3, 0, 0, "API_GET_VERSION: EOK"),
+            (Trap::Core, 4, 0, 7, "CORE 0x4: EBADTRAP"),
+            (Trap::Fast, 0x106, 62, 13, "VFALLS_GET_PERFREG ZAM2_LPU_C_PIC1: ENOTSUPPORTED"),
+            (Trap::Fast, 0x107, 0, 10, "VFALLS_SET_PERFREG SPARC_PCR: ENOACCESS"),
+            (Trap::Fast, 0x107, 90, 6, "VFALLS_SET_PERFREG: EINVAL"),
+            (Trap::Fast, 0x1_0000_0106, 2, 7, "FAST 0x100000106: EBADTRAP"),
+            (Trap::Fast, 0, 2, 99, "FAST 0x0: status 99"),
+            (Trap::Other(0x83), 0x106, 2, 7, "TRAP 0x83: EBADTRAP"),
+        ] {
+            assert_eq!(text(trap, function, o0, status), expected);
+        }
+    }
+}

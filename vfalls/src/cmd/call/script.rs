@@ -1,0 +1,130 @@
+//! Reads calls from a file or stream, and checks that their guests can make them.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use anyhow::{Context, anyhow};
+use guest_abi::trap::EXIT;
+use guest_abi::{Registers, StrandId};
+use hv_core::{Caller, GuestId};
+use perfctr_service::GuestConfig;
+
+use super::line::{self, Malformed, Trap};
+
+/// The length limit of a line, in bytes.
+const LONGEST: usize = 1 << 16;
+
+/// The most characters of a bad line that an error shows.
+const SHOWN: usize = 60;
+
+/// A call by a strand of a running guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) caller: Caller,
+    pub(super) trap: Trap,
+    /// The registers before the call.
+    pub(super) registers: Registers,
+}
+
+/// A guest, and the number of the line that stopped it.
+#[derive(Clone, Copy, Debug)]
+struct ScriptGuest {
+    id: GuestId,
+    config: GuestConfig,
+    stopped: Option<u64>,
+}
+
+/// A file or stream of calls.
+pub(super) struct Script<R> {
+    name: String,
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    number: u64,
+    guests: Vec<ScriptGuest>,
+}
+
+impl<R: Read> Script<R> {
+    /// Returns the script in `stream`. Errors name it `name`.
+    pub(super) fn new(name: String, stream: R, guests: &[GuestConfig]) -> Self {
+        let guests = guests.iter().enumerate().filter_map(|(number, config)| {
+            GuestId::new(number).map(|id| ScriptGuest { id, config: *config, stopped: None })
+        });
+        Self {
+            name,
+            reader: BufReader::with_capacity(LONGEST, stream),
+            line: Vec::new(),
+            number: 0,
+            guests: guests.collect(),
+        }
+    }
+
+    /// Returns whether the next line can be read without waiting.
+    pub(super) fn has_line(&self) -> bool {
+        self.reader.buffer().contains(&b'\n')
+    }
+
+    /// Reads the next line. Returns `false` at the end.
+    pub(super) fn read_line(&mut self) -> anyhow::Result<bool> {
+        self.line.clear();
+        let read = read_line(&mut self.reader, &mut self.line);
+        let length = read.with_context(|| format!("{}: cannot be read", self.name))?;
+        self.number += 1;
+        if length == LONGEST && self.line.last() != Some(&b'\n') {
+            let expected = format!("a line of less than {LONGEST} bytes");
+            return Err(self.error(Malformed::new(&self.text(), expected)));
+        }
+        Ok(length > 0)
+    }
+
+    /// Returns the call in the latest line, or `None` if the line has none. A call by a guest that has stopped is an error.
+    pub(super) fn call(&mut self) -> anyhow::Result<Option<Call>> {
+        let Some(line) = line::parse(&self.text()).map_err(|wrong| self.error(wrong))? else {
+            return Ok(None);
+        };
+        let (strand, guest) = self
+            .guest_of(line.strand)
+            .map_err(|expected| self.error(Malformed::new(&line.strand.to_string(), expected)))?;
+        let caller = Caller { guest: self.guests[guest].id, strand };
+        if (line.trap, line.registers.o5) == (Trap::Core, EXIT) {
+            self.guests[guest].stopped = Some(self.number);
+        }
+        Ok(Some(Call { caller, trap: line.trap, registers: line.registers }))
+    }
+
+    /// Returns a strand and the index of its guest, or what an error says was expected.
+    fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
+        let strand = usize::try_from(number).ok().and_then(StrandId::new);
+        let found = strand.and_then(|strand| {
+            let has = |guest: &ScriptGuest| guest.config.strands.has(strand);
+            Some((strand, self.guests.iter().position(has)?))
+        });
+        let (strand, place) = found.ok_or("a strand of a guest")?;
+        match self.guests[place] {
+            ScriptGuest { id, stopped: Some(line), .. } => {
+                Err(format!("a strand of a guest that runs (guest {id} stopped in line {line})"))
+            }
+            _ => Ok((strand, place)),
+        }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.line).into_owned()
+    }
+
+    fn error(&self, Malformed { found, expected }: Malformed) -> anyhow::Error {
+        let mut shown = found.chars().flat_map(printable);
+        let mut found: String = shown.by_ref().take(SHOWN).collect();
+        if shown.next().is_some() {
+            found.push_str("...");
+        }
+        anyhow!("{}:{}: found '{found}', expected {expected}", self.name, self.number)
+    }
+}
+
+/// Reads a line with its line feed, at most [`LONGEST`] bytes.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    reader.take(LONGEST as u64).read_until(b'\n', line)
+}
+
+fn printable(character: char) -> Vec<char> {
+    if character.is_control() { character.escape_default().collect() } else { vec![character] }
+}

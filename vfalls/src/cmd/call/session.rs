@@ -1,0 +1,76 @@
+//! The simulated hypervisor that takes the calls.
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use guest_abi::{HvError, Registers, StrandId};
+use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
+use perfctr_service::{GuestConfig, PerfCounterService};
+use platform::Machine;
+use platform::models::Devices;
+
+use super::line::Trap;
+use super::script::Call;
+
+type Services<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
+
+/// Makes standard error the console of every guest.
+pub(super) struct StderrConsole;
+
+impl Embedder for StderrConsole {
+    fn console(&self, _: Caller, output: ConsoleOutput) -> Result<(), HvError> {
+        let bytes = match output {
+            ConsoleOutput::Byte(byte) => &[byte][..],
+            ConsoleOutput::Break => b"(break)",
+        };
+        // An error is ignored: a console accepts everything, whether or not somebody reads it.
+        let _ = io::stderr().write_all(bytes);
+        Ok(())
+    }
+}
+
+/// Returns the hypervisor of a machine with these guests. Fails if their rights conflict.
+pub(super) fn hypervisor<'a>(
+    machine: Machine,
+    devices: &'a Devices,
+    guests: &[GuestConfig],
+) -> anyhow::Result<Box<Hypervisor<Services<'a>, StderrConsole>>> {
+    let service =
+        PerfCounterService::new(machine, (devices, devices), guests).context("--guest")?;
+    Ok(Box::new(Hypervisor::new((service,), StderrConsole)))
+}
+
+/// The strands of all guests.
+pub(super) struct Session<'a> {
+    strands: Vec<Option<Strand<'a, Services<'a>, StderrConsole>>>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        hypervisor: &'a Hypervisor<Services<'a>, StderrConsole>,
+        guests: &[GuestConfig],
+    ) -> Self {
+        let caller = |strand: StrandId| {
+            let place = guests.iter().position(|guest| guest.strands.has(strand))?;
+            let guest = GuestId::new(place)?;
+            Some(hypervisor.strand(Caller { guest, strand }))
+        };
+        let strands = (0..StrandId::COUNT).map(|number| StrandId::new(number).and_then(caller));
+        Self { strands: strands.collect() }
+    }
+
+    /// Makes a call and returns the registers after it. A call that stops its guest does not change them.
+    pub(super) fn make(&self, call: &Call) -> Registers {
+        let mut registers = call.registers;
+        if let Some(strand) = &self.strands[call.caller.strand.index()] {
+            match call.trap {
+                Trap::Fast => strand.fast_trap(&mut registers),
+                Trap::Core => match strand.core_trap(&mut registers) {
+                    After::Resume | After::Exit(_) => {}
+                },
+                Trap::Other(number) => strand.software_trap(number, &mut registers),
+            }
+        }
+        registers
+    }
+}

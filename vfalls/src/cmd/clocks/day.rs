@@ -1,0 +1,88 @@
+//! A time of day made from the chosen clock, which follows the system's.
+
+use guest_abi::clock::{Clock, ClockSource};
+use hv_core::time::{DayReading, Followed, TimeOfDay};
+use serde::Serialize;
+
+use crate::cmd::clocks::host::HostClock;
+
+/// How well the time of day followed the system's. The counts are of readings.
+#[derive(Serialize, Default)]
+pub(super) struct Day {
+    pub(super) readings: u32,
+    pub(super) agreed: u32,
+    /// Readings that changed its rate.
+    pub(super) slewed: u32,
+    /// Readings that made it step forward or stand still.
+    pub(super) stepped: u32,
+    /// Its lead over the system's time of day at the end, in nanoseconds.
+    pub(super) ahead: i64,
+}
+
+impl Day {
+    /// Counts a reading by its result.
+    fn note(&mut self, followed: Followed) {
+        self.readings += 1;
+        match followed {
+            Followed::Agrees => self.agreed += 1,
+            Followed::Faster(_) | Followed::Slower(_) => self.slewed += 1,
+            Followed::Stepped(_) | Followed::Stands(_) => self.stepped += 1,
+            Followed::Ignored => self.readings -= 1,
+        }
+    }
+}
+
+/// A time of day that follows the system's.
+pub(super) struct Following<C> {
+    clock: C,
+    /// The step of the clock in nanoseconds.
+    step: u64,
+    system: HostClock,
+    day: TimeOfDay,
+    found: Day,
+}
+
+impl<C: Clock> Following<C> {
+    /// Begins with the system's time of day. `step` is the step of the clock in nanoseconds. Returns `None` if the system has no time
+    /// of day.
+    pub(super) fn new(clock: C, step: u64) -> Option<Self> {
+        let system = HostClock::time_of_day()?;
+        Some(Self {
+            day: TimeOfDay::new(read(&clock, step, &system)),
+            clock,
+            step,
+            system,
+            found: Day::default(),
+        })
+    }
+
+    /// Corrects the time of day by a reading of the system's.
+    pub(super) fn follow(&mut self) {
+        let reading = read(&self.clock, self.step, &self.system);
+        self.found.note(self.day.follow(reading));
+    }
+
+    /// Returns the counts, and measures the lead.
+    pub(super) fn end(mut self) -> Day {
+        let reading = read(&self.clock, self.step, &self.system);
+        let day = self.day.at(reading.after);
+        self.found.ahead = day.wrapping_sub(reading.day + self.step).cast_signed();
+        self.found
+    }
+}
+
+/// Reads the system's time of day between two readings of a clock: the quickest of several tries.
+fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
+    let try_once = || DayReading {
+        before: clock.ticks(),
+        // The reading of the system may be late by a step of the clock.
+        day: system.now().saturating_sub(step),
+        after: clock.ticks(),
+        late: system.describe().step.saturating_add(step),
+    };
+    (0..8).fold(try_once(), |best, _| {
+        let next = try_once();
+        let taken = |of: &DayReading| of.after - of.before;
+        if taken(&next) < taken(&best) { next } else { best }
+    })
+}

@@ -1,0 +1,176 @@
+//! Reads the clocks of the host.
+#![allow(unsafe_code)]
+
+use guest_abi::StrandId;
+use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
+use hv_core::time::pc;
+use nix::time::{ClockId, clock_getres, clock_gettime};
+
+use crate::cmd::clocks::machine::Processors;
+
+/// A clock that a host may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClockName {
+    /// The cycle counter of x86 processors.
+    Tsc,
+    /// CLOCK_MONOTONIC_RAW, at the rate of the hardware.
+    MonotonicRaw,
+    /// CLOCK_MONOTONIC, whose rate follows the time of day, by at most 500 parts per million.
+    Monotonic,
+    /// CLOCK_MONOTONIC_COARSE, the time of the latest timer interrupt.
+    MonotonicCoarse,
+}
+
+impl ClockName {
+    /// All clocks, the best first.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Tsc, Self::MonotonicRaw, Self::Monotonic, Self::MonotonicCoarse];
+
+    /// Returns the name in options and tables.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Tsc => "tsc",
+            Self::MonotonicRaw => "monotonic_raw",
+            Self::Monotonic => "monotonic",
+            Self::MonotonicCoarse => "monotonic_coarse",
+        }
+    }
+
+    const fn rating(self) -> u16 {
+        match self {
+            Self::Tsc => pc::tsc(0).rating,
+            Self::MonotonicRaw => 250,
+            Self::Monotonic => 200,
+            Self::MonotonicCoarse => pc::tick_counter(1).rating,
+        }
+    }
+
+    /// Returns the system's number of the clock, or `None` if the system has no such clock.
+    const fn id(self) -> Option<ClockId> {
+        match self {
+            Self::Tsc => None,
+            Self::Monotonic => Some(ClockId::CLOCK_MONOTONIC),
+            #[cfg(target_os = "linux")]
+            Self::MonotonicRaw => Some(ClockId::CLOCK_MONOTONIC_RAW),
+            #[cfg(target_os = "linux")]
+            Self::MonotonicCoarse => Some(ClockId::CLOCK_MONOTONIC_COARSE),
+            #[cfg(not(target_os = "linux"))]
+            Self::MonotonicRaw | Self::MonotonicCoarse => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostClock {
+    how: How,
+    description: Description,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Cycles,
+    System(ClockId),
+}
+
+impl HostClock {
+    /// Returns a clock, if the host has it. The frequency of the cycle counter is set by [`with_hz`](Self::with_hz).
+    pub(crate) fn find(name: ClockName, processors: &Processors) -> Option<Self> {
+        if name == ClockName::Tsc {
+            cycles()?;
+            return processors.has("tsc").then_some(Self {
+                how: How::Cycles,
+                description: Description {
+                    name: name.text(),
+                    scope: processors.scope(),
+                    hazards: processors.tsc_hazards(),
+                    ..pc::tsc(0)
+                },
+            });
+        }
+        let hazards = match name {
+            // It reads no counter: a timer interrupt updates a variable.
+            ClockName::MonotonicCoarse => Hazards::default(),
+            _ => processors.kernel_hazards(),
+        };
+        Self::of_system(name.id()?, name.text(), name.rating(), hazards)
+    }
+
+    /// Returns the system's time of day, in nanoseconds since 1970.
+    pub(crate) fn time_of_day() -> Option<Self> {
+        Self::of_system(ClockId::CLOCK_REALTIME, "realtime", 0, Hazards::default())
+    }
+
+    fn of_system(id: ClockId, name: &'static str, rating: u16, hazards: Hazards) -> Option<Self> {
+        let step = nanoseconds(clock_getres(id).ok()?)?;
+        clock_gettime(id).ok()?;
+        Some(Self {
+            how: How::System(id),
+            description: Description {
+                name,
+                width: Width::WORD,
+                hz: 1_000_000_000,
+                step,
+                rating,
+                scope: Scope::Machine,
+                hazards,
+            },
+        })
+    }
+
+    /// Returns the clock with this frequency.
+    pub(crate) fn with_hz(mut self, hz: u64) -> Self {
+        self.description.hz = hz;
+        self
+    }
+
+    /// Returns the clock, described as not synchronised between processors.
+    pub(crate) fn unsynchronised(mut self) -> Self {
+        self.description.scope = Scope::StrandUnsynchronised;
+        self
+    }
+
+    /// Returns the current time, in ticks.
+    pub(crate) fn now(&self) -> u64 {
+        match self.how {
+            How::Cycles => cycles(),
+            How::System(id) => clock_gettime(id).ok().and_then(nanoseconds),
+        }
+        .unwrap_or(0)
+    }
+}
+
+impl ClockSource for HostClock {
+    fn describe(&self) -> Description {
+        self.description
+    }
+
+    fn read(&self, _: StrandId) -> Option<u64> {
+        Some(self.now())
+    }
+}
+
+fn nanoseconds(time: nix::sys::time::TimeSpec) -> Option<u64> {
+    let seconds = u64::try_from(time.tv_sec()).ok()?;
+    let rest = u64::try_from(time.tv_nsec()).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(rest)
+}
+
+/// Reads the processor's cycle counter. Neither earlier nor later instructions are reordered with the read.
+#[cfg(target_arch = "x86_64")]
+fn cycles() -> Option<u64> {
+    use std::arch::x86_64::{_mm_lfence, _rdtsc};
+    // SAFETY: every x86-64 processor has both instructions, and they change no memory. A system that forbids programs to read the
+    // counter does not report the flag `tsc`, which `find` requires.
+    unsafe {
+        _mm_lfence();
+        let cycles = _rdtsc();
+        _mm_lfence();
+        Some(cycles)
+    }
+}
+
+/// Returns `None`: the cycle counters of other architectures are not read.
+#[cfg(not(target_arch = "x86_64"))]
+fn cycles() -> Option<u64> {
+    None
+}

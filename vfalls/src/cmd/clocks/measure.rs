@@ -1,0 +1,166 @@
+//! Measures the clocks of the host.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use guest_abi::clock::ClockSource;
+use hv_core::time::{Frequency, FrequencyMeter, Reading};
+
+use crate::cmd::clocks::fit::Fit;
+use crate::cmd::clocks::host::HostClock;
+
+/// The duration of the measurement of the cycle counter's frequency.
+const CALIBRATION: Duration = Duration::from_millis(250);
+
+/// Measures the frequency of a clock by a reference clock of known frequency.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comparison {
+    of: HostClock,
+    by: HostClock,
+    meter: FrequencyMeter,
+}
+
+impl Comparison {
+    pub(crate) fn new(of: HostClock, by: HostClock) -> Self {
+        let meter = FrequencyMeter::new(&of.describe(), &by.describe());
+        Self { of, by, meter }
+    }
+
+    /// Reads both clocks: the closest readings of several tries.
+    pub(crate) fn read(&mut self) {
+        let readings = (0..32).map(|_| Reading {
+            before: self.by.now(),
+            count: self.of.now(),
+            after: self.by.now(),
+        });
+        let closest = readings.min_by_key(|reading| reading.after.saturating_sub(reading.before));
+        closest.into_iter().for_each(|reading| self.meter.add(reading));
+    }
+
+    /// Returns the name of the reference clock, and the measured frequency.
+    pub(crate) fn frequency(&self) -> Option<(&'static str, Frequency)> {
+        Some((self.by.describe().name, self.meter.frequency()?))
+    }
+}
+
+/// Returns the frequency of a clock in Hz, measured by a reference clock; 0 if it cannot be measured.
+pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
+    let mut comparison = Comparison::new(of, by);
+    comparison.read();
+    thread::sleep(CALIBRATION);
+    comparison.read();
+    let millihertz = comparison.frequency().map(|(_, found)| found.millihertz());
+    millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
+}
+
+/// Returns the largest step back between processors, in ticks.
+pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
+    const TIME: Duration = Duration::from_millis(30);
+    let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let begun = Instant::now();
+                while begun.elapsed() < TIME {
+                    for _ in 0..100 {
+                        let before = latest.load(Ordering::SeqCst);
+                        let now = clock.now();
+                        worst.fetch_max(before.saturating_sub(now), Ordering::Relaxed);
+                        latest.fetch_max(now, Ordering::SeqCst);
+                    }
+                }
+            });
+        }
+    });
+    worst.into_inner()
+}
+
+/// Returns the duration of a read, in nanoseconds: the median of several batches.
+pub(crate) fn cost(clock: &HostClock) -> f64 {
+    const READS: u32 = 500;
+    let mut batches: Vec<f64> = (0..51)
+        .map(|_| {
+            let begun = Instant::now();
+            for _ in 0..READS {
+                black_box(clock.now());
+            }
+            begun.elapsed().as_nanos() as f64 / f64::from(READS)
+        })
+        .collect();
+    batches.sort_by(f64::total_cmp);
+    batches[batches.len() / 2]
+}
+
+/// Returns the smallest step forward, in ticks; `None` if the clock does not advance for 50 ms.
+pub(crate) fn resolution(clock: &HostClock) -> Option<u64> {
+    const TIME: Duration = Duration::from_millis(50);
+    const STEPS: u32 = 2000;
+    let begun = Instant::now();
+    let (mut steps, mut smallest, mut last) = (0, None, clock.now());
+    while steps < STEPS && begun.elapsed() < TIME {
+        // A check of the time limit takes longer than a read, so many reads come between two checks.
+        for _ in 0..100 {
+            let now = clock.now();
+            if now > last {
+                let step = now - last;
+                smallest = Some(smallest.map_or(step, |smallest: u64| smallest.min(step)));
+                steps += 1;
+            }
+            last = now;
+        }
+    }
+    smallest
+}
+
+/// Rounds in which several clocks are read together. Times are in nanoseconds since the first round.
+#[derive(Clone, Debug)]
+pub(crate) struct Rounds {
+    clocks: Vec<HostClock>,
+    nanoseconds_per_tick: Vec<f64>,
+    first: Vec<u64>,
+    rounds: Vec<Vec<f64>>,
+}
+
+impl Rounds {
+    pub(crate) fn new(clocks: Vec<HostClock>) -> Self {
+        let rates = clocks.iter().map(|clock| 1e9 / clock.describe().hz as f64);
+        Self {
+            nanoseconds_per_tick: rates.collect(),
+            clocks,
+            first: Vec::new(),
+            rounds: Vec::new(),
+        }
+    }
+
+    /// Adds a round: the fastest of a few tries to read all clocks.
+    pub(crate) fn read(&mut self) {
+        let read = || {
+            let begun = Instant::now();
+            let shown: Vec<u64> = self.clocks.iter().map(HostClock::now).collect();
+            (begun.elapsed(), shown)
+        };
+        let fastest = (0..5).map(|_| read()).min_by_key(|(time, _)| *time);
+        let shown = fastest.map_or_else(Vec::new, |(_, shown)| shown);
+        if self.first.is_empty() {
+            self.first.clone_from(&shown);
+        }
+        let passed = shown.iter().zip(&self.first).zip(&self.nanoseconds_per_tick);
+        let passed =
+            passed.map(|((now, first), rate)| now.wrapping_sub(*first).cast_signed() as f64 * rate);
+        self.rounds.push(passed.collect());
+    }
+
+    /// Returns how much faster `clock` is than `from`: slope and error in parts per million, scatter in nanoseconds.
+    pub(crate) fn drift(&self, clock: usize, from: usize) -> Option<Fit> {
+        // The first clock measures time for every pair, so that swapping the two clocks only changes the sign.
+        let difference = |round: &Vec<f64>| {
+            let apart = round.get(clock)? - round.get(from)?;
+            Some((round.first()? / 1e9, apart))
+        };
+        let points: Option<Vec<_>> = self.rounds.iter().map(difference).collect();
+        let line = Fit::through(&points?)?;
+        Some(Fit { slope: line.slope / 1000.0, error: line.error / 1000.0, scatter: line.scatter })
+    }
+}

@@ -1,0 +1,175 @@
+//! The report of `clocks`, as tables and as JSON.
+
+use std::fmt;
+use std::io::Write;
+
+use hv_core::time::{Finding, Frequency};
+use serde::Serialize;
+
+use crate::table;
+
+use crate::cmd::clocks::day::Day;
+use crate::cmd::clocks::host::ClockName;
+
+/// The measurements, as the JSON file has them.
+#[derive(Serialize)]
+pub(super) struct ClockReport {
+    pub(super) architecture: &'static str,
+    pub(super) processors: usize,
+    pub(super) kernel_clock: Option<String>,
+    pub(super) clocks: Vec<ClockRow>,
+    pub(super) drift: Vec<Drift>,
+    pub(super) chosen: Option<&'static str>,
+    pub(super) watchdog: Option<Watched>,
+    pub(super) time_of_day: Option<Day>,
+}
+
+/// A row of the table of clocks.
+#[derive(Serialize)]
+pub(super) struct ClockRow {
+    pub(super) name: &'static str,
+    pub(super) present: bool,
+    pub(super) hz: Option<u64>,
+    pub(super) measured: Option<Measured>,
+    /// In nanoseconds, as `read` (the duration of a read) and `jitter` are.
+    pub(super) resolution: Option<f64>,
+    pub(super) read: Option<f64>,
+    pub(super) jitter: Option<f64>,
+    pub(super) rating: Option<u16>,
+    pub(super) usable: bool,
+    pub(super) verdict: String,
+}
+
+/// A measured frequency, in Hz.
+#[derive(Serialize)]
+pub(super) struct Measured {
+    hz: f64,
+    uncertainty: f64,
+    /// The reference clock, which is assumed to be right.
+    by: &'static str,
+}
+
+impl Measured {
+    pub(super) fn new((by, frequency): (&'static str, Frequency)) -> Self {
+        Self {
+            hz: frequency.millihertz() as f64 / 1000.0,
+            uncertainty: frequency.uncertainty() as f64 / 1000.0,
+            by,
+        }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = usize::from(self.uncertainty < 10.0);
+        write!(f, "{:.digits$} ±{:.digits$}", self.hz, self.uncertainty)
+    }
+}
+
+/// How much faster `clock` is than `than`.
+#[derive(Serialize)]
+pub(super) struct Drift {
+    pub(super) clock: &'static str,
+    pub(super) than: &'static str,
+    pub(super) parts_per_million: f64,
+    pub(super) error: f64,
+}
+
+/// The findings of the watchdog.
+#[derive(Serialize, Default)]
+pub(super) struct Watched {
+    pub(super) checks: u32,
+    pub(super) agreed: u32,
+    pub(super) skipped: u32,
+    pub(super) demoted: Vec<String>,
+    /// The frequency of the chosen clock.
+    pub(super) frequency: Option<Measured>,
+}
+
+impl ClockReport {
+    pub(super) fn print(&self, output: &mut impl Write) -> anyhow::Result<()> {
+        let kernel = self.kernel_clock.as_deref().unwrap_or("unknown");
+        let ClockReport { architecture, processors, .. } = self;
+        writeln!(
+            output,
+            "{architecture}, processors: {processors}, the kernel's own clock: {kernel}\n"
+        )?;
+
+        let mut table = table::with_header(
+            "clock|>Hz|>measured Hz|>step ns|>read ns|>jitter ns|>rating|verdict",
+        );
+        let number =
+            |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
+        let whole =
+            |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+        for row in &self.clocks {
+            table.add_row([
+                row.name.to_owned(),
+                whole(row.hz),
+                row.measured.as_ref().map_or("-".to_owned(), ToString::to_string),
+                number(row.resolution),
+                number(row.read),
+                number(row.jitter),
+                whole(row.rating.map(u64::from)),
+                row.verdict.clone(),
+            ]);
+        }
+        writeln!(output, "{}", table::text(&table))?;
+
+        let present = || self.clocks.iter().filter(|row| row.present);
+        let names: String = present().map(|row| format!("|>{}", row.name)).collect();
+        let mut table = table::with_header(&format!("faster by ppm than{names}"));
+        for row in present() {
+            let cell = |than: &str| {
+                let mut all = self.drift.iter();
+                let drift = all.find(|drift| drift.clock == row.name && drift.than == than);
+                drift.map_or("-".to_owned(), |drift| {
+                    let digits = if drift.error < 1.0 { 3 } else { 0 };
+                    format!("{:.digits$} ±{:.digits$}", drift.parts_per_million, drift.error)
+                })
+            };
+            let cells = present().map(|than| cell(than.name));
+            table.add_row([row.name.to_owned()].into_iter().chain(cells));
+        }
+        if !table.is_empty() {
+            writeln!(output, "{}", table::text(&table))?;
+        }
+
+        if let Some(chosen) = self.chosen {
+            writeln!(output, "chosen: {chosen}")?;
+        }
+        if let Some(Watched { checks, agreed, skipped, demoted, frequency }) = &self.watchdog {
+            writeln!(output, "watchdog: {checks} checks, {agreed} agreed, {skipped} skipped")?;
+            if let (Some(frequency), Some(chosen)) = (frequency, self.chosen) {
+                writeln!(output, "{chosen} by {}: {frequency} Hz", frequency.by)?;
+            }
+            for demoted in demoted {
+                writeln!(output, "demoted: {demoted}")?;
+            }
+        }
+        if let Some(Day { readings, agreed, slewed, stepped, ahead }) = &self.time_of_day {
+            writeln!(
+                output,
+                "time of day: {readings} readings, {agreed} agreed, {slewed} slewed, {stepped} stepped; {ahead} ns ahead of the \
+                 system's"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Watched {
+    /// Counts the finding of a check.
+    pub(super) fn note(&mut self, finding: Finding) {
+        self.checks += 1;
+        match finding {
+            // The check compared nothing.
+            Finding::Begun | Finding::NoReference => self.checks -= 1,
+            Finding::Agrees => self.agreed += 1,
+            Finding::Skipped(_) => self.skipped += 1,
+            Finding::Demoted { source, fault, .. } | Finding::BadReference { source, fault } => {
+                self.demoted.push(format!("{}: {fault}", ClockName::ALL[source].text()));
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! `completions`: shell scripts that complete commands and options.
+
+use std::io;
+
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+
+use super::Cli;
+
+/// Print the script with which a shell completes commands and options
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  vfalls completions bash >~/.local/share/bash-completion/completions/vfalls\n  \
+                        vfalls completions zsh >~/.zfunc/_vfalls\n  \
+                        vfalls completions fish >~/.config/fish/completions/vfalls.fish"
+)]
+pub(crate) struct Args {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    generate(args.shell, &mut Cli::command(), "vfalls", &mut script);
+    Ok(io::Write::write_all(&mut io::stdout(), &script)?)
+}

@@ -1,0 +1,276 @@
+//! `diff`: what differs between two runs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::Force;
+use crate::table::{self, cut};
+use simulator::run::Run;
+
+/// Show what differs between two runs, the largest differences first
+///
+/// Compares two runs that stat, top, report, c2c or boot have written with --json. Replays and executions are deterministic: what
+/// differs between two runs comes from what was changed. Files of another version of vfalls are refused.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  vfalls stat --place spread --json spread.json\n  \
+                        vfalls stat --place pack --json pack.json\n  vfalls diff spread.json pack.json")]
+pub struct Args {
+    /// The first run
+    #[arg(value_name = "A.json")]
+    a: PathBuf,
+
+    /// The second run
+    #[arg(value_name = "B.json")]
+    b: PathBuf,
+
+    /// Show at most N differences of each kind
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    most: usize,
+
+    /// Write all differences to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
+}
+
+/// A number that is not the same in both runs.
+#[derive(Debug, Serialize)]
+struct Difference {
+    /// The field of the run that holds it.
+    group: String,
+    name: String,
+    /// The number in each run; `None` if the run does not have it.
+    a: Option<f64>,
+    b: Option<f64>,
+    /// The second number less the first; a missing number counts as 0.
+    change: f64,
+}
+
+/// A text, or a list of texts, that is not the same in both runs.
+#[derive(Debug, Serialize)]
+struct Setting {
+    name: String,
+    a: Option<String>,
+    b: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Differences {
+    settings: Vec<Setting>,
+    numbers: Vec<Difference>,
+}
+
+/// The group of the numbers that are fields of the run itself.
+const RUN: &str = "run";
+
+/// The fields that tell the items of a list apart, the most telling first.
+const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
+
+/// The fields that together tell items apart that have none of [`NAMES`].
+const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
+
+/// Compares and prints.
+///
+/// # Errors
+/// A file cannot be read or is no run, or the output cannot be written.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let differences = Differences::new(&Values::read(&args.a)?, &Values::read(&args.b)?);
+    let text = differences.text(&name(&args.a), &name(&args.b), args.most);
+    write!(io::stdout().lock(), "{text}")?;
+    match json {
+        Some(json) => json.complete_json(&differences),
+        None => Ok(()),
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The numbers and texts of a run, by group and name.
+#[derive(Default)]
+struct Values {
+    numbers: BTreeMap<(String, String), f64>,
+    texts: BTreeMap<String, String>,
+}
+
+impl Values {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let mut values = Self::default();
+        if let Value::Object(fields) = serde_json::to_value(Run::read(path)?)? {
+            for (key, value) in &fields {
+                match value {
+                    Value::Object(_) | Value::Array(_) => values.add(key, "", value),
+                    value => values.add(RUN, key, value),
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    fn add(&mut self, group: &str, name: &str, value: &Value) {
+        match value {
+            Value::Number(number) => {
+                let key = (group.to_owned(), name.to_owned());
+                self.numbers.insert(key, number.as_f64().unwrap_or(0.0));
+            }
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    let names = NAMES.iter().chain(&PLACES).any(|name| name == key);
+                    if !names && key != "perfreg" {
+                        self.add(group, &joined(name, key), value);
+                    }
+                }
+            }
+            Value::Array(items) if items.iter().all(Value::is_object) => {
+                let mut seen = BTreeMap::new();
+                for (number, item) in items.iter().enumerate() {
+                    let mut name = joined(name, &label(number, item));
+                    let times = seen.entry(name.clone()).or_insert(0_usize);
+                    *times += 1;
+                    if *times > 1 {
+                        name = format!("{name} ({times})");
+                    }
+                    self.add(group, &name, item);
+                }
+            }
+            Value::Array(items) if items.iter().all(Value::is_number) => {
+                for (number, item) in items.iter().enumerate() {
+                    self.add(group, &joined(name, &number.to_string()), item);
+                }
+            }
+            Value::Null => {}
+            value => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let of = if group == RUN { "" } else { group };
+                self.texts.insert(joined(of, name), text);
+            }
+        }
+    }
+}
+
+/// Returns the name of an item of a list: its first field of [`NAMES`] and, if that is a text, the other ones too; or all of
+/// [`PLACES`].
+fn label(number: usize, item: &Value) -> String {
+    let word = |key: &&str| match &item[*key] {
+        Value::String(text) => Some((false, text.clone())),
+        Value::Number(number) => Some((true, format!("{key} {number}"))),
+        _ => None,
+    };
+    let mut label = String::new();
+    for (is_number, word) in NAMES.iter().filter_map(word) {
+        label = joined(&label, &word);
+        if is_number {
+            break;
+        }
+    }
+    if label.is_empty() {
+        let places = PLACES.iter().filter_map(word);
+        label = places.fold(label, |label, (_, word)| joined(&label, &word));
+    }
+    match label.is_empty() {
+        true => number.to_string(),
+        false => label,
+    }
+}
+
+fn joined(before: &str, word: &str) -> String {
+    match before {
+        "" => word.to_owned(),
+        before => format!("{before} {word}"),
+    }
+}
+
+impl Differences {
+    /// Returns all differences: those of a group together, the largest first.
+    fn new(a: &Values, b: &Values) -> Self {
+        fn keys<'r, K: Ord, V>(a: &'r BTreeMap<K, V>, b: &'r BTreeMap<K, V>) -> Vec<&'r K> {
+            let more = b.keys().filter(|key| !a.contains_key(key));
+            a.keys().chain(more).collect()
+        }
+        let settings = keys(&a.texts, &b.texts).into_iter();
+        let settings = settings.map(|name| Setting {
+            name: name.clone(),
+            a: a.texts.get(name).cloned(),
+            b: b.texts.get(name).cloned(),
+        });
+        let numbers = keys(&a.numbers, &b.numbers).into_iter().map(|key| {
+            let (a, b) = (a.numbers.get(key).copied(), b.numbers.get(key).copied());
+            Difference {
+                group: key.0.clone(),
+                name: key.1.clone(),
+                a,
+                b,
+                change: b.unwrap_or(0.0) - a.unwrap_or(0.0),
+            }
+        });
+        let mut numbers: Vec<_> = numbers.filter(|number| number.a != number.b).collect();
+        numbers.sort_by(|one, other| {
+            let place = |number: &Difference| (number.group != RUN, number.group.clone());
+            (place(one).cmp(&place(other))).then(other.change.abs().total_cmp(&one.change.abs()))
+        });
+        Self { settings: settings.filter(|setting| setting.a != setting.b).collect(), numbers }
+    }
+
+    fn text(&self, a: &str, b: &str, most: usize) -> String {
+        let mut text = String::new();
+        if self.settings.is_empty() && self.numbers.is_empty() {
+            return "nothing differs\n".to_owned();
+        }
+        if !self.settings.is_empty() {
+            let mut table = table::with_header(&format!("set|{a}|{b}"));
+            for Setting { name, a, b } in &self.settings {
+                let cell = |text: &Option<String>| {
+                    text.as_deref().map_or("-".to_owned(), |text| cut(text, 40))
+                };
+                table.add_row([name.clone(), cell(a), cell(b)]);
+            }
+            let _ = writeln!(text, "{}", table::text(&table));
+        }
+        for group in self.numbers.chunk_by(|one, other| one.group == other.group) {
+            let mut table = table::with_header(&format!("{}|>{a}|>{b}|>change|>%", group[0].group));
+            for difference in group.iter().take(most) {
+                table.add_row(difference.cells());
+            }
+            let _ = write!(text, "{}", table::text(&table));
+            let _ = match group.len().saturating_sub(most) {
+                0 => writeln!(text),
+                more => writeln!(text, "... and {more} more\n"),
+            };
+        }
+        text.truncate(text.trim_end().len());
+        text + "\n"
+    }
+}
+
+impl Difference {
+    fn cells(&self) -> [String; 5] {
+        let cell = |number: Option<f64>| number.map_or("-".to_owned(), shown);
+        let percent = match self.a {
+            Some(a) if a != 0.0 => format!("{:+.1}", self.change / a.abs() * 100.0),
+            _ => "-".to_owned(),
+        };
+        let sign = if self.change > 0.0 { "+" } else { "" };
+        let change = format!("{sign}{}", shown(self.change));
+        [cut(&self.name, 60), cell(self.a), cell(self.b), change, percent]
+    }
+}
+
+/// Returns a number as people read it: whole numbers whole, others with four digits after the point at most.
+fn shown(number: f64) -> String {
+    match number.fract() == 0.0 {
+        true => format!("{number:.0}"),
+        false => {
+            let text = format!("{number:.4}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The files of events that `stat` and `boot` write.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+
+use crate::output::{Force, OutputDirectory, OutputFile};
+use simulator::events::collect::Keep;
+use simulator::events::ctf::{self, Endian};
+use simulator::events::layouts::LayoutName;
+use simulator::events::{Epoch, Trace, chrome};
+use simulator::nearest::unknown;
+use simulator::replay::Tracing;
+
+/// The latest time of cycle 0, in the year 2255: babeltrace2 has 63 bits for nanoseconds since 1970.
+const LATEST_EPOCH: u64 = 9_000_000_000;
+
+/// The options of files of events.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Events")]
+pub(crate) struct FileArgs {
+    /// Write the hypervisor's events to a directory, for babeltrace2, Trace Compass and vfalls events (CTF 1.8)
+    #[arg(long, value_name = "DIR")]
+    events_out: Option<PathBuf>,
+
+    /// The byte order of the directory's files: be, le
+    #[arg(long, value_name = "ORDER", default_value = "be", value_parser = endian, requires = "events_out")]
+    events_endian: Endian,
+
+    /// Date the events: the machine starts at this time, in seconds since 1970. Tools can then merge them with the events of other
+    /// clocks
+    #[arg(long, value_name = "SECONDS", requires = "events_out",
+          value_parser = clap::value_parser!(u64).range(..=LATEST_EPOCH))]
+    events_epoch: Option<u64>,
+
+    /// Write the hypervisor's events to a file, for Perfetto and chrome://tracing (JSON)
+    #[arg(long, value_name = "FILE")]
+    events_chrome: Option<PathBuf>,
+}
+
+/// The options of events in the hypervisor's rings, and of their files.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Events")]
+pub(crate) struct EventArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
+
+    /// The layout of event headers in the hypervisor's rings; vfalls events --layouts lists them
+    #[arg(long, value_name = "LAYOUT", default_value = "clock27", value_parser = layout)]
+    events_layout: LayoutName,
+
+    /// Keep all events, or the first or the last events that the hypervisor's rings hold: all, first, last
+    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = keep)]
+    events_keep: Keep,
+}
+
+impl FileArgs {
+    /// Returns `true` if a file of events is wanted.
+    pub(crate) fn wanted(&self) -> bool {
+        self.events_out.is_some() || self.events_chrome.is_some()
+    }
+
+    /// Returns the time at which the machine starts, if the user gives one.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        self.events_epoch.map(|seconds| Epoch { seconds, ticks: 0 })
+    }
+}
+
+impl EventArgs {
+    /// Returns the layout and the choice of events; `None` if no file is wanted.
+    pub(crate) fn tracing(&self) -> Option<Tracing> {
+        self.files.wanted().then_some(Tracing {
+            layout: self.events_layout,
+            keep: self.events_keep,
+            epoch: self.files.epoch(),
+        })
+    }
+}
+
+fn endian(text: &str) -> anyhow::Result<Endian> {
+    find("byte order", text, &Endian::ALL, Endian::name)
+}
+
+fn layout(text: &str) -> anyhow::Result<LayoutName> {
+    find("layout", text, LayoutName::ALL, LayoutName::name)
+}
+
+fn keep(text: &str) -> anyhow::Result<Keep> {
+    find("choice", text, Keep::ALL, Keep::name)
+}
+
+fn find<T: Copy>(
+    what: &str,
+    text: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> anyhow::Result<T> {
+    let found = all.iter().find(|item| name(**item) == text);
+    let names = all.iter().map(|item| name(*item));
+    found.copied().with_context(|| unknown(what, text, names))
+}
+
+/// Files of events under construction.
+pub(crate) struct Outputs {
+    directory: Option<(OutputDirectory, Endian)>,
+    chrome: Option<OutputFile>,
+}
+
+impl Outputs {
+    /// Creates the files that `args` name. `force` decides whether they replace existing files; a directory may replace a trace only.
+    pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
+        let directory = |path| {
+            OutputDirectory::create(path, |there: &Path| {
+                ensure!(
+                    ctf::is_ours(there),
+                    "{}: is not empty, and holds no trace of this program",
+                    there.display()
+                );
+                force.check(there)
+            })
+        };
+        let directory = args.events_out.as_ref().map(directory).transpose()?;
+        Ok(Self {
+            directory: directory.map(|directory| (directory, args.events_endian)),
+            chrome: force.create_if_wanted(args.events_chrome.as_ref())?,
+        })
+    }
+
+    pub(crate) fn complete(self, trace: &Trace) -> anyhow::Result<()> {
+        if let Some(mut file) = self.chrome {
+            let mut output = BufWriter::new(&mut file);
+            chrome::write(trace, &mut output)
+                .and_then(|()| output.flush())
+                .context("the Chrome trace cannot be written")?;
+            drop(output);
+            file.complete()?;
+        }
+        if let Some((directory, endian)) = self.directory {
+            ctf::write(trace, endian, |name, bytes| directory.write(name, bytes))?;
+            directory.complete()?;
+        }
+        Ok(())
+    }
+}

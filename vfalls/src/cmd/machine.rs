@@ -1,0 +1,95 @@
+//! The options `--machine`, `--nodes` and `--config` of several commands.
+
+use std::path::PathBuf;
+
+use anyhow::{anyhow, bail};
+use platform::{Machine, Model};
+use simulator::machine::configuration::{self, Configuration, Configured};
+use simulator::memory::Config;
+use simulator::nearest::unknown;
+
+use crate::table::{WIDTH, wrap};
+
+/// The options that choose a machine.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct MachineArgs {
+    /// The machine: batoka (T5440, with hubs) or maramba (T5140, T5240, T6340) [default: batoka]
+    #[arg(long, value_name = "M", value_parser = model)]
+    machine: Option<Model>,
+
+    /// The number of nodes: 1 to 4 (batoka), 1 or 2 (maramba) [default: the largest]
+    #[arg(long, value_name = "N")]
+    nodes: Option<usize>,
+}
+
+impl MachineArgs {
+    /// Returns the machine.
+    ///
+    /// # Errors
+    /// The model has no machine with this number of nodes.
+    pub fn machine(self) -> anyhow::Result<Machine> {
+        let model = self.machine.unwrap_or(Model::Batoka);
+        let nodes = self.nodes.unwrap_or(model.max_nodes());
+        Ok(Machine::new(model, nodes)?)
+    }
+}
+
+/// The options that choose a machine, its caches and its latencies.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct ConfiguredArgs {
+    #[command(flatten)]
+    machine: MachineArgs,
+
+    /// Read caches, latencies and the machine from this TOML file (tables l1i, l1d, l2, timing and machine); values that it leaves
+    /// out are those of a T2 Plus
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl ConfiguredArgs {
+    /// Returns the configuration. Its machine is the file's, if the file has one, or else that of the other options.
+    pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
+        let MachineArgs { machine, nodes } = self.machine;
+        let other = match (machine, nodes) {
+            (Some(_), _) => Some("--machine"),
+            (None, Some(_)) => Some("--nodes"),
+            (None, None) => None,
+        };
+        let configured = self.file(other)?;
+        Ok(Configuration {
+            machine: configured.machine.map_or_else(|| self.machine.machine(), Ok)?,
+            memory: configured.memory,
+        })
+    }
+
+    /// Returns what the file configures; a T2 Plus without a file. Fails if both the file and `other`, an option, choose a machine.
+    pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
+        let Some(path) = &self.config else {
+            return Ok(Configured { machine: None, memory: Config::T2_PLUS });
+        };
+        let configured = configuration::read(path)?;
+        if let (Some(_), Some(other)) = (configured.machine, other) {
+            bail!("{}: has a table machine, expected no {other}", path.display());
+        }
+        Ok(configured)
+    }
+
+    pub(crate) fn has_file(&self) -> bool {
+        self.config.is_some()
+    }
+}
+
+/// Returns lines that list the differences from a machine with T2 Plus processors.
+pub(crate) fn differences(configuration: &Configuration) -> Vec<String> {
+    match &configuration.differences()[..] {
+        [] => Vec::new(),
+        some => wrap(&format!("configuration: {}", some.join(", ")), WIDTH - 2),
+    }
+}
+
+fn model(text: &str) -> anyhow::Result<Model> {
+    Model::from_name(text).ok_or_else(|| {
+        let names = Model::ALL.iter().map(|model| model.name());
+        anyhow!(unknown("machine", text, names))
+    })
+}

@@ -1,0 +1,66 @@
+//! `page`: makes a page of a run that `--json` has written.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use simulator::run::Run;
+
+use crate::output::Force;
+use crate::page::Page;
+
+/// Make a page of a run: one file that any browser opens, with charts and their numbers
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  vfalls stat --html page.html           # a replay and its page\n  \
+                  vfalls stat --details --json run.json  # a replay, and its page later:\n  \
+                  vfalls page run.json -o page.html\n  \
+                  vfalls page run.json --picture map -o map.svg"
+)]
+pub struct Args {
+    /// The run, which vfalls stat, boot or report has written with --json; `-` for standard input
+    #[arg(value_name = "RUN.json")]
+    run: PathBuf,
+
+    /// The page [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Write one picture of the page, as SVG: that of this name
+    #[arg(long, value_name = "NAME")]
+    picture: Option<String>,
+
+    #[command(flatten)]
+    force: Force,
+}
+
+/// Makes the page.
+///
+/// # Errors
+/// The run cannot be read or has no page, or the page cannot be written.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let page = Page::new(&read(&args.run)?).with_context(|| args.run.display().to_string())?;
+    let text = match &args.picture {
+        None => page.html(),
+        Some(name) => page.picture(name).map_err(|names| {
+            anyhow!("there is no picture '{}'; there are {}", name.escape_debug(), names.join(", "))
+        })?,
+    };
+    match args.force.create_if_wanted(args.output.as_ref())? {
+        None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
+        Some(mut file) => {
+            file.write_all(text.as_bytes())?;
+            file.complete()
+        }
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Run> {
+    if path != Path::new("-") {
+        return Ok(Run::read(path)?);
+    }
+    let mut text = Vec::new();
+    let read = io::stdin().lock().read_to_end(&mut text);
+    read.context("-: cannot be read")?;
+    Run::parse(&text).context("-")
+}

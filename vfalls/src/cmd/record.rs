@@ -1,0 +1,73 @@
+//! `record`: records the memory references of a program.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use indicatif::HumanBytes;
+
+use crate::cmd::source;
+use crate::output::{Force, OutputFile};
+use crate::recorder::{self, Options, Recorded};
+use crate::say::say;
+
+/// Record the memory references of a program and its threads
+///
+/// The program, for x86-64 or SPARC V9, executes under QEMU's user-mode emulator (Debian's package qemu-user) with the standard
+/// input, output and error of this command; recording makes it ten to twenty times slower there. Programs that it starts are not
+/// recorded. An interrupt ends the program, and the recording of what it has done is kept. A recording gets its name once it is
+/// complete; until then it grows under a hidden name beside it (.NAME.*.partial), and can be read.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  vfalls record -- sort --numeric-sort numbers.txt   # into vfalls.refs\n  \
+                        vfalls record -o sort.refs -- sort --numeric-sort numbers.txt\n  \
+                        vfalls stat sort.refs\n\n\
+                  A SPARC V9 program, linked statically or with the libraries of the cross compiler:\n  \
+                        sparc64-linux-gnu-gcc -O2 -o sums sums.c -lpthread\n  \
+                        vfalls record -o sums.refs -- ./sums"
+)]
+pub(crate) struct Args {
+    /// Write the recording to this file [default: vfalls.refs; an older one becomes vfalls.refs.old]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
+
+    /// End the program soon after this many references
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+
+    /// Look for the program's shared libraries in this directory [default for SPARC V9: /usr/sparc64-linux-gnu]
+    #[arg(long, value_name = "DIR")]
+    sysroot: Option<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    let options = Options { limit: args.limit, sysroot: args.sysroot.as_deref() };
+    recorder::check(&args.command, options)?;
+    let output = match &args.output {
+        Some(path) => args.force.create(path)?,
+        None => OutputFile::create(source::DEFAULT, true)?,
+    };
+    let recorded = recorder::record(&args.command, output.temporary(), options)?;
+    match &args.output {
+        Some(_) => output.complete()?,
+        None => source::keep(output)?,
+    }
+    say(format_args!("recorded {}", summary(&recorded, &args)));
+    for note in recorded.end.iter().chain(&recorded.notes) {
+        say(note);
+    }
+    Ok(())
+}
+
+fn summary(recorded: &Recorded, args: &Args) -> String {
+    let file = args.output.as_deref().unwrap_or(Path::new(source::DEFAULT));
+    let (file, size) = (file.display(), HumanBytes(recorded.bytes));
+    let bytes = recorded.bytes as f64 / recorded.references as f64;
+    format!("{recorded} in {file} ({size}, {bytes:.2} bytes a reference)")
+}

@@ -1,0 +1,134 @@
+//! `regs`: the 90 performance registers.
+
+use std::io::{self, Write};
+
+use anyhow::anyhow;
+use clap::ValueEnum;
+use guest_abi::{HubRole, HubUnit, Kind, McuRole, PerfReg};
+use platform::{PhysicalAddress, address};
+use serde::Serialize;
+
+use crate::cmd::machine::MachineArgs;
+use crate::table;
+use simulator::nearest::unknown;
+
+/// List the performance registers, and which of them a machine has
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  vfalls regs --machine maramba --nodes 1\n  \
+                        vfalls regs --format json NODE0_MCU0_PCR ZAM2_LPU_C_PIC1")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    machine: MachineArgs,
+
+    /// The output format
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+
+    /// List only these registers, given by name or number
+    #[arg(value_name = "NAME", value_parser = register)]
+    names: Vec<PerfReg>,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Format {
+    /// Aligned columns, for people
+    Table,
+    /// A list of objects
+    Json,
+    /// Comma-separated values with a header
+    Csv,
+}
+
+fn register(text: &str) -> anyhow::Result<PerfReg> {
+    let numbered = text.parse().ok().and_then(PerfReg::new);
+    numbered
+        .or_else(|| PerfReg::from_name(text))
+        .ok_or_else(|| anyhow!(unknown("register", text, PerfReg::all().map(PerfReg::name))))
+}
+
+/// A register, as every format shows it. Addresses and mask are hexadecimal.
+#[derive(Serialize)]
+struct Row {
+    id: u64,
+    name: &'static str,
+    kind: &'static str,
+    local: Option<String>,
+    global: Option<String>,
+    write_mask: String,
+    supported: bool,
+}
+
+const HEADER: &str = ">id|name|kind|>local|>global|>write_mask|supported";
+
+impl Row {
+    fn cells(&self) -> [String; 7] {
+        let address = |address: &Option<String>| address.clone().unwrap_or_default();
+        [
+            self.id.to_string(),
+            self.name.to_owned(),
+            self.kind.to_owned(),
+            address(&self.local),
+            address(&self.global),
+            self.write_mask.clone(),
+            self.supported.to_string(),
+        ]
+    }
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    let machine = args.machine.machine()?;
+    let hex = |address: PhysicalAddress| format!("{:#x}", address.0);
+    let wanted = |register: &PerfReg| args.names.is_empty() || args.names.contains(register);
+    let rows = PerfReg::all().filter(wanted).map(|register| Row {
+        id: register.id(),
+        name: register.name(),
+        kind: kind(register),
+        local: address::local(register).map(hex),
+        global: address::global(register).map(hex),
+        write_mask: format!("{:#x}", register.info().write_mask),
+        supported: machine.has_register(register),
+    });
+    let mut output = io::stdout().lock();
+    match args.format {
+        Format::Table => {
+            let mut table = table::with_header(HEADER);
+            for row in rows {
+                let mut cells = row.cells();
+                cells[6] = if row.supported { "yes" } else { "no" }.to_owned();
+                table.add_row(cells);
+            }
+            write!(output, "{}", table::text(&table))?;
+        }
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut output, &rows.collect::<Vec<_>>())?;
+            writeln!(output)?;
+        }
+        Format::Csv => {
+            writeln!(output, "{}", HEADER.replace('>', "").replace('|', ","))?;
+            for row in rows {
+                writeln!(output, "{}", row.cells().join(","))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn kind(register: PerfReg) -> &'static str {
+    match register.kind() {
+        Kind::Strand => "strand-pcr",
+        Kind::L2 => "l2-perf-config",
+        Kind::Dram { role: McuRole::Pcr, .. } => "dram-pcr",
+        Kind::Dram { role: McuRole::Pic, .. } => "dram-pic",
+        Kind::Hub { unit, role, .. } => match (unit, role) {
+            (HubUnit::Gpd, HubRole::Pcr) => "gpd-pcr",
+            (HubUnit::Gpd, HubRole::Pic0) => "gpd-pic0",
+            (HubUnit::Gpd, HubRole::Pic1) => "gpd-pic1",
+            (HubUnit::Asu, HubRole::Pcr) => "asu-pcr",
+            (HubUnit::Asu, HubRole::Pic0) => "asu-pic0",
+            (HubUnit::Asu, HubRole::Pic1) => "asu-pic1",
+            (_, HubRole::Pcr) => "lpu-pcr",
+            (_, HubRole::Pic0) => "lpu-pic0",
+            (_, HubRole::Pic1) => "lpu-pic1",
+        },
+    }
+}

@@ -1,0 +1,176 @@
+//! A profile as text, in the form of `perf report`.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use simulator::analysis::profile::SampledUnit;
+use simulator::analysis::profile::events;
+use simulator::analysis::profile::report::{EventProfile, ProfileReport};
+use simulator::analysis::profile::rows::CodeRow;
+
+use crate::cmd::machine::differences;
+use crate::table::{self, cut};
+
+/// Returns all events of a unit, and why a recording cannot cause some of them.
+pub(crate) fn list(unit: SampledUnit) -> String {
+    let mut table = table::with_header("event|occurs|about");
+    for event in events::all(unit) {
+        let occurs = if event.occurs { "yes" } else { "no" };
+        table.add_row([&*event.name, occurs, event.about]);
+    }
+    table::text(&table)
+}
+
+/// Prints a report in the form of `perf report`, with what functions call if `children` is set, as with its option of that name.
+///
+/// # Errors
+/// `output` cannot be written.
+pub(crate) fn print(
+    output: &mut impl Write,
+    report: &ProfileReport,
+    children: bool,
+) -> io::Result<()> {
+    print_header(output, report)?;
+    for event in report.events() {
+        print_event(output, event, report.randomised, children)?;
+    }
+    Ok(())
+}
+
+/// Prints what a report is about.
+///
+/// # Errors
+/// `output` cannot be written.
+pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> io::Result<()> {
+    writeln!(output, "# {}: {}", report.unit, report.processor)?;
+    for line in report.configuration.iter().flat_map(differences) {
+        writeln!(output, "# {line}")?;
+    }
+    writeln!(
+        output,
+        "# {}: {} instructions{} in {} cycles",
+        report.program,
+        report.instructions,
+        match report.threads {
+            1 => String::new(),
+            threads => format!(" of {threads} threads"),
+        },
+        report.cycles
+    )
+}
+
+/// Returns the last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Names of functions of C++ and Rust can be hundreds of characters long: so many are printed.
+const MOST_NAME: usize = 60;
+
+fn print_event(
+    output: &mut impl Write,
+    event: &EventProfile,
+    randomised: bool,
+    children: bool,
+) -> io::Result<()> {
+    let about = if randomised { "about " } else { "" };
+    let EventProfile { event: name, samples, period, lost, count, exact_count, .. } = event;
+    let estimate = match event.count_error {
+        Some(0) => String::new(),
+        Some(error) => format!(" +- {error} from {} counted", event.counted),
+        None => format!(" +- ? from {} counted", event.counted),
+    };
+    writeln!(output, "#")?;
+    writeln!(
+        output,
+        "# Samples: {samples} of event '{name}', one for {about}{period}, lost: {lost}"
+    )?;
+    writeln!(output, "# Event count: {count}{estimate}, in truth: {exact_count}")?;
+    writeln!(output, "#")?;
+    if event.samples > 0 {
+        let table = match &event.inclusive {
+            Some(inclusive) if children => inclusive_table(event, inclusive),
+            _ => own_table(event),
+        };
+        for (number, line) in table.lines().enumerate() {
+            let mark = if number == 0 { '#' } else { ' ' };
+            writeln!(output, "{mark} {line}")?;
+        }
+        writeln!(output, "#")?;
+    }
+    let without: Vec<&CodeRow> = event.rows.iter().filter(|row| row.samples == 0).collect();
+    if !without.is_empty() {
+        let percent: f64 = without.iter().map(|row| row.exact_percent).sum();
+        writeln!(output, "# Without a sample: {} more, {percent:.2}% in truth", without.len())?;
+    }
+    writeln!(
+        output,
+        "# Total variation between samples and truth: {:.4} ({samples} random events: {:.4} on average)",
+        event.total_variation, event.total_variation_by_chance
+    )
+}
+
+fn own_table(event: &EventProfile) -> String {
+    let about = About::of(event, &event.rows);
+    let mut table =
+        table::with_header(&format!(">Overhead|>In truth|>Samples|>Event count{}", about.header));
+    for row in event.rows.iter().filter(|row| row.samples > 0) {
+        let numbers = [
+            format!("{:.2}%", row.percent),
+            format!("{:.2}%", row.exact_percent),
+            row.samples.to_string(),
+            row.events.to_string(),
+        ];
+        table.add_row(numbers.into_iter().chain(about.cells(row)));
+    }
+    table::text(&table)
+}
+
+/// Returns a table of functions with what they call, and of that their own share.
+fn inclusive_table(event: &EventProfile, inclusive: &[CodeRow]) -> String {
+    let about = About::of(event, inclusive);
+    let mut table = table::with_header(&format!(
+        ">Children|>In truth|>Self|>In truth|>Samples{}",
+        about.header
+    ));
+    let own: HashMap<_, _> = (event.rows.iter())
+        .map(|row| ((row.address, &row.name), (row.percent, row.exact_percent)))
+        .collect();
+    for row in inclusive.iter().filter(|row| row.samples > 0) {
+        let (percent, exact) = own.get(&(row.address, &row.name)).copied().unwrap_or_default();
+        let numbers = [row.percent, row.exact_percent, percent, exact];
+        let numbers = numbers.map(|number| format!("{number:.2}%"));
+        let samples = [row.samples.to_string()];
+        table.add_row(numbers.into_iter().chain(samples).chain(about.cells(row)));
+    }
+    table::text(&table)
+}
+
+/// What a table says of a place beside its numbers.
+struct About {
+    header: String,
+    files: bool,
+    sources: bool,
+}
+
+impl About {
+    fn of(event: &EventProfile, rows: &[CodeRow]) -> Self {
+        let place = match &*event.rows_by {
+            "function" => "Function",
+            _ => "Page",
+        };
+        let files = rows.iter().any(|row| row.file.is_some());
+        let sources = rows.iter().any(|row| row.source.is_some());
+        let file = if files { "|File" } else { "" };
+        let source = if sources { "|Source" } else { "" };
+        Self { header: format!("|{place}{file}{source}"), files, sources }
+    }
+
+    fn cells(&self, row: &CodeRow) -> impl Iterator<Item = String> {
+        let name = |path: &Option<String>| last(path.as_deref().unwrap_or_default()).to_owned();
+        [cut(&row.name, MOST_NAME)]
+            .into_iter()
+            .chain(self.files.then(|| name(&row.file)))
+            .chain(self.sources.then(|| name(&row.source)))
+    }
+}

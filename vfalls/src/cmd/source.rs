@@ -1,0 +1,155 @@
+//! Which recording a command replays, and where `record` keeps one.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use simulator::recording::{self, Recording, RecordingError};
+
+use crate::interrupt::{self, Interrupted};
+use crate::output::OutputFile;
+use crate::recorder::{self, Options};
+use crate::say::say;
+use crate::table::{WIDTH, cut};
+
+/// The name of the recording, unless the user gives another.
+pub(crate) const DEFAULT: &str = "vfalls.refs";
+
+/// The name that an older [`DEFAULT`] gets.
+const OLDER: &str = "vfalls.refs.old";
+
+/// The options that choose a recording.
+#[derive(clap::Args, Debug)]
+pub(crate) struct SourceArgs {
+    /// Replay these recordings: of vfalls record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand;
+    /// r, w, m or i; address; bytes); plain, gzip or zstd; `-` for standard input [default: ./vfalls.refs if it exists, or
+    /// else a bundled recording]
+    #[arg(value_name = "FILE")]
+    recordings: Vec<PathBuf>,
+
+    /// Replay the bundled recording
+    #[arg(long, conflicts_with_all = ["recordings", "command"])]
+    bundled: bool,
+
+    /// Record this program and its threads into ./vfalls.refs, and replay the recording; its input and output are those of this
+    /// command
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "recordings")]
+    command: Vec<OsString>,
+}
+
+impl SourceArgs {
+    /// Returns the recordings to replay. Records a program if the arguments name one.
+    pub(crate) fn resolve(&self) -> anyhow::Result<Source> {
+        if !self.command.is_empty() {
+            return record(&self.command);
+        }
+        let standard_inputs =
+            (self.recordings.iter()).filter(|path| path.as_os_str() == "-").count();
+        ensure!(
+            standard_inputs <= 1,
+            "standard input is named {standard_inputs} times, expected once at most"
+        );
+        Ok(match &self.recordings[..] {
+            [] if !self.bundled && Path::new(DEFAULT).is_file() => {
+                Source::Files(vec![DEFAULT.into()])
+            }
+            [] => Source::Bundled,
+            paths => Source::Files(paths.to_vec()),
+        })
+    }
+}
+
+/// The recordings to replay. They can be opened several times, except a [`stream`](Self::stream).
+pub(crate) enum Source {
+    Bundled,
+    /// Files; `-` is standard input.
+    Files(Vec<PathBuf>),
+    /// A recording that could not be kept. Its file is removed with this value.
+    Temporary(OutputFile),
+}
+
+impl Source {
+    pub(crate) fn is_bundled(&self) -> bool {
+        matches!(self, Self::Bundled)
+    }
+
+    /// Returns a file that can be opened only once, if there is one.
+    pub(crate) fn stream(&self) -> Option<&Path> {
+        // Opening a path that does not exist reports the path.
+        let is_stream = |path: &&PathBuf| {
+            path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
+        };
+        match self {
+            Self::Files(paths) => paths.iter().find(is_stream).map(PathBuf::as_path),
+            Self::Bundled | Self::Temporary(_) => None,
+        }
+    }
+
+    pub(crate) fn open(&self) -> Result<Vec<Recording>, RecordingError> {
+        match self {
+            Self::Files(paths) => paths.iter().map(Recording::open).collect(),
+            Self::Bundled | Self::Temporary(_) => Ok(vec![self.open_first()?]),
+        }
+    }
+
+    pub(crate) fn open_first(&self) -> Result<Recording, RecordingError> {
+        match self {
+            Self::Bundled => Ok(recording::bundled()),
+            Self::Files(paths) => Recording::open(&paths[0]),
+            Self::Temporary(file) => Ok(Recording::open(file.temporary())?.named("not kept")),
+        }
+    }
+
+    /// Opens the recording. Fails if there are several.
+    pub(crate) fn open_one(&self) -> anyhow::Result<Recording> {
+        let mut all = self.open()?;
+        match (all.pop(), all.len()) {
+            (Some(recording), 0) => Ok(recording),
+            (_, others) => bail!("expected one recording, found {}", others + 1),
+        }
+    }
+}
+
+/// Returns the line that names the recordings that are replayed.
+pub(crate) fn line(recordings: &[Recording]) -> String {
+    let names: Vec<_> = (recordings.iter())
+        .map(|recording| match recording.command() {
+            Some(command) => format!("{} ({})", recording.name(), cut(command, WIDTH)),
+            None => recording.name().to_owned(),
+        })
+        .collect();
+    format!("recording: {}", names.join(", "))
+}
+
+/// Records a program into [`DEFAULT`] or, where that cannot be written, into a temporary file.
+fn record(command: &[OsString]) -> anyhow::Result<Source> {
+    recorder::check(command, Options::default())?;
+    let (file, kept) = match OutputFile::create(DEFAULT, true) {
+        Ok(file) => (file, true),
+        Err(error) => {
+            say(format_args!("note: the recording is not kept: {error:#}"));
+            (OutputFile::create(env::temp_dir().join(DEFAULT), true)?, false)
+        }
+    };
+    let recorded = recorder::record(command, file.temporary(), Options::default())?;
+    interrupt::release();
+    ensure!(!interrupt::happened(), Interrupted);
+    if !kept {
+        say(format_args!("recorded {recorded}"));
+        return Ok(Source::Temporary(file));
+    }
+    keep(file)?;
+    say(format_args!("recorded {recorded} in {DEFAULT}"));
+    Ok(Source::Files(vec![DEFAULT.into()]))
+}
+
+/// Gives a complete recording the name [`DEFAULT`]. An older one becomes [`OLDER`].
+pub(crate) fn keep(file: OutputFile) -> anyhow::Result<()> {
+    if Path::new(DEFAULT).exists() {
+        fs::rename(DEFAULT, OLDER)
+            .with_context(|| format!("{DEFAULT}: cannot be renamed to {OLDER}"))?;
+    }
+    file.complete()
+}

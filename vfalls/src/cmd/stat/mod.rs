@@ -1,0 +1,364 @@
+//! `stat`: replays programs and prints what the guest measured beside what happened.
+
+mod prepare;
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use guest_abi::layout::PerfConfig;
+use indicatif::{ProgressBar, ProgressStyle};
+use simulator::machine::guests::NamedGuest;
+use simulator::machine::strands;
+use simulator::nearest::unknown;
+use simulator::operator::Scenario;
+use simulator::recording::Recording;
+use simulator::replay::placement::Placement;
+use simulator::replay::scenario;
+use simulator::replay::{Prepared, Progress, Selection, Setup};
+use simulator::run::{Played, Replayed, Run};
+
+use crate::cmd::events_out::{EventArgs, Outputs};
+use crate::cmd::machine::{ConfiguredArgs, differences};
+use crate::cmd::source::{self, SourceArgs};
+use crate::exit::Mismatch;
+use crate::output::{Force, OutputFile};
+use crate::page::Page;
+use crate::say::say;
+use crate::table::{WIDTH, wrap};
+use crate::text::scenario as scenario_report;
+use crate::text::sim::{self as report, Samples};
+use crate::text::summary;
+
+/// Run a program's threads on a simulated machine, and show what a guest measures beside what really happened
+///
+/// The memory references of each thread go through the caches, memory channels and hubs that its strand uses. A guest with
+/// every right measures DRAM and hubs by hypercalls, and the strands' own %pic directly; another guest without rights is
+/// refused. The exit status is 1 if a counter does not show what happened.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Examples:\n  vfalls stat                          # the recording that comes with the program\n  \
+                  vfalls stat -- ./program arguments   # run a program now; no file is left\n  \
+                  vfalls record -o p.refs -- ./program && vfalls stat p.refs --place pack\n  \
+                  vfalls stat p.refs -e dram:mem_reads -e lpu:cycles_c2c_portX --interval 100000\n  \
+                  vfalls stat p.refs --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt --json results.json\n  \
+                  printf '0 w 0x1000 8\\n64 r 0x1000 8\\n' | vfalls stat -      # by hand\n  \
+                  vfalls stat --html page.html -- ./program            # charts of it, for a browser\n  \
+                  vfalls stat --list                   # what can be counted\n  \
+                  vfalls stat --machine maramba --nodes 2\n  \
+                  vfalls stat --md simulator/machines/batoka-4-disabled.toml\n  \
+                  vfalls stat --config big-l2.toml p.refs    # [l2] bytes = 0x1000000, [timing] memory = 200, ...\n  \
+                  vfalls stat --events-out events && babeltrace2 events\n  \
+                  vfalls stat --scenario simulator/scenarios/transfer.toml\n\n\
+                  Per thread: CPI are cycles per instruction, MPKI L2 misses per thousand instructions. A request of a core \
+                  to the L2 cache of its node hits, or is served by local memory, by remote memory, or by another \
+                  cache (c2c).\n\n\
+                  A scenario is a list of steps in the order of time:\n\n  \
+                  [[step]]\n  at = 1_000_000      # references that the program has executed\n  \
+                  do = \"transfer\"     # transfer: right, from, to; grant, revoke: right, guest; reset: guest;\n  \
+                  right = \"global\"    #   fault, mend: unit; kill: strand\n  \
+                  from = \"measuring\"  # names of guests, in this file or in that of --guests;\n  \
+                  to = \"other\"        #   by default there are measuring and other\n\n\
+                  Units are NODE0_MCU0 to NODE3_MCU1, ZAM0 to ZAM3, NODE0_L2 to NODE3_L2."
+)]
+pub struct Args {
+    #[command(flatten)]
+    replay: ReplayArgs,
+
+    /// List the events that the units of the machine count, what they mean, and which are not modelled
+    #[arg(long, conflicts_with_all = ["recordings", "md", "command", "place", "event", "interval", "guests", "scenario", "events_out", "events_chrome"])]
+    list: bool,
+
+    /// Print a row for each unit and strand after every N references, as busstat does after a time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    interval: Option<u64>,
+
+    /// Changes of rights and hardware, from a TOML file of [[step]] tables; it may also have [[guest]] tables
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
+    scenario: Option<PathBuf>,
+
+    /// Print the hypercalls by guest and status, too
+    #[arg(long)]
+    calls: bool,
+
+    /// Write the results to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Make a page of the results: one file that any browser opens, with charts, their numbers and what stands out
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "list"])]
+    html: Option<PathBuf>,
+
+    /// Write details to that file, too, as a page has them: counts over time, misses by address, time and instruction, lines that are shared, calls and
+    /// events. This takes longer
+    #[arg(long, requires = "json", conflicts_with_all = ["scenario", "list"])]
+    details: bool,
+
+    #[command(flatten)]
+    force: Force,
+
+    #[command(flatten)]
+    events_out: EventArgs,
+}
+
+/// What is run where, and what is counted.
+#[derive(clap::Args, Debug)]
+pub struct ReplayArgs {
+    #[command(flatten)]
+    machine: ConfiguredArgs,
+
+    /// Machine and guests from a machine description, binary or its source (.toml); see vfalls md --help
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "nodes", "guests"])]
+    md: Option<PathBuf>,
+
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// The strands that execute the threads: spread (over nodes, then cores, then strands), pack (strand after strand),
+    /// one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one thread, dealt
+    /// to these strands in turns of 1024) [default: spread, but for recordings that name strands]
+    #[arg(long, value_name = "WHERE")]
+    place: Option<Placement>,
+
+    /// Count this event: CLASS:EVENT, or several separated by commas (may be repeated). Classes are dram, lpu, gpd, asu and
+    /// pic, with at most two events each
+    #[arg(short, long, value_name = "EVENT")]
+    event: Vec<String>,
+
+    /// The L2 misses that L2_imiss and L2_dmiss_ld count: all, local, remote, c2c
+    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = perf_config)]
+    perf_config: PerfConfig,
+
+    /// The cycles that an access to a hub takes, in which the hub is busy
+    #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MOST_HUB_CYCLES))]
+    hub_cycles: u64,
+
+    /// The guests, from a TOML file of [[guest]] tables: name, strands, grant, compatible
+    #[arg(long, value_name = "FILE")]
+    guests: Option<PathBuf>,
+}
+
+const CONFIGS: [(&str, PerfConfig); 4] = [
+    ("all", PerfConfig::All),
+    ("local", PerfConfig::Local),
+    ("remote", PerfConfig::Remote),
+    ("c2c", PerfConfig::CacheToCache),
+];
+
+fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
+    let found = CONFIGS.iter().find(|(name, _)| *name == text);
+    let names = CONFIGS.iter().map(|(name, _)| *name);
+    found.map(|(_, config)| *config).with_context(|| unknown("PERF_CONFIG", text, names))
+}
+
+/// Replays and prints.
+///
+/// # Errors
+/// Bad input, or [`Mismatch`] if a counter does not show what happened.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    if args.list {
+        return list(&args);
+    }
+    let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let page = args.force.create_if_wanted(args.html.as_ref())?;
+    let outputs = Outputs::create(&args.events_out.files, args.force)?;
+    let (prepared, scenario) = prepare::prepare(&args)?;
+    for event in prepared.setup().selection.not_modelled() {
+        say(format_args!("note: {event} is not modelled, and reads 0"));
+    }
+    let output = &mut io::BufWriter::new(io::stdout().lock());
+    header(output, &prepared, &args.replay)?;
+    let run = match scenario {
+        None => Run::from(run_plain(output, prepared, args.calls)?),
+        Some(scenario) => Run::from(play(output, prepared, scenario)?),
+    };
+    output.flush()?;
+    for note in run.notes() {
+        say(format_args!("note: {note}"));
+    }
+    if let Some(trace) = run.trace() {
+        outputs.complete(trace)?;
+    }
+    if let Some(file) = json {
+        file.complete_json(&run)?;
+    }
+    if let Some(file) = page {
+        complete_page(file, &Page::new(&run)?)?;
+    }
+    if !run.truth_matches() {
+        bail!(Mismatch("what the guest measured is not what happened".to_owned()));
+    }
+    Ok(())
+}
+
+fn list(args: &Args) -> anyhow::Result<()> {
+    let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let events = Selection::all_of(args.replay.machine.configuration()?.machine);
+    let mut output = io::stdout().lock();
+    write!(output, "{}", report::events(&events))?;
+    let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, pic events in each strand; two of \
+                 each at once.";
+    writeln!(output, "\n{}", wrap(units, WIDTH).join("\n"))?;
+    output.flush()?;
+    json.map_or(Ok(()), |file| file.complete_json(&events))
+}
+
+/// Prints which machine executes which programs where: three lines, those that a file of `--config` needs, and an empty one.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn header(output: &mut impl Write, prepared: &Prepared, args: &ReplayArgs) -> io::Result<()> {
+    let setup = prepared.setup();
+    let NamedGuest { name, config } = prepared.measuring();
+    writeln!(output, "{}", source::line(&setup.programs))?;
+    writeln!(
+        output,
+        "{} with {}, {} strands; guest {name} ({})",
+        setup.machine.model(),
+        match setup.machine.nodes() {
+            1 => "1 node".to_owned(),
+            nodes => format!("{nodes} nodes"),
+        },
+        setup.machine.strands(),
+        config.grant
+    )?;
+    writeln!(output, "{}", placement(prepared))?;
+    if args.machine.has_file() {
+        for line in differences(&prepared.configuration()) {
+            writeln!(output, "{line}")?;
+        }
+    }
+    writeln!(output)
+}
+
+/// Returns a line that says which strands execute the threads.
+fn placement(prepared: &Prepared) -> String {
+    let mut line = format!("placement: {}", prepared.placement());
+    if !matches!(prepared.placement(), Placement::Deal(_)) {
+        let threads = prepared.placed();
+        let (threads, on) = (threads.len(), strands::list(threads.iter().copied()));
+        line += &match threads {
+            1 => format!(", 1 thread on strand {on}"),
+            _ => format!(", {threads} threads on strands {on}"),
+        };
+    }
+    if line.len() > WIDTH {
+        let end = line[..WIDTH - 3].rfind(',').unwrap_or(0);
+        line.replace_range(end + 1.., "...");
+    }
+    line
+}
+
+fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow::Result<Replayed> {
+    let bar = progress_bar(&prepared.setup().programs)?;
+    let name = prepared.measuring().name.clone();
+    let interval = prepared.setup().interval.is_some();
+    let mut samples = Samples::default();
+    let mut show = |progress: Progress<'_>| match progress {
+        Progress::Started([]) => Ok(()),
+        Progress::Started(refused) => {
+            writeln!(output, "guest {name} may not use {} units\n", refused.len())
+        }
+        Progress::Read(bytes) => {
+            bar.set_position(bytes);
+            Ok(())
+        }
+        Progress::Sample { references, counters, .. } if interval => bar.suspend(|| {
+            samples.print(output, references, counters)?;
+            output.flush()
+        }),
+        Progress::Sample { .. } => Ok(()),
+    };
+    let mut shown = Ok(());
+    let outcome = prepared.run(&mut |progress| until_error(&mut shown, show(progress)));
+    bar.finish_and_clear();
+    shown?;
+    let outcome = outcome?;
+    if interval {
+        writeln!(output)?;
+    }
+    summary::print(output, &outcome)?;
+    if calls {
+        writeln!(output, "\nHypercalls by guest and status:\n")?;
+        let calls = report::hypercalls(&outcome.hypercalls, &outcome.guests);
+        write!(output, "{calls}")?;
+        if let Some(reads) = outcome.details.as_ref().map(|details| details.series.reads) {
+            writeln!(
+                output,
+                "\n{} of the {} hypercalls are the guest's reading of its counters for the details over time ({} samples).",
+                reads.calls, outcome.hypercalls.total, reads.samples
+            )?;
+        }
+    }
+    Ok(outcome)
+}
+
+fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyhow::Result<Played> {
+    use scenario::Progress;
+
+    let bar = progress_bar(&prepared.setup().programs)?;
+    let file = &scenario.name.clone();
+    let mut show = |progress: Progress<'_>| {
+        match progress {
+            Progress::Read(bytes) => bar.set_position(bytes),
+            Progress::Step(step) => {
+                bar.suspend(|| scenario_report::step(output, file, step))?;
+            }
+            Progress::Phase(number, phase) => {
+                bar.suspend(|| scenario_report::phase(output, number, phase))?;
+            }
+            Progress::NotReached(step, references) => bar.suspend(|| {
+                say(format_args!(
+                    "note: {file}:{}: not reached, the program ends after {references} references",
+                    step.line
+                ));
+            }),
+        }
+        Ok(())
+    };
+    let mut shown = Ok(());
+    let outcome = prepared.play(scenario, &mut |progress| until_error(&mut shown, show(progress)));
+    bar.finish_and_clear();
+    shown?;
+    let outcome = outcome?;
+    scenario_report::end(output, &outcome)?;
+    Ok(outcome)
+}
+
+/// Stops a replay at the first output error, and keeps the error in `shown`.
+fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlow<()> {
+    *shown = result;
+    match shown {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    }
+}
+
+/// Returns a bar that shows on a terminal how far these recordings have been read.
+///
+/// # Errors
+/// None: the templates are valid.
+pub fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
+    if !io::stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    let total: Option<u64> = readers.iter().map(|reader| reader.progress().total).sum();
+    Ok(match total {
+        Some(total) => ProgressBar::new(total).with_style(ProgressStyle::with_template(
+            "{wide_bar} {bytes}/{total_bytes} of the recording, {eta} left",
+        )?),
+        None => ProgressBar::new_spinner().with_style(ProgressStyle::with_template(
+            "{spinner} {bytes} of the recording, {elapsed}",
+        )?),
+    })
+}
+
+/// Writes a page, and gives the file its name.
+///
+/// # Errors
+/// The page cannot be written.
+pub fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {
+    file.write_all(page.html().as_bytes())?;
+    file.complete()
+}

@@ -1,0 +1,117 @@
+//! The replay that the arguments describe.
+
+use anyhow::{Context, bail, ensure};
+use platform::Machine;
+use simulator::machine::configuration::Configuration;
+use simulator::machine::guests::{self, NamedGuest};
+use simulator::operator::{Scenario, Unchecked};
+use simulator::recording::Recording;
+use simulator::replay::{Prepared, Selection, Setup};
+
+use super::{Args, ReplayArgs};
+use crate::cmd::md::describe;
+use crate::cmd::source::Source;
+use crate::say::say;
+
+/// Checks the arguments, and opens the files that they name.
+///
+/// # Errors
+/// The arguments describe no replay, or a file cannot be used.
+pub(super) fn prepare(args: &Args) -> anyhow::Result<(Prepared, Option<Scenario>)> {
+    let scenario = (args.scenario.as_ref()).map(|path| Scenario::read(path)).transpose()?;
+    let setup = Setup {
+        interval: args.interval,
+        tracing: args.events_out.tracing(),
+        details: args.details || args.html.is_some(),
+        ..args.replay.setup(&args.replay.resolve()?, scenario.as_ref())?
+    };
+    let prepared = setup.check()?;
+    let scenario = scenario.map(|file| prepared.check_scenario(file)).transpose()?;
+    Ok((prepared, scenario))
+}
+
+impl ReplayArgs {
+    /// Returns what is replayed. Records a program if the arguments name one.
+    ///
+    /// # Errors
+    /// As [`SourceArgs::resolve`](crate::cmd::source::SourceArgs::resolve).
+    pub(crate) fn resolve(&self) -> anyhow::Result<Source> {
+        self.source.resolve()
+    }
+
+    /// Opens what is run, or records it. The guests are those of the scenario, if it has any.
+    ///
+    /// # Errors
+    /// The arguments describe no replay, or a file cannot be used.
+    pub(crate) fn setup(
+        &self,
+        source: &Source,
+        scenario: Option<&Unchecked>,
+    ) -> anyhow::Result<Setup> {
+        let (configuration, guests) = machine_and_guests(self, scenario)?;
+        let Configuration { machine, memory } = configuration;
+        let selection = match &self.event[..] {
+            [] => Selection::default_for(machine),
+            lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
+        };
+        Ok(Setup {
+            machine,
+            memory,
+            programs: source.open()?.into_iter().map(Recording::read_ahead).collect(),
+            guests,
+            placement: self.place.clone(),
+            selection,
+            perf_config: self.perf_config,
+            interval: None,
+            hub_cycles: self.hub_cycles,
+            tracing: None,
+            details: false,
+        })
+    }
+}
+
+fn machine_and_guests(
+    args: &ReplayArgs,
+    scenario: Option<&Unchecked>,
+) -> anyhow::Result<(Configuration, Vec<NamedGuest>)> {
+    let of_scenario = scenario.filter(|file| !file.guests.is_empty());
+    if let Some(path) = &args.md {
+        ensure!(of_scenario.is_none(), "the scenario has guests of its own, expected no --md");
+        let described = describe(path)?;
+        let name = path.display();
+        let machine = described
+            .machine
+            .with_context(|| format!("{name}: describes no Victoria Falls machine"))?;
+        ensure!(!described.guests.is_empty(), "{name}: describes no guest");
+        let guests = described.guests.into_iter().map(NamedGuest::from).collect();
+        let memory = args.machine.file(Some("--md"))?.memory;
+        return Ok((Configuration { machine, memory }, guests));
+    }
+    let configuration = args.machine.configuration()?;
+    let guests = match (&args.guests, of_scenario) {
+        (Some(_), Some(_)) => bail!("the scenario has guests of its own, expected no --guests"),
+        (Some(path), None) => guests::from_file(path)?,
+        (None, Some(file)) => file.guests.clone(),
+        (None, None) => guests::default(configuration.machine),
+    };
+    Ok((configuration, guests))
+}
+
+/// Drops hub events, with a note, if the machine has no hubs.
+fn selection_of(machine: Machine, selection: Selection) -> anyhow::Result<Selection> {
+    if machine.model().has_hubs() {
+        return Ok(selection);
+    }
+    let name = machine.model().name();
+    let left = selection.without_hubs();
+    for class in selection.of_hubs() {
+        ensure!(
+            !left.is_empty(),
+            "a {name} has no hubs, and so no {class} events; expected dram or pic events"
+        );
+        say(format_args!(
+            "note: a {name} has no hubs, and so no {class} events; they are left out"
+        ));
+    }
+    Ok(left)
+}

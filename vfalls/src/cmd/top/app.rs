@@ -1,0 +1,291 @@
+//! What is on the screen, and what keys do.
+
+use simulator::run::Replayed;
+
+use crate::cmd::top::live::Sample;
+use std::time::Duration;
+
+use crate::text::layouts::time;
+use platform::Machine;
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Clear, Paragraph};
+
+use crate::cmd::top::grid::{meter, number, title};
+use crate::cmd::top::live::Pace;
+use crate::cmd::top::names::Names;
+use crate::cmd::top::view::{Look, Page, View};
+
+/// What does not change while the simulation runs.
+pub(crate) struct About {
+    /// The machine.
+    pub(crate) machine: Machine,
+    /// What runs where, on one line.
+    pub(crate) title: String,
+    /// The bytes of a line of the L2 caches.
+    pub(crate) line: u64,
+    /// What the code is called.
+    pub(crate) names: Names,
+    /// The bytes of the recordings, if they are known.
+    pub(crate) bytes: Option<u64>,
+    /// Whether there may be colours.
+    pub(crate) colours: bool,
+}
+
+/// What a key asks for beside another picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Nothing.
+    Nothing,
+    /// Another pace, and so many steps in a pause.
+    Pace(u64),
+    /// To be stopped, as the shell does it.
+    Stop,
+    /// The end.
+    Quit,
+}
+
+/// The keys, and what they do.
+pub(crate) const KEYS: [(&str, &str); 12] = [
+    ("space", "pause, go on"),
+    ("s or right", "one interval, then pause"),
+    ("+ or -", "faster, slower"),
+    ("t", "numbers of the last interval, or since the start"),
+    ("1 to 8, Tab", "the views; Shift-Tab goes back"),
+    ("o, O", "sort by the next column, the previous one"),
+    ("up, down", "scroll by a line"),
+    ("PgUp, PgDn", "scroll by a screen"),
+    ("Home", "back to the first line"),
+    ("? or h", "this help"),
+    ("Ctrl-Z", "stop, until the shell's fg"),
+    ("q or Ctrl-C", "end"),
+];
+
+/// The state of the view.
+pub(crate) struct App {
+    about: About,
+    /// The pace of the replay.
+    pub(crate) pace: Pace,
+    view: View,
+    sort: [usize; View::ALL.len()],
+    scroll: usize,
+    whole: bool,
+    help: bool,
+    ended: bool,
+    /// Since the start.
+    now: Option<Sample>,
+    /// Since the sample before.
+    last: Option<Replayed>,
+    /// The lines that the screen had room for.
+    room: usize,
+}
+
+impl App {
+    /// Returns the view before the first sample.
+    #[must_use]
+    pub(crate) fn new(about: About, pace: Pace) -> Self {
+        Self {
+            about,
+            pace,
+            view: View::Overview,
+            sort: [0; View::ALL.len()],
+            scroll: 0,
+            whole: false,
+            help: false,
+            ended: false,
+            now: None,
+            last: None,
+            room: 0,
+        }
+    }
+
+    /// Shows the next sample.
+    pub(crate) fn sample(&mut self, next: Sample) {
+        let last = self.now.as_ref().map(|now| next.run.since(&now.run));
+        // The end is no sample of its own if the last one was there.
+        if last.as_ref().is_none_or(|last| last.references > 0) {
+            self.last = Some(last.unwrap_or_else(|| next.run.clone()));
+        }
+        self.now = Some(next);
+    }
+
+    /// The simulation has ended: shows all of it.
+    pub(crate) fn end(&mut self, run: &Replayed) {
+        let read = self.now.as_ref().map_or(0, |now| now.read);
+        self.sample(Sample { run: run.clone(), read: self.about.bytes.unwrap_or(read) });
+        self.ended = true;
+        self.whole = true;
+    }
+
+    /// Does what a key says.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Ask {
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return match key.code {
+                KeyCode::Char('c') => Ask::Quit,
+                KeyCode::Char('z') => Ask::Stop,
+                _ => Ask::Nothing,
+            };
+        }
+        let views = View::ALL.len();
+        let number = self.view as usize;
+        let help = std::mem::take(&mut self.help);
+        match key.code {
+            KeyCode::Char('q') => return Ask::Quit,
+            KeyCode::Esc => {}
+            KeyCode::Char('?' | 'h') => self.help = !help,
+            KeyCode::Char(' ') => {
+                self.pace.paused = !self.pace.paused;
+                return Ask::Pace(0);
+            }
+            KeyCode::Char('s') | KeyCode::Right => {
+                self.pace.paused = true;
+                return Ask::Pace(1);
+            }
+            KeyCode::Char('+' | '=') => {
+                self.pace.faster();
+                return Ask::Pace(0);
+            }
+            KeyCode::Char('-') => {
+                self.pace.slower();
+                return Ask::Pace(0);
+            }
+            KeyCode::Char('t') => self.whole = !self.whole,
+            KeyCode::Tab => self.show((number + 1) % views),
+            KeyCode::BackTab => self.show((number + views - 1) % views),
+            KeyCode::Char(digit @ '1'..='9') => self.show(digit as usize - '1' as usize),
+            KeyCode::Char(order @ ('o' | 'O')) => {
+                let columns = self.view.columns().max(1);
+                let by = if order == 'o' { 1 } else { columns - 1 };
+                self.sort[number] = (self.sort[number] + by) % columns;
+            }
+            KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::Down => self.scroll += 1,
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(self.room),
+            KeyCode::PageDown => self.scroll += self.room,
+            KeyCode::Home => self.scroll = 0,
+            _ => self.help = help,
+        }
+        Ask::Nothing
+    }
+
+    fn show(&mut self, view: usize) {
+        if let Some(view) = View::ALL.get(view) {
+            self.view = *view;
+            self.scroll = 0;
+        }
+    }
+
+    /// Draws everything.
+    pub(crate) fn draw(&mut self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let [head, body, foot] =
+            Layout::vertical([Constraint::Length(4), Constraint::Min(0), Constraint::Length(1)])
+                .areas(area);
+        frame.render_widget(Text::from(self.head(usize::from(head.width))), head);
+        self.body(frame, body);
+        let keys = "space pause  s step  +/- speed  t whole/last  Tab view  o sort  ? help  q quit";
+        frame.render_widget(Line::from(keys).reversed(), foot);
+        if self.help {
+            help(frame, area);
+        }
+        if !self.about.colours {
+            for cell in &mut frame.buffer_mut().content {
+                cell.set_fg(Color::Reset).set_bg(Color::Reset);
+            }
+        }
+    }
+
+    /// Returns what runs, how far it is, which part of it is shown, and the views.
+    fn head(&self, width: usize) -> Vec<Line<'static>> {
+        let state = match (self.ended, self.pace.paused, self.pace.rate()) {
+            (true, ..) => "ENDED".to_owned(),
+            (_, true, _) => "PAUSED".to_owned(),
+            (_, _, Some(rate)) => format!("RUNNING, {rate} intervals/s"),
+            (_, _, None) => "RUNNING, full speed".to_owned(),
+        };
+        let left = width.saturating_sub(state.len() + 1);
+        let what = format!("{:<left$.left$} ", self.about.title);
+        let first = Line::from(vec![Span::from(what), Span::from(state).bold()]).reversed();
+
+        let (references, cycles, read) = (self.now.as_ref())
+            .map_or((0, 0.0, 0), |now| (now.run.references, now.run.time.seconds, now.read));
+        let reached = format!("  {} references  {}", number(references), time(cycles));
+        let second = match self.about.bytes {
+            Some(bytes) if !self.ended => {
+                let width = width.saturating_sub(reached.len()).min(60);
+                let mut line = meter(read, bytes, width);
+                line.push_span(reached);
+                line
+            }
+            _ => Line::from(reached.trim_start().to_owned()),
+        };
+        let shown = match (self.whole, &self.last) {
+            (true, _) => "Shown: all since the start".to_owned(),
+            (false, None) => "Shown: nothing yet".to_owned(),
+            (false, Some(last)) => format!(
+                "Shown: the last {} references, {}",
+                number(last.references),
+                time(last.time.seconds)
+            ),
+        };
+        let mut views = Line::default();
+        for (number, view) in (1..).zip(View::ALL) {
+            let name = Span::from(format!("{number} {view}"));
+            views.push_span(match view == self.view {
+                true => name.reversed(),
+                false => name,
+            });
+            views.push_span(" ");
+        }
+        vec![first, second, Line::from(shown), views.style(Style::new().bold())]
+    }
+
+    fn body(&mut self, frame: &mut Frame<'_>, area: Rect) {
+        let shown = match self.whole {
+            true => self.now.as_ref().map(|now| &now.run),
+            false => self.last.as_ref(),
+        };
+        let look = Look {
+            machine: self.about.machine,
+            line: self.about.line,
+            names: &self.about.names,
+            sort: self.sort[self.view as usize],
+            width: usize::from(area.width),
+        };
+        let page = shown.as_ref().map(|shown| self.view.page(shown, look));
+        let Page { head, rows } = page.unwrap_or_default();
+        self.room = usize::from(area.height).saturating_sub(head.len());
+        self.scroll = self.scroll.min(rows.len().saturating_sub(self.room));
+        let hidden = rows.len().saturating_sub(self.scroll + self.room);
+        let mut lines = head;
+        lines.extend(rows.into_iter().skip(self.scroll).take(self.room));
+        if hidden > 0
+            && let Some(last) = lines.last_mut()
+        {
+            *last = Line::from(format!("... {} more, by the down key", hidden + 1)).italic();
+        }
+        frame.render_widget(Text::from(lines), area);
+    }
+}
+
+/// Draws the keys over the middle of the screen.
+fn help(frame: &mut Frame<'_>, area: Rect) {
+    let keys = KEYS.map(|(key, does)| Line::from(format!(" {key:<14} {does} ")));
+    let lines: Vec<_> = [title(" Keys"), Line::default()].into_iter().chain(keys).collect();
+    let [middle] =
+        Layout::horizontal([Constraint::Max(66)]).flex(ratatui::layout::Flex::Center).areas(area);
+    let [middle] = Layout::vertical([Constraint::Max(lines.len() as u16)])
+        .flex(ratatui::layout::Flex::Center)
+        .areas(middle);
+    frame.render_widget(Clear, middle);
+    frame.render_widget(Paragraph::new(lines).reversed(), middle);
+}
+
+/// How long the view waits for a key until it looks for the next sample.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! Shows a simulation while it runs. Run it by `vfalls top`.
+
+mod app;
+mod grid;
+mod live;
+mod names;
+pub mod screen;
+mod text;
+mod view;
+
+use std::env;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use crate::cmd::stat::{ReplayArgs, header};
+use crate::exit::Mismatch;
+use crate::output::Force;
+use crate::say::say;
+use crate::text::summary;
+use anyhow::{bail, ensure};
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use signal_hook::consts::SIGTSTP;
+use signal_hook::low_level::emulate_default_handler;
+use simulator::memory::Config;
+use simulator::replay::{Prepared, Progress, Setup};
+use simulator::run::{Replayed, Run};
+
+use self::app::{About, App, Ask, PATIENCE};
+use self::live::{Live, Pace};
+use self::names::Names;
+use self::screen::Screen;
+use self::text::Blocks;
+use self::view::Look;
+
+/// Show a simulation while it runs: nodes, threads, memory, code, hypercalls and counters
+///
+/// The simulation is that of vfalls stat --details --interval N: it can be paused after every N references,
+/// when the guest that measures reads its counters (for details it does that in between, too). The screen shows what happened since the interval before or, after the key t, since the start. The last
+/// state stays until the key q; then the summary is printed as sim prints it. Without a terminal, plain text is printed at
+/// full speed: a block for each of 50 intervals, then ever fewer.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = after_help()
+)]
+pub struct Args {
+    #[command(flatten)]
+    replay: ReplayArgs,
+
+    /// Show the machine after every N references
+    #[arg(long, value_name = "N", default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..))]
+    interval: u64,
+
+    /// Pause after the first interval
+    #[arg(long)]
+    paused: bool,
+
+    /// Write the results to a file, as JSON, once the simulation has come to its end
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: Force,
+}
+
+/// Returns the keys, and examples.
+fn after_help() -> String {
+    let keys: String =
+        (app::KEYS.iter()).map(|(key, does)| format!("  {key:<14} {does}\n")).collect();
+    format!(
+        "Keys:\n{keys}\nExamples:\n  \
+         vfalls top                          # the recording that comes with the program\n  \
+         vfalls top -- ./program its arguments\n  \
+         vfalls top --paused --interval 10000 p.refs\n  \
+         vfalls top --machine maramba --place pack p.refs | less"
+    )
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Bad input, or the work finds a defect.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let json = args.force.create_if_wanted(args.json.as_ref())?;
+    let source = args.replay.resolve()?;
+    let setup = args.replay.setup(&source, None)?;
+    let line = setup.memory.l2.line;
+    let setup =
+        Setup { interval: Some(args.interval), details: line == Config::T2_PLUS.l2.line, ..setup };
+    if !setup.details {
+        say(format_args!(
+            "note: l2.line is {line}, so that nothing is known of code and lines that move"
+        ));
+    }
+    for event in setup.selection.not_modelled() {
+        say(format_args!("note: {event} is not modelled, and reads 0"));
+    }
+    let names = Names::new(&setup.programs, source.is_bundled());
+    let prepared = setup.check()?;
+    let mut head = Vec::new();
+    header(&mut head, &prepared, &args.replay)?;
+    let head = String::from_utf8_lossy(&head);
+    let program = head.lines().find_map(|line| line.strip_prefix("recording: "));
+    let terminal =
+        io::stdout().is_terminal() && env::var_os("TERM").is_some_and(|term| term != "dumb");
+    let output = &mut BufWriter::new(io::stdout());
+    let outcome = match terminal {
+        true => on_a_terminal(prepared, program.unwrap_or_default(), names, args.paused)?,
+        false => {
+            output.write_all(head.as_bytes())?;
+            Some(as_text(output, prepared, &names)?)
+        }
+    };
+    let Some(outcome) = outcome else {
+        ensure!(json.is_none(), "stopped before the end, nothing was written");
+        say("stopped before the end");
+        return Ok(());
+    };
+    if terminal {
+        output.write_all(head.as_bytes())?;
+    }
+    summary::print(output, &outcome)?;
+    output.flush()?;
+    let run = Run::from(outcome);
+    for note in run.notes() {
+        say(format_args!("note: {note}"));
+    }
+    if let Some(json) = json {
+        json.complete_json(&run)?;
+    }
+    if !run.truth_matches() {
+        bail!(Mismatch("what the guest measured is not what happened".to_owned()));
+    }
+    Ok(())
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Shows the simulation until somebody has seen enough. Returns its outcome, if it came to its end.
+fn on_a_terminal(
+    prepared: Prepared,
+    program: &str,
+    names: Names,
+    paused: bool,
+) -> anyhow::Result<Option<Replayed>> {
+    let setup = prepared.setup();
+    let machine = setup.machine;
+    let about = About {
+        machine,
+        line: setup.memory.l2.line,
+        names,
+        title: format!(
+            "{} with {}, {}, {}: {program}",
+            machine.model().name(),
+            counted(machine.nodes(), "node"),
+            counted(prepared.placed().len(), "thread"),
+            prepared.placement(),
+        ),
+        bytes: setup.programs.iter().map(|program| program.progress().total).sum(),
+        colours: env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    };
+    let pace = Pace::new(paused);
+    let mut app = App::new(about, pace);
+    let mut live = Live::start(prepared, pace)?;
+    let mut screen = Screen::open()?;
+    let mut outcome = None;
+    let mut changed = true;
+    loop {
+        let ended = live.ended()?;
+        if let Some(sample) = live.take() {
+            app.sample(sample);
+            changed = true;
+        }
+        if let Some(ended) = ended {
+            app.end(&ended);
+            outcome = Some(ended);
+            changed = true;
+        }
+        if std::mem::take(&mut changed) {
+            screen.draw(|frame| app.draw(frame))?;
+        }
+        if !event::poll(PATIENCE)? {
+            continue;
+        }
+        changed = true;
+        match event::read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => match app.key(key) {
+                Ask::Nothing => {}
+                Ask::Pace(steps) => live.set(app.pace, steps),
+                Ask::Stop => screen.without(|| emulate_default_handler(SIGTSTP))?,
+                Ask::Quit => return Ok(outcome),
+            },
+            _ => {}
+        }
+    }
+}
+
+/// Prints the simulation as it goes. Returns its outcome.
+fn as_text(output: &mut impl Write, prepared: Prepared, names: &Names) -> anyhow::Result<Replayed> {
+    let look = Look {
+        machine: prepared.setup().machine,
+        line: prepared.setup().memory.l2.line,
+        names,
+        sort: 0,
+        width: 0,
+    };
+    let mut blocks = Blocks::default();
+    let mut printed = Ok(());
+    let outcome = prepared.run(&mut |progress| {
+        if let Progress::Sample { now, .. } = progress {
+            printed = blocks.sample(output, now.run(), look);
+        }
+        match printed {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    });
+    printed?;
+    Ok(outcome?)
+}

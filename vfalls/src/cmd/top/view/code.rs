@@ -1,0 +1,127 @@
+//! The code that waits for memory, and the lines that nodes take from each other.
+
+use simulator::run::Replayed;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::table::cut;
+use ratatui::text::Line;
+use simulator::analysis::details::Missed;
+use simulator::analysis::sharing::{self, Sharing, Use};
+
+use super::{Look, Page};
+use crate::cmd::top::grid::{Grid, number, percent};
+use crate::cmd::top::names::Name;
+
+/// The rows can be sorted by all columns.
+pub(super) const COLUMNS: usize = 7;
+
+/// What functions, or lines of source, missed.
+type ByName = BTreeMap<String, Missed>;
+
+fn by_name(of: &Replayed, look: Look<'_>, name: impl Fn(&Name) -> String) -> ByName {
+    let mut sums = ByName::new();
+    for one in of.code() {
+        let name = name(&look.names.of(one.program, one.address));
+        let sum = sums.entry(name).or_default();
+        sum.cycles += one.missed.cycles;
+        sum.misses += one.missed.misses;
+    }
+    sums
+}
+
+/// Returns a row for each function.
+pub(super) fn functions(of: &Replayed, look: Look<'_>) -> Page {
+    let functions = by_name(of, look, |name| name.function.clone());
+    page(functions, "function", look)
+}
+
+/// Returns a row for each line of the source, or function whose source is not known.
+pub(super) fn source(of: &Replayed, look: Look<'_>) -> Page {
+    let lines = by_name(of, look, |name| match &*name.source {
+        "" => name.function.clone(),
+        source => format!("{source}  {}", name.function),
+    });
+    page(lines, "line of source, function", look)
+}
+
+fn page(code: ByName, what: &str, look: Look<'_>) -> Page {
+    let all: u64 = code.values().map(|missed| missed.cycles).sum();
+    let mut rows: Vec<(String, Missed)> = code.into_iter().collect();
+    rows.sort_by_key(|(_, Missed { misses, cycles })| {
+        Reverse(match look.sort {
+            0 | 1 => *cycles,
+            2 => misses.l2,
+            3 => misses.local,
+            4 => misses.remote,
+            5 => misses.c2c,
+            _ => 0,
+        })
+    });
+    let header = format!(">cycles waited|>share|>L2 hits|>local|>remote|>cache|{what}");
+    let mut grid = Grid::new(&header).sorted(look.sort);
+    for (name, Missed { misses, cycles }) in rows {
+        let numbers = [misses.l2, misses.local, misses.remote, misses.c2c].map(number);
+        let cells = [number(cycles), percent(cycles, all)].into_iter();
+        grid.row(cells.chain(numbers).chain([name]).map(Line::from));
+    }
+    Page::table(grid.lines())
+}
+
+/// Returns the functions that are waited in longest, on one line.
+pub(super) fn hottest(of: &Replayed, look: Look<'_>) -> Line<'static> {
+    let code = by_name(of, look, |name| name.function.clone());
+    let all: u64 = code.values().map(|missed| missed.cycles).sum();
+    let mut code: Vec<(String, Missed)> = code.into_iter().collect();
+    code.sort_by_key(|(_, missed)| Reverse(missed.cycles));
+    let shown = code.iter().take(3).filter(|(_, missed)| missed.cycles > 0);
+    let shown: Vec<_> =
+        shown.map(|(name, missed)| format!("{name} {}", percent(missed.cycles, all))).collect();
+    let text = match shown.is_empty() {
+        true => "-".to_owned(),
+        false => shown.join(", "),
+    };
+    Line::from(cut(&format!("waits for memory: {text}"), look.width.saturating_sub(3)))
+}
+
+/// Returns a row for each of the lines that nodes have taken from each other most.
+pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> Page {
+    let mut grid = Grid::new(">line|>home|>transfers|>dropped|sharing|writers|functions");
+    for line in of.lines() {
+        let writing = line.users.iter().filter(|user| user.writes());
+        let writers: BTreeSet<_> = writing.map(|user| user.strand.node().index()).collect();
+        let writers: Vec<_> = writers.iter().map(usize::to_string).collect();
+        let sharing = match line.sharing {
+            _ if writers.is_empty() => "read",
+            Sharing::False => "false",
+            Sharing::True => "true",
+        };
+        let cells = [
+            format!("{:#x}", line.address),
+            line.home.index().to_string(),
+            number(line.moves.transfers),
+            number(line.moves.invalidations),
+            sharing.to_owned(),
+            writers.join(","),
+            users(line, look).join(", "),
+        ];
+        grid.row(cells.map(Line::from));
+    }
+    let mut page = Page::table(grid.lines());
+    let note = "Moved most between nodes since the start. false: they use different bytes";
+    page.head.insert(0, Line::from(note));
+    page
+}
+
+/// Returns the functions that use a line, those that use it most first.
+fn users(line: &sharing::SharedLine, look: Look<'_>) -> Vec<String> {
+    let mut functions: BTreeMap<String, u64> = BTreeMap::new();
+    for user in line.users.iter().filter(|user| user.what != Use::Fetch) {
+        let program = look.names.program_of(user.thread);
+        let name = &look.names.of(program, user.instruction).function;
+        *functions.entry(name.clone()).or_default() += user.times;
+    }
+    let mut functions: Vec<_> = functions.into_iter().collect();
+    functions.sort_by_key(|(_, times)| Reverse(*times));
+    functions.into_iter().map(|(name, _)| name).collect()
+}

@@ -1,0 +1,94 @@
+//! What nodes share: channels, hubs, links, and what goes from node to node.
+
+use ratatui::text::Line;
+use simulator::memory::{Traffic, TrafficKind, Usage};
+use simulator::run::Replayed;
+
+use super::{Look, Page};
+use crate::cmd::top::grid::{Grid, meter, number};
+
+/// The width of the columns before the bar.
+const NUMBERS: usize = 66;
+
+/// Returns what so many lines are in a second, in GB.
+fn rate(lines: u64, of: &Replayed, look: Look<'_>) -> String {
+    let gigabytes = (lines * look.line) as f64 / 1e9;
+    format!("{:.2}", gigabytes / of.time.seconds.max(f64::MIN_POSITIVE))
+}
+
+fn limit(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1e9)
+}
+
+pub(super) fn page(of: &Replayed, look: Look<'_>) -> Page {
+    let Usage { channels, hubs, links, .. } = &of.usage;
+    let bar = look.width.saturating_sub(NUMBERS).clamp(12, 60);
+    let mut grid = Grid::new("DRAM channel|>lines read|>written|>GB/s|>limit|busy");
+    let row = |numbers: [String; 5], busy| {
+        let numbers = numbers.map(Line::from).into_iter();
+        numbers.chain([meter(busy, of.cycles, bar)])
+    };
+    for one in channels {
+        let numbers = [
+            format!("node {} channel {}", one.node, one.mcu),
+            number(one.reads),
+            number(one.writes),
+            rate(one.reads + one.writes, of, look),
+            limit(one.limit),
+        ];
+        grid.row(row(numbers, one.busy));
+    }
+    if !hubs.is_empty() {
+        grid.names("hub|requests|same line|cycles waited||busy");
+        for one in hubs {
+            let numbers = [
+                format!("hub {}", one.hub),
+                number(one.requests),
+                number(one.met),
+                number(one.waited),
+                String::new(),
+            ];
+            grid.row(row(numbers, one.busy));
+        }
+    }
+    if !links.is_empty() {
+        grid.names("link|lines in|out|GB/s|limit|busy");
+        for one in links {
+            let numbers = [
+                format!("node {} hub {}", one.node, one.hub),
+                number(one.into),
+                number(one.out),
+                rate(one.into + one.out, of, look),
+                limit(2 * one.limit),
+            ];
+            // Both directions can be busy at once.
+            grid.row(row(numbers, one.busy / 2));
+        }
+    }
+    let mut rows = grid.lines();
+    rows.push(Line::default());
+    rows.extend(traffic(of, look));
+    Page { head: Vec::new(), rows }
+}
+
+/// Returns a row for each two nodes with what went from one to the other.
+fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
+    let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
+    let nodes = 0..look.machine.nodes();
+    for (from, to) in nodes.clone().flat_map(|from| nodes.clone().map(move |to| (from, to))) {
+        let lines = |kind| {
+            let same = |one: &&Traffic| (one.from, one.to, one.kind) == (from, to, kind);
+            number(of.usage.traffic.iter().find(same).map_or(0, |one| one.lines))
+        };
+        let cells = [
+            format!("node {from}"),
+            format!("node {to}"),
+            lines(TrafficKind::Memory),
+            lines(TrafficKind::C2c),
+            lines(TrafficKind::WriteBack),
+            lines(TrafficKind::Invalidate),
+        ];
+        grid.row(cells.map(Line::from));
+    }
+    grid.lines()
+}

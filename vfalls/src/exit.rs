@@ -1,0 +1,83 @@
+//! Exit statuses and error messages.
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::interrupt::{self, Interrupted};
+use crate::output;
+use crate::say::say;
+
+/// The exit status for bad input, and for any other failure but a [`Mismatch`].
+const CANNOT: u8 = 2;
+
+/// Parses the arguments and calls `run` with them. Returns the exit status of the program: 0 for success, 1 for a
+/// [`Mismatch`], 130 after an interrupt, 2 for any other error. A program calls this first, because it sets up the handling of
+/// interrupts.
+pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
+    if let Err(error) = interrupt::end_at_once() {
+        return failure(&error.into());
+    }
+    match Arguments::try_parse().map(run) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => failure(&error),
+        Err(error) => usage(&error),
+    }
+}
+
+/// Prints a failure on one line. If the reader of standard output closes the pipe, that is a failure only if a file that the user
+/// asked for is not written because of it.
+fn failure(error: &anyhow::Error) -> ExitCode {
+    let gone = |cause: &&(dyn std::error::Error + 'static)| {
+        let kind = match cause.downcast_ref::<io::Error>() {
+            Some(error) => Some(error.kind()),
+            None => {
+                cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)
+            }
+        };
+        kind == Some(io::ErrorKind::BrokenPipe)
+    };
+    if error.chain().find(gone).is_some() {
+        if !output::is_abandoned() {
+            return ExitCode::SUCCESS;
+        }
+        say(format_args!("error: {error:#}; nothing was written"));
+        return ExitCode::from(CANNOT);
+    }
+    say(format_args!("error: {error:#}"));
+    if error.is::<Mismatch>() {
+        ExitCode::FAILURE
+    } else if error.is::<Interrupted>() {
+        ExitCode::from(interrupt::EXIT_STATUS as u8)
+    } else {
+        ExitCode::from(CANNOT)
+    }
+}
+
+/// Prints help as clap does, and an error in the arguments on one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // An error is ignored: nobody reads the help.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if matches!(error.kind(), clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand) {
+        let _ = error.print();
+        return ExitCode::from(CANNOT);
+    }
+    let text = error.render().to_string();
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .collect::<Vec<_>>();
+    say(lines.join(" ").replace(" tip: ", "; tip: "));
+    ExitCode::from(CANNOT)
+}
+
+/// The error of a command that did its work and found a defect: exit status 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Mismatch(pub String);

@@ -1,0 +1,95 @@
+//! Ctrl-C, SIGTERM and SIGHUP: a flag that long work polls, so that it leaves nothing half-written.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::thread;
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+use crate::output;
+
+/// The exit status that shells report for a program that Ctrl-C ended.
+pub const EXIT_STATUS: i32 = 130;
+
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Whether the signal handler itself ends the process.
+static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
+static CAUGHT: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static BEFORE_END: OnceLock<fn()> = OnceLock::new();
+static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
+
+/// Makes interrupts end the process with [`EXIT_STATUS`], from the signal handler. The kernel's default action does not suffice: in
+/// a container this program may be process 1, for which the kernel ignores signals without a handler.
+///
+/// # Errors
+/// The signals cannot be handled.
+pub fn end_at_once() -> io::Result<()> {
+    // `signal_hook` installs its handler before it registers the handler's action: a signal in between would be lost.
+    let signals = SIGNALS.map(Signal::try_from).into_iter();
+    let before = signals.collect::<Result<SigSet, _>>()?.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    SIGNALS.into_iter().try_for_each(|signal| {
+        flag::register_conditional_shutdown(signal, EXIT_STATUS, Arc::clone(&AT_ONCE)).map(drop)
+    })?;
+    Ok(before.thread_set_mask()?)
+}
+
+/// Makes interrupts remove the [files that are not complete](crate::output) before they end the process.
+///
+/// # Errors
+/// The signals cannot be caught.
+pub fn clean_up() -> anyhow::Result<()> {
+    let start = || -> io::Result<()> {
+        let mut signals = Signals::new(SIGNALS)?;
+        // From here on, the thread handles signals.
+        AT_ONCE.store(false, Ordering::SeqCst);
+        thread::Builder::new().spawn(move || signals.forever().for_each(|_| interrupt())).map(drop)
+    };
+    let started = THREAD.get_or_init(|| start().map_err(|error| error.to_string()));
+    started.clone().map_err(anyhow::Error::msg)
+}
+
+fn interrupt() {
+    if !CAUGHT.load(Ordering::SeqCst) || INTERRUPTED.swap(true, Ordering::SeqCst) {
+        output::remove_incomplete(|| {
+            BEFORE_END.get().iter().for_each(|before| before());
+            std::process::exit(EXIT_STATUS)
+        });
+    }
+}
+
+/// Sets the function to call before an interrupt ends the process, if [`clean_up`] or [`catch`] handles it. Only the first function
+/// that is set is called.
+pub fn before_end(call: fn()) {
+    let _ = BEFORE_END.set(call);
+}
+
+/// Makes the first interrupt only set a flag. A second one ends the process at once.
+///
+/// # Errors
+/// The signals cannot be caught.
+pub fn catch() -> anyhow::Result<()> {
+    CAUGHT.store(true, Ordering::SeqCst);
+    clean_up()
+}
+
+/// Makes interrupts end the process again, as [`clean_up`] does. [`happened`] still reports an interrupt from before.
+pub fn release() {
+    CAUGHT.store(false, Ordering::SeqCst);
+}
+
+/// Returns whether there was an interrupt since [`catch`].
+#[must_use]
+pub fn happened() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}
+
+/// The error of work that an interrupt stopped. The process ends with [`EXIT_STATUS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted, nothing was written")]
+pub struct Interrupted;

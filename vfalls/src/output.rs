@@ -1,0 +1,362 @@
+//! Files and directories that appear whole or not at all. They replace nothing, unless the user says `--force`; a file that
+//! someone else makes meanwhile stays in any case.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, anyhow, bail, ensure};
+use serde::Serialize;
+use tempfile::TempPath;
+
+use crate::interrupt;
+
+/// The outputs that an interrupt removes: for the name of each its temporary name, and below a directory those of its files.
+static INCOMPLETE: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+
+/// Whether an output was dropped before it was complete.
+static ABANDONED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether an output was dropped before it was complete.
+pub(crate) fn is_abandoned() -> bool {
+    ABANDONED.load(Ordering::Relaxed)
+}
+
+fn incomplete() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<PathBuf>>> {
+    INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the outputs that are not complete. Calls `end`, which ends the process, before an output begins or is completed.
+pub(crate) fn remove_incomplete(end: impl FnOnce()) {
+    let incomplete = incomplete();
+    incomplete.values().for_each(|temporary| remove(temporary));
+    end();
+}
+
+/// Removes files and directories, the last first. Ignores failures, which nobody can mend. A directory with other files in it
+/// stays.
+fn remove(paths: &[PathBuf]) {
+    for path in paths.iter().rev() {
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+    }
+}
+
+/// An output under a hidden name beside its own. If it is dropped before it is complete, nothing is left of it.
+struct Incomplete {
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Incomplete {
+    /// Makes an output for the name `path`, by `make`, which gets the temporary name.
+    fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
+        let shown = path.display();
+        let name = path.file_name();
+        let name = name.with_context(|| format!("{shown}: expected a name"))?;
+        let hidden = [OsStr::new("."), name, OsStr::new(".")].join(OsStr::new(""));
+        interrupt::clean_up()?;
+        let mut incomplete = incomplete();
+        ensure!(!incomplete.contains_key(&path), "{shown}: is named for two outputs");
+        let (made, temporary) = tempfile::Builder::new()
+            .prefix(&hidden)
+            .suffix(".partial")
+            .make_in(path.with_file_name(""), make)
+            .and_then(|made| Ok(made.keep()?))
+            .with_context(|| format!("{shown}: cannot be written"))?;
+        incomplete.insert(path.clone(), vec![temporary.clone()]);
+        Ok((Self { temporary, path }, made))
+    }
+
+    /// Gives the output its own name, by `rename`, which gets the temporary name and the path.
+    fn complete(
+        self,
+        rename: impl FnOnce(&Path, &Path) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        // No interrupt comes between the renaming and the removal of the record.
+        let mut incomplete = incomplete();
+        rename(&self.temporary, &self.path)?;
+        incomplete.remove(&self.path);
+        Ok(())
+    }
+}
+
+impl Drop for Incomplete {
+    fn drop(&mut self) {
+        if let Some(temporary) = incomplete().remove(&self.path) {
+            remove(&temporary);
+            ABANDONED.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The option of commands that lets outputs replace files.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct Force {
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
+}
+
+impl Force {
+    /// Begins to write the file `path`.
+    ///
+    /// # Errors
+    /// As [`OutputFile::create`].
+    pub fn create(self, path: &Path) -> anyhow::Result<OutputFile> {
+        if path.is_file() {
+            self.check(path)?;
+        }
+        OutputFile::create(path, self.force)
+    }
+
+    /// Begins to write a file, if one is wanted.
+    ///
+    /// # Errors
+    /// As [`OutputFile::create`].
+    pub fn create_if_wanted(self, path: Option<&PathBuf>) -> anyhow::Result<Option<OutputFile>> {
+        path.map(|path| self.create(path)).transpose()
+    }
+
+    /// Fails unless the file at `path` may be replaced.
+    ///
+    /// # Errors
+    /// The option was not given.
+    pub fn check(self, path: &Path) -> anyhow::Result<()> {
+        ensure!(self.force, "{}: is there; --force replaces it", path.display());
+        Ok(())
+    }
+}
+
+/// A file that is written under a temporary name beside its own, and gets its own name when it is complete. Until then, an older
+/// file of that name stays. If the new one is dropped or interrupted before, nothing is left of it.
+pub struct OutputFile {
+    file: File,
+    incomplete: Incomplete,
+    replaces: bool,
+}
+
+impl OutputFile {
+    /// Begins to write the file `path`, which replaces a file of that name only if `replaces`.
+    ///
+    /// # Errors
+    /// The directory cannot be written; or `path` exists, and must not be replaced or is no ordinary file (but a directory, a
+    /// device, a pipe).
+    pub fn create(path: impl AsRef<Path>, replaces: bool) -> anyhow::Result<Self> {
+        let mut path = path.as_ref().to_owned();
+        let shown = path.display();
+        if fs::symlink_metadata(&path).is_ok() {
+            ensure!(path.is_file(), "{shown}: is there and is no ordinary file");
+            ensure!(replaces, "{shown}: is there");
+            path = fs::canonicalize(&path)?;
+        }
+        let (incomplete, file) = Incomplete::make(path, |temporary| File::create_new(temporary))?;
+        Ok(Self { file, incomplete, replaces })
+    }
+
+    /// Returns the temporary name.
+    #[must_use]
+    pub fn temporary(&self) -> &Path {
+        &self.incomplete.temporary
+    }
+
+    /// Returns the file as the output of another program.
+    ///
+    /// # Errors
+    /// The process has too many open files.
+    pub fn stdio(&self) -> anyhow::Result<Stdio> {
+        Ok(self.file.try_clone()?.into())
+    }
+
+    /// Removes the file. Unlike one that is dropped, it is not an output that the user asked for.
+    ///
+    /// # Errors
+    /// The file cannot be removed.
+    pub fn discard(self) -> anyhow::Result<()> {
+        (self.incomplete).complete(|temporary, _| Ok(fs::remove_file(temporary)?))
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// The file cannot be renamed, or a file that must not be replaced has its name meanwhile.
+    pub fn complete(self) -> anyhow::Result<()> {
+        let replaces = self.replaces;
+        self.incomplete.complete(|temporary, path| {
+            let renamed = match replaces {
+                true => fs::rename(temporary, path),
+                false => rename_to_new(temporary, path),
+            };
+            renamed.map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => stays(path),
+                _ => cannot_be_written(path, error),
+            })
+        })
+    }
+
+    /// Writes `value` as JSON, and gives the file its name.
+    ///
+    /// # Errors
+    /// The file cannot be written, or as [`complete`](Self::complete).
+    pub fn complete_json(mut self, value: &impl Serialize) -> anyhow::Result<()> {
+        let mut output = BufWriter::new(&mut self.file);
+        serde_json::to_writer_pretty(&mut output, value)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(output))
+            .and_then(|()| output.flush())
+            .map_err(|error| cannot_be_written(&self.incomplete.path, error))?;
+        drop(output);
+        self.complete()
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn cannot_be_written(path: &Path, error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!("{}: cannot be written", path.display()))
+}
+
+/// Renames a file or directory to a name that no other has.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    match TempPath::try_from_path(from)?.persist_noclobber(to) {
+        Ok(()) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(error.error),
+        Err(error) => rename_to_claimed(&error.path, to),
+    }
+}
+
+/// Does the same where the file system has no links and no such renaming: makes an empty directory or file of the name, and
+/// removes it if the renaming fails.
+fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
+    match from.is_dir() {
+        true => fs::create_dir(to)?,
+        false => drop(File::create_new(to)?),
+    }
+    fs::rename(from, to).inspect_err(|_| remove(&[to.to_owned()]))
+}
+
+/// A directory that is written under a temporary name beside its own, as [`OutputFile`]s are.
+pub struct OutputDirectory {
+    incomplete: Incomplete,
+    /// The files of the older directory, the only ones that may be removed; `None` if there was no directory.
+    replaces: Option<Vec<OsString>>,
+}
+
+impl OutputDirectory {
+    /// Begins to write the directory `path`. If such a directory exists and is not empty, `check` fails unless its files may be
+    /// replaced.
+    ///
+    /// # Errors
+    /// The parent directory cannot be written, or a file must not be replaced.
+    pub fn create(
+        path: impl AsRef<Path>,
+        check: impl FnOnce(&Path) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
+        let mut path = path.as_ref().to_owned();
+        let mut replaces = None;
+        if fs::symlink_metadata(&path).is_ok() {
+            ensure!(path.is_dir(), "{}: is there and is no directory", path.display());
+            path = fs::canonicalize(&path)?;
+            let there = names(&path)?;
+            if !there.is_empty() {
+                check(&path)?;
+            }
+            if let Some(name) = there.iter().find(|name| path.join(name).is_dir()) {
+                bail!("{}: is a directory, and stays", path.join(name).display());
+            }
+            replaces = Some(there);
+        }
+        let (incomplete, ()) = Incomplete::make(path, |temporary| fs::create_dir(temporary))?;
+        Ok(Self { incomplete, replaces })
+    }
+
+    /// Writes a file of the directory.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let Incomplete { temporary, path } = &self.incomplete;
+        let file = temporary.join(name);
+        if let Some(all) = incomplete().get_mut(path) {
+            all.push(file.clone());
+        }
+        fs::write(file, bytes).map_err(|error| cannot_be_written(&path.join(name), error))
+    }
+
+    /// Gives the directory its name, in place of an older one whose files may be replaced.
+    ///
+    /// # Errors
+    /// The directory cannot be renamed, or the older one has a new file. The older one stays.
+    pub fn complete(self) -> anyhow::Result<()> {
+        let Self { incomplete, replaces } = self;
+        incomplete.complete(|temporary, path| {
+            let renamed = match &replaces {
+                None => rename_to_new(temporary, path),
+                // This replaces an empty directory only.
+                Some(files) if files.is_empty() => fs::rename(temporary, path),
+                Some(files) => return replace(temporary, path, files),
+            };
+            renamed.map_err(|error| match come(path, &[]) {
+                Some(name) => stays(&path.join(name)),
+                None if error.kind() == io::ErrorKind::AlreadyExists => stays(path),
+                None => cannot_be_written(path, error),
+            })
+        })
+    }
+}
+
+/// Renames a directory to the name of an older one, and removes that one, which must have no other files than `files`.
+fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
+    let mut aside = new.as_os_str().to_owned();
+    aside.push(".old");
+    let aside = PathBuf::from(aside);
+    let cannot = |error| cannot_be_written(path, error);
+    fs::rename(path, &aside).map_err(cannot)?;
+    // The files are not those of the target of a link.
+    let is_directory = fs::symlink_metadata(&aside).is_ok_and(|aside| aside.is_dir());
+    let renamed = match come(&aside, files) {
+        _ if !is_directory => Err(stays(path)),
+        None => fs::rename(new, path).map_err(cannot),
+        Some(name) => Err(stays(&path.join(name))),
+    };
+    if let Err(error) = renamed {
+        fs::rename(&aside, path)
+            .with_context(|| format!("what was there is {}", aside.display()))?;
+        return Err(error);
+    }
+    let mut old = vec![aside.clone()];
+    old.extend(files.iter().map(|name| aside.join(name)));
+    remove(&old);
+    ensure!(!aside.exists(), "{}: is left of what was there", aside.display());
+    Ok(())
+}
+
+/// Returns the name of a file of a directory that is not among `files`.
+fn come(directory: &Path, files: &[OsString]) -> Option<OsString> {
+    let mut names = names(directory).ok()?.into_iter();
+    names.find(|name| !files.contains(name))
+}
+
+fn stays(path: &Path) -> anyhow::Error {
+    anyhow!("{}: has come meanwhile, and stays; nothing was written", path.display())
+}
+
+fn names(directory: &Path) -> io::Result<Vec<OsString>> {
+    let entries = fs::read_dir(directory)?;
+    entries.map(|entry| Ok(entry?.file_name())).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! Tests of output.
+
+use super::*;
+
+fn directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("xtask-output-{}-{name}", std::process::id()));
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn names(path: &Path) -> Vec<OsString> {
+    fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+}
+
+#[test]
+fn is_there_only_when_complete() {
+    let place = directory("complete");
+    let path = place.join("result");
+    fs::write(&path, "old").unwrap();
+    let mut file = OutputFile::create(&path, true).unwrap();
+    file.write_all(b"new").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    file.complete().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    assert_eq!(names(&place), ["result"]);
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn leaves_nothing_when_dropped() {
+    let place = directory("dropped");
+    let mut file = OutputFile::create(place.join("result"), false).unwrap();
+    file.write_all(b"half").unwrap();
+    assert_eq!(names(&place).len(), 1);
+    drop(file);
+    assert!(names(&place).is_empty());
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn directories_are_there_only_when_complete() {
+    let place = directory("directories");
+    let path = place.join("result");
+    let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
+    // New, empty, and in place of another.
+    for name in ["new", "again"] {
+        if name == "again" {
+            fs::remove_file(path.join("new")).unwrap();
+        }
+        let made = OutputDirectory::create(&path, refuse).unwrap();
+        made.write(name, b"").unwrap();
+        made.complete().unwrap();
+        assert_eq!(names(&path), [name]);
+    }
+    let refused = OutputDirectory::create(&path, refuse).err().unwrap();
+    assert_eq!(refused.to_string(), "it is needed");
+    let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+    made.write("other", b"").unwrap();
+    assert_eq!(names(&path), ["again"]);
+    made.complete().unwrap();
+    assert_eq!((names(&path), names(&place)), (vec!["other".into()], vec!["result".into()]));
+    // Dropped.
+    let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+    made.write("half", b"").unwrap();
+    assert_eq!(names(&place).len(), 2);
+    drop(made);
+    assert_eq!((names(&path), names(&place)), (vec!["other".into()], vec!["result".into()]));
+    // No directory.
+    assert!(OutputDirectory::create(path.join("other"), refuse).is_err());
+    assert!(OutputDirectory::create(place.join("none/result"), refuse).is_err());
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn refuses_what_is_no_ordinary_file() {
+    let place = directory("refused");
+    for path in
+        [place.as_path(), Path::new("/dev/null"), &place.join("none/result"), &place.join("..")]
+    {
+        assert!(OutputFile::create(path, true).is_err(), "{}", path.display());
+    }
+    assert!(names(&place).is_empty());
+    fs::remove_dir_all(place).unwrap();
+}
+
+/// A file that is there, that comes meanwhile, or that comes where there was nothing.
+#[test]
+fn files_that_are_in_the_way_stay() {
+    let place = directory("in-the-way");
+    let path = place.join("result");
+    fs::write(&path, "old").unwrap();
+    let error = OutputFile::create(&path, false).err().unwrap();
+    assert_eq!(error.to_string(), format!("{}: is there", path.display()));
+    fs::remove_file(&path).unwrap();
+    let file = OutputFile::create(&path, false).unwrap();
+    fs::write(&path, "other").unwrap();
+    assert_eq!(
+        file.complete().unwrap_err().to_string(),
+        format!("{}: has come meanwhile, and stays; nothing was written", path.display())
+    );
+    // A link to nowhere is a name that is taken, meanwhile or from the beginning.
+    fs::remove_file(&path).unwrap();
+    let file = OutputFile::create(&path, false).unwrap();
+    std::os::unix::fs::symlink("nowhere", &path).unwrap();
+    assert!(file.complete().is_err());
+    for replaces in [false, true] {
+        let error = OutputFile::create(&path, replaces).err().unwrap();
+        assert!(error.to_string().ends_with("is no ordinary file"));
+    }
+    assert_eq!(fs::read_link(&path).unwrap(), Path::new("nowhere"));
+    assert_eq!(names(&place), ["result"]);
+    fs::remove_dir_all(place).unwrap();
+}
+
+/// As on a file system without links.
+#[test]
+fn a_name_is_taken_only_if_it_is_free() {
+    let place = directory("claimed");
+    let [from, to] = ["from", "to"].map(|name| place.join(name));
+    fs::write(&from, "new").unwrap();
+    rename_to_claimed(&from, &to).unwrap();
+    assert_eq!((fs::read(&to).unwrap(), from.exists()), (b"new".to_vec(), false));
+    fs::write(&from, "newer").unwrap();
+    let error = rename_to_claimed(&from, &to).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(&to).unwrap(), b"new");
+    fs::remove_dir_all(place).unwrap();
+}
+
+/// Someone removes the hidden file.
+#[test]
+fn a_name_is_free_again_if_nothing_gets_it() {
+    let place = directory("removed");
+    let file = OutputFile::create(place.join("result"), false).unwrap();
+    fs::remove_file(place.join(&names(&place)[0])).unwrap();
+    let error = file.complete().unwrap_err().to_string();
+    assert!(error.ends_with("result: cannot be written"), "{error}");
+    assert!(names(&place).is_empty());
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn two_outputs_cannot_have_one_name() {
+    let place = directory("twice");
+    let path = place.join("result");
+    let _file = OutputFile::create(&path, true).unwrap();
+    let error = OutputFile::create(&path, true).err().unwrap();
+    let expected = format!("{}: is named for two outputs", path.display());
+    assert_eq!(error.to_string(), expected);
+    fs::remove_dir_all(place).unwrap();
+}
+
+/// Whether the directory was not there, was empty or had files that may be replaced: a file that comes into it meanwhile
+/// stays, and so does what was there.
+#[test]
+fn files_that_come_into_a_directory_stay() {
+    let place = directory("comes-into");
+    let path = place.join("result");
+    for there in [None, Some(&[][..]), Some(&["old"])] {
+        for name in there.into_iter().flatten() {
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join(name), "").unwrap();
+        }
+        if there.is_some() {
+            fs::create_dir_all(&path).unwrap();
+        }
+        let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+        made.write("new", b"").unwrap();
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("letter"), "mine").unwrap();
+        let expected = format!(
+            "{}: has come meanwhile, and stays; nothing was written",
+            path.join("letter").display()
+        );
+        assert_eq!(made.complete().unwrap_err().to_string(), expected);
+        assert_eq!(fs::read(path.join("letter")).unwrap(), b"mine");
+        assert_eq!(names(&path).len(), 1 + there.unwrap_or_default().len());
+        assert_eq!(names(&place), ["result"]);
+        fs::remove_dir_all(&path).unwrap();
+    }
+    // So does an empty directory that comes.
+    let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+    made.write("new", b"").unwrap();
+    fs::create_dir(&path).unwrap();
+    let error = made.complete().unwrap_err().to_string();
+    assert!(error.contains("result: has come meanwhile"), "{error}");
+    assert!(names(&path).is_empty());
+    fs::remove_dir(&path).unwrap();
+    // What comes into the directory that is being written stays there.
+    let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+    made.write("new", b"").unwrap();
+    let hidden = place.join(&names(&place)[0]);
+    fs::write(hidden.join("letter"), "mine").unwrap();
+    drop(made);
+    assert_eq!(names(&hidden), ["letter"]);
+    fs::remove_dir_all(place).unwrap();
+}
+
+/// A file comes in place of a directory that may be replaced; or a link to a directory, with a file of the same name.
+#[test]
+fn what_comes_in_place_of_a_directory_stays() {
+    let place = directory("in-place");
+    let [path, other] = ["result", "other"].map(|name| place.join(name));
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("old"), "mine").unwrap();
+    let comes: [fn(&Path); 2] = [
+        |path| fs::write(path, "mine").unwrap(),
+        |path| std::os::unix::fs::symlink("other", path).unwrap(),
+    ];
+    for come in comes {
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("old"), "").unwrap();
+        let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
+        made.write("new", b"").unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        come(&path);
+        let error = made.complete().unwrap_err().to_string();
+        assert!(error.contains("result: has come meanwhile"), "{error}");
+        assert!(!path.join("new").exists());
+        fs::remove_file(&path).unwrap();
+        assert_eq!(fs::read(other.join("old")).unwrap(), b"mine");
+        assert_eq!(names(&place), ["other"]);
+    }
+    fs::remove_dir_all(place).unwrap();
+}
+
+/// This program writes no directory into another.
+#[test]
+fn directories_within_a_directory_stay() {
+    let place = directory("within");
+    fs::create_dir(place.join("photos")).unwrap();
+    let error = OutputDirectory::create(&place, |_| Ok(())).err().unwrap();
+    assert!(error.to_string().ends_with("photos: is a directory, and stays"));
+    assert_eq!(names(&place), ["photos"]);
+    fs::remove_dir_all(place).unwrap();
+}

@@ -1,0 +1,56 @@
+//! Horizontal bars of parts.
+
+use maud::html;
+
+use super::{Axis, WIDTH, room, round};
+use crate::page::figure::Drawing;
+
+/// A bar.
+pub(crate) struct Bar {
+    /// What it is of.
+    pub label: String,
+    /// Its parts: the class of the colour, the length, and words for the part.
+    pub parts: Vec<(&'static str, f64, String)>,
+    /// What stands behind it.
+    pub value: String,
+}
+
+const STEP: f64 = 19.0;
+const ABOVE: f64 = 4.0;
+
+/// Draws bars. Their labels are above them if they are long, else on the left; `title` is what the axis shows, and `end` where
+/// it ends.
+#[must_use]
+pub(crate) fn bars(bars: &[Bar], end: f64, title: &str) -> Drawing {
+    let labels = room(bars.iter().map(|bar| &*bar.label));
+    let above = labels > WIDTH / 3.0;
+    let step = if above { STEP + 11.0 } else { STEP };
+    let axis = Axis {
+        left: if above { 8.0 } else { labels },
+        right: WIDTH - room(bars.iter().map(|bar| &*bar.value)),
+        end,
+    };
+    let bottom = ABOVE + step * bars.len() as f64;
+    let marks = html! {
+        (axis.marks(ABOVE, bottom, title))
+        @for (number, bar) in bars.iter().enumerate() {
+            @let top = ABOVE + step * (number + 1) as f64 - 16.0;
+            @match above {
+                true => text x=(round(axis.left)) y=(round(top - 3.0)) { (bar.label) },
+                false => text.e x=(round(axis.left - 4.0)) y=(round(top + 10.0)) { (bar.label) },
+            }
+            @let starts = bar.parts.iter().scan(0.0, |sum, (_, length, _)| { *sum += length; Some(*sum - length) });
+            @for ((class, length, words), start) in bar.parts.iter().zip(starts) {
+                @if *length > 0.0 {
+                    @let (from, to) = (axis.place(start), axis.place(start + length));
+                    rect.(*class) x=(round(from)) y=(round(top)) width=(round(to - from)) height="13" {
+                        title { (bar.label) ": " (words) }
+                    }
+                }
+            }
+            @let sum = bar.parts.iter().map(|(_, length, _)| length).sum();
+            text.m x=(round(axis.place(sum) + 4.0)) y=(round(top + 10.0)) { (bar.value) }
+        }
+    };
+    Drawing { width: WIDTH, height: bottom + 28.0, marks }
+}

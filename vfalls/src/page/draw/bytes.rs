@@ -1,0 +1,59 @@
+//! Which bytes of a line are used, a row for each user.
+
+use std::ops::Range;
+
+use maud::html;
+
+use super::{WIDTH, round};
+use crate::page::figure::Drawing;
+
+/// A user.
+pub(crate) struct Use {
+    /// Who it is.
+    pub label: String,
+    /// What it uses.
+    pub spans: Vec<Span>,
+}
+
+/// Bytes that are used.
+pub(crate) struct Span {
+    /// The first byte, and the one after the last.
+    pub bytes: Range<usize>,
+    /// Whether they are read, which the upper half of a row shows, and whether they are written, which the lower half shows.
+    pub use_: [bool; 2],
+    /// The class of the colour.
+    pub class: &'static str,
+    /// What is done to them.
+    pub words: String,
+}
+
+const LEFT: f64 = 112.0;
+const STEP: f64 = 16.0;
+const ABOVE: f64 = 18.0;
+const BYTES: usize = 64;
+
+/// Draws the 64 bytes of a line.
+#[must_use]
+pub(crate) fn bytes(users: &[Use]) -> Drawing {
+    let place = |byte: usize| LEFT + (WIDTH - 6.0 - LEFT) * byte as f64 / BYTES as f64;
+    let bottom = ABOVE + STEP * users.len() as f64;
+    let marks = html! {
+        @for byte in (0..=BYTES).step_by(8) {
+            path.g d={ "M" (round(place(byte))) " " (round(ABOVE)) "V" (round(bottom)) } {}
+            @if byte < BYTES { text.m x=(round(place(byte))) y=(round(ABOVE - 5.0)) { (byte) } }
+        }
+        text.m.e x=(round(LEFT - 6.0)) y=(round(ABOVE - 5.0)) { "byte of the line" }
+        @for (number, user) in users.iter().enumerate() {
+            @let y = ABOVE + STEP * number as f64 + 2.0;
+            text.e x=(round(LEFT - 6.0)) y=(round(y + 9.5)) { (user.label) }
+            @for Span { bytes, use_: [reads, writes], class, words } in &user.spans {
+                @let (from, to) = (place(bytes.start), place(bytes.end));
+                @let top = if *reads { y } else { y + 6.0 };
+                rect.(*class) x=(round(from)) y=(round(top)) width=(round(to - from)) height=(if reads == writes { "12" } else { "6" }) {
+                    title { (user.label) ": " (words) }
+                }
+            }
+        }
+    };
+    Drawing { width: WIDTH, height: bottom + 6.0, marks }
+}

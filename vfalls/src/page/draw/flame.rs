@@ -1,0 +1,85 @@
+//! A flame graph: what is under way, each frame above the one that called it.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::{WIDTH, round};
+use crate::page::figure::Drawing;
+use crate::page::numbers::{counted, percent};
+
+/// A frame is so high.
+const ROW: f64 = 15.0;
+/// A character is at most so wide, on average.
+const CHARACTER: f64 = 6.2;
+/// Narrower frames are not drawn.
+const NARROWEST: f64 = 0.4;
+/// So many frames are drawn above each other.
+pub(crate) const DEEPEST: usize = 64;
+
+#[derive(Default)]
+struct Frame<'a> {
+    samples: u64,
+    above: BTreeMap<&'a str, Frame<'a>>,
+}
+
+impl Frame<'_> {
+    /// Returns how many frames are drawn above each other, with this one. `unit` is the width of a sample.
+    fn depth(&self, unit: f64) -> usize {
+        let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
+        1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)
+    }
+
+    fn is_drawn(&self, unit: f64) -> bool {
+        self.samples as f64 * unit >= NARROWEST
+    }
+
+    /// Draws a frame of this name, and those above it.
+    fn marks(&self, name: &str, at: (f64, f64), unit: f64, all: u64) -> Markup {
+        let (left, top) = at;
+        let width = self.samples as f64 * unit;
+        let starts = self.above.values().scan(left, |next, frame| {
+            *next += frame.samples as f64 * unit;
+            Some(*next - frame.samples as f64 * unit)
+        });
+        let colour = name.bytes().map(usize::from).sum::<usize>() % 3 + 1;
+        let share = percent(self.samples as f64, all as f64);
+        html! {
+            @if self.is_drawn(unit) {
+                rect.{ "s" (colour) } x=(round(left)) y=(round(top)) width=(format!("{:.2}", (width - 0.3).max(0.1))) height=(ROW - 1.0) {
+                    title { (name) ": " (counted(self.samples, "sample")) ", " (share) }
+                }
+                @let room = ((width - 4.0) / CHARACTER) as usize;
+                @if name.chars().count() <= room {
+                    text x=(round(left + 2.0)) y=(round(top + 10.5)) { (name) }
+                } @else if room > 3 {
+                    text x=(round(left + 2.0)) y=(round(top + 10.5)) { (name.chars().take(room - 1).collect::<String>()) "…" }
+                }
+                @for ((name, frame), left) in self.above.iter().zip(starts) {
+                    (frame.marks(name, (left, top - ROW), unit, all))
+                }
+            }
+        }
+    }
+}
+
+/// Draws stacks, each of frames from the outermost on, with its samples.
+#[must_use]
+pub(crate) fn flame(stacks: &[(Vec<&str>, u64)]) -> Drawing {
+    let mut all = Frame::default();
+    for (frames, samples) in stacks {
+        let mut at = &mut all;
+        at.samples += samples;
+        for frame in frames.iter().take(DEEPEST - 1) {
+            at = at.above.entry(frame).or_default();
+            at.samples += samples;
+        }
+    }
+    let unit = WIDTH / all.samples.max(1) as f64;
+    let height = all.depth(unit) as f64 * ROW;
+    Drawing {
+        width: WIDTH,
+        height,
+        marks: all.marks("all", (0.0, height - ROW), unit, all.samples),
+    }
+}

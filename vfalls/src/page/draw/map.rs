@@ -1,0 +1,94 @@
+//! A map of the machine.
+
+use maud::{Markup, html};
+
+use super::{Scale, WIDTH, round};
+use crate::page::figure::Drawing;
+use crate::page::numbers::percent;
+
+/// A line between a node and a hub.
+pub(crate) struct Line {
+    /// The node.
+    pub node: usize,
+    /// The hub; without one the line goes to another node.
+    pub hub: usize,
+    /// How much of its time it is busy, from 0 to 1.
+    pub used: f64,
+}
+
+/// What is drawn: how much of its time each part is busy, from 0 to 1.
+pub(crate) struct Machine {
+    /// The channels of each node, with their numbers.
+    pub channels: Vec<Vec<(usize, f64)>>,
+    /// What each node executes, such as `2 threads`.
+    pub executes: Vec<String>,
+    /// The hubs.
+    pub hubs: Vec<(usize, f64)>,
+    /// The links between them.
+    pub lines: Vec<Line>,
+}
+
+const NODE_TOP: f64 = 4.0;
+const NODE_HEIGHT: f64 = 78.0;
+const HUB_TOP: f64 = 190.0;
+const HUB_HEIGHT: f64 = 40.0;
+
+/// Draws nodes with their memory channels above, hubs below, and links between them.
+#[must_use]
+pub(crate) fn map(machine: &Machine, scale: &Scale) -> Drawing {
+    let nodes = machine.channels.len().max(1) as f64;
+    let step = WIDTH / nodes;
+    let width = (step - 10.0).min(110.0);
+    let left = |node: usize| step * node as f64 + (step - width) / 2.0;
+    let hub_step = WIDTH / machine.hubs.len().max(1) as f64;
+    let hub_width = (hub_step - 24.0).min(90.0);
+    let hub_left = |place: usize| hub_step * place as f64 + (hub_step - hub_width) / 2.0;
+    let part = |name: &str, used: f64, (x, y, width, height): (f64, f64, f64, f64)| -> Markup {
+        let level = scale.level(used);
+        let ink = if level >= 5 { "k1" } else { "k0" };
+        html! {
+            rect.edge.{ "s" (level) } x=(round(x)) y=(round(y)) width=(round(width)) height=(round(height)) rx="3" {
+                title { (name) ": busy for " (percent(used, 1.0)) " of the time" }
+            }
+            text.c.(ink) x=(round(x + width / 2.0)) y=(round(y + height / 2.0 - 2.0)) { (name) }
+            text.c.(ink) x=(round(x + width / 2.0)) y=(round(y + height / 2.0 + 10.0)) { (percent(used, 1.0)) }
+        }
+    };
+    let hub_place = |hub: usize| machine.hubs.iter().position(|(number, _)| *number == hub);
+    let marks = html! {
+        @for line in &machine.lines {
+            @if let Some(place) = hub_place(line.hub) {
+                @let from = left(line.node) + width * (place as f64 + 0.5) / machine.hubs.len() as f64;
+                @let to = hub_left(place) + hub_width * (line.node as f64 + 0.5) / nodes;
+                path.link.{ "l" (scale.level(line.used)) } fill="none" stroke-width="4" d={
+                    "M" (round(from)) " " (NODE_TOP + NODE_HEIGHT) "L" (round(to)) " " (HUB_TOP)
+                } {
+                    title { "link of node " (line.node) " and hub " (line.hub) ": busy for " (percent(line.used, 1.0)) " of the time" }
+                }
+            }
+        }
+        @for (node, channels) in machine.channels.iter().enumerate() {
+            @let x = left(node);
+            rect.box x=(round(x)) y=(NODE_TOP) width=(round(width)) height=(NODE_HEIGHT) rx="5" {}
+            text.c x=(round(x + width / 2.0)) y="18" { "node " (node) }
+            text.m.c x=(round(x + width / 2.0)) y="30" {
+                (machine.executes[node])
+            }
+            @let channel_width = (width - 6.0) / channels.len().max(1) as f64;
+            @for (place, (mcu, used)) in channels.iter().enumerate() {
+                (part(&format!("MCU {mcu}"), *used, (x + 4.0 + channel_width * place as f64, 38.0, channel_width - 2.0, 38.0)))
+            }
+        }
+        @for (place, (hub, used)) in machine.hubs.iter().enumerate() {
+            (part(&format!("hub {hub}"), *used, (hub_left(place), HUB_TOP, hub_width, HUB_HEIGHT)))
+        }
+    };
+    Drawing {
+        width: WIDTH,
+        height: match machine.hubs.is_empty() {
+            true => NODE_TOP + NODE_HEIGHT + 4.0,
+            false => HUB_TOP + HUB_HEIGHT + 4.0,
+        },
+        marks,
+    }
+}

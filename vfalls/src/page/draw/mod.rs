@@ -1,0 +1,190 @@
+//! Charts as SVG. Colours are classes of the style sheet, so that a chart is light or dark as its reader wishes.
+//!
+//! All are 360 units wide with text of 10 units, so that text is legible on a screen of 400 pixels and the lines are sharp on any.
+
+mod bars;
+mod bytes;
+mod dots;
+mod flame;
+mod grid;
+mod map;
+mod strips;
+mod timeline;
+
+pub(super) use bars::{Bar, bars};
+pub(super) use bytes::{Span, Use, bytes};
+pub(super) use dots::{Dots, dots};
+pub(super) use flame::{DEEPEST, flame};
+pub(super) use grid::{Cells, matrices};
+pub(super) use map::{Line, Machine, map};
+pub(super) use strips::{Strip, Strips, strips};
+pub(super) use timeline::{Row, timeline};
+
+use maud::{Markup, html};
+
+use crate::page::figure::Legend;
+use crate::page::numbers::{TimeUnit, count, short, ticks};
+
+/// The width of each chart.
+pub(super) const WIDTH: f64 = 360.0;
+
+/// The colours of parts, in the order in which they are used: safe for people who confuse colours (Okabe and Ito).
+pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
+
+/// How many colours a scale has, from nothing to most.
+const SCALE: usize = 8;
+
+/// Returns a length or place with one digit after the point.
+fn round(length: f64) -> String {
+    let text = format!("{length:.1}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// Returns how much room labels need on the left of a chart.
+fn room<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
+    let longest = labels.map(|label| label.chars().count()).max();
+    longest.unwrap_or(0) as f64 * 6.0 + 8.0
+}
+
+/// A horizontal axis.
+struct Axis {
+    left: f64,
+    right: f64,
+    end: f64,
+}
+
+impl Axis {
+    fn place(&self, value: f64) -> f64 {
+        let part = if self.end > 0.0 { value / self.end } else { 0.0 };
+        self.left + (self.right - self.left) * part
+    }
+
+    /// Draws the lines of round values from `top` to `bottom`, the values below, and what they are.
+    fn marks(&self, top: f64, bottom: f64, title: &str) -> Markup {
+        let ticks = ticks(self.end, 6);
+        let step = ticks.get(1).copied().unwrap_or(1.0);
+        let places = if step >= 1.0 { 0 } else { (-step.log10()).ceil().min(9.0) as usize };
+        html! {
+            @for tick in ticks {
+                @let x = round(self.place(tick));
+                @let text = if step >= 1000.0 { short(tick) } else { format!("{tick:.places$}") };
+                path.g d={ "M" (x) " " (round(top)) "V" (round(bottom)) } {}
+                text.m.c x=(x) y=(round(bottom + 11.0)) { (text) }
+            }
+            text.m.c x=(round((self.left + self.right) / 2.0)) y=(round(bottom + 23.0)) { (title) }
+        }
+    }
+
+    /// Returns an axis of time.
+    fn of_time(left: f64, cycles: u64, unit: TimeUnit) -> Self {
+        Self { left, right: WIDTH - 6.0, end: cycles as f64 * unit.per_cycle }
+    }
+}
+
+/// A scale of colours for numbers: the least number of each colour after the first, which stands for 0.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scale {
+    least: Vec<f64>,
+}
+
+impl Scale {
+    /// Returns the scale for parts of what is possible, from 0 to 1: the same on every page, fine where little is used.
+    #[must_use]
+    pub(super) fn of_use() -> Self {
+        let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
+        Self { least: least.to_vec() }
+    }
+
+    /// Returns a scale for numbers up to `most`, each of whose colours begins at so many times the number of the last.
+    #[must_use]
+    pub(super) fn of_counts(most: u64) -> Self {
+        let colours = SCALE - 1;
+        let ratio = (most.max(1) as f64).powf(1.0 / colours as f64).max(1.0 + 1e-9);
+        let mut least: Vec<f64> = (0..colours)
+            .map(|colour| ratio.powf(colour as f64).ceil())
+            .take_while(|least| *least <= most.max(1) as f64)
+            .collect();
+        least.dedup();
+        Self { least }
+    }
+
+    /// Returns a scale for numbers up to `most`, whose colours have equal parts of it.
+    #[must_use]
+    pub(super) fn of_equal_parts(most: u64) -> Self {
+        let colours = SCALE as u64 - 1;
+        let mut least: Vec<f64> =
+            (0..colours).map(|colour| (most * colour).div_ceil(colours).max(1) as f64).collect();
+        least.dedup();
+        Self { least }
+    }
+
+    /// Returns the colour of a number, from 0.
+    #[must_use]
+    pub(super) fn level(&self, number: f64) -> usize {
+        let level = self.least.partition_point(|least| *least <= number);
+        // The colours of a short scale are apart.
+        level * (SCALE - 1) / self.least.len().max(1)
+    }
+
+    fn classes(&self) -> impl Iterator<Item = String> {
+        let number = self.least.len().max(1);
+        (0..=self.least.len()).map(move |level| format!("s{}", level * (SCALE - 1) / number))
+    }
+
+    /// Returns what the colours of counts stand for.
+    #[must_use]
+    pub(super) fn legend(&self) -> Legend {
+        let words = |level: usize| match level {
+            0 => "0".to_owned(),
+            _ => {
+                let least = self.least[level - 1] as u64;
+                match self.least.get(level).map(|next| *next as u64 - 1) {
+                    None => format!("{} or more", count(least)),
+                    Some(last) if last == least => count(least),
+                    Some(last) => format!("{} to {}", count(least), count(last)),
+                }
+            }
+        };
+        self.classes().zip((0..).map(words)).collect()
+    }
+
+    /// Returns what the colours of parts stand for.
+    #[must_use]
+    pub(super) fn legend_of_use(&self) -> Legend {
+        let percent = |part: f64| format!("{:.0}%", part * 100.0);
+        let words = |level: usize| match (level, self.least.get(level)) {
+            (0, _) => "unused".to_owned(),
+            (1, Some(next)) => format!("below {}", percent(*next)),
+            (_, Some(next)) => format!("{} to {}", percent(self.least[level - 1]), percent(*next)),
+            (_, None) => format!("{} or more", percent(self.least[level - 1])),
+        };
+        self.classes().zip((0..).map(words)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_have_a_colour_for_each_number() {
+        let scale = Scale::of_counts(128);
+        assert_eq!([0.0, 1.0, 2.0, 4.0, 64.0, 128.0].map(|n| scale.level(n)), [0, 1, 2, 3, 7, 7]);
+        let words: Vec<_> = scale.legend().into_iter().map(|(_, words)| words).collect();
+        assert_eq!(
+            words,
+            ["0", "1", "2 to 3", "4 to 7", "8 to 15", "16 to 31", "32 to 63", "64 or more"]
+        );
+        let scale = Scale::of_equal_parts(70);
+        assert_eq!([0.0, 1.0, 10.0, 60.0, 70.0].map(|n| scale.level(n)), [0, 1, 2, 7, 7]);
+        // Few numbers have few colours.
+        let scale = Scale::of_counts(1);
+        assert_eq!(
+            scale.legend(),
+            [("s0".to_owned(), "0".to_owned()), ("s7".to_owned(), "1 or more".to_owned())]
+        );
+        assert_eq!(scale.level(1.0), 7);
+        let scale = Scale::of_use();
+        assert_eq!([0.0, 0.005, 0.01, 0.3, 1.0].map(|part| scale.level(part)), [0, 1, 2, 6, 7]);
+    }
+}

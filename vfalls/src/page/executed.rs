@@ -1,0 +1,238 @@
+//! The page of an execution.
+
+use std::collections::BTreeSet;
+
+use guest_abi::StrandId;
+use maud::{Markup, html};
+use simulator::execute::mailbox::GuestState;
+use simulator::machine::strands::ranges;
+use simulator::memory::Served;
+use simulator::run::{ByWhom, EventCounts, Executed, StrandRun};
+
+use super::Page;
+use super::draw::{Bar, bars};
+use super::figure::Figure;
+use super::numbers::{TimeUnit, count, counted, short, top};
+use super::sections::{Section, colour, executes, machine, waits};
+use crate::table;
+
+/// The most strands that are drawn: the strands that take most cycles.
+const MOST: usize = 64;
+
+fn state(state: GuestState) -> String {
+    match state {
+        GuestState::Absent => "the hypervisor has not started it".to_owned(),
+        GuestState::Runs => "it has not ended".to_owned(),
+        GuestState::Exited(code) => format!("it has ended with the code {code}"),
+        GuestState::Trapped => "a trap has ended it".to_owned(),
+        GuestState::Failed => "its last strand has died".to_owned(),
+    }
+}
+
+/// Makes the page of an execution.
+pub(super) fn page(run: &Executed) -> Page {
+    let names: Vec<_> = run.guests.iter().map(|guest| &*guest.name).collect();
+    let title = format!("{} on {}", names.join(", "), run.machine);
+    let section = |title: &str, figures| Section { title: title.to_owned(), figures };
+    let mut machine_figures = Vec::new();
+    if let Some(usage) = &run.usage {
+        let nodes = run.strands.iter().map(|one| one.strand / StrandId::PER_NODE);
+        let executes = executes(run.nodes, "strand", nodes);
+        machine_figures = machine(usage, run.time.cycles, executes);
+        machine_figures.extend(waits(usage));
+    }
+    let events = run.events.iter().enumerate();
+    let events = events.filter_map(|(number, event)| event_figure(number, event));
+    let mut sections = vec![
+        section("Strands", strands(run)),
+        section("Hypercalls", calls(run).into_iter().collect()),
+        section("What happened", events.collect()),
+        section("Machine", machine_figures),
+    ];
+    sections.retain(|section| !section.figures.is_empty());
+    Page { title, first: summary(run), sections, complete: true }
+}
+
+/// Returns the head of the page: the guests, the operator's steps, and the consoles.
+fn summary(run: &Executed) -> Markup {
+    let unit = TimeUnit::of(&run.time);
+    let time = run.time.cycles as f64 * unit.per_cycle;
+    let instructions: u64 = run.strands.iter().map(|one| one.instructions.sum()).sum();
+    html! {
+        dl {
+            dt { "Machine" } dd { (run.machine) " with " (counted(run.nodes as u64, "node")) }
+            @for guest in &run.guests {
+                dt { "Guest" }
+                dd {
+                    (guest.name) ": " (guest.program) ", on "
+                    @if guest.strands.len() == 1 { "strand " } @else { "strands " }
+                    (ranges(guest.strands.iter().copied())) "; " (state(guest.state))
+                }
+            }
+            dt { "Work" } dd { (counted(instructions, "instruction")) " on " (counted(run.strands.len() as u64, "strand")) }
+            dt { "Time" } dd { (counted(run.time.cycles, "cycle")) ", " (format!("{time:.3}")) " " (unit.name) }
+            @if run.noted > 0 {
+                dt { "Not simulated in full" } dd { (counted(run.noted as u64, "thing")) " that software did: " code { "--log" } " lists them" }
+            }
+        }
+        @if !run.steps.is_empty() {
+            h2 { "The operator" }
+            ol {
+                @for step in &run.steps {
+                    li {
+                        "After " (counted(step.at, "instruction")) ": " (step.action)
+                        @if let Some(reason) = &step.rejected { "; rejected: " (reason) }
+                    }
+                }
+            }
+        }
+        h2 { "Consoles" }
+        @for guest in &run.guests {
+            h3 { (guest.name) }
+            @let text: String = guest.console.chars().map(shown).collect();
+            pre tabindex="0" role="region" aria-label={ "Console of " (guest.name) } { (text) }
+        }
+    }
+}
+
+fn strands(run: &Executed) -> Vec<Figure> {
+    let mut table = table::with_header(
+        "strand|node|guest's instructions|hypervisor's|guest's cycles|hypervisor's|CPI|traps|from L2|local|remote|c2c",
+    );
+    let cpi = |one: &StrandRun| one.cycles.sum() as f64 / one.instructions.sum().max(1) as f64;
+    for one in &run.strands {
+        let Served { l2, local, remote, c2c } = one.served;
+        let mut cells =
+            [one.strand, one.strand / StrandId::PER_NODE].map(|n| n.to_string()).to_vec();
+        let work = [
+            one.instructions.guest,
+            one.instructions.hypervisor,
+            one.cycles.guest,
+            one.cycles.hypervisor,
+        ];
+        cells.extend(work.map(|number| number.to_string()));
+        cells.push(format!("{:.2}", cpi(one)));
+        cells.extend([one.traps, l2, local, remote, c2c].map(|number| number.to_string()));
+        table.add_row(cells);
+    }
+    let mut shown: Vec<_> = run.strands.iter().collect();
+    let mut which = String::new();
+    if shown.len() > MOST {
+        shown.sort_by_key(|one| (std::cmp::Reverse(one.cycles.sum()), one.strand));
+        shown.truncate(MOST);
+        which = format!(
+            " Of {} strands these are the {MOST} that take most cycles.",
+            run.strands.len()
+        );
+    }
+    let chart = |id: &str,
+                 of: &dyn Fn(&StrandRun) -> ByWhom,
+                 value: &dyn Fn(&StrandRun) -> String,
+                 text: &str| {
+        let bar = |one: &&StrandRun| {
+            let part = |class, number: u64, whose: &str| {
+                (class, number as f64, format!("{} {id} of {whose}", count(number)))
+            };
+            let ByWhom { guest, hypervisor } = of(one);
+            Bar {
+                label: format!("strand {}", one.strand),
+                parts: vec![
+                    part("c1", guest, "the guest"),
+                    part("c3", hypervisor, "the hypervisor"),
+                ],
+                value: value(one),
+            }
+        };
+        let longest = shown.iter().map(|one| of(one).sum()).max()?;
+        Some(Figure {
+            id: id.to_owned(),
+            title: format!("{}{} of each strand", id[..1].to_uppercase(), &id[1..]),
+            text: format!("{text}{which}"),
+            drawing: Some(bars(&shown.iter().map(bar).collect::<Vec<_>>(), longest as f64, id)),
+            legend: vec![
+                ("c1".to_owned(), "guest".to_owned()),
+                ("c3".to_owned(), "hypervisor".to_owned()),
+            ],
+            table: table.clone(),
+        })
+    };
+    let instructions = chart(
+        "instructions",
+        &|one| one.instructions,
+        &|one| short(one.instructions.sum() as f64),
+        "What each strand has executed, of its guest and of the hypervisor for it.",
+    );
+    let cycles = chart(
+        "cycles",
+        &|one| one.cycles,
+        &|one| format!("CPI {:.1}", cpi(one)),
+        "How long each strand has executed, without the time in which it was halted or parked; behind the bar, its cycles per instruction.",
+    );
+    instructions.into_iter().chain(cycles).collect()
+}
+
+fn calls(run: &Executed) -> Option<Figure> {
+    let mut table = table::with_header("guest|status|calls");
+    let mut statuses = BTreeSet::new();
+    let mut drawn = Vec::new();
+    for guest in &run.guests {
+        let by_status = &guest.hypercalls.by_status;
+        for (status, times) in by_status {
+            statuses.insert(&**status);
+            table.add_row([guest.name.clone(), status.clone(), times.to_string()]);
+        }
+        let part = |(status, times): (&String, &u64)| {
+            (colour(status), *times as f64, format!("{} {status}", count(*times)))
+        };
+        drawn.push(Bar {
+            label: guest.name.clone(),
+            parts: by_status.iter().map(part).collect(),
+            value: count(guest.hypercalls.total),
+        });
+    }
+    let longest =
+        run.guests.iter().map(|guest| guest.hypercalls.total).max().filter(|most| *most > 0)?;
+    Some(Figure {
+            id: "calls".to_owned(),
+            title: "Hypercalls by guest and status".to_owned(),
+            text: "EOK: done. EWOULDBLOCK: the hub is taken, the guest asks again. ENOACCESS: the guest has no right to it.".to_owned(),
+            drawing: Some(bars(&drawn, longest as f64, "calls")),
+            legend: statuses.iter().map(|status| (colour(status).to_owned(), (*status).to_owned())).collect(),
+            table,
+        })
+}
+
+fn event_figure(number: usize, event: &EventCounts) -> Option<Figure> {
+    let place = if event.by_hub { "hub" } else { "node" };
+    let mut table = table::with_header(&format!("{place}|happened"));
+    let bar = |(place_number, happened): (usize, &u64)| {
+        table.add_row([place_number, *happened as usize].map(|number| number.to_string()));
+        Bar {
+            label: format!("{place} {place_number}"),
+            parts: vec![("c2", *happened as f64, count(*happened))],
+            value: count(*happened),
+        }
+    };
+    let drawn: Vec<_> = event.by_place.iter().enumerate().map(bar).collect();
+    let most = event.by_place.iter().max()?;
+    Some(Figure {
+        id: format!("event-{number}"),
+        title: format!("{}:{}", event.class, event.event),
+        text: format!(
+            "How often it happened, by {place}: what a guest that counts it should find. In all, {}.",
+            count(event.total())
+        ),
+        drawing: Some(bars(&drawn, top((*most).max(1) as f64), "events")),
+        legend: Vec::new(),
+        table,
+    })
+}
+
+/// Returns what the page shows for a character of a console.
+fn shown(character: char) -> char {
+    match character {
+        '\n' | '\t' => character,
+        _ if character.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => character,
+    }
+}

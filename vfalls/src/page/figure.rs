@@ -1,0 +1,170 @@
+//! A chart with its words and its numbers.
+
+use std::fmt::Write;
+
+use comfy_table::{Cell, Row, Table};
+use maud::{Markup, PreEscaped, html};
+
+/// A picture in units of its own, which the page scales to the width that it has.
+pub(super) struct Drawing {
+    /// How wide it is.
+    pub width: f64,
+    /// How high it is.
+    pub height: f64,
+    /// The elements of SVG.
+    pub marks: Markup,
+}
+
+/// What a colour of a drawing stands for: the class of the colour, and words.
+pub(super) type Legend = Vec<(String, String)>;
+
+/// Returns a table as an element: numbers to the right, the rest to the left.
+fn table_html(table: &Table, caption: &str) -> Markup {
+    let cell = |text: &str| match text.parse::<f64>() {
+        Ok(_) => html! { td { (text) } },
+        Err(_) => html! { td.w { (text) } },
+    };
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr { @for name in cells(table.header()) { th scope="col" { (name) } } } }
+                tbody { @for row in table.row_iter() { tr { @for text in cells(Some(row)) { (cell(&text)) } } } }
+            }
+        }
+    }
+}
+
+fn cells(row: Option<&Row>) -> impl Iterator<Item = String> {
+    row.into_iter().flat_map(Row::cell_iter).map(Cell::content)
+}
+
+/// Returns a table as CSV (RFC 4180, lines that end with a line feed).
+fn csv(table: &Table) -> String {
+    let field = |text: String| match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    };
+    let lines = table.header().into_iter().chain(table.row_iter());
+    lines.fold(String::new(), |csv, line| {
+        csv + &cells(Some(line)).map(field).collect::<Vec<_>>().join(",") + "\n"
+    })
+}
+
+/// A chart.
+pub(super) struct Figure {
+    /// A name of letters, digits and hyphens that no other figure of the page has.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// How it is to be read, and what there is to see: whole sentences.
+    pub text: String,
+    /// The picture; `None` if the table alone is shown.
+    pub drawing: Option<Drawing>,
+    /// Its colours.
+    pub legend: Legend,
+    /// Its numbers.
+    pub table: Table,
+}
+
+impl Figure {
+    /// Returns the figure as an element.
+    #[must_use]
+    pub(super) fn html(&self) -> Markup {
+        let Self { id, title, text, .. } = self;
+        let csv = format!("data:text/csv;charset=utf-8,{}", escaped(&csv(&self.table)));
+        let numbers = html! {
+            (table_html(&self.table, title))
+            p { a download={ (id) ".csv" } href=(csv) { "Download as CSV" } }
+        };
+        html! {
+            figure id=(id) {
+                figcaption { h3 { (title) } p { (text) } }
+                @if !self.legend.is_empty() {
+                    ul.legend {
+                        @for (class, meaning) in &self.legend { li { span.(class) {} (meaning) } }
+                    }
+                }
+                @if let Some(Drawing { width, height, marks }) = &self.drawing {
+                    svg viewBox={ "0 0 " (width) " " (height) } role="img" aria-label={ (title) ". " (text) } { (marks) }
+                    details { summary { "Numbers" span.hidden { " of: " (title) } } (numbers) }
+                } @else {
+                    (numbers)
+                }
+            }
+        }
+    }
+}
+
+impl Figure {
+    /// Returns the picture alone, with its colours and what they stand for, as a file of SVG; `None` if there is none.
+    #[must_use]
+    pub(super) fn svg(&self) -> Option<String> {
+        const LINE: f64 = 14.0;
+        let drawing = self.drawing.as_ref()?;
+        let (width, below) = (drawing.width, drawing.height + 4.0);
+        let height = below + LINE * self.legend.len() as f64;
+        let rows = (0..).map(|row| below + LINE * f64::from(row));
+        let markup = html! {
+            svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } width=(2.0 * width) role="img"
+                aria-label={ (self.title) ". " (self.text) } {
+                style { (PreEscaped(crate::page::STYLE)) }
+                rect width="100%" height="100%" style="fill: var(--paper)" {}
+                (drawing.marks)
+                @for (y, (class, meaning)) in rows.zip(&self.legend) {
+                    rect.(class) x="8" y=(y) width="9" height="9" {}
+                    text x="22" y=(y + 8.0) { (meaning) }
+                }
+            }
+        };
+        Some(markup.into_string() + "\n")
+    }
+}
+
+/// Returns a text in which the characters that have a meaning in an address are escaped.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b',' | b':' => {
+                escaped.push(byte.into());
+            }
+            _ => {
+                let _ = write!(escaped, "%{byte:02X}");
+            }
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+
+    #[test]
+    fn csv_is_quoted() {
+        let mut table = table::with_header("function|misses");
+        table.add_row(["f(int, char)".to_owned(), "3".to_owned()]);
+        table.add_row(["say \"a\"".to_owned(), "4".to_owned()]);
+        assert_eq!(csv(&table), "function,misses\n\"f(int, char)\",3\n\"say \"\"a\"\"\",4\n");
+        assert_eq!(escaped("a b,\"%\n"), "a%20b,%22%25%0A");
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let figure = Figure {
+            id: "x".to_owned(),
+            title: "a<b>".to_owned(),
+            text: "\"quoted\" & more".to_owned(),
+            drawing: Some(Drawing { width: 10.0, height: 5.0, marks: html! {} }),
+            legend: Vec::new(),
+            table: table::with_header("a<c"),
+        };
+        let html = figure.html().into_string();
+        assert!(html.contains("aria-label=\"a&lt;b&gt;. &quot;quoted&quot; &amp; more\""));
+        assert!(html.contains("<svg viewBox=\"0 0 10 5\" role=\"img\""));
+        assert!(html.contains("<th scope=\"col\">a&lt;c</th>"));
+        assert!(!html.contains("a<"));
+    }
+}

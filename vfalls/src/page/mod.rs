@@ -1,0 +1,119 @@
+//! Makes one page of a run: a file of HTML with charts, their words and their numbers, that needs no network and no script.
+
+mod draw;
+mod executed;
+mod figure;
+mod names;
+mod numbers;
+mod profiled;
+mod sections;
+mod standing_out;
+
+use anyhow::bail;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use simulator::run::{Replayed, Run};
+
+use names::Names;
+pub use profiled::{SourceLine, SourceLines, profile};
+use sections::{Section, sections, summary};
+
+/// The style sheet of pages and pictures.
+pub(crate) const STYLE: &str = include_str!("style.css");
+
+/// A page: its title, what comes first, and sections of charts.
+pub struct Page {
+    title: String,
+    first: Markup,
+    sections: Vec<Section>,
+    /// Whether the run has all that a page can show.
+    complete: bool,
+}
+
+impl Page {
+    /// Makes the page of a run.
+    ///
+    /// # Errors
+    /// The run is of a kind that has no page.
+    pub fn new(run: &Run) -> anyhow::Result<Self> {
+        match run {
+            Run::Replay(run) => Ok(replay(run)),
+            Run::Execution(run) => Ok(executed::page(run)),
+            Run::Profile(run) => Ok(profile(run, &[], &[])),
+            Run::Scenario(_) => bail!("is the run of a scenario, which has no page"),
+            Run::Sharing(_) => bail!("is a run of vfalls c2c, which has no page"),
+        }
+    }
+
+    /// Returns the page as HTML.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let Self { title, first, sections, complete } = self;
+        let id = |number: usize| format!("section-{number}");
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (title) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    header { h1 { (title) } }
+                    main {
+                        (first)
+                        nav aria-label="Sections" {
+                            ul { @for (number, section) in sections.iter().enumerate() {
+                                li { a href={ "#" (id(number)) } { (section.title) } }
+                            } }
+                        }
+                        @for (number, section) in sections.iter().enumerate() {
+                            section aria-labelledby=(id(number)) {
+                                h2 id=(id(number)) { (section.title) }
+                                div.charts { @for figure in &section.figures { (figure.html()) } }
+                            }
+                        }
+                        @if !complete {
+                            p { "The run has no details. " code { "vfalls stat --html" } " and " code { "--json FILE --details" }
+                                " collect them: counters and bandwidth over time, addresses, functions, shared lines and hypercalls." }
+                        }
+                    }
+                }
+            }
+        };
+        page.into_string()
+    }
+
+    /// Returns a picture of the page as a file of SVG, by its name, which stands in the page's addresses behind `#`.
+    ///
+    /// # Errors
+    /// The page has no picture of that name: the names of all.
+    pub fn picture(&self, name: &str) -> Result<String, Vec<String>> {
+        let mut names = Vec::new();
+        for figure in self.sections.iter().flat_map(|section| &section.figures) {
+            match figure.svg() {
+                Some(svg) if figure.id == name => return Ok(svg),
+                Some(_) => names.push(figure.id.clone()),
+                None => {}
+            }
+        }
+        Err(names)
+    }
+}
+
+/// Makes the page of a replay.
+fn replay(run: &Replayed) -> Page {
+    let names: Vec<_> = (run.programs().iter()).map(|program| &*program.name).collect();
+    let title = match &names[..] {
+        [] => format!("A run on {}", run.machine),
+        names => format!("{} on {}", names.join(", "), run.machine),
+    };
+    let known = Names::new(run);
+    Page {
+        title,
+        first: summary(run, &known),
+        sections: sections(run, &known),
+        complete: run.details.is_some(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Numbers as people read them.
+
+use simulator::run::Time;
+
+/// Returns a number with its thousands apart, such as `12,345`.
+#[must_use]
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns a number and what is counted: `1 thread`, `12,345 threads`.
+#[must_use]
+pub(super) fn counted(number: u64, what: &str) -> String {
+    let plural = match (number, what.strip_suffix('y')) {
+        (1, _) => what.to_owned(),
+        (_, Some(most)) if !what.ends_with("ay") => format!("{most}ies"),
+        _ => format!("{what}s"),
+    };
+    format!("{} {plural}", count(number))
+}
+
+/// Returns a number with three digits that count, and a prefix for thousands: `1.23 M`, `45.6 k`, `7`.
+#[must_use]
+pub(super) fn short(number: f64) -> String {
+    let mut number = number;
+    let mut prefix = "";
+    for next in [" k", " M", " G", " T"] {
+        if number.abs() < 999.5 {
+            break;
+        }
+        number /= 1000.0;
+        prefix = next;
+    }
+    let places = match number.abs() {
+        size if size >= 99.95 || size.fract() == 0.0 => 0,
+        size if size >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{number:.places$}{prefix}")
+}
+
+/// Returns a part of a whole in percent, such as `62%`: with one digit after the point below 10%, and `0%` of nothing.
+#[must_use]
+pub(super) fn percent(part: f64, whole: f64) -> String {
+    if part <= 0.0 || whole <= 0.0 {
+        return "0%".to_owned();
+    }
+    match part / whole * 100.0 {
+        share if share >= 9.95 => format!("{share:.0}%"),
+        share if share >= 0.05 => format!("{share:.1}%"),
+        _ => "<0.1%".to_owned(),
+    }
+}
+
+/// Returns the round values of an axis from 0 to `end`, at most `most` after the 0.
+#[must_use]
+pub(super) fn ticks(end: f64, most: usize) -> Vec<f64> {
+    if end.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) || most == 0 {
+        return vec![0.0];
+    }
+    let decade = 10_f64.powf((end / most as f64).log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
+    let fits = |step: &f64| end / step < most as f64 + 1e-9;
+    let step = steps.into_iter().find(fits).unwrap_or(end);
+    (0..=most)
+        .map(|tick| tick as f64 * step)
+        .take_while(|value| *value <= end * (1.0 + 1e-9))
+        .collect()
+}
+
+/// Returns the least round number that is not below `value`: the top of a scale.
+#[must_use]
+pub(super) fn top(value: f64) -> f64 {
+    let decade = 10_f64.powf(value.max(1e-300).log10().floor());
+    let steps = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0].map(|step| step * decade);
+    let above = |step: &f64| *step >= value;
+    steps.into_iter().find(above).unwrap_or(10.0 * decade)
+}
+
+/// A unit of time that suits a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TimeUnit {
+    /// Its name, such as `ms`.
+    pub name: &'static str,
+    /// The duration of a cycle in this unit.
+    pub per_cycle: f64,
+}
+
+impl TimeUnit {
+    /// Returns the unit in which the time is at least 1, or microseconds.
+    #[must_use]
+    pub(super) fn of(time: &Time) -> Self {
+        let seconds = time.seconds_of(time.cycles);
+        let (name, parts) = match seconds {
+            _ if seconds >= 1.0 => ("s", 1.0),
+            _ if seconds >= 1e-3 => ("ms", 1e3),
+            _ => ("µs", 1e6),
+        };
+        Self { name, per_cycle: parts / time.hertz as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0.0, 7.0, 0.25, 999.4, 999.6, 1000.0, 45_600.0, 1_234_567.0].map(short),
+            ["0", "7", "0.25", "999", "1.00 k", "1 k", "45.6 k", "1.23 M"]
+        );
+        assert_eq!(
+            [(0.0, 5.0), (1.0, 0.0), (62.0, 100.0), (9.96, 100.0), (3.2, 100.0), (1.0, 1e6)]
+                .map(|(part, whole)| percent(part, whole)),
+            ["0%", "0%", "62%", "10%", "3.2%", "<0.1%"]
+        );
+        assert_eq!(counted(1, "thread"), "1 thread");
+        assert_eq!(counted(2000, "query"), "2,000 queries");
+        assert_eq!(counted(0, "way"), "0 ways");
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(ticks(4.97, 5), [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(ticks(13.9, 5), [0.0, 5.0, 10.0]);
+        assert_eq!(ticks(100.0, 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!([7.08e6, 4.0, 8.5, 0.4].map(top), [8e6, 4.0, 10.0, 0.4]);
+        assert_eq!(ticks(0.0, 5), [0.0]);
+        assert_eq!(ticks(f64::NAN, 5), [0.0]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Lines that the nodes take from each other.
+
+use std::collections::BTreeMap;
+
+use crate::page::draw::{Bar, Span, Use, bars, bytes};
+use crate::page::figure::{Figure, Legend};
+use crate::page::names::{Names, program_of};
+use crate::page::numbers::{count, counted, percent};
+use crate::table;
+use simulator::analysis::details::Lines;
+use simulator::analysis::sharing::{SharedLine, Sharing, Use as Action, User, byte_list};
+use simulator::machine::strands::ranges;
+use simulator::run::Replayed;
+
+/// The most lines whose users are drawn, and the most users of each.
+const MOST_LINES: usize = 3;
+const MOST_USERS: usize = 32;
+
+/// The colours of what users do.
+const USES: [(Action, &str, &str); 4] = [
+    (Action::Fetch, "c0", "fetches"),
+    (Action::Load, "c1", "loads"),
+    (Action::Modify, "c5", "loads and stores at once"),
+    (Action::Store, "c4", "stores"),
+];
+
+/// Returns the charts of lines.
+pub(super) fn figures(run: &Replayed, lines: &Lines, names: &Names) -> Vec<Figure> {
+    if lines.hottest.is_empty() {
+        return Vec::new();
+    }
+    let users = lines.hottest.iter().take(MOST_LINES).enumerate();
+    let users = users.map(|(number, line)| users_of(run, number + 1, line, names));
+    std::iter::once(hottest(lines)).chain(users).collect()
+}
+
+fn hottest(lines: &Lines) -> Figure {
+    let all = (lines.transfers + lines.invalidations) as f64;
+    let mut table =
+        table::with_header("#|line|home node|transfers|invalidations|share of all, %|sharing");
+    let mut drawn = Vec::new();
+    for (number, line) in lines.hottest.iter().enumerate() {
+        let moves = line.moves.all() as f64;
+        let (address, home) = (format!("{:#x}", line.address), line.home.index());
+        table.add_row([
+            (number + 1).to_string(),
+            address.clone(),
+            home.to_string(),
+            line.moves.transfers.to_string(),
+            line.moves.invalidations.to_string(),
+            format!("{:.1}", moves / all.max(1.0) * 100.0),
+            line.sharing.name().to_owned(),
+        ]);
+        let part = |class, what: &str, times: u64| (class, times as f64, counted(times, what));
+        drawn.push(Bar {
+            label: format!("{address} on node {home}: {}", line.sharing.name()),
+            parts: vec![
+                part("c4", "transfer", line.moves.transfers),
+                part("c3", "invalidation", line.moves.invalidations),
+            ],
+            value: percent(moves, all),
+        });
+    }
+    drawn.truncate(10);
+    let longest = lines.hottest.iter().map(|line| line.moves.all()).max();
+    Figure {
+        id: "lines".to_owned(),
+        title: "Lines that move most between nodes".to_owned(),
+        text: format!(
+            "{} between the L2 caches of nodes: {} and {} in all. False sharing is of different bytes in one line: it ends if these are apart.",
+            match lines.moved {
+                1 => "1 line moves".to_owned(),
+                moved => format!("{} lines move", count(moved as u64)),
+            },
+            counted(lines.transfers, "transfer"),
+            counted(lines.invalidations, "invalidation"),
+        ),
+        drawing: Some(bars(&drawn, longest.unwrap_or(0) as f64, "transfers and invalidations")),
+        legend: vec![
+            ("c4".to_owned(), "transfers: a cache gives the line to another".to_owned()),
+            ("c3".to_owned(), "invalidations: a store takes it from another".to_owned()),
+        ],
+        table,
+    }
+}
+
+fn users_of(run: &Replayed, number: usize, line: &SharedLine, names: &Names) -> Figure {
+    let mut table = table::with_header("bytes|thread|node|what|times|function|source");
+    let mut threads: BTreeMap<usize, Vec<&User>> = BTreeMap::new();
+    for user in &line.users {
+        let program = program_of(run, user.thread);
+        table.add_row([
+            byte_list(user.bytes),
+            user.thread.to_string(),
+            user.strand.node().index().to_string(),
+            user.what.name().to_owned(),
+            user.times.to_string(),
+            names.function(program, user.instruction),
+            names.source(program, user.instruction),
+        ]);
+        threads.entry(user.thread).or_default().push(user);
+    }
+    let drawn = threads.iter().take(MOST_USERS).map(|(thread, users)| {
+        let spans = USES.iter().flat_map(|(what, class, words)| {
+            let users = users.iter().filter(move |user| user.what == *what);
+            users.flat_map(move |user| spans(user, class, words))
+        });
+        Use {
+            label: format!("{thread} on node {}", users[0].strand.node().index()),
+            spans: spans.collect(),
+        }
+    });
+    let drawn: Vec<_> = drawn.collect();
+    let mut functions: Vec<_> = (line.users.iter())
+        .map(|user| names.function(program_of(run, user.thread), user.instruction))
+        .collect();
+    functions.sort();
+    functions.dedup();
+    functions.truncate(3);
+    let present = USES.iter().filter(|(what, ..)| line.users.iter().any(|user| user.what == *what));
+    let legend: Legend =
+        present.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect();
+    Figure {
+        id: format!("line-{number}"),
+        title: format!("Who uses line {:#x}", line.address),
+        text: format!(
+            "{}, by {}. Each row is a thread, each column a byte: threads whose marks are in different columns share no data.",
+            match line.sharing {
+                Sharing::False => "False sharing",
+                Sharing::True => "True sharing",
+            },
+            functions.join(", "),
+        ),
+        drawing: Some(bytes(&drawn)),
+        legend,
+        table,
+    }
+}
+
+/// Returns the bytes that a user uses.
+fn spans(user: &User, class: &'static str, words: &'static str) -> impl Iterator<Item = Span> {
+    let uses = [user.what != Action::Store, user.writes()];
+    let bits = user.bytes;
+    let used = move |byte: &usize| bits >> byte & 1 != 0;
+    let firsts = (0..64).filter(move |byte| used(byte) && (*byte == 0 || !used(&(byte - 1))));
+    firsts.map(move |first| {
+        let end = (first..64).find(|byte| !used(byte)).unwrap_or(64);
+        let range = ranges(first..end);
+        Span {
+            bytes: first..end,
+            use_: uses,
+            class,
+            words: format!("{} {words} of bytes {range}", count(user.times)),
+        }
+    })
+}

@@ -1,0 +1,188 @@
+//! Which addresses, lines and functions cause misses.
+
+use crate::page::draw::{Bar, Cells, Scale, bars};
+use crate::page::figure::Figure;
+use crate::page::names::Names;
+use crate::page::numbers::{TimeUnit, count, percent};
+use crate::table;
+use simulator::analysis::details::{Details, Heat, Missed};
+use simulator::run::Replayed;
+
+/// The most functions or instructions in a chart.
+const MOST: usize = 12;
+
+/// Returns the charts of addresses and functions.
+pub(super) fn figures(run: &Replayed, details: &Details, names: &Names) -> Vec<Figure> {
+    let heat = &details.heat;
+    let maps = [
+        heat_map(
+            run,
+            heat,
+            "misses",
+            "Misses of the L2 caches by address, over time",
+            &heat.misses,
+        ),
+        heat_map(
+            run,
+            heat,
+            "transfers",
+            "Lines moved between L2 caches by address, over time",
+            &heat.transfers,
+        ),
+    ];
+    let code = [functions(details, names), instructions(details, names)];
+    maps.into_iter().chain(code).flatten().collect()
+}
+
+fn heat_map(
+    run: &Replayed,
+    heat: &Heat,
+    id: &str,
+    title: &str,
+    numbers: &[Vec<u64>],
+) -> Option<Figure> {
+    let most = *numbers.iter().flatten().max().filter(|most| **most > 0)?;
+    let rows: Vec<_> = (heat.first.iter().map(|first| format!("{first:#x}"))).collect();
+    let rows = &rows;
+    let unit = TimeUnit::of(&run.time);
+    let scale = Scale::of_counts(most);
+    let until = |end: &u64| format!("until {:.3} {}", *end as f64 * unit.per_cycle, unit.name);
+    let names = ["address", "bytes"].map(str::to_owned).into_iter();
+    let mut table = table::with_columns(names.chain(heat.cycles.iter().map(until)));
+    for ((row, bytes), numbers) in rows.iter().zip(&heat.bytes).zip(numbers) {
+        let first = [row.clone(), bytes.to_string()];
+        table.add_row(first.into_iter().chain(numbers.iter().map(u64::to_string)));
+    }
+    let cells = Cells { rows, numbers, ends: &heat.cycles, unit };
+    let all: Vec<u64> = numbers.iter().map(|row| row.iter().sum()).collect();
+    let hottest = rows.iter().zip(&all).max_by_key(|(_, sum)| **sum);
+    let hottest = hottest.map_or(String::new(), |(row, sum)| {
+        let share = percent(*sum as f64, all.iter().sum::<u64>() as f64);
+        format!(" The row at {row} has {share} of all.")
+    });
+    Some(Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        text: format!(
+            "Each row is a piece of memory that the program uses, from the address on its left; the stronger the colour, the \
+             more.{hottest}"
+        ),
+        drawing: Some(cells.heat(&scale)),
+        legend: scale.legend(),
+        table,
+    })
+}
+
+/// The colours and names of where misses are served.
+const SERVED: [(&str, &str); 3] = [
+    ("c2", "memory of the node"),
+    ("c3", "memory of another node"),
+    ("c4", "cache of another node"),
+];
+
+/// A function, with what its instructions missed.
+struct Function {
+    name: String,
+    misses: [u64; 3],
+    cycles: u64,
+}
+
+fn functions(details: &Details, names: &Names) -> Option<Figure> {
+    let served = |missed: &Missed| [missed.misses.local, missed.misses.remote, missed.misses.c2c];
+    let mut functions: Vec<Function> = Vec::new();
+    let hottest = details.code.iter();
+    let hottest = hottest.map(|one| (names.function(one.program, one.address), &one.missed));
+    let others = ("other instructions".to_owned(), &details.code_others);
+    for (name, missed) in hottest.chain([others]) {
+        let place = functions.iter().position(|function| function.name == name);
+        let place = place.unwrap_or_else(|| {
+            functions.push(Function { name, misses: [0; 3], cycles: 0 });
+            functions.len() - 1
+        });
+        let function = &mut functions[place];
+        let sums = function.misses.iter_mut().zip(served(missed));
+        sums.for_each(|(sum, more)| *sum += more);
+        function.cycles += missed.cycles;
+    }
+    let sum = |function: &Function| function.misses.iter().sum::<u64>();
+    functions.retain(|function| sum(function) > 0 || function.cycles > 0);
+    functions.sort_by_key(|function| (std::cmp::Reverse(sum(function)), function.name.clone()));
+    let all: u64 = functions.iter().map(sum).sum();
+    let most = functions.first().map(sum).filter(|most| *most > 0)?;
+    let share = |lines: u64| lines as f64 / all as f64 * 100.0;
+    let [node, other, cache] = SERVED.map(|(_, name)| name);
+    let mut table = table::with_header(&format!(
+        "function|share, %|served by {node}|served by {other}|served by {cache}|cycles waited"
+    ));
+    for function in &functions {
+        let numbers = function.misses.iter().chain([&function.cycles]).map(u64::to_string);
+        let first = [function.name.clone(), format!("{:.1}", share(sum(function)))];
+        table.add_row(first.into_iter().chain(numbers));
+    }
+    let bar = |function: &Function| Bar {
+        label: function.name.chars().take(58).collect(),
+        parts: (function.misses.iter().zip(SERVED))
+            .map(|(lines, (class, served))| {
+                let words = format!("{} misses served by {served}", count(*lines));
+                (class, share(*lines), words)
+            })
+            .collect(),
+        value: percent(sum(function) as f64, all as f64),
+    };
+    let drawn = functions.iter().take(MOST).filter(|function| sum(function) > 0);
+    Some(Figure {
+        id: "functions".to_owned(),
+        title: "Functions that miss the L2 cache".to_owned(),
+        text: format!(
+            "The share of {} misses that each function causes, by where they were served.",
+            count(all)
+        ),
+        drawing: Some(bars(&drawn.map(bar).collect::<Vec<_>>(), share(most), "% of all misses")),
+        legend: SERVED
+            .iter()
+            .map(|(class, name)| ((*class).to_owned(), (*name).to_owned()))
+            .collect(),
+        table,
+    })
+}
+
+/// Returns the instructions that are waited for longest, with their source lines.
+fn instructions(details: &Details, names: &Names) -> Option<Figure> {
+    let all: u64 =
+        details.code.iter().map(|one| one.missed.cycles).sum::<u64>() + details.code_others.cycles;
+    let served = SERVED.map(|(_, name)| name).join("|");
+    let mut table =
+        table::with_header(&format!("source|function|address|cycles waited|share, %|L2|{served}"));
+    let hottest = details.code.iter().filter(|one| one.missed.cycles > 0).take(MOST);
+    let mut drawn = Vec::new();
+    for one in hottest {
+        let Missed { misses, cycles } = one.missed;
+        let (function, source) =
+            (names.function(one.program, one.address), names.source(one.program, one.address));
+        let address = one.address.map_or(String::new(), |address| format!("{address:#x}"));
+        let share = cycles as f64 / all as f64 * 100.0;
+        let place = if source.is_empty() { &address } else { &source };
+        drawn.push(Bar {
+            label: format!("{place} {function}").chars().take(58).collect(),
+            parts: vec![("c2", share, format!("{} cycles", count(cycles)))],
+            value: percent(share, 100.0),
+        });
+        let mut cells = vec![source, function, address, cycles.to_string(), format!("{share:.1}")];
+        cells.extend(
+            [misses.l2, misses.local, misses.remote, misses.c2c].map(|lines| lines.to_string()),
+        );
+        table.add_row(cells);
+    }
+    let longest = drawn.first()?.parts[0].1;
+    Some(Figure {
+        id: "instructions".to_owned(),
+        title: "Where threads wait: instructions and source lines".to_owned(),
+        text: format!(
+            "The instructions on which threads wait longest, with their share of {} cycles waited.",
+            count(all)
+        ),
+        drawing: Some(bars(&drawn, longest, "% of all cycles waited")),
+        legend: Vec::new(),
+        table,
+    })
+}

@@ -1,0 +1,46 @@
+//! The parts of the page, in its order.
+
+mod calls;
+mod lines;
+mod machine;
+mod memory;
+mod summary;
+mod threads;
+mod time;
+
+use crate::page::figure::Figure;
+use crate::page::names::Names;
+use simulator::run::{Replayed, ThreadRun};
+
+pub(super) use calls::{colour, waits};
+pub(super) use machine::{executes, figures as machine};
+pub(super) use summary::{settings, summary};
+pub(super) use threads::parts;
+
+/// A part of the page.
+pub(super) struct Section {
+    /// What it is about.
+    pub title: String,
+    /// Its charts.
+    pub figures: Vec<Figure>,
+}
+
+/// Returns the parts of a replay's page after the summary that have something to show.
+pub(super) fn sections(run: &Replayed, names: &Names) -> Vec<Section> {
+    let section = |title: &str, figures: Vec<Figure>| Section { title: title.to_owned(), figures };
+    let mut first = threads::figures(run);
+    let nodes = run.threads.iter().map(ThreadRun::node);
+    let executes = machine::executes(run.nodes, "thread", nodes);
+    first.extend(machine::figures(&run.usage, run.cycles, executes));
+    let mut sections = vec![section("Threads and machine", first)];
+    if let Some(details) = &run.details {
+        sections.extend([
+            section("Code and memory", memory::figures(run, details, names)),
+            section("Lines that nodes share", lines::figures(run, &details.lines, names)),
+            section("Bandwidth and counters over time", time::figures(run, &details.series)),
+            section("Hypercalls and events", calls::figures(run, details)),
+        ]);
+    }
+    sections.retain(|section| !section.figures.is_empty());
+    sections
+}

@@ -1,0 +1,261 @@
+//! What happens over time: counters, and the bandwidth of channels and links.
+
+use crate::page::draw::{Strip, Strips, strips};
+use crate::page::figure::{Drawing, Figure, Legend};
+use crate::page::numbers::{TimeUnit, short, top};
+use crate::table::{self, Table};
+use simulator::analysis::details::{CounterSeries, Series};
+use simulator::run::Replayed;
+
+/// The most units in a chart: the units that count most.
+const MOST: usize = 32;
+
+/// Returns the charts, those of few units first.
+pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
+    let mut figures = bandwidth(run, series);
+    figures.extend(counters(run, series));
+    let height = |figure: &Figure| figure.drawing.as_ref().map_or(0.0, |drawing| drawing.height);
+    figures.sort_by(|one, other| height(one).total_cmp(&height(other)));
+    figures
+}
+
+/// Returns the charts of counters.
+fn counters(run: &Replayed, series: &Series) -> Vec<Figure> {
+    // Classes have events of the same name.
+    let mut events: Vec<Vec<&CounterSeries>> = Vec::new();
+    for counter in &series.counters {
+        let same = |other: &CounterSeries| {
+            (&other.name.class, &other.name.event) == (&counter.name.class, &counter.name.event)
+        };
+        match events.iter_mut().find(|of_one| same(of_one[0])) {
+            Some(counters) => counters.push(counter),
+            None => events.push(vec![counter]),
+        }
+    }
+    let events = events.into_iter().enumerate();
+    events.map(|(number, counters)| of_event(run, series, number, counters)).collect()
+}
+
+fn of_event(
+    run: &Replayed,
+    series: &Series,
+    number: usize,
+    mut counters: Vec<&CounterSeries>,
+) -> Figure {
+    let event = format!("{}:{}", counters[0].name.class, counters[0].name.event);
+    let sum = |counter: &CounterSeries| counter.truth.iter().sum::<u64>();
+    let units = counters.len();
+    if units > MOST {
+        let mut sums: Vec<_> = counters.iter().map(|one| sum(one)).collect();
+        sums.sort_unstable();
+        let least = sums[units - MOST];
+        counters.retain(|one| sum(one) >= least);
+        counters.truncate(MOST);
+    }
+    let rates = |counts: &[u64]| {
+        let counts = counts.iter().zip(durations(run, series));
+        counts.map(|(count, seconds)| *count as f64 / seconds).collect::<Vec<_>>()
+    };
+    let drawn: Vec<_> = (counters.iter())
+        .map(|counter| Strip {
+            label: counter.name.unit.clone(),
+            values: rates(&counter.measured),
+            truth: Some(rates(&counter.truth)),
+        })
+        .collect();
+    let differs = |counter: &&&CounterSeries| counter.measured != counter.truth;
+    let wrong = counters.iter().filter(differs).count();
+    let agree = match wrong {
+        0 => "The guest's reading and the truth are the same in each interval.".to_owned(),
+        wrong => format!("The guest's reading differs from the truth in {wrong} of them."),
+    };
+    let some = match units > MOST {
+        true => format!(" Of {units} units these are the {MOST} that count most."),
+        false => String::new(),
+    };
+    let mut columns: Vec<(String, &[u64])> = Vec::new();
+    for counter in &counters {
+        match differs(&counter) {
+            false => {
+                columns.push((format!("{}, reading and truth", counter.name.unit), &counter.truth))
+            }
+            true => {
+                columns.push((format!("{}, reading", counter.name.unit), &counter.measured));
+                columns.push((format!("{}, truth", counter.name.unit), &counter.truth));
+            }
+        }
+    }
+    Figure {
+        id: format!("counter-{number}"),
+        title: format!("{event} over time"),
+        text: format!("Events per second in each unit; all strips have one scale. {agree}{some}"),
+        drawing: Some(chart(run, series, &drawn, top_of(&drawn), None)),
+        legend: vec![
+            ("measured".to_owned(), "the guest's reading".to_owned()),
+            ("truth".to_owned(), "the truth".to_owned()),
+        ],
+        table: table(run, series, &columns),
+    }
+}
+
+/// Returns the charts of channels and links.
+fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
+    let channels = series.channels.iter().map(|one| {
+        let limit =
+            run.usage.channels.iter().find(|use_| (use_.node, use_.mcu) == (one.node, one.mcu));
+        Way {
+            label: format!("node {} MCU {}", one.node, one.mcu),
+            busy: &one.busy,
+            bytes: &one.bytes,
+            limit: limit.map_or(0, |one| one.limit) as f64,
+            directions: 1.0,
+        }
+    });
+    let links = series.links.iter().map(|one| {
+        let limit =
+            run.usage.links.iter().find(|use_| (use_.node, use_.hub) == (one.node, one.hub));
+        Way {
+            label: format!("node {} hub {}", one.node, one.hub),
+            busy: &one.busy,
+            bytes: &one.bytes,
+            limit: 2.0 * limit.map_or(0, |one| one.limit) as f64,
+            directions: 2.0,
+        }
+    });
+    let figures = [
+        ways(
+            run,
+            series,
+            "channels",
+            "Bandwidth of memory channels",
+            &channels.collect::<Vec<_>>(),
+        ),
+        ways(
+            run,
+            series,
+            "links",
+            "Bandwidth of links, both directions",
+            &links.collect::<Vec<_>>(),
+        ),
+    ];
+    figures.into_iter().flatten().collect()
+}
+
+/// What bytes go through.
+struct Way<'a> {
+    label: String,
+    busy: &'a [u64],
+    bytes: &'a [u64],
+    /// Bytes per second.
+    limit: f64,
+    directions: f64,
+}
+
+fn ways(
+    run: &Replayed,
+    series: &Series,
+    id: &str,
+    title: &str,
+    ways: &[Way<'_>],
+) -> Option<Figure> {
+    let limit = ways.first()?.limit;
+    let about = match id {
+        "channels" => {
+            " A write keeps a channel busy for longer than a read, so that it can be busy below the limit."
+        }
+        _ => "",
+    };
+    let strip = |way: &Way<'_>| Strip {
+        label: way.label.clone(),
+        values: (way.bytes.iter().zip(durations(run, series)))
+            .map(|(bytes, seconds)| *bytes as f64 / seconds / way.limit)
+            .collect(),
+        truth: Some(
+            (way.busy.iter().zip(durations(run, series)))
+                .map(|(busy, seconds)| run.time.seconds_of(*busy) / seconds / way.directions)
+                .collect(),
+        ),
+    };
+    let drawn: Vec<_> = ways.iter().map(strip).collect();
+    let most =
+        drawn.iter().flat_map(|strip| strip.values.iter().chain(strip.truth.iter().flatten()));
+    let most = most.copied().fold(0.0, f64::max);
+    let top = [0.05, 0.1, 0.25, 0.5, 1.0].into_iter().find(|top| most <= *top).unwrap_or(1.0);
+    let columns: Vec<_> = (ways.iter())
+        .flat_map(|way| {
+            [
+                (format!("{}, bytes", way.label), way.bytes),
+                (format!("{}, busy cycles", way.label), way.busy),
+            ]
+        })
+        .collect();
+    let scale = match top < 1.0 {
+        true => format!("the top of a strip is {}% of it", top * 100.0),
+        false => "it is the top of a strip".to_owned(),
+    };
+    let mut legend: Legend = vec![
+        ("measured".to_owned(), "bytes per second, of the limit".to_owned()),
+        ("truth".to_owned(), "part of the time that it is busy".to_owned()),
+    ];
+    if top == 1.0 {
+        legend.push(("limit".to_owned(), "limit".to_owned()));
+    }
+    Some(Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        text: format!("The limit of each is {}B/s; {scale}.{about}", short(limit)),
+        drawing: Some(chart(run, series, &drawn, top, Some(top))),
+        legend,
+        table: table(run, series, &columns),
+    })
+}
+
+/// Returns how long each interval is, in seconds.
+fn durations<'a>(run: &'a Replayed, series: &'a Series) -> impl Iterator<Item = f64> + 'a {
+    let ends = series.cycles.iter();
+    let begins = std::iter::once(&0).chain(ends.clone());
+    ends.zip(begins).map(|(end, begin)| run.time.seconds_of(end.saturating_sub(*begin).max(1)))
+}
+
+fn top_of(drawn: &[Strip]) -> f64 {
+    let values =
+        drawn.iter().flat_map(|strip| strip.values.iter().chain(strip.truth.iter().flatten()));
+    match values.copied().fold(0.0, f64::max) {
+        0.0 => 1.0,
+        most => top(most),
+    }
+}
+
+/// Draws strips whose top is this value, or this part of a limit.
+fn chart(
+    run: &Replayed,
+    series: &Series,
+    drawn: &[Strip],
+    top: f64,
+    limit: Option<f64>,
+) -> Drawing {
+    strips(&Strips {
+        strips: drawn,
+        ends: &series.cycles,
+        top,
+        top_text: match limit {
+            Some(part) => format!("{}%", part * 100.0),
+            None => format!("{}/s", short(top)),
+        },
+        limit: limit == Some(1.0),
+        unit: TimeUnit::of(&run.time),
+    })
+}
+
+/// Returns a table of intervals and these columns.
+fn table(run: &Replayed, series: &Series, columns: &[(String, &[u64])]) -> Table {
+    let unit = TimeUnit::of(&run.time);
+    let names = columns.iter().map(|(name, _)| name.clone());
+    let mut table = table::with_columns([format!("until, {}", unit.name)].into_iter().chain(names));
+    for (interval, end) in series.cycles.iter().enumerate() {
+        let numbers = columns.iter().map(|(_, numbers)| numbers.get(interval));
+        let cells = numbers.map(|number| number.map_or(String::new(), u64::to_string));
+        table.add_row(std::iter::once(format!("{:.4}", *end as f64 * unit.per_cycle)).chain(cells));
+    }
+    table
+}

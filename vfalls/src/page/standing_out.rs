@@ -1,0 +1,199 @@
+//! What stands out in a report: sentences with numbers, for pages and terminals.
+
+use std::collections::BTreeMap;
+
+use crate::page::names::{Names, program_of};
+use crate::page::numbers::{count, percent};
+use crate::page::sections::parts;
+use simulator::memory::{Traffic, TrafficKind};
+use simulator::run::{GuestCalls, Replayed};
+
+/// A sentence, and how much it weighs beside others: about the share of the run that it is about, from 0 to 1.
+#[derive(Clone, Debug, PartialEq)]
+struct Finding {
+    weight: f64,
+    sentence: String,
+}
+
+/// What weighs less is not worth a sentence.
+const LEAST: f64 = 0.05;
+
+/// Returns the sentences that weigh most, the first most, at most `most`; none if nothing stands out.
+#[must_use]
+pub(super) fn sentences(run: &Replayed, names: &Names, most: usize) -> Vec<String> {
+    let topics = [
+        waiting(run),
+        waiting_function(run, names),
+        shared_line(run, names),
+        served_by_another_node(run),
+        busiest(run),
+        uneven_memory(run),
+        refused_calls(run),
+        slowest_thread(run),
+    ];
+    let mut found: Vec<_> = topics.into_iter().flatten().collect();
+    found.retain(|finding| finding.weight >= LEAST);
+    found.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+    found.truncate(most);
+    found.into_iter().map(|finding| finding.sentence).collect()
+}
+
+/// What threads wait for most.
+fn waiting(run: &Replayed) -> Option<Finding> {
+    let cycles: u64 = run.threads.iter().map(|thread| thread.cycles).sum();
+    let mut sums = parts(&run.threads.first()?.stack).map(|(name, _)| (name, 0));
+    for thread in &run.threads {
+        for (sum, (_, cycles)) in sums.iter_mut().zip(parts(&thread.stack)) {
+            sum.1 += cycles;
+        }
+    }
+    let (name, most) = sums.into_iter().skip(1).max_by_key(|(_, sum)| *sum)?;
+    let about = match name {
+        "a line on its way" => " to the L2 cache already, for another strand or for a store",
+        _ => "",
+    };
+    let share = percent(most as f64, cycles as f64);
+    Some(Finding {
+        weight: most as f64 / cycles.max(1) as f64,
+        sentence: format!("Threads spend {share} of their cycles waiting for {name}{about}."),
+    })
+}
+
+/// The function in which threads wait most.
+fn waiting_function(run: &Replayed, names: &Names) -> Option<Finding> {
+    let details = run.details.as_ref()?;
+    let mut functions: BTreeMap<String, u64> = BTreeMap::new();
+    for one in &details.code {
+        let function = names.function(one.program, one.address);
+        *functions.entry(function).or_default() += one.missed.cycles;
+    }
+    let all = functions.values().sum::<u64>() + details.code_others.cycles;
+    let (function, most) = functions.into_iter().max_by_key(|(_, cycles)| *cycles)?;
+    let cycles: u64 = run.threads.iter().map(|thread| thread.cycles).sum();
+    let share = percent(most as f64, all as f64);
+    Some(Finding {
+        weight: most as f64 / cycles.max(1) as f64,
+        sentence: format!("{share} of all waiting is in the function {function}."),
+    })
+}
+
+/// The line that moves most between nodes.
+fn shared_line(run: &Replayed, names: &Names) -> Option<Finding> {
+    let lines = &run.details.as_ref()?.lines;
+    let line = lines.hottest.first()?;
+    let moves = line.moves.all();
+    let all = lines.transfers + lines.invalidations;
+    let user = line.users.iter().max_by_key(|user| user.times)?;
+    let function = names.function(program_of(run, user.thread), user.instruction);
+    // Of all requests that a node's own cache does not serve.
+    let served = run.threads.iter().map(|thread| thread.served);
+    let misses: u64 = served.map(|by| by.local + by.remote + by.c2c).sum();
+    Some(Finding {
+        weight: line.moves.transfers as f64 / misses.max(1) as f64,
+        sentence: format!(
+            "{} of all moves of lines between nodes are of one line, {:#x}: {}, in the function {function}.",
+            percent(moves as f64, all as f64),
+            line.address,
+            line.sharing.name(),
+        ),
+    })
+}
+
+/// The node most of whose lines another node gives it.
+fn served_by_another_node(run: &Replayed) -> Option<Finding> {
+    let gives = |one: &&Traffic| matches!(one.kind, TrafficKind::Memory | TrafficKind::C2c);
+    let all: u64 = run.usage.traffic.iter().filter(gives).map(|one| one.lines).sum();
+    let most = (run.usage.traffic.iter().filter(gives))
+        .filter(|one| one.from != one.to)
+        .max_by_key(|one| one.lines)?;
+    let Traffic { from, to, kind, lines } = most;
+    let to_it = run.usage.traffic.iter().filter(gives).filter(|one| one.to == *to);
+    let to_it: u64 = to_it.map(|one| one.lines).sum();
+    let by = match kind {
+        TrafficKind::Memory => "memory",
+        _ => "L2 cache",
+    };
+    Some(Finding {
+        weight: *lines as f64 / all.max(1) as f64,
+        sentence: format!(
+            "{} of node {to}'s misses are served by node {from}'s {by} ({} of {} lines).",
+            percent(*lines as f64, to_it as f64),
+            count(*lines),
+            count(to_it),
+        ),
+    })
+}
+
+/// The part of the machine that is busy for most of the time.
+fn busiest(run: &Replayed) -> Option<Finding> {
+    let channels = run.usage.channels.iter().map(|one| {
+        let name = format!("Memory channel MCU {} of node {}", one.mcu, one.node);
+        (name, one.busy)
+    });
+    let hubs = run.usage.hubs.iter().map(|one| (format!("Hub {}", one.hub), one.busy));
+    let links = run.usage.links.iter().map(|one| {
+        let name = format!("The link of node {} and hub {}", one.node, one.hub);
+        (name, one.busy)
+    });
+    let (name, busy) = channels.chain(hubs).chain(links).max_by_key(|(_, busy)| *busy)?;
+    let share = percent(busy as f64, run.cycles as f64);
+    Some(Finding {
+        weight: busy as f64 / run.cycles.max(1) as f64,
+        sentence: format!("{name} is busy for {share} of the time, more than any other part."),
+    })
+}
+
+/// The node whose memory serves more than its share.
+fn uneven_memory(run: &Replayed) -> Option<Finding> {
+    let mut nodes = vec![0; run.nodes];
+    for channel in &run.usage.channels {
+        *nodes.get_mut(channel.node)? += channel.reads + channel.writes;
+    }
+    let all: u64 = nodes.iter().sum();
+    let (node, most) = nodes.into_iter().enumerate().max_by_key(|(_, lines)| *lines)?;
+    let even = 1.0 / run.nodes as f64;
+    let share = percent(most as f64, all as f64);
+    Some(Finding {
+        weight: most as f64 / all.max(1) as f64 - even,
+        sentence: format!(
+            "Node {node}'s memory has {share} of all reads and writes of memory; an even share is {}.",
+            percent(even, 1.0),
+        ),
+    })
+}
+
+/// The guest whose calls find a hub taken.
+fn refused_calls(run: &Replayed) -> Option<Finding> {
+    let refused = |guest: &&GuestCalls| {
+        let refused = guest.hypercalls.by_status.get("EWOULDBLOCK");
+        refused.copied().unwrap_or(0)
+    };
+    let guest = run.guests.iter().max_by_key(refused)?;
+    let (times, all) = (refused(&guest), guest.hypercalls.total);
+    Some(Finding {
+        // Calls are a small part of a run.
+        weight: times as f64 / all.max(1) as f64 / 4.0,
+        sentence: format!(
+            "{} of guest {}'s {} hypercalls end with EWOULDBLOCK, because the hub is taken.",
+            percent(times as f64, all as f64),
+            guest.name,
+            count(all),
+        ),
+    })
+}
+
+/// The thread that takes much longer than others.
+fn slowest_thread(run: &Replayed) -> Option<Finding> {
+    let mut cycles: Vec<_> = run.threads.iter().map(|one| one.cycles).collect();
+    cycles.sort_unstable();
+    let median = cycles[cycles.len() / 2];
+    let slowest = run.threads.iter().max_by_key(|one| one.cycles)?;
+    let more = slowest.cycles as f64 / median.max(1) as f64;
+    Some(Finding {
+        weight: 1.0 - 1.0 / more,
+        sentence: format!(
+            "Thread {} takes {more:.1} times the cycles of the median thread.",
+            slowest.thread
+        ),
+    })
+}

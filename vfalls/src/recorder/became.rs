@@ -1,0 +1,87 @@
+//! Follows a recorded process through the programs that it executes.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The programs of a process. A process keeps its number when it becomes another program, and may become several: what a version
+/// manager installs is a shell script first, and the program itself last.
+pub(super) struct Became {
+    process: PathBuf,
+    /// The first program: the emulator.
+    first: Option<PathBuf>,
+    /// The latest program after the emulator, and its command line.
+    latest: Option<(PathBuf, String)>,
+}
+
+impl Became {
+    /// Follows a process that has just started the emulator.
+    pub(super) fn new(process: u32, emulator: &Path) -> Self {
+        Self {
+            process: PathBuf::from(format!("/proc/{process}")),
+            first: fs::canonicalize(emulator).ok(),
+            latest: None,
+        }
+    }
+
+    /// Notes which program the process executes.
+    pub(super) fn look(&mut self) {
+        // The link is gone when the process has ended.
+        let Ok(program) = fs::read_link(self.process.join("exe")) else {
+            return;
+        };
+        let is_known = self.latest.as_ref().is_some_and(|(of, _)| *of == program);
+        if Some(&program) == self.first.as_ref() || is_own(&program) || is_known {
+            return;
+        }
+        if let Ok(line) = fs::read(self.process.join("cmdline")) {
+            let line = command(&program, &line);
+            self.latest = Some((program, line));
+        }
+    }
+
+    /// Returns the command line of the latest program, unless that program is `turns`.
+    pub(super) fn other_than(self, turns: &str) -> Option<String> {
+        let (program, line) = self.latest?;
+        let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);
+        (!same).then_some(line)
+    }
+}
+
+/// Returns `true` for this program, which the process still executes between fork and exec.
+fn is_own(program: &Path) -> bool {
+    std::env::current_exe().is_ok_and(|own| own == program)
+}
+
+/// Returns a command line of /proc as it is typed in a shell, with the path of its program.
+fn command(program: &Path, line: &[u8]) -> String {
+    let words = line.strip_suffix(b"\0").unwrap_or(line).split(|byte| *byte == 0);
+    let words = words.skip(1).map(|word| quoted(OsStr::from_bytes(word)));
+    let program = quoted(program.as_os_str());
+    [program].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a word as it is typed in a shell.
+pub(super) fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.into_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_typed() {
+        let line = b"python3\0it's.py\0two words\0--n=3\0\0";
+        assert_eq!(
+            command(Path::new("/usr/bin/python3.11"), line),
+            r"/usr/bin/python3.11 'it'\''s.py' 'two words' --n=3 ''"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! Records programs under QEMU's user-mode emulator, with the plug-in in `recorder/`.
+
+mod became;
+mod listener;
+mod program;
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use indicatif::HumanCount;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::NamedTempFile;
+
+use crate::interrupt;
+use became::Became;
+use listener::Listener;
+use program::Program;
+
+/// How a program is recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// The number of references soon after which the program is ended.
+    pub limit: Option<u64>,
+    /// The directory of its shared libraries. The default is `/`, or Debian's directory for SPARC V9.
+    pub sysroot: Option<&'a Path>,
+}
+
+/// The facts about a complete recording.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The number of references, fetches of instructions included.
+    pub references: u64,
+    /// The number of fetches of instructions.
+    pub instructions: u64,
+    /// The number of threads that made references.
+    pub threads: u32,
+    /// The length of the file, in bytes.
+    pub bytes: u64,
+    /// How the program ended, in words; `None` if it exited with status 0.
+    pub end: Option<String>,
+    /// Notes on what is not in the recording, such as programs that this one started.
+    pub notes: Vec<String>,
+}
+
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let data = self.references.saturating_sub(self.instructions);
+        let [references, instructions, data] =
+            [self.references, self.instructions, data].map(HumanCount);
+        let threads = match self.threads {
+            1 => "1 thread".into(),
+            several => format!("{several} threads"),
+        };
+        write!(f, "{references} references ({instructions} instructions, {data} data) of {threads}")
+    }
+}
+
+/// Checks that the program of a command can be recorded.
+///
+/// # Errors
+/// There is no such program; it is a script, or for a machine other than x86-64 and SPARC V9; or its shared libraries are
+/// missing.
+pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
+    Program::find(command, options.sysroot).map(drop)
+}
+
+/// Records the program of `command` into `file`, which must exist and be empty, and can be read while it grows. The program has the
+/// standard input, output and error of this process. Prints progress and what is not recorded on standard error. An interrupt ends
+/// the program; the recording of what it has done is kept.
+///
+/// # Errors
+/// As [`check`]; the emulator is missing; the file cannot be written; or the program makes no reference.
+pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
+    let program = Program::find(command, options.sysroot)?;
+    let emulator = program.emulator.find()?;
+    let library = plugin()?;
+    interrupt::catch()?;
+    let (frames, end_of_frames) = io::pipe()?;
+    let listener = Listener::new(file, program.target, command, frames)?;
+    let (messages, end) = io::pipe()?;
+    let mut plugin = escaped(library.path().as_os_str());
+    // The recorder opens the pipes by name, because the program could see and close descriptors that it inherits.
+    for (name, pipe) in [("frames", &end_of_frames), ("messages", &end)] {
+        let (process, number) = (std::process::id(), pipe.as_raw_fd());
+        plugin.push(format!(",{name}=/proc/{process}/fd/{number}"));
+    }
+    if let Some(limit) = options.limit {
+        plugin.push(format!(",limit={limit}"));
+    }
+    let mut emulated = Command::new(&emulator);
+    emulated.arg("-plugin").arg(plugin);
+    if let Some(sysroot) = &program.sysroot {
+        emulated.arg("-L").arg(sysroot);
+    }
+    emulated.arg("-0").arg(&command[0]).arg(&program.path).args(&command[1..]);
+    let child = emulated.spawn();
+    let mut child = child.with_context(|| format!("{} cannot be run", emulator.display()))?;
+
+    let listener = thread::spawn(move || listener.listen(messages));
+    let mut became = Became::new(child.id(), &emulator);
+    let status = wait(&mut child, || became.look());
+    // The last writers: without them the listener ends.
+    drop((end, end_of_frames));
+    let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
+    heard?.complete(status?, became)
+}
+
+/// The plug-in, which `build.rs` builds.
+#[cfg(recorder)]
+static PLUGIN: &[u8] = include_bytes!(env!("RECORDER"));
+
+/// Writes the plug-in to a private file, which is removed when the value is dropped.
+#[cfg(recorder)]
+fn plugin() -> anyhow::Result<NamedTempFile> {
+    let write = || -> io::Result<_> {
+        let mut file = NamedTempFile::with_suffix(".so")?;
+        file.write_all(PLUGIN)?;
+        Ok(file)
+    };
+    write().context("the recorder cannot be written to a temporary file")
+}
+
+/// Fails: the emulator needs Linux.
+#[cfg(not(recorder))]
+fn plugin() -> anyhow::Result<NamedTempFile> {
+    anyhow::bail!("programs are recorded on Linux only, under QEMU's user-mode emulator")
+}
+
+/// Returns a part of an option of the emulator, with its commas doubled: a single comma ends the part.
+fn escaped(text: &OsStr) -> OsString {
+    let mut bytes = Vec::new();
+    for &byte in text.as_bytes() {
+        bytes.extend_from_slice(if byte == b',' { b",," } else { std::slice::from_ref(&byte) });
+    }
+    OsString::from_vec(bytes)
+}
+
+/// Waits for the program, and calls `look` every 10 ms. Ends the program after an interrupt, which the terminal may have sent to the
+/// program, too: by SIGTERM, and later by SIGKILL.
+fn wait(child: &mut Child, mut look: impl FnMut()) -> io::Result<ExitStatus> {
+    let steps =
+        [(Duration::from_millis(300), Signal::SIGTERM), (Duration::from_secs(3), Signal::SIGKILL)];
+    let mut steps = steps.into_iter().peekable();
+    let mut interrupted = None;
+    loop {
+        look();
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if interrupt::happened() {
+            let since = interrupted.get_or_insert_with(Instant::now).elapsed();
+            if let Some((_, signal)) = steps.next_if(|(after, _)| since >= *after) {
+                // An error means that the program has ended.
+                let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
+            }
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,341 @@
+//! An ELF file: the names of its functions, and its debugging information, if there is any.
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use object::{
+    Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind,
+};
+use simulator::input::{self, LONGEST_PROGRAM};
+
+use super::separate::Separate;
+
+/// A function, or a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Named {
+    start: u64,
+    end: u64,
+    name: String,
+}
+
+/// Returns the bytes at these addresses of an ELF file, and whether it is for SPARC V9.
+pub(super) fn code(elf: &[u8], addresses: &Range<u64>) -> Option<(Vec<u8>, bool)> {
+    let elf = parse(elf).ok()?;
+    let size = addresses.end.checked_sub(addresses.start)?;
+    let bytes = (elf.sections())
+        .find_map(|section| section.data_range(addresses.start, size).ok().flatten())?;
+    Some((bytes.to_vec(), elf.architecture() == Architecture::Sparc64))
+}
+
+/// A part of the file that is loaded into memory.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    address: u64,
+    offset: u64,
+    length: u64,
+}
+
+/// The functions of an ELF file. Addresses are those of the file.
+pub(super) struct Binary {
+    /// Whether it can be loaded anywhere.
+    pub(super) anywhere: bool,
+    segments: Vec<Segment>,
+    page: u64,
+    /// Sorted by address, without overlaps.
+    functions: Vec<Named>,
+    /// Likewise.
+    variables: Vec<Named>,
+    debugging: Option<addr2line::Loader>,
+}
+
+impl Binary {
+    /// Reads a file, which has this build id if that is not empty, and the file of its debugging information, if that is apart:
+    /// below `root`, or where the file says.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no ELF file, has another build id, or no function has a name.
+    pub(super) fn open(path: &Path, build_id: &[u8], root: &Path) -> anyhow::Result<Self> {
+        let bytes = input::read(path, LONGEST_PROGRAM)?;
+        Self::with_debugging(&bytes, path, build_id, root)
+            .with_context(|| path.display().to_string())
+    }
+
+    fn with_debugging(
+        bytes: &[u8],
+        path: &Path,
+        build_id: &[u8],
+        root: &Path,
+    ) -> anyhow::Result<Self> {
+        let elf = parse(bytes)?;
+        let found = elf.build_id().ok().flatten().unwrap_or_default();
+        if !build_id.is_empty() && build_id != found {
+            bail!("has changed since the program was recorded: its build id is another");
+        }
+        let separate = match elf.section_by_name(".debug_info") {
+            Some(_) => None,
+            None => Separate::find(&elf, path, root),
+        };
+        let mut binary = match &separate {
+            Some(separate) => Self::new(&[&elf, &parse(&separate.bytes)?])?,
+            None => Self::new(&[&elf])?,
+        };
+        let debugging = match &separate {
+            Some(separate) => {
+                addr2line::Loader::new_with_sup(&separate.path, separate.shared(root))
+            }
+            None => addr2line::Loader::new(path),
+        };
+        binary.debugging =
+            Some(debugging.map_err(|error| anyhow!("debugging information: {error}"))?);
+        Ok(binary)
+    }
+
+    /// Returns the build id of a file, which is empty if it has none.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no ELF file.
+    pub(super) fn build_id(path: &Path) -> anyhow::Result<Vec<u8>> {
+        let bytes = input::read(path, LONGEST_PROGRAM)?;
+        let elf = parse(&bytes).with_context(|| path.display().to_string())?;
+        Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
+    }
+
+    /// Reads a file in memory.
+    ///
+    /// # Errors
+    /// It is no ELF file, no function has a name, or there is no room for a temporary file with its debugging information.
+    pub(super) fn from_elf(bytes: &[u8]) -> anyhow::Result<Self> {
+        let mut binary = Self::new(&[&parse(bytes)?])?;
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(bytes)?;
+        let debugging = addr2line::Loader::new(file.path());
+        binary.debugging =
+            Some(debugging.map_err(|error| anyhow!("debugging information: {error}"))?);
+        Ok(binary)
+    }
+
+    /// Returns the functions that these files name, the first of which was loaded.
+    fn new(files: &[&object::File<'_>]) -> anyhow::Result<Self> {
+        let functions = named(files, SymbolKind::Text);
+        ensure!(!functions.is_empty(), "names no function: it is stripped of its symbols");
+        let elf = files[0];
+        let segment = |segment: object::Segment<'_, '_>| {
+            let (offset, length) = segment.file_range();
+            Segment { address: segment.address(), offset, length }
+        };
+        Ok(Self {
+            anywhere: elf.kind() == ObjectKind::Dynamic,
+            segments: elf.segments().map(segment).collect(),
+            page: match elf.architecture() {
+                Architecture::Sparc64 => 0x2000,
+                _ => 0x1000,
+            },
+            functions,
+            variables: named(files, SymbolKind::Data),
+            debugging: None,
+        })
+    }
+
+    /// Returns the names of the variables that have bytes at these addresses.
+    pub(super) fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
+        let first = (self.variables).partition_point(|variable| variable.end <= addresses.start);
+        let variables = self.variables[first..].iter();
+        variables
+            .take_while(move |variable| variable.start < addresses.end)
+            .map(|variable| &*variable.name)
+    }
+
+    /// Returns what to add to the addresses of the file, if what is at `offset` in it was mapped at `start`, and `lowest` is the
+    /// lowest address at which any of it was mapped; `None` if no segment of the file is there.
+    pub(super) fn loaded_at(&self, start: u64, offset: u64, lowest: u64) -> Option<u64> {
+        if !self.anywhere {
+            return Some(0);
+        }
+        let page = |number: u64| number / self.page * self.page;
+        // A page of the file in which one segment ends and others begin is mapped for each of them.
+        let begins = |one: &&Segment| page(one.offset) == offset;
+        let holds = |one: &&Segment| (one.offset..one.offset + one.length).contains(&offset);
+        let at = |one: &Segment| {
+            let address = one.address.wrapping_sub(one.offset).wrapping_add(offset);
+            start.wrapping_sub(address)
+        };
+        let segments = || self.segments.iter();
+        let first = segments().map(|one| page(one.address)).min()?;
+        let likely = lowest.wrapping_sub(first);
+        let mut possible = segments().filter(begins).chain(segments().filter(holds)).map(at);
+        let any = possible.clone().next();
+        possible.find(|at| *at == likely).or(any)
+    }
+
+    /// Returns the function that holds an address: where it begins, and its name.
+    pub(super) fn function(&self, address: u64) -> Option<(u64, &str)> {
+        let after = (self.functions).partition_point(|function| function.start <= address);
+        let found = &self.functions[after.checked_sub(1)?];
+        (address < found.end).then_some((found.start, &*found.name))
+    }
+
+    /// Returns the addresses of the function that holds an address.
+    pub(super) fn range(&self, address: u64) -> Option<Range<u64>> {
+        let (start, _) = self.function(address)?;
+        let at = (self.functions).partition_point(|function| function.start < start);
+        Some(start..self.functions[at].end)
+    }
+
+    /// Returns the file and line of the source that an address is compiled from, if debugging information says so: those in the
+    /// innermost function that is inlined there.
+    pub(super) fn line(&self, address: u64) -> Option<(String, u32)> {
+        let debugging = self.debugging.as_ref()?;
+        let location = debugging.find_location(address).ok()??;
+        Some((location.file?.to_owned(), location.line?))
+    }
+
+    /// Returns the file and line of the source that an address is compiled from, if debugging information says so: those in the
+    /// function itself, not in one that is inlined there.
+    pub(super) fn source(&self, address: u64) -> Option<String> {
+        let mut frames = self.debugging.as_ref()?.find_frames(address).ok()?;
+        let mut outermost = None;
+        while let Ok(Some(frame)) = frames.next() {
+            outermost = frame.location;
+        }
+        let location = outermost?;
+        Some(format!("{}:{}", location.file?, location.line?))
+    }
+
+    /// Returns the functions that are inlined at an address, the outermost first; none without debugging information.
+    pub(super) fn inlined(&self, address: u64) -> Vec<String> {
+        let mut names = Vec::new();
+        let debugging = self.debugging.as_ref();
+        let Some(Ok(mut frames)) = debugging.map(|debugging| debugging.find_frames(address)) else {
+            return names;
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            let function = frame.function.as_ref();
+            let name = function.and_then(|name| name.raw_name().ok());
+            names.push(name.map_or_else(|| "?".to_owned(), |name| demangled(&name)));
+        }
+        // The outermost is the function itself.
+        names.pop();
+        names.reverse();
+        names
+    }
+}
+
+fn parse(bytes: &[u8]) -> anyhow::Result<object::File<'_>> {
+    ensure!(
+        bytes.starts_with(b"\x7fELF"),
+        "found no ELF file, expected the program that was recorded"
+    );
+    object::File::parse(bytes).map_err(|error| anyhow!("{error}"))
+}
+
+/// Returns all functions or variables that the symbol tables of these files name, one for each address.
+fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
+    let mut named: Vec<_> = (files.iter())
+        .flat_map(|elf| elf.symbols().chain(elf.dynamic_symbols()))
+        .filter(|symbol| symbol.kind() == kind && symbol.is_definition())
+        .filter_map(|symbol| {
+            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+            Some((symbol.address(), symbol.size(), symbol.is_local(), name))
+        })
+        .collect();
+    // Of several names for one address the longest function is taken, then a global name, then the shortest name.
+    named.sort_by_key(|&(start, size, local, name)| {
+        (start, std::cmp::Reverse(size), local, name.len(), name)
+    });
+    named.dedup_by_key(|(start, ..)| *start);
+    let ends: Vec<u64> = (0..named.len())
+        .map(|at| {
+            let (start, size, ..) = named[at];
+            let next = named.get(at + 1).map(|(next, ..)| *next);
+            let end = match size {
+                0 => section_end(files[0], start),
+                size => Some(start.saturating_add(size)),
+            };
+            // Assembly has no sizes: up to the next function.
+            let end = end.into_iter().chain(next).min();
+            end.unwrap_or(start)
+        })
+        .collect();
+    let named = named.into_iter().zip(ends);
+    named.map(|((start, _, _, name), end)| Named { start, end, name: demangled(name) }).collect()
+}
+
+/// Returns the name of a function in its language. A name of C can look like a mangled type of C++: `f` like `float`.
+fn demangled(name: &str) -> String {
+    match name.starts_with("_Z") || name.starts_with("_R") {
+        true => addr2line::demangle_auto(name.into(), None).into_owned(),
+        false => name.to_owned(),
+    }
+}
+
+fn section_end(elf: &object::File<'_>, address: u64) -> Option<u64> {
+    elf.sections()
+        .map(|section| (section.address(), section.address() + section.size()))
+        .find(|(start, end)| (*start..*end).contains(&address))
+        .map(|(_, end)| end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binary(segments: &[(u64, u64, u64)]) -> Binary {
+        let segment = |&(address, offset, length)| Segment { address, offset, length };
+        Binary {
+            anywhere: true,
+            segments: segments.iter().map(segment).collect(),
+            page: 0x1000,
+            functions: Vec::new(),
+            variables: Vec::new(),
+            debugging: None,
+        }
+    }
+
+    #[test]
+    fn names_of_cpp_and_rust_are_demangled() {
+        for (name, expected) in [
+            ("_ZN5queue4pushEi", "queue::push(int)"),
+            ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
+            ("_RNvC4main3run", "main::run"),
+            // They would be float, int, and char const* as types of C++.
+            ("f", "f"),
+            ("i", "i"),
+            ("PKc", "PKc"),
+            ("_Zebra", "_Zebra"),
+        ] {
+            assert_eq!(demangled(name), expected);
+        }
+    }
+
+    /// The segments of shared libraries as linkers make them: the addresses of some are pages higher than their offsets.
+    #[test]
+    fn where_a_file_is_loaded_follows_from_a_mapping() {
+        let base = 0x7f00_0000_0000;
+        let shared = binary(&[(0, 0, 0x5f0), (0x1000, 0x1000, 0x345), (0x2de8, 0x1de8, 0x240)]);
+        for (address, offset) in [(0, 0), (0x1000, 0x1000), (0x2000, 0x1000)] {
+            let at = shared.loaded_at(base + address, offset, base);
+            assert_eq!(at, Some(base), "{address:#x}");
+        }
+        // All in one page of the file.
+        let small = binary(&[(0, 0, 0x4c0), (0x14c0, 0x4c0, 0x150), (0x2610, 0x610, 0x1b0)]);
+        for address in [0, 0x1000, 0x2000] {
+            assert_eq!(small.loaded_at(base + address, 0, base), Some(base), "{address:#x}");
+        }
+        // The rest of a segment, and what is mapped once more elsewhere.
+        let two = binary(&[(0, 0, 0x1345), (0x2345, 0x1345, 0x2000)]);
+        assert_eq!(two.loaded_at(base + 0x3000, 0x2000, base), Some(base));
+        assert_eq!(two.loaded_at(base + 0x3000, 0x2000, 0x1000), Some(base));
+        assert_eq!(two.loaded_at(base, 0x4000, base), None, "beyond the end");
+        let fixed = Binary { anywhere: false, ..shared };
+        assert_eq!(fixed.loaded_at(0x40_1000, 0x1000, 0x40_0000), Some(0));
+    }
+
+    #[test]
+    fn what_is_no_program() {
+        let error = |bytes: &[u8]| format!("{:#}", Binary::from_elf(bytes).err().unwrap());
+        assert!(error(b"#!/bin/sh\n").starts_with("found no ELF file"));
+        assert!(!error(b"\x7fELF").is_empty());
+    }
+}

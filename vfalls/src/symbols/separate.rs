@@ -1,0 +1,73 @@
+//! Debugging information in a file apart, as distributions have it.
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use flate2::Crc;
+use object::Object;
+use simulator::input::{self, LONGEST_PROGRAM};
+
+/// A file with the debugging information of another.
+pub(super) struct Separate {
+    pub(super) path: PathBuf,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Separate {
+    /// Returns the file with the debugging information of the ELF file `elf`, which is at `path`: by its build id below `root`, or
+    /// by the name and the checksum in its section .gnu_debuglink beside the file, in .debug there, or below `root`.
+    pub(super) fn find(elf: &object::File<'_>, path: &Path, root: &Path) -> Option<Self> {
+        let build_id = elf.build_id().ok().flatten().unwrap_or_default();
+        if let Some(path) = by_build_id(root, build_id)
+            && let Ok(bytes) = input::read(&path, LONGEST_PROGRAM)
+            && object::File::parse(&*bytes)
+                .is_ok_and(|found| found.build_id() == Ok(Some(build_id)))
+        {
+            return Some(Self { path, bytes });
+        }
+        let (name, checksum) = elf.gnu_debuglink().ok()??;
+        let directory = path.canonicalize().ok()?.parent()?.to_owned();
+        let below = root.join(directory.strip_prefix("/").unwrap_or(&directory));
+        let places = [directory.clone(), directory.join(".debug"), below];
+        places.into_iter().find_map(|place| {
+            let path = place.join(OsStr::from_bytes(name));
+            let bytes = input::read(&path, LONGEST_PROGRAM).ok()?;
+            let mut found = Crc::new();
+            found.update(&bytes);
+            (found.sum() == checksum).then_some(Self { path, bytes })
+        })
+    }
+
+    /// Returns the file with what several files of debugging information share, if there is one: where this file says, or by its
+    /// build id below `root`.
+    pub(super) fn shared(&self, root: &Path) -> Option<PathBuf> {
+        let elf = object::File::parse(&*self.bytes).ok()?;
+        let (name, build_id) = elf.gnu_debugaltlink().ok()??;
+        let beside = self.path.canonicalize().ok()?.parent()?.join(OsStr::from_bytes(name));
+        let places = [Some(beside), by_build_id(root, build_id)];
+        places.into_iter().flatten().find(|path| path.exists())
+    }
+}
+
+fn by_build_id(root: &Path, build_id: &[u8]) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_first()?;
+    let mut name = String::new();
+    for byte in rest {
+        let _ = write!(name, "{byte:02x}");
+    }
+    Some(root.join(format!(".build-id/{first:02x}/{name}.debug")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_build_id() {
+        let path = by_build_id(Path::new("/root"), &[0x00, 0x32, 0xfe]);
+        assert_eq!(path, Some(PathBuf::from("/root/.build-id/00/32fe.debug")));
+        assert_eq!(by_build_id(Path::new("/root"), &[]), None);
+    }
+}

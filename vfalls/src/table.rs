@@ -1,0 +1,91 @@
+//! Tables and lines of text.
+
+use comfy_table::CellAlignment;
+use comfy_table::presets::NOTHING;
+
+pub use comfy_table::Table;
+
+/// The width of a screen.
+pub const WIDTH: usize = 100;
+
+/// Returns a text of at most `most` characters, or its first `most` characters and "...".
+#[must_use]
+pub fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the words of a text in lines of at most `most` characters, but for words that are longer.
+#[must_use]
+pub fn wrap(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Returns a table without rows. `header` has the names of the columns with `|` between them; `>` before a name aligns
+/// its column right, as numbers are.
+#[must_use]
+pub fn with_header(header: &str) -> Table {
+    with_columns(header.split('|'))
+}
+
+/// Returns a table without rows, as [`with_header`] does. The names may contain `|`.
+#[must_use]
+pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table {
+    let names: Vec<N> = names.into_iter().collect();
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table.set_header(names.iter().map(|name| name.as_ref().trim_start_matches('>')));
+    for (column, name) in table.column_iter_mut().zip(&names) {
+        column.set_padding((0, 2));
+        if name.as_ref().starts_with('>') {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// Returns the lines of a table, each column as wide as its widest cell, without spaces at their ends.
+#[must_use]
+pub fn text(table: &Table) -> String {
+    table.trim_fmt() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut() {
+        assert_eq!(cut("", 0), "");
+        assert_eq!(cut("\u{e4}\u{f6}\u{fc}", 3), "\u{e4}\u{f6}\u{fc}");
+        assert_eq!(cut("\u{e4}\u{f6}\u{fc}", 2), "\u{e4}\u{f6}...");
+    }
+
+    #[test]
+    fn a_text_is_wrapped_between_words() {
+        assert_eq!(wrap("", 5), [""; 0]);
+        assert_eq!(wrap("a bc  def", 4), ["a bc", "def"]);
+        assert_eq!(wrap("\u{e4} \u{f6} longer x", 3), ["\u{e4} \u{f6}", "longer", "x"]);
+    }
+
+    #[test]
+    fn columns_align() {
+        let mut table = with_header("name|>n|");
+        assert!(table.is_empty());
+        table.add_row(["a", "100", "  b  "]);
+        table.add_row(["long name", "7"]);
+        assert_eq!(text(&table), "name         n\na          100    b\nlong name    7\n");
+    }
+}

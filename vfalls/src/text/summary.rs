@@ -1,0 +1,160 @@
+//! The outcome of a simulation on one screen.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use simulator::machine::clock::HZ;
+use simulator::memory::Served;
+use simulator::run::{CounterResult, Replayed, ThreadRun, Total};
+
+use crate::table;
+use crate::text::layouts::time;
+
+/// The lines of a screen. What has more is cut, but for wrong counters, which are all listed.
+const LINES: usize = 24;
+
+/// The lines before the first table and between and after the tables: the header of three lines, an empty one, an empty
+/// one, and the truth.
+const OTHERS: usize = 6;
+
+/// Returns a row for each event: the sums over all units that count it, measured and true.
+pub fn totals(counters: &[CounterResult]) -> String {
+    let mut table = table::with_header("event|>counters|>measured|>truth");
+    for sum in Total::of(counters) {
+        let name = format!("{}:{}", sum.class, sum.event);
+        let numbers = [sum.counters, sum.measured, sum.truth].map(|number| number.to_string());
+        table.add_row([name].into_iter().chain(numbers));
+    }
+    table::text(&table)
+}
+
+/// Prints the totals of units and threads, and the comparison with the truth: with a header of three lines, one screen.
+///
+/// # Errors
+/// `output` cannot be written.
+pub fn print(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
+    let sums = Total::of(&outcome.counters);
+    let units = units(&sums, outcome);
+    let most = LINES - OTHERS - 2 - sums.len();
+    write!(output, "{units}\n{}", threads(&outcome.threads, most))?;
+    truth(output, outcome)
+}
+
+/// Returns a row for each event: the sum over all units, its rate, and the sums by node or hub.
+fn units(sums: &[Total], outcome: &Replayed) -> String {
+    let places = match sums.iter().any(Total::is_by_hub) {
+        true => 4,
+        false => outcome.nodes,
+    };
+    let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
+    let mut table = table::with_header(&format!("event|>total|>per second{header}"));
+    for sum in sums {
+        let hubs = if sum.is_by_hub() { ", by hub" } else { "" };
+        let rate = sum.measured as f64 * HZ as f64 / outcome.cycles.max(1) as f64;
+        let mut row = vec![
+            format!("{}:{}{hubs}", sum.class, sum.event),
+            sum.measured.to_string(),
+            short(rate as u64),
+        ];
+        row.extend(sum.by_place[..places].iter().map(|count| short(*count)));
+        table.add_row(row);
+    }
+    table::text(&table)
+}
+
+/// Returns a row for each thread, at most `most`: the threads that execute most instructions, and one row for all others.
+fn threads(threads: &[ThreadRun], most: usize) -> String {
+    let mut busiest: Vec<&ThreadRun> = threads.iter().collect();
+    let shown = match threads.len() > most {
+        true => most - 1,
+        false => threads.len(),
+    };
+    if shown < threads.len() {
+        busiest.sort_by_key(|thread| Reverse(thread.instructions));
+    }
+    let (shown, others) = busiest.split_at(shown);
+    let mut table = table::with_header(
+        ">thread|>strand|>instructions|>cycles|>CPI|>MPKI|>L2 hits|>local|>remote|>c2c",
+    );
+    for one in shown {
+        table.add_row(cells(one.thread.to_string(), one.strand.to_string(), one));
+    }
+    if !others.is_empty() {
+        let sum = ThreadRun::sum(others);
+        table.add_row(cells(format!("{} more", others.len()), String::new(), &sum));
+    }
+    table::text(&table)
+}
+
+fn cells(thread: String, strand: String, results: &ThreadRun) -> Vec<String> {
+    let Served { l2, local, remote, c2c } = results.served;
+    let instructions = results.instructions;
+    let for_each = |number: u64, scale: f64| match instructions {
+        0 => "-".to_owned(),
+        _ => format!("{:.2}", number as f64 * scale / instructions as f64),
+    };
+    let mut cells = vec![thread, strand];
+    cells.extend([instructions, results.cycles].map(|number| number.to_string()));
+    cells.push(for_each(results.cycles, 1.0));
+    cells.push(for_each(local + remote + c2c, 1000.0));
+    cells.extend([l2, local, remote, c2c].map(short));
+    cells
+}
+
+/// Returns a number of at most seven digits, or its first digits with a suffix.
+#[must_use]
+pub fn short(number: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000_000, "P"),
+        (1_000_000_000_000, "T"),
+        (1_000_000_000, "G"),
+        (1_000_000, "M"),
+    ];
+    let unit = UNITS.iter().find(|(unit, _)| number >= *unit);
+    match unit {
+        Some((unit, suffix)) if number >= 10_000_000 => {
+            format!("{:.2} {suffix}", number as f64 / *unit as f64)
+        }
+        _ => number.to_string(),
+    }
+}
+
+/// Prints whether the counters show what happened, and each counter that does not.
+fn truth(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
+    let counters = outcome.counters.len();
+    let wrong: Vec<&CounterResult> =
+        (outcome.counters.iter()).filter(|counter| counter.measured != counter.truth).collect();
+    let references = match outcome.references {
+        1 => "1 reference".to_owned(),
+        many => format!("{many} references"),
+    };
+    let after = format!(
+        "{references} in {} cycles, {}",
+        outcome.cycles,
+        time(outcome.cycles as f64 / HZ as f64)
+    );
+    if wrong.is_empty() {
+        let counters = match counters {
+            1 => "the counter shows".to_owned(),
+            _ => format!("all {counters} counters show"),
+        };
+        return writeln!(output, "Truth: {counters} exactly what happened ({after}).");
+    }
+    writeln!(
+        output,
+        "Truth: {} of {counters} counters do not show what happened ({after}):\n",
+        wrong.len()
+    )?;
+    let mut table = table::with_header("register|>strand|>counter|event|>measured|>truth");
+    for counter in wrong {
+        table.add_row([
+            counter.name.to_string(),
+            (counter.strand).map_or_else(|| "-".to_owned(), |strand| strand.to_string()),
+            counter.counter.to_string(),
+            counter.event.to_string(),
+            counter.measured.to_string(),
+            counter.truth.to_string(),
+        ]);
+    }
+    write!(output, "{}", table::text(&table))
+}

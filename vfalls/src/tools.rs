@@ -1,0 +1,173 @@
+//! Programs of other projects that commands start, and the packages that contain them.
+
+use std::borrow::Cow;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+
+/// A program in PATH, and the Debian package that contains it. A name with a slash is a file: an absolute path, or a path
+/// relative to a directory of PATH.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    name: Cow<'static, str>,
+    package: Cow<'static, str>,
+}
+
+/// Executes programs for x86-64 under Linux.
+pub const QEMU_X86: Tool = Tool::new("qemu-x86_64", "qemu-user");
+/// Executes programs for SPARC V9 under Linux.
+pub const QEMU_SPARC: Tool = Tool::new("qemu-sparc64", "qemu-user");
+
+impl Tool {
+    /// Names a tool and its Debian package.
+    #[must_use]
+    pub const fn new(name: &'static str, package: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
+    }
+
+    /// Returns a program of LLVM in one major version.
+    #[must_use]
+    pub fn llvm(program: &str, version: &str) -> Self {
+        Self {
+            name: format!("{program}-{version}").into(),
+            package: format!("llvm-{version}").into(),
+        }
+    }
+
+    /// Returns the path of the tool.
+    ///
+    /// # Errors
+    /// The tool is missing; the message says how to install it.
+    pub fn find(&self) -> anyhow::Result<PathBuf> {
+        let host = Host::here();
+        match host.locate(self) {
+            Some(path) => Ok(path),
+            None => {
+                let missing = Missing(vec![self]);
+                bail!("{}; {}", missing.not_installed(), host.advice(&missing))
+            }
+        }
+    }
+}
+
+/// Returns the path of a program that is given by its name or path, as a shell finds it.
+#[must_use]
+pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
+    Host::here().find(program.as_ref())
+}
+
+/// The properties of a computer that decide where programs are and how packages are installed.
+#[derive(Debug)]
+pub struct Host {
+    /// The value of PATH.
+    pub path: OsString,
+    /// Whether the user may install packages.
+    pub root: bool,
+}
+
+/// Package managers: the program, and the command that installs. Messages suggest the first one in PATH.
+const INSTALLERS: [(&str, &str); 6] = [
+    ("apt-get", "apt-get install --no-install-recommends"),
+    ("dnf", "dnf install"),
+    ("zypper", "zypper install"),
+    ("pacman", "pacman -S"),
+    ("apk", "apk add"),
+    ("pkg", "pkg install"),
+];
+
+impl Host {
+    /// Returns the properties of this computer.
+    #[must_use]
+    pub fn here() -> Self {
+        Self {
+            path: env::var_os("PATH").unwrap_or_default(),
+            // A process's directory in /proc belongs to its effective user.
+            root: fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0),
+        }
+    }
+
+    /// Returns the path of a program, as a shell finds it.
+    #[must_use]
+    pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
+        if program.as_encoded_bytes().contains(&b'/') {
+            return is_program(Path::new(program)).then(|| program.into());
+        }
+        self.search(program, is_program)
+    }
+
+    /// Returns the path of a tool, if it is installed.
+    #[must_use]
+    pub fn locate(&self, tool: &Tool) -> Option<PathBuf> {
+        if tool.name.contains('/') {
+            return self.search(tool.name.as_ref().as_ref(), Path::exists);
+        }
+        self.find(tool.name.as_ref().as_ref())
+    }
+
+    fn search(&self, name: &OsStr, will_do: fn(&Path) -> bool) -> Option<PathBuf> {
+        env::split_paths(&self.path)
+            .map(|directory| directory.join(name))
+            .find(|path| will_do(path))
+    }
+
+    /// Returns the tools that are not installed.
+    #[must_use]
+    pub fn missing<'a>(&self, tools: &'a [Tool]) -> Missing<'a> {
+        let missing = tools.iter().filter(|tool| self.locate(tool).is_none());
+        Missing(missing.collect())
+    }
+
+    /// Returns the command that installs what is missing, as a sentence to print.
+    #[must_use]
+    pub fn advice(&self, missing: &Missing<'_>) -> String {
+        let sudo = if self.root { "" } else { "sudo " };
+        let packages = missing.packages().join(" ");
+        let installer =
+            INSTALLERS.iter().find(|(program, _)| self.find(program.as_ref()).is_some());
+        match installer {
+            Some((_, command)) => format!("type: {sudo}{command} {packages}"),
+            None => format!("install these packages of your system: {packages}"),
+        }
+    }
+}
+
+/// Tools that are not installed.
+#[derive(Debug)]
+pub struct Missing<'a>(Vec<&'a Tool>);
+
+impl Missing<'_> {
+    /// Returns `true` if nothing is missing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the packages that contain the tools, each once.
+    #[must_use]
+    pub fn packages(&self) -> Vec<&str> {
+        let mut packages: Vec<&str> = Vec::new();
+        for tool in &self.0 {
+            if !packages.contains(&&*tool.package) {
+                packages.push(&tool.package);
+            }
+        }
+        packages
+    }
+
+    /// Returns a sentence that names the tools.
+    #[must_use]
+    pub fn not_installed(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(|tool| &*tool.name).collect();
+        let are = if names.len() == 1 { "is" } else { "are" };
+        format!("{} {are} not installed", names.join(", "))
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}

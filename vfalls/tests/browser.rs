@@ -1,0 +1,240 @@
+//! The page of the bundled recording in a real browser.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+
+use platform::{Machine, Model};
+use serde_json::Value;
+use simulator::recording::bundled;
+use simulator::replay::{Selection, Setup};
+use simulator::run::Run;
+use vfalls::page::{Page, profile};
+use xtask::tools::CHROMIUM;
+
+/// A script after the page: it writes what a reader sees as text into the document, which the browser then prints.
+const PROBE: &str = r#"<pre id="probe"></pre><script>
+  const width = document.documentElement.clientWidth;
+  const clipped = [];
+  for (const svg of document.querySelectorAll("svg")) {
+    const box = svg.getBoundingClientRect();
+    for (const text of svg.querySelectorAll("text")) {
+      const t = text.getBoundingClientRect();
+      if (t.left < box.left - 1 || t.right > box.right + 1 || t.top < box.top - 1 || t.bottom > box.bottom + 1)
+        clipped.push(svg.closest("figure").id + ": " + text.textContent);
+    }
+  }
+  const figures = {};
+  for (const figure of document.querySelectorAll("figure")) {
+    const svg = figure.querySelector("svg");
+    figures[figure.id] = {
+      rows: [...figure.querySelectorAll("tbody tr")].map(row => [...row.cells].map(cell => cell.textContent)),
+      marks: svg ? svg.querySelectorAll("rect, path, circle").length : 0,
+      width: svg ? svg.getBoundingClientRect().width : 0,
+      role: svg ? svg.getAttribute("role") : "",
+      label: svg ? svg.getAttribute("aria-label") : "",
+      bars: svg ? [...svg.querySelectorAll("rect")].map(bar => [bar.className.baseVal, bar.getBoundingClientRect().width]) : [],
+    };
+  }
+  document.getElementById("probe").textContent = JSON.stringify({
+    width, overflow: document.documentElement.scrollWidth - width, clipped, figures,
+    background: getComputedStyle(document.body).backgroundColor,
+    loads: performance.getEntriesByType("resource").length,
+  }).replace(/[<>&\u0080-\uffff]/g, c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+</script>"#;
+
+fn run() -> Run {
+    let machine = Machine::new(Model::Batoka, 4).unwrap();
+    let setup = Setup {
+        selection: Selection::parse("dram:mem_reads,lpu:cycles_cache_hit,pic:Instr_cnt").unwrap(),
+        details: true,
+        ..Setup::new(machine, bundled())
+    };
+    let simulation = setup.check().unwrap();
+    let outcome = simulation.run(&mut |_| ControlFlow::Continue(())).unwrap();
+    outcome.into()
+}
+
+/// Opens a page in a window of this width. Returns the probe's JSON and the browser's messages.
+fn probe(place: &Path, page: &Path, width: u32, dark: bool) -> (Value, String) {
+    let mut browser = Command::new(CHROMIUM.find().unwrap());
+    browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
+    browser.args(["--enable-logging=stderr", "--v=0", "--hide-scrollbars"]);
+    browser.arg(format!("--user-data-dir={}", place.join("browser").display()));
+    browser.arg(format!("--window-size={width},1000"));
+    if dark {
+        browser.args(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]);
+    }
+    let output = browser.arg(format!("file://{}", page.display())).output();
+    let output = output.unwrap();
+    let [document, said] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let found =
+        document.split_once("<pre id=\"probe\">").and_then(|(_, rest)| rest.split_once("</pre>"));
+    let (found, _) = found.unwrap_or_else(|| panic!("{said}"));
+    (serde_json::from_str(found).unwrap(), said)
+}
+
+fn numbers(value: &Value) -> Vec<u64> {
+    value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
+}
+
+/// Writes a page, asserts what holds for every page, and returns the probe's JSON.
+fn legible(place: &Path, page: &str, width: u32, dark: bool) -> Value {
+    assert!(page.len() < 3_000_000, "{}", page.len());
+    assert!(!page.contains("http://") && !page.contains("https://"));
+    let file = place.join("page.html");
+    fs::write(&file, page.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
+    let (shown, said) = probe(place, &file, width, dark);
+    assert!(!said.contains("CONSOLE"), "{said}");
+    assert_eq!((&shown["overflow"], &shown["loads"]), (&0.into(), &0.into()), "{width}");
+    assert_eq!(shown["clipped"], serde_json::json!([]), "{width}");
+    // Source lines have a table and no chart.
+    let figures = shown["figures"].as_object().unwrap().iter();
+    for (id, figure) in figures.filter(|(id, _)| !id.starts_with("lines-")) {
+        assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
+        assert_eq!(figure["role"], "img", "{id}");
+        assert!(figure["label"].as_str().unwrap().len() > 20, "{id}");
+        // A chart fills most of a narrow window, so that its text is legible, and never exceeds the window.
+        let drawn = figure["width"].as_f64().unwrap();
+        assert!((330.0..=620.0).contains(&drawn), "{id}: {drawn}");
+    }
+    shown
+}
+
+#[test]
+#[ignore = "needs a browser"]
+fn a_browser_shows_the_numbers_of_the_report() {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page-in-browser");
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).unwrap();
+    let run = run();
+    let report = serde_json::to_value(&run).unwrap();
+    let page = Page::new(&run).unwrap();
+    let picture = page.picture("line-1").unwrap();
+    assert!(
+        picture == include_str!("../../simulator/images/false-sharing.svg"),
+        "simulator/README.md says how its pictures are made"
+    );
+    let page = page.html();
+    let mut backgrounds = BTreeMap::new();
+    for (width, dark) in [(400, false), (1600, false), (400, true), (1600, true)] {
+        let shown = legible(&place, &page, width, dark);
+        backgrounds.insert((width, dark), shown["background"].clone());
+        compare(&report, &shown["figures"]);
+    }
+    assert_eq!(backgrounds[&(400, false)], "rgb(255, 255, 255)");
+    assert_eq!(backgrounds[&(1600, true)], "rgb(13, 17, 23)");
+    let Run::Profile(sampled) = Run::parse(include_bytes!("commands/profile.json")).unwrap() else {
+        panic!("expected a profile");
+    };
+    let stacks = ["DC_miss;main 4", "DC_miss;main;sum<int> 6"].map(str::to_owned);
+    let page = profile(&sampled, &stacks, &[]).html();
+    let shown = legible(&place, &page, 400, true);
+    assert_eq!(shown["figures"]["flames"]["rows"][0][0], "6");
+    let executed = page_of(include_bytes!("commands/executed.json"));
+    for (width, dark) in [(400, true), (1600, false)] {
+        let shown = legible(&place, &executed, width, dark);
+        assert_eq!(shown["figures"]["cycles"]["rows"][1][4], "500000");
+    }
+    fs::remove_dir_all(place).unwrap();
+}
+
+fn page_of(json: &[u8]) -> String {
+    Page::new(&Run::parse(json).unwrap()).unwrap().html()
+}
+
+/// Asserts that the charts show the report's numbers.
+fn compare(report: &Value, figures: &Value) {
+    let rows = |id: &str| -> Vec<Vec<String>> {
+        serde_json::from_value(figures[id]["rows"].clone()).unwrap()
+    };
+    let number = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
+    // For each thread, the table shows its parts, and the lengths of its bars are in the same proportion.
+    let parts =
+        ["busy", "l2", "local", "remote", "c2c", "arriving", "stores", "atomics", "pipeline"];
+    let bars: Vec<(String, f64)> =
+        serde_json::from_value(figures["stacks"]["bars"].clone()).unwrap();
+    let (mut unit, mut bars) = (None, bars.into_iter());
+    for (thread, row) in report["threads"].as_array().unwrap().iter().zip(rows("stacks")) {
+        assert_eq!(thread["cycles"], number(&row, 4));
+        let instructions = thread["instructions"].as_f64().unwrap();
+        for (part, name) in parts.iter().enumerate() {
+            let cycles = thread["stack"][name].as_u64().unwrap();
+            assert_eq!(cycles, number(&row, 6 + part), "{name}");
+            if cycles > 0 {
+                let (class, width) = bars.next().unwrap();
+                assert_eq!(class, format!("c{part}"));
+                let cpi = cycles as f64 / instructions;
+                let unit = *unit.get_or_insert(width / cpi);
+                assert!((width - cpi * unit).abs() < 0.02 * unit + 0.2, "{name}: {width}");
+            }
+        }
+    }
+    assert_eq!(bars.next(), None);
+    // One column for each counter and interval: the guest's reading equals the truth.
+    let series = &report["details"]["series"];
+    let counters = series["counters"].as_array().unwrap();
+    let mut compared = 0;
+    for (number, event) in ["mem_reads", "cycles_cache_hit", "Instr_cnt"].iter().enumerate() {
+        let rows = rows(&format!("counter-{number}"));
+        let of_event = counters.iter().filter(|counter| counter["event"] == *event);
+        for (column, counter) in (1..).zip(of_event) {
+            let shown: Vec<u64> = rows.iter().map(|row| row[column].parse().unwrap()).collect();
+            assert_eq!(
+                (&shown, &shown),
+                (&numbers(&counter["measured"]), &numbers(&counter["truth"]))
+            );
+            compared += 1;
+        }
+    }
+    // Two channels of four nodes, four ports of four hubs, eight threads.
+    assert_eq!((compared, counters.len()), (32, 32));
+    let channels = rows("channels");
+    for (place, channel) in series["channels"].as_array().unwrap().iter().enumerate() {
+        let column = |column: usize| -> Vec<u64> {
+            channels.iter().map(|row| row[column].parse().unwrap()).collect()
+        };
+        assert_eq!(column(1 + 2 * place), numbers(&channel["bytes"]));
+        assert_eq!(column(2 + 2 * place), numbers(&channel["busy"]));
+    }
+    for (traffic, row) in report["traffic"].as_array().unwrap().iter().zip(rows("traffic")) {
+        let shown = [1, 2, 3].map(|column| number(&row, column));
+        assert_eq!(["from", "to", "lines"].map(|name| traffic[name].as_u64().unwrap()), shown);
+    }
+    let heat = report["details"]["heat"]["misses"].as_array().unwrap();
+    let shown = rows("misses");
+    assert_eq!(shown.len(), heat.len());
+    for (row, shown) in heat.iter().zip(shown) {
+        let shown: Vec<u64> = shown[2..].iter().map(|cell| cell.parse().unwrap()).collect();
+        assert_eq!(numbers(row), shown);
+    }
+    // The line in which the eight clerks count, and their accesses to it: see the README of the bundled program.
+    assert_eq!(rows("lines")[0][6], "false sharing");
+    let clerks = rows("line-1");
+    let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");
+    // Each clerk stores 2,500 times to its own 8 bytes, except for the stores before the line first moves.
+    let mut bytes: Vec<_> = stores
+        .inspect(|row| assert!((2490..=2500).contains(&number(row, 4)), "{row:?}"))
+        .map(|row| &*row[0])
+        .collect();
+    bytes.sort_unstable();
+    assert_eq!(bytes, ["0-7", "16-23", "24-31", "32-39", "40-47", "48-55", "56-63", "8-15"]);
+    for id in [
+        "map",
+        "transfers",
+        "functions",
+        "instructions",
+        "links",
+        "calls",
+        "latencies",
+        "conflicts",
+        "waits",
+        "call-rate",
+        "events",
+    ] {
+        assert!(!rows(id).is_empty(), "{id}");
+    }
+}

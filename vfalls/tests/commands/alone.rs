@@ -1,0 +1,125 @@
+//! The tool alone: from another directory, without a checkout, and with an empty PATH.
+
+use std::fs;
+
+use crate::program::{Ended, Place, command, end};
+
+fn alone(place: &Place, line: &str) -> Ended {
+    let mut command = command(&line.split(' ').collect::<Vec<_>>());
+    command.env("PATH", "").current_dir(place.path());
+    end(command, b"0 core 0 0x205 1 1\n")
+}
+
+#[test]
+fn every_command_needs_no_other_program() {
+    let place = Place::new("alone");
+    for line in [
+        "stat --json a.json --html a.html",
+        "stat --place pack --json b.json --events-out events",
+        "report -e DC_miss --svg flame.svg --html report.html --json report.json",
+        "annotate count_in_one_line -e DC_miss",
+        "annotate count_in_one_line --asm",
+        "c2c --json c2c.json",
+        "top --interval 1000000",
+        "diff a.json b.json",
+        "boot --fast --strands 0,64 --json boot.json --html boot.html",
+        "page a.json -o page.html",
+        "call",
+        "regs",
+        "events events",
+        "clocks --seconds 0.1",
+        "completions bash",
+        "completions zsh",
+        "completions fish",
+        "man .",
+    ] {
+        let ended = alone(&place, line);
+        // Where no clock of the machine is trustworthy, `clocks` says so by its status.
+        let good = ended.status == 0 || line.starts_with("clocks") && ended.status == 1;
+        assert!(good, "{line}: {}", ended.stderr);
+        assert!(!ended.stderr.starts_with("error"), "{line}: {}", ended.stderr);
+    }
+    for page in ["a.html", "report.html", "boot.html", "page.html"] {
+        let page = fs::read_to_string(place.path().join(page)).unwrap();
+        assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    }
+    assert!(place.path().join("vfalls-stat.1").exists());
+    let md = place.file("machine.toml", include_str!("../../../simulator/machines/batoka-2.toml"));
+    assert_eq!(alone(&place, &format!("md check {md}")).status, 0);
+}
+
+#[test]
+fn record_says_what_to_install() {
+    let place = Place::new("alone-record");
+    let program = format!("record -- {}", crate::program::PROGRAM);
+    let ended = alone(&place, &program);
+    ended.badly("qemu-x86_64 is not installed; install these packages of your system: qemu-user");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_first_line_says_which_recording_it_is() {
+    let place = Place::new("alone-recording");
+    let first = |line: &str| {
+        let ended = alone(&place, line);
+        assert_eq!(ended.status, 0, "{line}: {}", ended.stderr);
+        ended.stdout.lines().next().unwrap_or_default().to_owned()
+    };
+    let bundled = "recording: the bundled recording (/tmp/bundled/workload)";
+    assert_eq!(first("stat"), bundled);
+    assert_eq!(first("report"), format!("# {bundled}"));
+    place.file("vfalls.refs", "0 i 0x1000 4\n0 r 0x2000 8\n");
+    assert_eq!(first("stat"), "recording: vfalls.refs");
+    assert_eq!(first("report"), "# recording: vfalls.refs");
+    assert_eq!(first("top"), "recording: vfalls.refs");
+    assert_eq!(first("c2c"), "# vfalls.refs: 1 thread");
+    place.file("other.txt", "0 i 0x1000 4\n");
+    assert_eq!(first("stat other.txt"), "recording: other.txt");
+    for verb in ["stat", "top"] {
+        assert_eq!(first(&format!("{verb} --bundled")), bundled);
+    }
+    alone(&place, "stat --bundled other.txt").badly("cannot be used with");
+    alone(&place, "report vfalls.refs other.txt").badly("expected one recording, found 2");
+}
+
+#[test]
+#[ignore = "needs QEMU's user-mode emulator"]
+fn a_program_is_recorded_once() {
+    let place = Place::new("recorded-once");
+    let run = |line: &str| place.run(line);
+    assert_eq!(run("record -- true").status, 0);
+    let read = |name: &str| fs::read(place.path().join(name)).unwrap();
+    let first = read("vfalls.refs");
+    let shown = run("stat");
+    assert_eq!(shown.stdout.lines().next(), Some("recording: vfalls.refs (true)"));
+    assert_eq!(run("stat -- false").status, 0);
+    assert_eq!(read("vfalls.refs.old"), first);
+    let second = read("vfalls.refs");
+    assert_ne!(second, first);
+    for line in ["c2c", "report", "top", "stat"] {
+        let ended = run(line);
+        assert_eq!(ended.status, 0, "{line}: {}", ended.stderr);
+        assert!(ended.stdout.lines().next().unwrap().contains("vfalls.refs"));
+    }
+    assert_eq!(read("vfalls.refs"), second);
+    // A file that the user names leaves `vfalls.refs` alone.
+    assert_eq!(run("record -o own.refs -- true").status, 0);
+    assert_eq!(read("vfalls.refs"), second);
+    run("record -o own.refs -- true").badly("own.refs");
+}
+
+/// Even root can make no file in /proc.
+#[test]
+#[ignore = "needs QEMU's user-mode emulator"]
+fn a_recording_that_cannot_be_kept_is_replayed() {
+    let mut command = command(&["stat", "--", "true"]);
+    command.current_dir("/proc");
+    let ended = end(command, b"");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    assert!(
+        ended.stderr.starts_with("note: the recording is not kept: vfalls.refs"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stdout.contains("\nTruth: "), "{}", ended.stdout);
+}

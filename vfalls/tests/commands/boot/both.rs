@@ -1,0 +1,225 @@
+//! A replay and an execution of one scenario do the same.
+
+use std::fmt::Write as _;
+use std::io::{Cursor, Read};
+use std::ops::ControlFlow;
+
+use flate2::read::GzDecoder;
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use object::BigEndian;
+use object::read::elf::ProgramHeader;
+use perfctr_service::mailbox::Step as Request;
+use perfctr_service::{Grant, Unit};
+use platform::memory_map::RESET_CODE;
+use platform::{Machine, Model};
+use simulator::execute::{Execution, Limits, Setup as ExecutionSetup, Stop, map};
+use simulator::machine::description;
+use simulator::machine::guests::NamedGuest;
+use simulator::operator::{Operator, Scenario, Worked};
+use simulator::recording::Recording;
+use simulator::replay::Setup;
+use simulator::run::{StepRun, UnitRun};
+use vfalls::cmd::boot::elf;
+
+use crate::program::Place;
+
+/// The hypervisor has booted before the first step, and the replay ends after the last.
+///
+/// A guest loses rights while one of its strands is dead and a device is broken; steps that the rights do not allow are rejected.
+/// At the end a hub is out of service, because no strand could scrub it.
+const STEPS: &str = r#"
+step 2_100_000 kill      strand=65
+step 2_200_000 grant     right="global" guest="b"
+step 2_200_000 revoke    right="htstrand" guest="a"
+step 2_300_000 fault     unit="NODE1_MCU0"
+step 2_300_000 transfer  right="global" from="a" to="b"
+step 2_500_000 mend      unit="NODE1_MCU0"
+step 2_500_000 mend      unit="NODE1_L2"
+step 2_600_000 reset     guest="b"
+step 2_700_000 revoke    right="strand" guest="a"
+step 2_800_000 fault     unit="ZAM3"
+step 2_800_000 transfer  right="global" from="b" to="c"
+step 2_900_000 grant     right="strand" guest="c"
+"#;
+
+const GUESTS: [(&str, &[usize], &str); 3] =
+    [("a", &[1, 65], "global,strand"), ("b", &[8], "strand"), ("c", &[88], "")];
+
+const MEMORY: u64 = 1 << 20;
+
+fn guests() -> Vec<NamedGuest> {
+    let described = description::Described::new(&description()).unwrap();
+    described.guests.into_iter().map(NamedGuest::from).collect()
+}
+
+fn description() -> Vec<u8> {
+    let mut text = String::from(
+        "[root]\nfwd = [\"platform\", \"vf-nodes\", \"guests\"]\n[platform]\nname = \"SUNW,T5440\"\n\
+         [vf-nodes]\nfwd = [\"vf-node-0\", \"vf-node-1\"]\n",
+    );
+    for node in 0..2 {
+        let _ = write!(
+            text,
+            "[vf-node-{node}]\nid = {node}\nfwd = [\"mcu-{node}0\", \"mcu-{node}1\"]\n\
+             [mcu-{node}0]\nid = 0\n[mcu-{node}1]\nid = 1\n"
+        );
+    }
+    text += "[guests]\nfwd = [\"guest-0\", \"guest-1\", \"guest-2\"]\n";
+    for (number, (name, strands, rights)) in GUESTS.iter().enumerate() {
+        let base = map::PARTITION + number as u64 * MEMORY;
+        let cpus = strands.iter().map(|strand| format!("\"cpu-{strand}\""));
+        let _ = write!(
+            text,
+            "[guest-{number}]\nname = \"{name}\"\nresource_id = {number}\nperf-counters = \"{rights}\"\n\
+             memory-base = {base}\nmemory-size = {MEMORY}\nreal-base = {}\nentry = {}\nfwd = [{}]\n",
+            map::PARTITION,
+            map::PARTITION,
+            cpus.collect::<Vec<_>>().join(", ")
+        );
+        for strand in *strands {
+            let _ = write!(text, "[cpu-{strand}]\npid = {strand}\n");
+        }
+    }
+    description::parse(&text).unwrap().build().unwrap()
+}
+
+/// What the steps did, and the state after the last of them.
+#[derive(Debug, PartialEq)]
+struct Left {
+    steps: Vec<StepRun>,
+    units: Vec<UnitRun>,
+    grants: Vec<String>,
+}
+
+/// Returns a step without the fields that replay and execution do not share.
+fn common(step: &StepRun) -> StepRun {
+    StepRun { unit: None, settled: None, ..step.clone() }
+}
+
+fn read(place: &Place) -> simulator::operator::Unchecked {
+    let mut text = String::new();
+    for line in STEPS.lines().skip(1) {
+        let mut words = line.split_whitespace().skip(1);
+        let (at, action) = (words.next().unwrap(), words.next().unwrap());
+        let keys: Vec<&str> = words.collect();
+        let keys = keys.join("\n");
+        let _ = writeln!(text, "[[step]]\nat = {at}\ndo = \"{action}\"\n{keys}");
+    }
+    Scenario::read(place.file("steps.toml", text).as_ref()).unwrap()
+}
+
+/// Replays one thread of guest `a`.
+fn replayed(place: &Place) -> Left {
+    let mut program = String::new();
+    for number in 0..1_500_000 {
+        let address = 0x1000_0000 + number % 0x40 * 0x940;
+        let _ = writeln!(program, "I  {:x},4\n L {address:x},8", 0x40_0000);
+    }
+    let recording = Recording::from_reader("test", Cursor::new(program), None).unwrap();
+    let setup = Setup { guests: guests(), ..Setup::new(machine(), recording) };
+    let prepared = setup.check().unwrap();
+    let scenario = prepared.check_scenario(read(place)).unwrap();
+    let played = prepared.play(scenario, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(played.truth_matches);
+    Left {
+        steps: played.steps.iter().map(common).collect(),
+        units: played.units,
+        grants: played.guests.into_iter().map(|guest| guest.grant).collect(),
+    }
+}
+
+/// Executes guests that branch to themselves for ever.
+fn executed(place: &Place) -> Left {
+    let mut execution = Execution::new(&ExecutionSetup {
+        partition: MEMORY * GUESTS.len() as u64,
+        ..ExecutionSetup::new(machine())
+    })
+    .unwrap();
+    let mut load = |address, bytes: &[u8]| execution.load(address, bytes).unwrap();
+    load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened());
+    let bundled = include_bytes!("../../../bundled/hypervisor.elf.gz");
+    let mut hypervisor = Vec::new();
+    let mut compressed = GzDecoder::new(&bundled[..]);
+    compressed.read_to_end(&mut hypervisor).unwrap();
+    let hypervisor = elf::parse(&hypervisor).unwrap();
+    for part in hypervisor.elf_program_headers() {
+        if part.p_type(BigEndian) == object::elf::PT_LOAD {
+            let bytes = part.data(BigEndian, hypervisor.data()).unwrap();
+            load(part.p_paddr(BigEndian), bytes);
+        }
+    }
+    load(map::DESCRIPTION.start, &description());
+    for number in 0..GUESTS.len() as u64 {
+        // ba . ; nop
+        let code = [0x1080_0000_u32, 0x0100_0000].map(u32::to_be_bytes);
+        load(map::PARTITION + number * MEMORY, code.as_flattened());
+    }
+    let guests = guests();
+    let scenario = read(place).check(machine(), &guests, &[]).unwrap();
+    let mut operator = Operator::new(scenario, &guests);
+    let mut done = 0;
+    while operator.left().next().is_some() {
+        while !matches!(operator.work(&mut execution, done), Worked::Nothing) {}
+        let patience = operator.patience(done).min(10_000);
+        let stop = execution.run(Limits::instructions(patience));
+        done += patience;
+        let made = operator.made();
+        assert!(stop == Stop::Limit && done < 200_000_000, "{stop:?} {made:?}");
+    }
+    let strand = StrandId::new(0).unwrap();
+    execution.operate(strand, &Request::Look(guests.len())).unwrap();
+    let seen = loop {
+        execution.run(Limits::instructions(10_000));
+        if let Some(answer) = execution.operated() {
+            break answer.unwrap().unwrap();
+        }
+    };
+    assert_eq!(seen.pending, None);
+    let unit = |unit: Unit| {
+        let state = seen.units[unit.number()];
+        UnitRun {
+            unit: unit.to_string(),
+            in_service: state.in_service,
+            clean: state.clean,
+            faults: state.faults,
+            stuck: state.stuck,
+        }
+    };
+    let units = Unit::all().filter(|unit| unit.is_in(machine()));
+    let held = (0..guests.len()).map(|number| seen.held.get(GuestId::new(number).unwrap()));
+    Left {
+        steps: operator.made().iter().map(common).collect(),
+        units: units.map(unit).collect(),
+        grants: held.map(|grant: Grant| grant.to_string()).collect(),
+    }
+}
+
+fn machine() -> Machine {
+    Machine::new(Model::Batoka, 2).unwrap()
+}
+
+#[test]
+fn a_scenario_means_the_same_on_a_replay_and_an_execution() {
+    let place = Place::new("scenario-on-both");
+    let replayed = replayed(&place);
+    assert_eq!(executed(&place), replayed);
+
+    let rejected = replayed.steps.iter().filter_map(|step| {
+        let reason = step.rejected.as_deref()?;
+        Some((step.at, reason))
+    });
+    assert_eq!(
+        rejected.collect::<Vec<_>>(),
+        [
+            (2_200_000, "guests 0 and 1 both have global; one guest of a machine can"),
+            (2_200_000, "guest 0 does not have htstrand"),
+        ]
+    );
+    let excused = replayed.steps.iter().map(|step| step.excused.len());
+    assert_eq!(excused.collect::<Vec<_>>(), [0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]);
+    assert_eq!(replayed.grants, ["none", "strand", "global+strand"]);
+    let out = replayed.units.iter().filter(|unit| !unit.in_service);
+    let out: Vec<_> = out.map(|unit| (&*unit.unit, unit.clean)).collect();
+    assert_eq!(out, [("ZAM3", false)]);
+}

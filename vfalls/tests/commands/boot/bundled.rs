@@ -1,0 +1,90 @@
+//! The bundled files are what their sources build.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use xtask::cargo::root;
+use xtask::qemu::build::{self, Production};
+use xtask::qemu::bundle;
+use xtask::qemu::toolchain::Toolchain;
+
+use crate::boot::{THREE, run};
+
+/// Returns what does not depend on addresses in the image, which follow from the directory of the build: what guests print,
+/// except for the number of reads that bring lines of memory; each strand's executed guest instructions; the hypercalls.
+fn results(arguments: &[&str]) -> (Vec<String>, Vec<Value>, Value) {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("results.json");
+    let printed = run(&[arguments, &["--json", json.to_str().unwrap()]].concat()).well();
+    let console = printed.lines().take_while(|line| !line.is_empty());
+    let console = console.map(|line| line.split(" lines read").next().unwrap().to_owned());
+    let mut results: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    for guest in results["guests"].as_array_mut().unwrap() {
+        guest.as_object_mut().unwrap().retain(|key, _| !["program", "console"].contains(&&**key));
+    }
+    let strands = results["strands"].as_array().unwrap();
+    let executed = |strand: &Value| {
+        let guest = &strand["instructions"]["guest"];
+        assert!(guest.as_u64().unwrap() > 180_209, "{strand}");
+        serde_json::json!([strand["strand"], guest])
+    };
+    (console.collect(), strands.iter().map(executed).collect(), results["guests"].clone())
+}
+
+#[test]
+#[ignore = "builds images"]
+fn the_bundled_images_do_what_their_sources_do() {
+    let toolchain = Toolchain::find().unwrap();
+    let hypervisor = build::production(&toolchain, Production::Shipped).unwrap();
+    let guest = build::guest_to_copy(&toolchain).unwrap();
+    let [hypervisor, guest] = [&hypervisor, &guest].map(|path| path.to_str().unwrap());
+    let bundled = results(&["--md", THREE]);
+    assert_eq!(bundled.0.len(), 12, "{:?}", bundled.0);
+    let built = results(&["--md", THREE, "--hypervisor", hypervisor, guest, guest, guest]);
+    assert_eq!(bundled, built, "cargo xtask bundle makes them anew");
+}
+
+/// Where the pinned toolchain is not installed, the other tests compare what the images do.
+#[test]
+#[ignore = "builds images"]
+fn the_pinned_toolchain_makes_the_bundled_bytes() {
+    let toolchain = Toolchain::find().unwrap();
+    if bundle::versions(&toolchain).unwrap() != bundle::pinned().unwrap() {
+        return;
+    }
+    for (name, built) in bundle::NAMES.iter().zip(bundle::build(&toolchain).unwrap()) {
+        let bundled = bundle::bundled(name).unwrap();
+        assert!(built == bundled, "{name}: cargo xtask bundle makes it anew");
+    }
+}
+
+#[test]
+#[ignore = "builds images"]
+fn the_hypervisor_is_the_same_in_any_directory() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let checkout = elsewhere.path().join("of another/name");
+    for part in ["Cargo.toml", "guest-abi", "hv-core", "platform", "perfctr-service", "hypervisor"]
+    {
+        copy(&root().join(part), &checkout.join(part));
+    }
+    let toolchain = Toolchain::find().unwrap();
+    let here = build::production(&toolchain, Production::Shipped).unwrap();
+    let there = build::hypervisor_of(&checkout, &toolchain).unwrap();
+    assert!(fs::read(here).unwrap() == fs::read(there).unwrap());
+}
+
+/// Copies a file, or a folder without what was built in it.
+fn copy(from: &Path, to: &Path) {
+    if from.is_file() {
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(from, to).unwrap();
+        return;
+    }
+    for entry in fs::read_dir(from).unwrap() {
+        let name = entry.unwrap().file_name();
+        if name != "target" {
+            copy(&from.join(&name), &to.join(&name));
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! `vfalls boot`.
+
+mod both;
+mod bundled;
+mod debugger;
+mod scenario;
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use vfalls::cmd::boot::elf;
+use xtask::tools::{self, SPARC_GCC};
+
+use crate::program::{Ended, Place, vfalls};
+
+fn run(arguments: &[&str]) -> Ended {
+    vfalls(&[&["boot"], arguments].concat())
+}
+
+const THREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/machines/batoka-2.toml");
+
+fn json_of(place: &Place) -> Value {
+    let json = fs::read_to_string(place.path().join("out.json")).unwrap();
+    serde_json::from_str(&json).unwrap()
+}
+
+#[test]
+fn the_bundled_guest() {
+    let place = Place::new("bundled-guest");
+    let ended = place.run("boot --strands 0,64 --json out.json --events-out events");
+    let said = ended.well();
+    let mut lines = said.lines();
+    assert_eq!(lines.next(), Some("2 strands, 60000 loads each"));
+    for cpu in 0..2 {
+        let line = lines.next().unwrap();
+        assert!(line.starts_with(&format!("cpu {cpu}: 60000 loads, ")), "{line}");
+    }
+
+    let json = json_of(&place);
+    let strands = json["strands"].as_array().unwrap().iter();
+    let strands: Vec<_> = strands.map(|strand| strand["strand"].as_u64()).collect();
+    assert_eq!(strands, [Some(0), Some(64)]);
+    assert_eq!(json["guests"][0]["state"]["exited"], 0);
+    assert_eq!(json["guests"][0]["hypercalls"], json["hypercalls"]);
+    let metadata = fs::read(place.path().join("events/metadata")).unwrap();
+    assert!(String::from_utf8_lossy(&metadata).contains("get_perfreg"));
+}
+
+#[test]
+fn guests_of_a_description() {
+    let said = run(&["--md", THREE]).well();
+    for (guest, strands) in [("primary", 3), ("ldg1", 2), ("ldg2", 1)] {
+        let mut lines = said.lines();
+        let line = format!("{guest}: {strands} strands, 60000 loads each");
+        assert!(lines.any(|other| other == line), "{said}");
+    }
+    // The first guest has no right to the memory channels; the second has it.
+    assert!(said.contains("primary: 16384 lines read, 0 reads in 0 memory channels\n"));
+    assert!(said.contains(" reads in 2 memory channels\n"));
+}
+
+#[test]
+fn a_fatal_trap_says_where() {
+    let place = Place::new("fatal-trap");
+    // nop; ldx [%g0 + 1], %g1: a misaligned address, in a guest without a trap table.
+    let program = elf::program(0x8000_0000, &[0x0100_0000, 0xc258_2001]);
+    let ended = run(&[&place.file("trap.elf", program)]);
+    assert_eq!(ended.status, 1);
+    assert_eq!(ended.stderr, "error: trap was ended by a trap\n");
+    let said = ended.stdout;
+    assert!(said.starts_with("guest: trap 0x34 at 0x80000004, TL 1\n"), "{said}");
+    let last = said.lines().last();
+    assert_eq!(last, Some("trap: %tpc 0x80000004 0xc2582001 (ldx [%g0 + 1], %g1)"));
+}
+
+/// The program has symbols and lines, and traps in a procedure. Each register was written, or was 0 at the guest's start.
+#[test]
+#[ignore = "needs a compiler for SPARC"]
+fn a_fatal_trap_has_registers_symbols_and_lines() {
+    /// %g, %o, and %l and %i of the procedure. It is called in window 1 (%tstate, bits 4:0) with PRIV and PEF (bits 12 and 10);
+    /// %o7 is the address of the call. The guest starts with its address in %o0 and %o1.
+    const REGISTERS: &str = "\
+guest: trap 0x34 at 0x8000001c, TL 1
+%tpc 000000008000001c  %tnpc 0000000080000020  %tstate 0000000000001401
+%g0 0000000000000000 0000000000000011 0000000000000000 0000000000000000
+%g4 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%o0 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%o4 0000000000000000 0000000000000000 ffffffffffffff50 0000000080000014
+%l0 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%l4 0000000000000000 0000000000000055 0000000000000000 0000000000000000
+%i0 0000000080000000 0000000080000000 0000000000000000 0000000000000000
+%i4 0000000000000044 0000000000000000 0000000000000000 0000000000000000
+called from:
+%l0 0000000000000000 0000000000000000 0000000000000000 0000000000000033
+%l4 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%i0 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+%i4 0000000000000000 0000000000000000 0000000000000000 0000000000000000
+";
+    const PROGRAM: &str = "\
+        .globl _start
+_start: mov 0x11, %g1
+        mov 0x33, %l3
+        mov 0x44, %o4
+        save %sp, -176, %sp
+        mov 0x55, %l5
+        call inner
+         nop
+        .type inner, #function
+inner:  ldx [%g0 + 1], %g1
+        .size inner, . - inner
+";
+    let place = Place::new("registers");
+    let (source, program) = (place.file("trap.s", PROGRAM), place.file("trap.elf", ""));
+    let mut gcc = Command::new(tools::path(&SPARC_GCC).unwrap());
+    gcc.args("-g -nostdlib -static -no-pie -mcpu=v9 -Wa,-Av9".split(' '))
+        .args(["-Wl,-N,--build-id=none,-Ttext=0x80000000", "-o"])
+        .args([&program, &source]);
+    assert!(gcc.status().unwrap().success());
+    let ended = run(&[&program]);
+    assert_eq!(ended.status, 1);
+    let said = ended.stdout;
+    assert!(said.starts_with(REGISTERS), "{said}");
+    let last: Vec<_> = said.lines().rev().take(2).collect();
+    let places = [
+        format!("trap: %o7 0x80000014 {source}:7"),
+        format!("trap: %tpc 0x8000001c inner at {source}:10: 0xc2582001 (ldx [%g0 + 1], %g1)"),
+    ];
+    assert_eq!(last, places);
+}
+
+#[test]
+#[ignore = "builds the command that makes pages"]
+fn a_page_has_what_happened() {
+    let place = Place::new("page");
+    let ended = place.run("boot --strands 0,9 --fast --html page.html");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let page = fs::read_to_string(place.path().join("page.html")).unwrap();
+    for part in ["Consoles", "Strands", "Hypercalls"] {
+        assert!(page.contains(&format!(">{part}</h2>")), "{part}");
+    }
+    // Tables of both strands, and of the only guest's calls.
+    for cell in ["guest's instructions", "hypervisor's", "CPI", "calls"] {
+        assert!(page.contains(&format!("<th scope=\"col\">{cell}")), "{cell}");
+    }
+    assert!(page.contains("2 strands, 60000 loads each"), "the console");
+    // An existing file is not overwritten.
+    place.run("boot --fast --html page.html").badly("page.html");
+}
+
+#[test]
+fn what_is_no_instruction_here_is_named() {
+    let place = Place::new("no-instruction");
+    for (word, expected) in [
+        (0x89a0_0842, "0x89a00842 needs the floating-point unit, which is not simulated: faddd"),
+        (
+            0x81b0_0300,
+            "0x81b00300 needs the floating-point unit, which is not simulated: alignaddr",
+        ),
+        (0x0000_0005, "0x00000005 is no instruction of this processor: illtrap 0x5"),
+        (0x81f8_0000, "0x81f80000 is no instruction of this processor: no known one"),
+    ] {
+        let program = elf::program(0x8000_0000, &[0x0100_0000, word]);
+        let ended = run(&[&place.file("guest.elf", program), "--log"]);
+        let line = format!("strand 0 at 0x80000004: {expected}\n");
+        assert!(ended.stdout.contains(&line), "{line}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_limit_ends_a_run() {
+    let ended = run(&["--limit", "100000", "--fast"]);
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    assert_eq!(ended.stderr, "error: the hypervisor has not started guest\n");
+}
+
+#[test]
+fn bad_input() {
+    let place = Place::new("bad-input");
+    let text = place.file("text", "no program");
+    run(&[&text]).badly("text: expected an ELF file for SPARC V9");
+    run(&["--hypervisor", &text]).badly("text: expected an ELF file for SPARC V9");
+    run(&["missing.elf"]).badly("missing.elf");
+    run(&["--nodes", "1", "--strands", "64"]).badly("strand 64: this machine has strands 0 to 63");
+    run(&["--md", &text]).badly("text");
+    run(&["--md", THREE, "--strands", "0"]).badly("--strands");
+    run(&["--gdb", "0", "--limit", "5"]).badly("--limit");
+    run(&["--input", "missing"]).badly("missing");
+    run(&["-e", "dram:meme_reads"]).badly("mem_reads");
+}

@@ -1,0 +1,144 @@
+//! An operator's steps, on guests of a description.
+
+use serde_json::{Value, json};
+
+use crate::boot::run;
+use crate::boot::{THREE, json_of};
+use crate::program::Place;
+
+/// Returns a step as scenario files write it.
+fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
+    let keys = keys.iter().map(|(key, value)| format!("{key} = {value}\n"));
+    format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{}", keys.collect::<String>())
+}
+
+/// The first guest has strands 0, 8 and 64, and at first no right to the memory channels; the second has strands 72 and 80, and
+/// the right; the third has strand 88. A channel breaks before the first guest gets the right, and is mended before that guest's
+/// reset; the third guest's strand dies.
+#[test]
+fn rights_move_units_break_and_strands_die() {
+    let place = Place::new("scenario");
+    let steps = [
+        step(200_000, "fault", &[("unit", "\"NODE0_MCU1\"")]),
+        step(
+            1_000_000,
+            "transfer",
+            &[("right", "\"global\""), ("from", "\"ldg1\""), ("to", "\"primary\"")],
+        ),
+        step(1_500_000, "grant", &[("right", "\"global\""), ("guest", "\"ldg2\"")]),
+        step(2_000_000, "kill", &[("strand", "88")]),
+        step(5_000_000, "mend", &[("unit", "\"NODE0_MCU1\"")]),
+        step(5_500_000, "reset", &[("guest", "\"primary\"")]),
+        // All strands have waited for ever since long before this step.
+        step(900_000_000, "grant", &[("right", "\"strand\""), ("guest", "\"ldg2\"")]),
+    ];
+    place.file("steps.toml", steps.concat());
+    let ended = place.run(&format!("boot --md {THREE} --scenario steps.toml --json out.json"));
+    assert_eq!((ended.status, &*ended.stderr), (1, "error: ldg2 has no strand that works\n"));
+    let said = ended.stdout;
+    let (happened, _) = said.split_once("\n\n").unwrap();
+    let operator = |line: &&str| line.starts_with("operator: ");
+    let steps: Vec<_> = happened.lines().filter(operator).collect();
+    assert_eq!(
+        steps,
+        [
+            "operator: NODE0_MCU1 breaks (steps.toml:1)",
+            "operator: global goes from ldg1 to primary (steps.toml:5)",
+            "operator: ldg2 is granted global (steps.toml:11): rejected: guests 0 and 2 both have global; one guest of a machine can",
+            "operator: strand 88 dies (steps.toml:16)",
+            "operator: NODE0_MCU1 is mended and returned to service (steps.toml:20): it was out of service (faults: 1)",
+            "operator: primary is reset (steps.toml:24)",
+            "operator: ldg2 is granted strand (steps.toml:28)",
+        ]
+    );
+    let lines = |text: &str| happened.lines().filter(|line| line.contains(text)).count();
+    // Three of the four channels of its two nodes work. After the reset all work, and the caches hold the lines.
+    assert_eq!(lines("primary: 3 strands, 60000 loads each"), 2);
+    assert_eq!(lines("primary: 16384 lines read, "), 2);
+    assert_eq!(lines(" reads in 3 memory channels"), 1);
+    assert_eq!(lines("primary: 16384 lines read, 0 reads in 4 memory channels"), 1);
+    assert_eq!(lines("ldg1: 16384 lines read, 0 reads in 0 memory channels"), 1);
+    assert_eq!((lines("ldg2: 1 strands"), lines("ldg2: ")), (1, 1));
+
+    let report = json_of(&place);
+    let [fault, _, grant, .., mend, _, _] = &report["steps"].as_array().unwrap()[..] else {
+        panic!("{report}");
+    };
+    assert_eq!(
+        (&fault["at"], &fault["line"], &fault["rejected"], &fault["unit"]),
+        (&json!(200_000), &json!(1), &Value::Null, &Value::Null)
+    );
+    assert!(grant["rejected"].is_string());
+    // The channel was broken when a guest lost the right, and could not be scrubbed.
+    let unit = json!({
+        "unit": "NODE0_MCU1", "in_service": false, "clean": false, "faults": 1, "stuck": 0,
+    });
+    assert_eq!(mend["unit"], unit);
+    let states = report["guests"].as_array().unwrap().iter();
+    let states: Vec<_> = states.map(|guest| &guest["state"]).collect();
+    assert_eq!(states, [&json!({"exited": 0}), &json!({"exited": 0}), &json!("failed")]);
+    // One call, to the broken channel.
+    let refused = &report["guests"][0]["hypercalls"]["by_status"]["ENOACCESS"];
+    assert_eq!(refused, 1);
+}
+
+/// Neither a change of rights nor a reset waits for a dead strand. After the reset the guest no longer has that CPU.
+#[test]
+fn nobody_waits_for_the_dead() {
+    let place = Place::new("scenario-of-the-dead");
+    let steps = [
+        step(2_000_000, "kill", &[("strand", "8")]),
+        step(2_100_000, "revoke", &[("right", "\"strand\""), ("guest", "\"primary\"")]),
+        step(
+            2_200_000,
+            "transfer",
+            &[("right", "\"global\""), ("from", "\"ldg1\""), ("to", "\"ldg2\"")],
+        ),
+        step(2_300_000, "reset", &[("guest", "\"primary\"")]),
+    ];
+    place.file("steps.toml", steps.concat());
+    let ended = place.run(&format!(
+        "boot --md {THREE} --scenario steps.toml --json out.json --limit 9000000 --fast"
+    ));
+    assert_eq!((ended.status, &*ended.stderr), (0, ""));
+    let made = json_of(&place)["steps"].as_array().unwrap().clone();
+    assert_eq!(made.len(), 4);
+    assert!(made.iter().all(|step| step["rejected"].is_null()), "{made:?}");
+    for line in [
+        "primary: 3 strands, 60000 loads each\n",
+        // CPU 1 has failed; the guest stops at the first CPU that does not start.
+        "primary: 1 strands, 60000 loads each\n",
+        // The node of the third guest has two channels.
+        "ldg2: 16384 lines read, 0 reads in 2 memory channels\n",
+    ] {
+        assert!(ended.stdout.contains(line), "{line}{}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_step_after_the_end_is_not_reached() {
+    let place = Place::new("scenario-too-late");
+    place.file("steps.toml", step(900_000_000, "kill", &[("strand", "7")]));
+    let ended = place.run("boot --strands 0 --scenario steps.toml --fast");
+    assert_eq!(
+        (ended.status, &*ended.stderr),
+        (0, "note: steps.toml:1: not reached, the machine stops before\n")
+    );
+}
+
+#[test]
+fn bad_scenarios() {
+    let place = Place::new("bad-scenarios");
+    let bad = |text: &str, says: &str| {
+        let path = place.file("steps.toml", text);
+        run(&["--md", THREE, "--scenario", &path]).badly(says);
+    };
+    bad("", "steps.toml: there is no step");
+    bad(&step(1, "explode", &[]), "steps.toml:3: there is no action 'explode'");
+    bad(&step(1, "reset", &[("guest", "\"ldg3\"")]), "'ldg3'");
+    bad(&step(1, "kill", &[("strand", "128")]), "there is no strand 128");
+    let guest = "[[guest]]\nname = \"a\"\nstrands = \"0\"\ngrant = \"none\"\n";
+    bad(&[guest, &step(1, "kill", &[("strand", "1")])].concat(), "has guests of its own");
+    let path = place.file("steps.toml", step(1, "kill", &[("strand", "1")]));
+    run(&["--scenario", &path, "--gdb", "0"]).badly("--gdb");
+}

@@ -1,0 +1,83 @@
+//! `c2c`.
+
+use std::fs;
+
+use crate::program::{Place, command, end, vfalls};
+use serde_json::{Value, json};
+
+/// In the bundled program, eight clerks count 2,500 sales each in one line, and take 4,000 tickets by one counter: see its README.
+#[test]
+fn the_bundled_program_shares_falsely_and_truly() {
+    let place = Place::new("c2c");
+    let file = place.path().join("c2c.json");
+    let text = vfalls(&["c2c", "--most", "2", "--json", file.to_str().unwrap()]).well();
+    let json: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+
+    let lines = json["lines"].as_array().unwrap();
+    let found: Vec<_> = (lines.iter())
+        .map(|line| (line["sharing"].as_str().unwrap(), line["home"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(found, [("false sharing", 1), ("true sharing", 1)]);
+    // Each of the eight clerks has 8 bytes of the first line to itself.
+    for thread in 0..8 {
+        let users = lines[0]["users"].as_array().unwrap().iter();
+        let counts: Vec<_> = users
+            .filter(|user| user["thread"] == thread && user["function"] == "count_in_one_line")
+            .map(|user| json!([user["what"], user["bytes"], user["times"]]))
+            .collect();
+        let bytes = format!("{}-{}", thread * 8, thread * 8 + 7);
+        assert_eq!(counts, [json!(["load", bytes, 2500]), json!(["store", bytes, 2500])]);
+    }
+    let users = lines[1]["users"].as_array().unwrap();
+    assert!(users.iter().all(|user| user["function"] == "take_ticket" && user["bytes"] == "0-7"));
+
+    // The counters of the hubs agree: see the README of simulator.
+    assert_eq!(json["cost"]["transfers"], 23_762);
+    assert_eq!(json["cost"]["cycles"], 5_795_391);
+    let (cost, apart) = (&json["cost"], &json["apart"]);
+    assert_eq!(apart["lines"], 1);
+    for part in ["transfers", "invalidations", "cycles"] {
+        let (as_is, apart) = (cost[part].as_u64().unwrap(), apart["cost"][part].as_u64().unwrap());
+        assert!(apart < as_is, "{part}: {apart} {as_is}");
+    }
+    // With the bytes apart, the cost is lower by what the first line moved.
+    let moved = |part: &str| lines[0][part].as_u64().unwrap();
+    let saved = |part: &str| cost[part].as_u64().unwrap() - apart["cost"][part].as_u64().unwrap();
+    for part in ["transfers", "invalidations"] {
+        assert!(saved(part).abs_diff(moved(part)) * 100 < moved(part), "{part}");
+    }
+
+    let squeezed: Vec<_> =
+        (text.lines()).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in [
+        "# the bundled recording: 8 threads",
+        "# batoka with 4 nodes; placement: spread",
+        "#1 0x402a40 false sharing crowded",
+        // The source lines of `crowded[clerk]++` and of the statement that takes the next ticket.
+        "32-39 0 4 store 2500 count_in_one_line workload.c:243",
+        "0-7 0-3 0-7 load 4000 take_ticket workload.c:210",
+    ] {
+        assert!(squeezed.iter().any(|found| found == line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn where_nothing_moves_there_are_no_lines() {
+    let text = vfalls(&["c2c", "--place", "0-7"]).well();
+    assert_eq!(
+        text,
+        "# the bundled recording: 8 threads\n# batoka with 4 nodes; placement: 0-7\n\
+         # 0 lines that move between nodes: 0 transfers, 0 invalidations\n#\n"
+    );
+}
+
+#[test]
+fn what_cannot_be_replayed_is_said() {
+    for stream in ["-", "/dev/stdin"] {
+        vfalls(&["c2c", stream]).badly(&format!("{stream}: expected a file"));
+    }
+    vfalls(&["c2c", "nowhere.refs"]).badly("nowhere.refs");
+    vfalls(&["c2c", "--place", "nowhere"]).badly("found 'nowhere'");
+    let both = end(command(&["c2c", "a.refs", "--", "true"]), b"");
+    both.badly("cannot be used with");
+}

@@ -1,0 +1,129 @@
+//! `vfalls clocks`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::{Ended, Place, command, end, vfalls};
+
+/// Runs `clocks` for a short time. Returns how it ended, and its JSON.
+fn clocks(name: &str, arguments: &[&str]) -> (Ended, Value) {
+    let place = Place::new(name);
+    let file = place.path().join("clocks.json");
+    let mut all = vec!["clocks", "--seconds", "0.1", "--json", file.to_str().unwrap()];
+    all.extend(arguments);
+    let ended = vfalls(&all);
+    let written = fs::read_to_string(&file).unwrap();
+    (ended, serde_json::from_str(&written).unwrap())
+}
+
+const NAMES: [&str; 4] = ["tsc", "monotonic_raw", "monotonic", "monotonic_coarse"];
+
+fn clock<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let mut clocks = report["clocks"].as_array().unwrap().iter();
+    clocks.find(|clock| clock["name"] == name).unwrap()
+}
+
+/// Returns the number of clocks with a nominal frequency, without the named clock.
+fn others(report: &Value, name: &str) -> usize {
+    let all = NAMES.iter().filter(|other| ![name, "tsc"].contains(other));
+    all.filter(|other| clock(report, other)["present"] == true).count()
+}
+
+#[test]
+fn all_are_measured_and_the_best_is_chosen() {
+    let (ended, report) = clocks("clocks-all", &[]);
+    let stdout = ended.well();
+    for name in NAMES {
+        let line = stdout.lines().find(|line| line.starts_with(&format!("{name} ")));
+        assert!(line.is_some(), "{stdout}");
+        let clock = clock(&report, name);
+        let present = clock["present"] == true;
+        for number in ["hz", "read", "rating"] {
+            assert_eq!(clock[number].is_number(), present, "{name} {number}");
+        }
+        // Every clock but the cycle counter has a nominal frequency, so that others can be measured against it.
+        let measured = &clock["measured"];
+        assert_eq!(measured.is_object(), present && others(&report, name) > 0);
+        if let Some(hz) = measured["hz"].as_f64() {
+            let [nominal, error] =
+                [&clock["hz"], &measured["uncertainty"]].map(|number| number.as_f64().unwrap());
+            // The interrupt that updates the coarse clock may come later than the resolution says.
+            let near = (hz - nominal).abs() < error + nominal / 1000.0;
+            assert!(error > 0.0 && (near || name == "monotonic_coarse"));
+            assert!(measured["by"] != name && measured["by"] != "tsc");
+        }
+        if !present {
+            assert_eq!(clock["verdict"], "not used: not there");
+        }
+    }
+    assert_eq!(clock(&report, "tsc")["present"] == true, cfg!(target_arch = "x86_64"));
+    let rating = |clock: &Value| clock["rating"].as_u64().unwrap();
+    let usable = report["clocks"].as_array().unwrap().iter();
+    let usable = usable.filter(|clock| clock["usable"] == true);
+    let best = usable.max_by_key(|clock| rating(clock)).unwrap();
+    if report["watchdog"]["demoted"].as_array().unwrap().is_empty() {
+        assert_eq!(report["chosen"], best["name"]);
+    }
+    let present = NAMES.iter().filter(|name| clock(&report, name)["present"] == true).count();
+    let day = &report["time_of_day"];
+    let count = |what: &str| day[what].as_u64().unwrap();
+    assert_eq!(count("readings"), count("agreed") + count("slewed") + count("stepped"));
+    assert!(stdout.contains("\ntime of day: "), "{stdout}");
+    let drift = report["drift"].as_array().unwrap();
+    assert_eq!(drift.len(), present * (present - 1));
+}
+
+#[test]
+fn the_operator_disables_and_forces() {
+    let arguments = ["--disable", "tsc", "--disable", "monotonic_raw", "--force", "monotonic"];
+    let (ended, report) = clocks("clocks-operator", &arguments);
+    let stdout = ended.well();
+    assert_eq!(clock(&report, "monotonic_raw")["verdict"], "not used: disabled by the operator");
+    assert_eq!(clock(&report, "monotonic_raw")["usable"], false);
+    // The monotonic clock is safe, and better than the coarse one.
+    assert_eq!(clock(&report, "monotonic")["verdict"], "safe");
+    assert!(stdout.contains("\nchosen: monotonic"), "{stdout}");
+}
+
+#[test]
+fn none_is_left() {
+    let disabled = NAMES.map(|name| ["--disable", name]).concat();
+    let (ended, report) = clocks("clocks-none", &disabled);
+    assert_eq!(ended.status, 1);
+    assert_eq!(ended.stderr, "error: no clock can be used\n");
+    for none in ["chosen", "watchdog", "time_of_day"] {
+        assert!(report[none].is_null(), "{none}");
+    }
+}
+
+#[test]
+fn bad_input_gets_one_line() {
+    let place = Place::new("clocks-bad");
+    place.file("there.json", "mine");
+    for (arguments, says) in [
+        (
+            "--disable monotonic-row",
+            "there is no clock 'monotonic-row'; did you mean monotonic_raw",
+        ),
+        ("--seconds 0", "expected 0.1 to 3600"),
+        ("--seconds NaN", "expected 0.1 to 3600"),
+        ("--disable tsc --force tsc", "tsc cannot be both disabled and forced"),
+        ("--json .", "is no ordinary file"),
+        ("--json there.json", "there.json: is there"),
+    ] {
+        let ended = place.run(&format!("clocks {arguments}"));
+        ended.badly(says);
+        assert_eq!(ended.stdout, "", "{arguments}");
+    }
+}
+
+#[test]
+fn the_help_has_examples() {
+    for flag in ["-h", "--help"] {
+        let help = end(command(&["clocks", flag]), b"").well();
+        assert!(help.contains("Usage: vfalls clocks [OPTIONS]"), "{help}");
+        assert!(help.contains("Examples:\n  vfalls clocks\n"), "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+}

@@ -1,0 +1,105 @@
+//! `stat --events-chrome`.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{json, path, small, summary};
+use crate::program::Place;
+
+#[test]
+fn chrome() {
+    let place = Place::new("events-chrome");
+    let [directory, file, results] =
+        ["events", "events.json", "results.json"].map(|name| path(&place, name));
+    for layout in ["clock27", "clock19"] {
+        small(
+            &place,
+            &[
+                "--events-out",
+                &directory,
+                "--force",
+                "--events-chrome",
+                &file,
+                "--events-layout",
+                layout,
+                "--json",
+                &results,
+            ],
+        );
+        let trace = json(&file);
+        let events = trace["traceEvents"].as_array().unwrap();
+        let of_kind = |ph: &str| {
+            let events: Vec<&Value> = events.iter().filter(|event| event["ph"] == ph).collect();
+            events
+        };
+        // Every call has a slice; slices of one strand do not overlap.
+        let summary = summary(&place, &directory);
+        let calls: u64 = summary["calls"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|calls| calls["total"].as_u64().unwrap())
+            .sum();
+        assert_eq!(of_kind("X").len() as u64, calls);
+        let nanoseconds = |value: &Value| (value.as_f64().unwrap() * 1000.0).round() as u64;
+        let mut ended = HashMap::new();
+        for slice in of_kind("X") {
+            let start = nanoseconds(&slice["ts"]);
+            let end = ended.entry(slice["tid"].as_u64()).or_insert(0);
+            assert!(start >= *end, "{slice}");
+            *end = start + nanoseconds(&slice["dur"]);
+        }
+        // The last points of the counter tracks are the measured values.
+        let mut last = HashMap::new();
+        for point in of_kind("C") {
+            last.insert(point["name"].as_str().unwrap(), &point["args"]);
+        }
+        let results = json(&results);
+        let counters = results["counters"].as_array().unwrap();
+        for counter in counters.iter().filter(|counter| !counter["perfreg"].is_null()) {
+            let point = last[counter["name"].as_str().unwrap()];
+            let name = match counter["name"].as_str().unwrap().contains("MCU") {
+                true => format!("pic{}", counter["counter"]),
+                false => "count".to_owned(),
+            };
+            assert_eq!(point[&name], counter["measured"], "{counter}");
+        }
+        assert!(of_kind("i").iter().any(|event| event["name"] == "hub_conflict"));
+        let names = names_in_chrome(events);
+        assert_eq!(names[&(1, None)], "measuring");
+        assert_eq!(names[&(1, Some(1))], "strand 0");
+    }
+}
+
+/// Returns the names of processes and of their threads. Numbers begin with 1; every process and thread with events has a name.
+fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
+    let mut names = HashMap::new();
+    for event in events {
+        let pid = event["pid"].as_u64().unwrap();
+        let thread = event["tid"].as_u64();
+        assert!(pid >= 1 && thread != Some(0), "{event}");
+        if event["ph"] == "M" {
+            let name = event["args"]["name"].as_str().unwrap();
+            assert_eq!(thread.is_some(), event["name"] == "thread_name");
+            assert_eq!(names.insert((pid, thread), name), None);
+        } else {
+            assert!(names.contains_key(&(pid, None)), "{event}");
+            assert!(names.contains_key(&(pid, thread)), "{event}");
+        }
+    }
+    names
+}
+
+#[test]
+fn chrome_has_names_for_what_was_lost() {
+    let place = Place::new("events-chrome-lost");
+    let file = path(&place, "events.json");
+    small(&place, &["--events-chrome", &file, "--events-keep", "last"]);
+    let trace = json(&file);
+    let events = trace["traceEvents"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["name"] == "lost"));
+    let names = names_in_chrome(events);
+    assert_eq!(names[&(1000, None)], "machine");
+    assert_eq!(names[&(1000, Some(1))], "strand 0");
+}

@@ -1,0 +1,281 @@
+//! `stat --events-out`, `stat --events-chrome`, and `events`.
+
+mod chrome;
+mod files;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use xtask::tools::BABELTRACE;
+
+use crate::program::{Place, vfalls};
+use crate::stat;
+
+fn babeltrace(directory: &str) -> (String, String) {
+    let program = BABELTRACE.find().unwrap();
+    let output =
+        Command::new(program).args(["--clock-cycles", "--no-delta", directory]).output().unwrap();
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert!(output.status.success(), "{stderr}");
+    (stdout, stderr)
+}
+
+fn json(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn summary(place: &Place, directory: &str) -> Value {
+    let path = place.path().join("summary.json");
+    let path = path.to_str().unwrap();
+    vfalls(&["events", directory, "--json", path, "--force"]).well();
+    json(path)
+}
+
+fn path(place: &Place, name: &str) -> String {
+    place.path().join(name).to_str().unwrap().to_owned()
+}
+
+/// Runs `stat` on a small program, with 10 samples.
+fn small(place: &Place, arguments: &[&str]) {
+    let refs = place.file("refs.txt", stat::program(2_000));
+    let mut all = vec!["stat", &refs, "--interval", "200"];
+    all.extend(arguments);
+    vfalls(&all).well();
+}
+
+type ByStatus = BTreeMap<(String, String), u64>;
+
+fn by_status<'a>(calls: impl Iterator<Item = (&'a Value, &'a Value)>) -> ByStatus {
+    let mut sums = ByStatus::new();
+    for (guest, by_status) in calls {
+        for (status, count) in by_status.as_object().unwrap() {
+            let key = (guest.as_str().unwrap().to_owned(), status.clone());
+            *sums.entry(key).or_default() += count.as_u64().unwrap();
+        }
+    }
+    sums
+}
+
+#[test]
+fn the_default_run_records_every_call_and_loses_none() {
+    let place = Place::new("events-default");
+    for endian in ["be", "le"] {
+        let [directory, results] = ["events", "results.json"].map(|name| path(&place, name));
+        let arguments = [
+            "stat",
+            "--events-out",
+            &directory,
+            "--events-endian",
+            endian,
+            "--force",
+            "--json",
+            &results,
+        ];
+        vfalls(&arguments).well();
+        let (events, stderr) = babeltrace(&directory);
+        assert_eq!(stderr, "");
+        assert!(events.lines().count() >= 1000);
+        let summary = summary(&place, &directory);
+        assert_eq!(summary["events"], events.lines().count());
+        assert_eq!((&summary["lost"], &summary["missed"]), (&0.into(), &0.into()));
+        // The service's statistics count the same calls.
+        let results = json(&results);
+        let guests = results["guests"].as_array().unwrap();
+        let counted = by_status(guests.iter().flat_map(|guest| {
+            let classes = guest["by_class"].as_object().unwrap();
+            classes.values().map(|calls| (&guest["name"], &calls["by_status"]))
+        }));
+        let calls = summary["calls"].as_array().unwrap();
+        let of_registers = calls.iter().filter(|calls| calls["call"] != "set_version");
+        let recorded = by_status(of_registers.map(|calls| (&calls["guest"], &calls["by_status"])));
+        assert_eq!(recorded, counted);
+        // Every EWOULDBLOCK of this run concerns a hub.
+        let conflicts = summary["conflicts"].as_array().unwrap();
+        let conflicts = conflicts.iter().flat_map(|part| part["hubs"].as_array().unwrap());
+        let conflicts: u64 = conflicts.map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(conflicts, counted[&("measuring".to_owned(), "EWOULDBLOCK".to_owned())]);
+    }
+}
+
+#[test]
+fn what_events_prints() {
+    let place = Place::new("events-prints");
+    let directory = path(&place, "events");
+    small(&place, &["--events-out", &directory]);
+    let output = vfalls(&["events", &directory]).well();
+    for text in [
+        " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
+        "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
+        "\n           get          ZAM3_ASU_PIC0       10         10\n",
+        // Of 8 channels: 2 calls at the start, and 3 at each of 10 samples and at the end.
+        "\nget          dram       EOK        280   26   26   26       26     22\n",
+        "\nHow long they took, in ticks:\n\ncall         registers  ended    calls  50%  90%  99%  longest  in ns\n",
+        "\nCalls that could not have their hub at once:\n\n ",
+        "\nRings:\n\nstrand  events  lost  lost behind ms\n",
+    ] {
+        assert!(output.contains(text), "{text}:\n{output}");
+    }
+    assert_eq!(vfalls(&["events", &directory]).well(), output);
+}
+
+/// A trace that babeltrace2 writes has the same summary, and merges with a trace of another replay.
+#[test]
+fn other_programs_read_write_and_merge_traces() {
+    let place = Place::new("events-merged");
+    let [one, other, written] = ["one", "other", "written"].map(|name| path(&place, name));
+    let epoch = ["--events-epoch", "1700000000"];
+    small(&place, &[&["--events-out", &*one][..], &epoch].concat());
+    small(
+        &place,
+        &["--events-out", &other, "--events-epoch", "1700000001", "--events-layout", "clock19"],
+    );
+    let run = |arguments: &[&str]| {
+        let output = Command::new(BABELTRACE.find().unwrap()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&[&one, "-o", "ctf", "-w", &written]);
+    let rewritten = format!("{written}/sun4v");
+    assert_eq!(summary(&place, &rewritten), summary(&place, &one));
+    assert_eq!(vfalls(&["events", &rewritten]).well(), vfalls(&["events", &one]).well());
+    let merged = run(&["--clock-seconds", &one, &other]);
+    let first = merged.lines().next().unwrap();
+    let last = merged.lines().last().unwrap();
+    assert!(first.starts_with("[1700000000.0"), "{first}");
+    assert!(last.starts_with("[1700000001.0"), "{last}");
+    vfalls(&["stat", "--events-epoch", "5"]).badly("--events-out");
+    // babeltrace2 can read no later epoch.
+    let late = path(&place, "late");
+    small(&place, &["--events-out", &late, "--events-epoch", "9000000000"]);
+    assert!(run(&["--clock-seconds", &late]).starts_with("[9000000000.0"));
+    vfalls(&["stat", "--events-out", &late, "--events-epoch", "9000000001"]).badly("9000000000");
+}
+
+#[test]
+fn layouts_and_what_is_kept() {
+    let place = Place::new("events-layouts");
+    let run = |arguments: &[&str]| {
+        let directory = path(&place, "events");
+        let mut all = vec!["--events-out", &*directory, "--force"];
+        all.extend(arguments);
+        small(&place, &all);
+        let (text, stderr) = babeltrace(&directory);
+        let times = text.lines().map(|line| line[1..21].parse().unwrap());
+        (times.collect::<Vec<u64>>(), stderr, summary(&place, &directory))
+    };
+    let (exact, stderr, all) = run(&[]);
+    assert_eq!(stderr, "");
+    for layout in ["clock27-typed", "clock32", "clock64", "clock64-aligned"] {
+        assert_eq!(run(&["--events-layout", layout]).0, exact, "{layout}");
+    }
+    for (layout, ticks) in
+        [("clock27-cut5", 32), ("clock26-cut6", 64), ("clock25-cut7", 128), ("clock19", 512)]
+    {
+        let (coarse, ..) = run(&["--events-layout", layout]);
+        let whole: Vec<u64> = exact.iter().map(|time| time / ticks * ticks).collect();
+        assert_eq!(coarse, whole, "{layout}");
+    }
+
+    for keep in ["first", "last"] {
+        let (left, stderr, summary) = run(&["--events-keep", keep]);
+        let [events, lost, total] = [&summary["events"], &summary["lost"], &all["events"]]
+            .map(|number| number.as_u64().unwrap());
+        assert_eq!(events, left.len() as u64);
+        assert!(lost > 0);
+        assert_eq!(events + lost, total);
+        assert!(stderr.contains(&format!("discarded {lost} events")), "{keep}: {stderr}");
+        if keep == "first" {
+            assert_eq!(left[..100], exact[..100]);
+        } else {
+            assert_eq!(left[left.len() - 100..], exact[exact.len() - 100..]);
+        }
+    }
+}
+
+#[test]
+fn a_scenario_is_recorded_too() {
+    let place = Place::new("events-scenario");
+    let directory = path(&place, "events");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
+    vfalls(&["stat", "--scenario", scenario, "--events-out", &directory]).well();
+    // `global` passes from one guest to the other, a hub faults and returns, a guest is reset.
+    let expected = serde_json::json!({
+        "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
+        "unit_out_of_service": 1, "unit_returned": 1,
+    });
+    assert_eq!(summary(&place, &directory)["others"], expected);
+    assert_eq!(babeltrace(&directory).1, "");
+}
+
+#[test]
+fn without_hubs_and_with_another_machine() {
+    let place = Place::new("events-maramba");
+    let directory = path(&place, "events");
+    small(&place, &["--machine", "maramba", "--nodes", "1", "--events-out", &directory]);
+    let summary = summary(&place, &directory);
+    assert_eq!(summary["conflicts"], Value::Array(Vec::new()));
+    assert!(summary["events"].as_u64().unwrap() > 50);
+}
+
+/// The layouts with a type bit in the order of the seed document, compact_trace_events.txt, then the others, at its 4 GHz. Line
+/// by line, with its times corrected:
+/// - 16, 17: "wraps 32 times per second at 4GHz", "each wraps spaced from 0.03125s": 2^27 cycles, 33.55 ms. 20: "granularity :
+///   2^0 = 1 cycle : 0.25ns @4GHz".
+/// - 29, 31: "wraps each second at 4GHz", "granularity : 2^5 = 32 cycles : 8ns @4GHz": 2^32 cycles, 1.074 s.
+/// - 40, 42: "wraps each 0.5 second at 4GHz", "granularity : 2^6 = 64 cycles : 16ns @4GHz": 26 and 6 bits are 32 too.
+/// - 51, 53: "wraps each 0.5 second at 4GHz", "granularity : 2^7 = 128 cycles : 32ns @4GHz": so are 25 and 7 bits.
+/// - 121, 124: "2^9 = 512 (remove 9 LSB)" is 128 ns, not 800; "32-4 MSB for 4 GHZ : 0.26s" is 0.067 s.
+/// - 63: "wraps each second at 4GHz". 75: "wraps each 146.14 years at 4GHz".
+#[test]
+fn layouts_at_a_clock() {
+    let place = Place::new("events-layouts-table");
+    let file = path(&place, "layouts.json");
+    let output = vfalls(&["events", "--layouts", "--hz", "4000000000", "--json", &file]).well();
+    let table = "\
+A clock of 4000000000 Hz, probes of 200 ns, a timer of 100 Hz, interrupts off for 20000000 ns: headers can omit
+the lowest 9 bits of the clock, and the highest 4 of 32.
+
+layout           short  full  type  id  size  clock  cut    ids  granularity  wraps after    heartbeat
+clock27-typed       32    96     1   4     0     27    0     16     0.250 ns     33.55 ms            -
+clock27-cut5        32    96     1   4     0     27    5     16     8.000 ns      1.074 s     521.9 ms
+clock26-cut6        32    96     1   5     0     26    6     32     16.00 ns      1.074 s     521.9 ms
+clock25-cut7        32    96     1   6     0     25    7     64     32.00 ns      1.074 s     521.9 ms
+clock19             32    96     1  12     0     19    9   4096     128.0 ns     67.11 ms     18.55 ms
+clock27             32   128     0   5     0     27    0     31     0.250 ns     33.55 ms            -
+clock32             64    96     1  15    16     32    0  32768     0.250 ns      1.074 s     521.9 ms
+clock64             96    96     1  15    16     64    0  32768     0.250 ns  146.1 years  73.07 years
+clock64-aligned    128   128     1  15    16     64    0  32768     0.250 ns  146.1 years  73.07 years
+";
+    assert!(output.starts_with(table), "{output}");
+    let layouts = json(&file);
+    assert_eq!((&layouts["lowest_cut"], &layouts["highest_cut"]), (&9.into(), &4.into()));
+    let expected = serde_json::json!({
+        "name": "clock19",
+        "bits": {"short": 32, "full": 96, "type": 1, "id": 12, "size": 0, "clock": 19, "cut": 9},
+        "ids": 4096, "granularity_s": 128e-9, "wrap_s": 0.067_108_864, "heartbeat_s": 0.018_554_432,
+    });
+    assert_eq!(layouts["layouts"][4], expected);
+    assert_eq!(layouts["layouts"][0]["heartbeat_s"], Value::Null);
+    let output = vfalls(&["events", "--layouts", "--timer-hz", "0"]).well();
+    assert!(output.contains("and the highest 0 of 32"), "{output}");
+}
+
+#[test]
+fn bad_arguments() {
+    let place = Place::new("events-arguments");
+    let directory = path(&place, "events");
+    let sim = |option, value| vfalls(&["stat", "--events-out", &directory, option, value]);
+    sim("--events-endian", "pdp").badly("there is no byte order 'pdp'");
+    sim("--events-layout", "clock20").badly("there is no layout 'clock20'; did you mean clock");
+    sim("--events-keep", "none").badly("there is no choice 'none'");
+    vfalls(&["events"]).badly("DIR");
+    vfalls(&["events", "--layouts", "--hz", "0"]).badly("0 is not in 1..");
+    vfalls(&["events", &directory, "--layouts"]).badly("cannot be used with");
+    vfalls(&["events", &directory, "--hz", "9"]).badly("cannot be used with");
+    vfalls(&["events", &directory]).badly("is no directory, expected one with a trace");
+    let empty = place.path().to_str().unwrap();
+    vfalls(&["events", empty]).badly("metadata: cannot be read");
+}

@@ -1,0 +1,136 @@
+//! Interrupts, at any moment of a run.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::program::{Place, command};
+
+/// Returns the start of a recording: enough bytes to identify the format.
+fn begin() -> Vec<u8> {
+    b"I  04001090,3\n".repeat(40)
+}
+
+/// Starts `stat`, which waits for the rest of `begin` while its input is open.
+fn stat(arguments: &[&str], begin: &[u8]) -> Child {
+    let mut child = command(&["stat", "-"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.as_mut().unwrap().write_all(begin).unwrap();
+    child
+}
+
+pub(crate) fn send(signal: &str, child: &Child) {
+    let kill = format!("kill -{signal} {}", child.id());
+    let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Calls `look` every millisecond until it returns something, for at most a minute.
+pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..60_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("not within a minute");
+}
+
+/// Waits for the end without closing the program's input. Returns the exit status, or `None` if a signal without a handler ended
+/// the process.
+pub(crate) fn ended(mut child: Child) -> Option<i32> {
+    wait_for(|| child.try_wait().unwrap()).code()
+}
+
+fn count(directory: &Path) -> usize {
+    fs::read_dir(directory).unwrap().count()
+}
+
+#[test]
+fn an_interrupted_simulation_leaves_nothing() {
+    let place = Place::new("interrupted-stat");
+    let results = place.path().join("results.json");
+    for signal in ["INT", "TERM"] {
+        let child = stat(&["--json", results.to_str().unwrap()], &begin());
+        wait_for(|| (count(place.path()) > 0).then_some(()));
+        send(signal, &child);
+        assert_eq!(ended(child), Some(130));
+        assert_eq!(count(place.path()), 0);
+    }
+}
+
+/// Returns whether the process has a handler for SIGTERM, number 15.
+fn handles_term(child: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    u64::from_str_radix(mask.unwrap().trim(), 16).unwrap() & 1 << (15 - 1) != 0
+}
+
+/// The handler is installed before any file is begun: a process without one may ignore the signal (process 1 of a container
+/// does).
+#[test]
+fn signals_are_handled_before_anything_is_written() {
+    for signal in ["INT", "TERM", "HUP"] {
+        // The program reads its input before it writes a file.
+        let child = stat(&[], b"");
+        wait_for(|| handles_term(&child).then_some(()));
+        send(signal, &child);
+        assert_eq!(ended(child), Some(130), "{signal}");
+    }
+}
+
+/// A library that sends SIGTERM as soon as the kernel knows a handler: the earliest possible instant, before the program has
+/// stored what the handler does.
+const AT_ONCE: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+
+int sigaction(int signal, const struct sigaction *new, struct sigaction *old) {
+    int (*next)(int, const struct sigaction *, struct sigaction *) = dlsym(RTLD_NEXT, "sigaction");
+    int result = next(signal, new, old);
+    if (signal == SIGTERM)
+        raise(SIGTERM);
+    return result;
+}
+"#;
+
+#[test]
+fn a_signal_ends_the_program_from_the_first_instant_that_has_a_handler() {
+    let place = Place::new("interrupted-at-once");
+    let source = place.file("at_once.c", AT_ONCE);
+    let library = place.path().join("at_once.so");
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o", library.to_str().unwrap(), &source])
+        .args(["-ldl"])
+        .status()
+        .expect("cc");
+    assert!(compiled.success());
+    let child =
+        command(&["regs"]).env("LD_PRELOAD", &library).stdout(Stdio::null()).spawn().unwrap();
+    assert_eq!(ended(child), Some(130));
+}
+
+#[test]
+fn early_signals_end_the_simulation() {
+    let place = Place::new("interrupted-early");
+    let results = place.path().join("results.json");
+    for instant in 0..200 {
+        let child = stat(&["--json", results.to_str().unwrap()], &begin());
+        // Unordered instants within 20 ms.
+        thread::sleep(Duration::from_micros(instant * 7919 % 20_000));
+        send("TERM", &child);
+        // No status: the signal came before the program's first statement.
+        let status = ended(child);
+        assert!(matches!(status, Some(130) | None), "{status:?}");
+        assert_eq!(count(place.path()), 0);
+    }
+}

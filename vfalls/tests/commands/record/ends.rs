@@ -1,0 +1,193 @@
+//! Programs that replace themselves, start others, or are killed.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use simulator::recording::Kind;
+
+use super::{HOST, Read, printed, record, recordings};
+use crate::program::{Place, command};
+
+/// Stores 1000 words, prints their address, and does what its argument names.
+const STORE: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long words[1000];
+static void store(void) {
+    for (int i = 0; i < 1000; i++)
+        words[i] = i;
+}
+int main(int count, char **arguments) {
+    const char *end = arguments[1];
+    store();
+    printf("words %p\n", (void *)words);
+    fflush(stdout);
+    if (!strcmp(end, "exec"))
+        execl("/bin/true", "true", (char *)0);
+    if (!strcmp(end, "shim"))
+        execl("/bin/sh", "sh", "-c", "exec /bin/sleep '0.5'", (char *)0);
+    if (!strcmp(end, "no-exec"))
+        execl("/nonexistent/true", "true", (char *)0), store();
+    if (!strcmp(end, "fork")) {
+        if (!fork())
+            store(), execl("/bin/true", "true", (char *)0);
+        wait(0);
+        store();
+    }
+    if (!strcmp(end, "kill"))
+        kill(getpid(), SIGKILL);
+    if (!strcmp(end, "abort"))
+        abort();
+    if (!strcmp(end, "pause"))
+        pause();
+    while (!strcmp(end, "loop"))
+        store();
+    return !strcmp(end, "three") ? 3 : 0;
+}
+"#;
+
+fn place(name: &str) -> Place {
+    let place = Place::new(&format!("record-{name}"));
+    HOST.compile(&place, "store", STORE, &[]);
+    place
+}
+
+/// Records the program with an argument. Returns how often it stored its words, what `record` printed after the summary, and the
+/// notes in the recording.
+#[track_caller]
+fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
+    let place = place(name);
+    let ended = record(&place, line);
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    assert_eq!(recordings(&place), ["refs"]);
+    let words = printed(&ended, "words");
+    let read = Read::from_place(&place);
+    let stores = read.threads[0].references.iter().filter(|one| one.kind == Kind::Store);
+    let stores = stores.filter(|one| (words..words + 8000).contains(&one.address)).count();
+    assert_eq!(stores % 1000, 0);
+    let said = ended.stderr.lines().skip_while(|line| !line.starts_with("recorded "));
+    (stores / 1000, said.skip(1).map(str::to_owned).collect(), read.notes)
+}
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_status_is_said() {
+    let said = ["./store exited with status 3".to_owned()];
+    assert_eq!(stores("three", "-- ./store three"), (1, said.to_vec(), said.to_vec()));
+}
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_program_that_becomes_another_one_is_named() {
+    let said =
+        ["./store turned into /bin/true, which is not recorded: record /bin/true instead"
+            .to_owned()];
+    assert_eq!(stores("exec", "-- ./store exec"), (1, said.to_vec(), said.to_vec()));
+    // Like a version manager's shim, which becomes a shell first.
+    let sleep = fs::canonicalize("/bin/sleep").unwrap();
+    let said = [format!(
+        "./store turned into /bin/sh and at last into another program; neither is recorded: record that one instead, by: \
+         vfalls record -- {} 0.5",
+        sleep.display()
+    )];
+    assert_eq!(stores("shim", "-- ./store shim"), (1, said.to_vec(), said.to_vec()));
+    // `exec` of a missing program fails, and this one goes on.
+    assert_eq!(stores("no-exec", "-- ./store no-exec"), (2, vec![], vec![]));
+}
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_program_that_is_started_is_named_and_not_recorded() {
+    let said = ["./store started /bin/true, which is not recorded".to_owned()];
+    assert_eq!(stores("fork", "-- ./store fork"), (2, said.to_vec(), said.to_vec()));
+}
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn what_a_killed_program_has_done_is_kept() {
+    for (argument, signal) in [("kill", "SIGKILL"), ("abort", "SIGABRT")] {
+        let said =
+            format!("./store was ended by {signal}, and what its threads did last may be missing");
+        let (stores, last, notes) = stores(argument, &format!("-- ./store {argument}"));
+        assert_eq!((stores, last, notes), (1, vec![said.clone()], vec![said]));
+    }
+}
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn the_limit_ends_a_program() {
+    let place = place("limit");
+    let ended = record(&place, "--limit 100000 -- ./store loop");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let last = "./store was ended: it had made as many references as --limit allows";
+    assert!(ended.stderr.ends_with(&format!("\n{last}\n")), "{}", ended.stderr);
+    let read = Read::from_place(&place);
+    // A thread writes only what fits into 1 MiB: a word for each block and access. Blocks of this program have fewer than 8
+    // references.
+    assert!((100_000..1_200_000).contains(&read.references()), "{}", read.references());
+    assert_eq!(read.notes, [last]);
+}
+
+/// Calls `look` until it returns something, for at most a minute.
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..6_000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not within a minute");
+}
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_recording_that_grows_can_be_read_and_an_interrupt_keeps_it() {
+    let place = place("grows");
+    let mut child = command(&["record", "-o", "refs", "--", "./store", "pause"])
+        .current_dir(place.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let growing = wait_for(|| {
+        let name = recordings(&place).into_iter().find(|name| name.starts_with(".refs."))?;
+        let path: PathBuf = place.path().join(name);
+        (fs::metadata(&path).ok()?.len() > 20_000).then_some(path)
+    });
+    let read = Read::new(&growing);
+    assert!(read.notes[0].ends_with(" has no end: the recorder is at work still, or was ended"));
+    assert!(read.references() > 1000);
+    let kill = format!("kill -INT {}", child.id());
+    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(recordings(&place), ["refs"]);
+    let notes = Read::from_place(&place).notes;
+    let said = "./store was ended by SIGTERM, after an interrupt, and what its threads did last may be missing";
+    assert_eq!(notes, [said]);
+}
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn output_that_is_full_is_an_error_and_leaves_nothing() {
+    let place = place("full");
+    // The limit is in blocks of 512 bytes. The tool writes the plug-in to a file, too, which is smaller.
+    assert_eq!(record(&place, "-- ./store three").status, 0);
+    let line = format!(
+        "trap '' XFSZ; ulimit -f 2048; exec {} record -o full.refs -- ./store loop",
+        crate::program::PROGRAM
+    );
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &line]).current_dir(place.path());
+    let ended = crate::program::end(shell, b"");
+    assert_eq!(ended.status, 2, "{}", ended.stderr);
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(last.ends_with(".partial: cannot be written: File too large (os error 27)"), "{last}");
+    assert_eq!(recordings(&place), ["refs"]);
+}

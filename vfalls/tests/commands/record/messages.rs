@@ -1,0 +1,69 @@
+//! Programs that cannot be recorded.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::program::Place;
+
+/// Runs `record` on a file with this content, and expects this refusal.
+#[track_caller]
+fn refused(name: &str, content: &[u8], says: &str) {
+    let place = Place::new(&format!("refused-{name}"));
+    let path = place.file("it", content);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    place.run("record -o refs -- ./it a b").badly(says);
+    assert!(!place.path().join("refs").exists());
+}
+
+fn elf(class: u8, order: u8, machine: u16) -> Vec<u8> {
+    let mut header = vec![0; 64];
+    header[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, order, 1]);
+    let bytes = |number: u16| {
+        if order == 2 { number.to_be_bytes() } else { number.to_le_bytes() }
+    };
+    header[16..18].copy_from_slice(&bytes(2));
+    header[18..20].copy_from_slice(&bytes(machine));
+    header[52..54].copy_from_slice(&bytes(64));
+    header[54..56].copy_from_slice(&bytes(56));
+    header
+}
+
+#[test]
+fn a_script_names_its_interpreter() {
+    let record = "./it is a script: record its interpreter, by: vfalls record --";
+    for (line, interpreter) in [
+        ("#!/bin/sh\necho\n", "/bin/sh"),
+        ("#! /bin/sh -e\n", "/bin/sh -e"),
+        ("#!/usr/bin/env python3\n", "python3"),
+        ("#!/usr/bin/env -S python3 -u", "python3 -u"),
+    ] {
+        refused("script", line.as_bytes(), &format!("{record} {interpreter} ./it a b\n"));
+    }
+}
+
+#[test]
+fn what_is_no_program_for_these_machines_is_named() {
+    let expected = "expected one for x86-64 or SPARC V9";
+    refused("text", b"text", &format!("'./it' is no ELF file, {expected}"));
+    refused("empty", b"", &format!("'./it' is no ELF file, {expected}"));
+    refused("x86", &elf(1, 1, 3), &format!("'./it' is a 32-bit program, {expected}"));
+    refused("arm", &elf(2, 1, 183), &format!("'./it' is a program for AArch64, {expected}"));
+    refused(
+        "power",
+        &elf(2, 2, 21),
+        &format!("'./it' is a program for machine 21 of ELF, {expected}"),
+    );
+    refused("cut", &elf(2, 2, 43)[..20], "./it cannot be read");
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let place = Place::new("refused-nothing");
+    place.run("record nosuch").badly("there is no program 'nosuch', expected one to run");
+    place.run("record -o /dev/null sh").badly("/dev/null: is there and is no ordinary file");
+    place
+        .run("record -o /nonexistent/refs sh")
+        .badly("/nonexistent/refs: cannot be written: No such file");
+    place.file("mine.refs", "mine");
+    place.run("record -o mine.refs sh").badly("mine.refs: is there; --force replaces it");
+}

@@ -1,0 +1,100 @@
+//! `record`, with the real emulator: `cargo xtask test` runs the tests that need the emulator and compilers.
+
+mod ends;
+mod messages;
+mod programs;
+mod threads;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use simulator::recording::{Chunk, Order, Recording, Reference};
+
+use crate::program::{Ended, Place, command, end};
+
+/// A compiler command and its first arguments.
+#[derive(Clone, Copy, Debug)]
+struct Compiler(&'static str, &'static [&'static str]);
+
+const HOST: Compiler = Compiler("gcc", &[]);
+const SPARC: Compiler = Compiler("sparc64-linux-gnu-gcc", &[]);
+const SPARC_STATIC: Compiler = Compiler("sparc64-linux-gnu-gcc", &["-static"]);
+
+impl Compiler {
+    fn compile(self, place: &Place, name: &str, source: &str, flags: &[&str]) {
+        place.file(&format!("{name}.c"), source);
+        let compiled = Command::new(self.0)
+            .args(["-O1", "-g", "-o", name, &format!("{name}.c")])
+            .args(self.1)
+            .args(flags)
+            .arg("-pthread")
+            .current_dir(place.path())
+            .status();
+        assert!(compiled.unwrap().success());
+    }
+}
+
+/// Runs `record -o refs`, followed by the words of `line`.
+fn record(place: &Place, line: &str) -> Ended {
+    let mut command = command(&["record", "--force", "-o", "refs"]);
+    command.args(line.split(' ')).current_dir(place.path());
+    end(command, b"")
+}
+
+struct Read {
+    notes: Vec<String>,
+    recording: Recording,
+    threads: Vec<Thread>,
+}
+
+#[derive(Default)]
+struct Thread {
+    references: Vec<Reference>,
+    /// Each with the number of the reference that it precedes.
+    order: Vec<(usize, Order)>,
+}
+
+impl Read {
+    fn new(file: &Path) -> Self {
+        let mut recording = Recording::open(file).unwrap();
+        let mut chunk = Chunk::default();
+        let mut threads = Vec::new();
+        for number in 0..recording.threads() {
+            let mut thread = Thread::default();
+            while recording.next_chunk(number, &mut chunk).unwrap() {
+                let before = thread.references.len();
+                thread.order.extend(chunk.order.iter().map(|&(at, order)| (before + at, order)));
+                thread.references.extend(chunk.references().iter());
+            }
+            threads.push(thread);
+        }
+        let notes = recording.notes().to_vec();
+        Self { notes, recording, threads }
+    }
+
+    fn from_place(place: &Place) -> Self {
+        Self::new(&place.path().join("refs"))
+    }
+
+    fn references(&self) -> usize {
+        self.threads.iter().map(|thread| thread.references.len()).sum()
+    }
+}
+
+/// Returns the number that a program printed after a word.
+fn printed(ended: &Ended, word: &str) -> u64 {
+    let mut words = ended.stdout.split_whitespace().skip_while(|found| *found != word);
+    let number = words.nth(1).unwrap_or_else(|| panic!("{word}: {}", ended.stdout));
+    u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
+}
+
+/// Returns the files in a place that are no compiled programs.
+fn recordings(place: &Place) -> Vec<String> {
+    let names = fs::read_dir(place.path()).unwrap();
+    let mut names: Vec<_> =
+        names.map(|name| name.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| name.contains("refs"));
+    names.sort();
+    names
+}

@@ -1,0 +1,168 @@
+//! Profiles of the bundled program.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::program::Place;
+use crate::report::run;
+use crate::report::{distance, number, profile, recording};
+
+/// Profiles the bundled program without an event, and compares the instructions of each function with those in the program's
+/// README. Returns the text and the JSON.
+fn profile_bundled(unit: &str, event: &str, arguments: &[&str]) -> (String, Value) {
+    let place = Place::new(&format!("profile-{unit}"));
+    let (output, json) = profile(&place, &[&["--unit", unit], arguments].concat());
+    assert_eq!((&json["unit"], &json["event"]), (&unit.into(), &event.into()));
+    assert_eq!(number(&json["instructions"]), 2_552_121);
+    assert_eq!(number(&json["references"]), 3_024_846);
+    assert_eq!(number(&json["count"]), 2_552_121);
+    assert_eq!(number(&json["exact_count"]), 2_552_121);
+    let samples = number(&json["samples"]);
+    assert!(samples >= 3_000, "{samples}");
+    // Each of the eight strands may end with up to a period that is not sampled.
+    let all = 2_552_121 / number(&json["period"]);
+    assert!((all - 8..=all).contains(&samples), "{samples}");
+    assert_eq!(number(&json["lost"]), 0);
+
+    let rows = json["rows"].as_array().unwrap();
+    let variation = json["total_variation"].as_f64().unwrap();
+    assert!((0.0..=0.15).contains(&variation), "{variation}");
+    assert!((variation - distance(rows)).abs() < 1e-9);
+    let sum: u64 = rows.iter().map(|row| number(&row["samples"])).sum();
+    assert_eq!(sum, samples);
+    for (name, exact) in [
+        ("sort_by_price", 873_964),
+        ("look_up_price", 518_072),
+        ("turn_table", 173_672),
+        ("find_order", 120_719),
+        ("count_in_one_line", 120_088),
+        ("count_in_own_lines", 120_088),
+        ("read_archive", 90_232),
+        ("build_index", 86_576),
+        ("load_orders", 69_824),
+        ("take_ticket", 64_054),
+        ("write_ledger", 56_352),
+        ("serve_customers", 56_032),
+        ("price_orders", 36_920),
+        ("write_price_list", 28_684),
+        ("follow_deliveries", 24_616),
+        ("pass_ledger", 1_112),
+    ] {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        assert_eq!(number(&row["exact"]), exact, "{name}");
+        let percent = row["percent"].as_f64().unwrap();
+        let exact = row["exact_percent"].as_f64().unwrap();
+        assert!((percent - exact).abs() < 3.0, "{name}: {percent}, {exact}");
+    }
+    // Every function has a name, also those of the C library.
+    let unnamed = rows.iter().find(|row| row["name"].as_str().unwrap().starts_with("page"));
+    assert_eq!(unnamed, None);
+    assert_eq!(rows[0]["name"], "sort_by_price");
+    assert_eq!(rows[0]["address"], "0x100b10");
+
+    let lines: Vec<&str> = output.lines().collect();
+    assert!(lines[4].contains(&format!("# Samples: {samples} of event '{event}'")));
+    assert!(output.contains("Total variation between samples and truth: 0.0"));
+    (output, json)
+}
+
+#[test]
+fn by_default_a_strand_samples_the_bundled_program() {
+    let (output, _) = profile_bundled("sparc", "Instr_cnt", &[]);
+    let mut lines = output.lines();
+    lines.find(|line| line.starts_with("# Overhead")).unwrap();
+    let hottest = lines.next().unwrap();
+    assert!(hottest.trim_start().starts_with("34."), "{hottest}");
+    let ends = hottest.split_whitespace().skip(4).collect::<Vec<_>>();
+    assert_eq!(ends, ["sort_by_price", "workload.c:138"]);
+}
+
+/// In the bundled program, `price_orders` calls `look_up_price` for 4,096 prices, and `serve_customers` takes 4,000 tickets. To
+/// reach static data, each callee first calls a procedure of two instructions that reads the program counter.
+#[test]
+fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
+    let place = Place::new("profile-children");
+    let [folded, calls] = ["folded", "calls"].map(|name| place.path().join(name));
+    let (folded, calls) = (folded.to_str().unwrap(), calls.to_str().unwrap());
+    let events = "graduated_instructions,primary_data_cache_misses";
+    let mut arguments = vec!["--children", "--folded", folded, "--callgrind", calls];
+    arguments.extend(["-e", events]);
+    let (output, json) = profile_bundled("r10000", "graduated_instructions", &arguments);
+    let rows = json["inclusive"].as_array().unwrap();
+    let look_up_price = 518_072 + 4_096 * 2;
+    let take_ticket = 64_054 + 4_000 * 2;
+    for (name, exact) in [
+        ("look_up_price", look_up_price),
+        ("price_orders", 36_920 + look_up_price),
+        ("take_ticket", take_ticket),
+        ("serve_customers", 56_032 + take_ticket + 120_719),
+        // A recursive function counts once per stack.
+        ("sort_by_price", 873_964),
+    ] {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        assert_eq!(number(&row["exact"]), exact, "{name}");
+    }
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let header = "# Children In truth Self In truth Samples Function";
+    let header_is = |line: &str| words(line).starts_with(header);
+    assert!(output.lines().any(header_is), "{output}");
+    // 248,805 and 56,032 of 2,552,121 instructions.
+    let serves = |line: &&str| line.contains(" serve_customers");
+    let serves = words(output.lines().find(serves).unwrap());
+    let cells: Vec<&str> = serves.split(' ').collect();
+    assert_eq!((cells[1], cells[3]), ("9.75%", "2.20%"), "{serves}");
+
+    let stacks = fs::read_to_string(folded).unwrap();
+    let samples = |stack: &str| {
+        let line = stacks.lines().find_map(|line| line.strip_prefix(stack));
+        let samples = line.unwrap_or_else(|| panic!("{stack}: {stacks}")).trim();
+        samples.parse::<u64>().unwrap()
+    };
+    let event = "graduated_instructions";
+    let main = "_start;__libc_start_main;__libc_start_call_main;main";
+    assert!(samples(&format!("{event};{main};write_price_list ")) > 20);
+    let work = format!("{event};__thread_start;start_thread;work");
+    assert!(samples(&format!("{work};sort_by_price;sort_by_price ")) > 700);
+    assert!(samples(&format!("{work};serve_customers;find_order ")) > 100);
+
+    // The inclusive counts that callgrind_annotate shows for both events.
+    let misses = |rows: &Value, name| {
+        let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name);
+        number(&row.unwrap()["exact"])
+    };
+    let second = &json["further_events"][0];
+    let total = number(&second["exact_count"]);
+    let callgrind = |options: &[&str]| {
+        let mut annotate = Command::new("callgrind_annotate");
+        let annotated = annotate.args(options).arg(calls).output();
+        let annotated = annotated.expect("callgrind_annotate is in Debian's valgrind");
+        let text = String::from_utf8(annotated.stdout).unwrap();
+        assert!(annotated.status.success(), "{text}");
+        text.replace(',', "")
+    };
+    let numbers = |text: &str, end: &str| -> Vec<u64> {
+        let line = text.lines().find(|line| line.ends_with(end));
+        let line = line.unwrap_or_else(|| panic!("{end}: {text}"));
+        let words = line.split_whitespace();
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    let text = callgrind(&["--inclusive=yes", "--threshold=100"]);
+    assert_eq!(numbers(&text, " PROGRAM TOTALS"), [2_552_121, total]);
+    let file = "simulator/bundled/workload.c";
+    for (name, exact) in [
+        ("price_orders", 36_920 + look_up_price),
+        ("serve_customers", 56_032 + take_ticket + 120_719),
+    ] {
+        let inclusive = [exact, misses(&second["inclusive"], name)];
+        assert_eq!(numbers(&text, &format!("{file}:{name}")), inclusive);
+    }
+    let text = callgrind(&["--threshold=100"]);
+    let own = [873_964, misses(&second["rows"], "sort_by_price")];
+    assert_eq!(numbers(&text, &format!("{file}:sort_by_price")), own);
+
+    let refs = place.file("refs.txt", recording(100));
+    run(&["--children", &refs]).badly("refs.txt: --children needs call stacks");
+    run(&["--children", "--place", "deal:0,1"]).badly("--children needs call stacks");
+}

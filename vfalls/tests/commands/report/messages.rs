@@ -1,0 +1,139 @@
+//! `report`: its lists, its help, and bad input.
+
+use std::fs;
+
+use crate::program::{Ended, Place, command, end};
+use crate::report::{recording, run};
+
+#[test]
+fn what_is_not_modelled_says_so() {
+    let place = Place::new("profile-not-modelled");
+    let refs = place.file("refs.txt", recording(1_000));
+    for (unit, event, absence) in [
+        ("sparc", "ITLB_miss", "addresses are not translated, so there are no TLBs"),
+        (
+            "r10000",
+            "mispredicted_branches",
+            "the recording does not tell branches from other instructions",
+        ),
+    ] {
+        let ended = run(&[&refs, "--unit", unit, "-e", event]);
+        assert_eq!(ended.status, 0);
+        assert_eq!(
+            ended.stderr,
+            format!("note: {event} is not modelled, and reads 0: {absence}\n")
+        );
+        assert!(ended.stdout.contains(&format!("# Samples: 0 of event '{event}'")));
+        assert!(ended.stdout.contains("# Event count: 0, in truth: 0\n"));
+    }
+}
+
+/// Says which events a recording cannot cause, and what limits the others.
+#[test]
+fn the_list_says_what_a_recording_cannot_cause() {
+    let place = Place::new("profile-list");
+    for (unit, events, occur, lines) in [
+        (
+            "r10000",
+            32,
+            21,
+            &[
+                " 2 issued_loads yes again after an interrupt or a TLB miss; what issues after a mispredicted branch is not recorded",
+                "24 mispredicted_branches yes if the recording tells branches from other instructions, as those of record do",
+                "23 tlb_misses yes those of the program; those in the refill handler with --exceptions",
+                "12 external_interventions no there is no other processor",
+                "25 primary_data_cache_misses yes",
+            ][..],
+        ),
+        (
+            "sparc",
+            39,
+            15,
+            &[
+                "Instr_FGU_arithmetic no a recording does not tell such instructions from others",
+                "DTLB_miss no addresses are not translated, so there are no TLBs",
+                "AES_op no there are no stream processing units",
+                "DC_miss yes Misses of the data cache, by loads.",
+            ],
+        ),
+    ] {
+        let list = place.run(&format!("report --list --unit {unit}")).well();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let list: Vec<String> = list.lines().map(words).collect();
+        assert_eq!((&*list[0], list.len()), ("event occurs about", 1 + events));
+        let yes = |line: &&String| line.contains(" yes");
+        assert_eq!(list.iter().filter(yes).count(), occur, "{unit}");
+        for line in lines {
+            assert!(list.contains(&words(line)), "{line}: {list:?}");
+        }
+    }
+    for output in ["json", "svg", "folded", "html"] {
+        let ended = place.run(&format!("report --list --{output} list"));
+        ended.badly("cannot be used with");
+        assert!(!place.path().join("list").exists(), "{output}");
+    }
+}
+
+#[test]
+fn the_help_has_examples() {
+    for flag in ["-h", "--help"] {
+        let help = end(command(&["report", flag]), b"").well();
+        assert!(help.contains("Usage: vfalls report [OPTIONS]"), "{help}");
+        assert!(help.contains("Examples:\n  vfalls report\n"), "{help}");
+    }
+}
+
+#[test]
+fn bad_input_gets_one_line() {
+    let place = Place::new("profile-bad");
+    let refs = place.file("refs.txt", recording(10));
+    let data = place.file("data.txt", " L 1000,8\n");
+    let broken = place.file("broken.txt", "I  04001090,3\n L zzz,8\n");
+    let nearly = place.file("nearly.elf", "\x7fELF");
+    let json = place.path().join("out.json");
+    let all = guest_abi::event::SparcEvent::ALL
+        .iter()
+        .map(|event| event.name())
+        .collect::<Vec<_>>()
+        .join(",");
+    for (arguments, says) in [
+        (&["-e", "Instr_cn"][..], "there is no SPARC event 'Instr_cn'; did you mean Instr_cnt?"),
+        (
+            &["--unit", "r10000", "-e", "graduated_lods"],
+            "there is no R10000 event 'graduated_lods'; did you mean graduated_loads",
+        ),
+        (&["--unit", "r10000", "-e", "32"], "there is no event 32, but 0 to 31"),
+        (&["--exceptions"], "--exceptions is for --unit r10000"),
+        (&["--unit", "r1000"], "there is no unit 'r1000'; did you mean r10000?"),
+        (&["-e", "Instr_ld,"], "found 'Instr_ld,', expected EVENT[,EVENT]..."),
+        (&["-e", "Instr_ld,instr_ld"], "the event Instr_ld is named twice"),
+        (&["-e", &all], "39 events, expected at most 16 for each of the two counters"),
+        (&["-c", "0"], "found '0', expected a period of 1 to 2147483648 events"),
+        (&["-c", "2147483649"], "found '2147483649', expected a period"),
+        (&["-c", "often"], "found 'often', expected a period"),
+        (&["--seed", "3"], "--randomise"),
+        (&["--load-address", "0x1000"], "--symbols"),
+        (&["--symbols", &nearly, "--load-address", "10g0"], "found '10g0', expected an address"),
+        (&["/nowhere/refs"], "/nowhere/refs"),
+        (&[&broken], "broken.txt:2: found"),
+        (&[&data], "data.txt: found no instruction, expected at least one"),
+        (&["--symbols", "/nowhere/elf"], "/nowhere/elf: cannot be read"),
+        (&["--symbols", &refs], "refs.txt: found no ELF file"),
+        (&["--symbols", &nearly], "nearly.elf: "),
+        (&["--folded", "/nowhere/folded"], "/nowhere/folded"),
+        (&["--html", "/nowhere/page"], "/nowhere/page"),
+        (&["-e", "ITLB_miss", "--svg", &format!("{}.svg", json.display())], "no sample was taken"),
+    ] {
+        let mut all = vec!["--json", json.to_str().unwrap()];
+        if arguments[0].starts_with('-') {
+            all.push(&refs);
+        }
+        all.extend(arguments);
+        let ended = run(&all);
+        let notes = ended.stderr.lines().filter(|line| !line.starts_with("note: "));
+        let errors = notes.fold(String::new(), |all, line| all + line + "\n");
+        Ended { stderr: errors, ..ended }.badly(says);
+        let left = fs::read_dir(place.path()).unwrap().count();
+        assert_eq!(left, 4, "{arguments:?} leaves a file");
+    }
+}

@@ -1,0 +1,158 @@
+//! `vfalls report`.
+
+mod bundled;
+mod messages;
+mod source;
+
+use std::fmt::Write;
+use std::fs;
+
+use object::{Object, ObjectSymbol};
+use serde_json::Value;
+
+use crate::program::{Ended, PROGRAM, Place, vfalls, with_input};
+
+fn run(arguments: &[&str]) -> Ended {
+    vfalls(&[&["report"], arguments].concat())
+}
+
+const BUNDLED_ELF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/bundled/workload.elf");
+
+/// A program of 5000 instructions in a row, repeated; each loads from or stores to many places.
+fn recording(references: u64) -> String {
+    let mut text = String::from("==1== a message\n\n");
+    for number in 0..references / 2 {
+        let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number % 5000 * 4);
+        let kind = ['L', 'S', 'S', 'M'][number as usize % 4];
+        let data = 0x1000_0000 + number * 0x9e37_79b9 % 0x120_0000 / 8 * 8;
+        let _ = writeln!(text, " {kind} {data:x},8");
+    }
+    text
+}
+
+/// Runs `report`, which must succeed. Returns its text and its JSON.
+fn profile(place: &Place, arguments: &[&str]) -> (String, Value) {
+    let file = place.path().join("profile.json");
+    let mut all = vec!["--force", "--json", file.to_str().unwrap()];
+    all.extend(arguments);
+    let output = run(&all).well();
+    let text = fs::read_to_string(&file).unwrap();
+    (output, serde_json::from_str(&text).unwrap())
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap()
+}
+
+/// Returns the names of the rows, with the true number of events of each.
+fn exact(json: &Value) -> Vec<(&str, u64)> {
+    let rows = json["rows"].as_array().unwrap().iter();
+    rows.map(|row| (row["name"].as_str().unwrap(), number(&row["exact"]))).collect()
+}
+
+/// Returns the distance between samples and truth, computed from the rows.
+fn distance(rows: &[Value]) -> f64 {
+    let sum = |key: &str| rows.iter().map(|row| number(&row[key])).sum::<u64>() as f64;
+    let (samples, exact) = (sum("samples"), sum("exact"));
+    let apart = rows.iter().map(|row| {
+        (number(&row["samples"]) as f64 / samples - number(&row["exact"]) as f64 / exact).abs()
+    });
+    apart.sum::<f64>() / 2.0
+}
+
+#[test]
+fn without_symbols_there_are_pages() {
+    let place = Place::new("profile-pages");
+    let refs = place.file("refs.txt", recording(4_000));
+    let (output, json) = profile(&place, &[&refs, "-c", "10"]);
+    assert_eq!((&json["rows_by"], number(&json["samples"])), (&"page".into(), 200));
+    // 2000 instructions of 4 bytes from 0x400000 on, 1024 to a page.
+    let expected = [("page 0x400000", 1024), ("page 0x401000", 976)];
+    assert_eq!(exact(&json), expected);
+    let table: Vec<Vec<&str>> = output
+        .lines()
+        .filter(|line| line.contains(" page 0x"))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(table[0], ["51.00%", "51.20%", "102", "1020", "page", "0x400000"]);
+    assert_eq!(table[1], ["49.00%", "48.80%", "98", "980", "page", "0x401000"]);
+    let piped = with_input(&["report", "-", "-c", "10"], recording(4_000)).well();
+    assert_eq!(
+        piped.replace("standard input", "").lines().skip(3).collect::<Vec<_>>(),
+        output.lines().skip(3).collect::<Vec<_>>()
+    );
+}
+
+/// Two strands execute 40 and 60 instructions, placed by the file or by `--place`; one R10000 executes all.
+#[test]
+fn threads_of_a_file_by_hand() {
+    let place = Place::new("profile-threads");
+    let line = |strand: u64, n: u64| format!("{strand} i {:#x} 4\n", strand * 0x1000 + n % 8 * 4);
+    let first = (0..40).map(|n| line(3, n));
+    let refs =
+        place.file("refs.txt", first.chain((0..60).map(|n| line(70, n))).collect::<String>());
+    let of = "2 strands of a batoka, nodes: 4; placement:";
+    for (arguments, processor) in [
+        (&[][..], format!("{of} as the recording says")),
+        (&["--place", "spread"][..], format!("{of} spread")),
+        (
+            &["--place", "1,2", "--machine", "maramba"][..],
+            "2 strands of a maramba, nodes: 2; placement: 1-2".to_owned(),
+        ),
+        (
+            &["--unit", "r10000"][..],
+            "an R10000 with 1 MB of secondary cache; the threads take turns, each until it waits or ends".to_owned(),
+        ),
+    ] {
+        let (output, json) = profile(&place, &[&[&*refs, "-c", "10"], arguments].concat());
+        assert_eq!(json["processor"], processor);
+        assert_eq!((number(&json["threads"]), number(&json["count"])), (2, 100));
+        assert_eq!(exact(&json), [("page 0x46000", 60), ("page 0x3000", 40)]);
+        assert!(output.contains("refs.txt: 100 instructions of 2 threads in "), "{output}");
+    }
+}
+
+/// Functions of a program have names; addresses outside are named by page.
+#[test]
+fn symbols_of_a_file() {
+    let place = Place::new("profile-symbols");
+    let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
+    // Functions of the bundled program, and an address that may be a stack's.
+    let refs = [line(0x10_0a84, 500), line(0x10_0cac, 300), line(0x1fff_0000, 200)].concat();
+    let refs = place.file("refs.txt", refs);
+    let (_, json) = profile(&place, &[&refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
+    assert_eq!(exact(&json), [("find_order", 500), ("turn_table", 300), ("page 0x1fff0000", 200)]);
+}
+
+/// A note is printed if the symbols are of another program.
+#[test]
+fn symbols_of_another_program() {
+    let place = Place::new("profile-another");
+    let refs = place.file("refs.txt", "I  5000,4\n".repeat(100));
+    let ended = run(&[&refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
+    assert_eq!(ended.status, 0);
+    assert!(ended.stderr.starts_with("note: "), "{}", ended.stderr);
+    let says = "workload.elf, loaded at 0x0, has functions for 0 of 10 samples\n";
+    assert!(ended.stderr.ends_with(says), "{}", ended.stderr);
+}
+
+/// The test program itself is position-independent. valgrind loads it at 0x108000.
+#[test]
+fn symbols_of_a_program_that_may_be_loaded_anywhere() {
+    let place = Place::new("profile-anywhere");
+    let program = PROGRAM;
+    let bytes = fs::read(program).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    let main = elf.symbol_by_name("main").unwrap().address();
+    for (load, base) in [(&[][..], 0x10_8000), (&["--load-address", "0x5550000"][..], 0x555_0000)] {
+        let refs = place.file("refs.txt", format!("I  {:x},2\n", base + main).repeat(100));
+        let folded = place.path().join("folded");
+        let mut arguments = vec![&refs, "--symbols", program, "-c", "10"];
+        arguments.extend(["--folded", folded.to_str().unwrap()]);
+        arguments.extend(load);
+        let (_, json) = profile(&place, &arguments);
+        assert_eq!(json["rows"][0]["name"], "main", "{base:#x}");
+        assert_eq!(json["rows"][0]["address"], format!("{:#x}", base + main));
+        assert_eq!(fs::read_to_string(&folded).unwrap(), "main 10\n");
+    }
+}

@@ -1,0 +1,128 @@
+//! Flame graphs, pages, and the lines and instructions of functions.
+
+use std::fs;
+
+use object::{Object, ObjectSymbol};
+
+use crate::program::{PROGRAM, vfalls};
+use crate::program::{Place, command, end};
+use crate::report::{BUNDLED_ELF, number, profile, recording};
+
+#[test]
+fn flame_graphs() {
+    let place = Place::new("profile-flame");
+    let refs = place.file("refs.txt", recording(4_000));
+    let [folded, svg] = ["folded", "svg"].map(|name| place.path().join(name));
+    let (folded, svg) = (folded.to_str().unwrap(), svg.to_str().unwrap());
+    let common = [&refs, "-c", "10", "--folded", folded, "--svg", svg];
+    profile(&place, &common);
+    let text = || fs::read_to_string(folded).unwrap();
+    assert_eq!(text(), "page 0x400000 102\npage 0x401000 98\n");
+    let picture = fs::read_to_string(svg).unwrap();
+    assert!(picture.contains("<svg") && picture.trim_end().ends_with("</svg>"));
+    assert!(picture.contains("page 0x400000 (102 samples, 51.00%)"));
+
+    let (_, json) =
+        profile(&place, &[&common[..], &["-e", "Instr_cnt", "-e", "Instr_ld"]].concat());
+    assert_eq!(json["event"], "Instr_cnt");
+    assert_eq!(json["further_events"][0]["event"], "Instr_ld");
+    let stacks = text();
+    let total = |event: &str| -> u64 {
+        let lines = stacks.lines().filter(|line| line.starts_with(&format!("{event};page 0x")));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!(total("Instr_cnt"), number(&json["samples"]));
+    assert_eq!(total("Instr_ld"), number(&json["further_events"][0]["samples"]));
+}
+
+/// Lines 129 to 135 of the source are the function `find_order`, which starts at 0x100a84.
+#[test]
+fn lines_of_a_function() {
+    let place = Place::new("profile-annotate");
+    let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
+    let refs = [line(0x10_0a84, 300), line(0x10_0aa0, 500), line(0x10_0cac, 200)];
+    let refs = place.file("refs.txt", refs.concat());
+    let annotate = |function: &str, more: &[&str]| {
+        let arguments = ["annotate", function, &refs, "--symbols", BUNDLED_ELF, "-c", "10"];
+        vfalls(&[&arguments[..], more].concat())
+    };
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let shown = annotate("find_order", &["--source", root]).well();
+    let lines = shown.lines().skip(4).map(str::trim_end).collect::<Vec<_>>();
+    // 100 samples, each after 10 other instructions. The second instruction is inlined.
+    let expected = "\
+# Function: find_order
+# Source: simulator/bundled/workload.c
+# Overhead  Instr_cnt  In truth  Line  Source
+                                  113
+                                  114  static uint64_t slot_of(uint64_t customer)
+                                  115  {
+    50.00%        500       500   116      return customer * 0x9e3779b97f4a7c15u >> 54;
+                                  117  }
+                                  118
+                                  119  APART static void build_index(struct till *till)
+                                  ...
+                                  127  }
+                                  128
+                                  129  APART static struct order *find_order(struct till *till, uint64_t customer)
+    29.00%        290       300   130  {
+                                  131      uint64_t slot = slot_of(customer);
+                                  132      while (till->orders[till->index[slot] - 1].customer != customer)
+                                  133          slot = (slot + 1) % SLOTS;";
+    assert_eq!(lines, expected.lines().collect::<Vec<_>>());
+
+    // The source is neither where it was compiled nor below this directory.
+    let elsewhere = place.path().to_str().unwrap();
+    let ended = annotate("find_order", &["--source", elsewhere]);
+    let note = "note: simulator/bundled/workload.c: not found, so its lines have only numbers; --source DIR says where sources are\n";
+    assert_eq!((ended.status, &*ended.stderr), (0, note));
+    let lines = "    50.00%        500       500   116\n    29.00%        290       300   130\n";
+    assert!(ended.stdout.ends_with(lines), "{}", ended.stdout);
+
+    annotate("find_ordre", &[])
+        .badly("there is no function 'find_ordre'; did you mean find_order?");
+    vfalls(&["annotate", "find_order", &refs, "-c", "10"]).badly("--symbols");
+}
+
+#[test]
+fn the_page_is_made_of_lines_and_stacks() {
+    let place = Place::new("profile-page");
+    let refs = [(0x10_0a84, 300), (0x10_0aa0, 500)];
+    let refs = refs.map(|(address, times)| format!("I  {address:x},4\n").repeat(times));
+    let refs = place.file("refs.txt", refs.concat());
+    let page = place.path().join("page.html");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let mut profile = command(&["report", &refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
+    profile.args(["--source", root, "--html", page.to_str().unwrap()]);
+    end(profile, b"").well();
+    let page = fs::read_to_string(page).unwrap();
+    // 80 samples, each after 10 other instructions; the last sample is at the end. The second instruction is inlined.
+    for says in [
+        "find_order;slot_of",
+        "return customer * 0x9e3779b97f4a7c15u &gt;&gt; 54;",
+        "simulator/bundled/workload.c",
+        "<td>510</td><td>500</td>",
+        "<td>290</td><td>300</td>",
+    ] {
+        assert!(page.contains(says), "{says}: {page}");
+    }
+}
+
+/// The first instructions of this program's own `main`, which valgrind loads at 0x108000.
+#[test]
+fn instructions_of_a_function() {
+    let place = Place::new("profile-asm");
+    let bytes = fs::read(PROGRAM).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    let main = 0x10_8000 + elf.symbol_by_name("main").unwrap().address();
+    let refs = place.file("refs.txt", format!("I  {main:x},1\n").repeat(100));
+    let shown =
+        vfalls(&["annotate", "main", &refs, "--symbols", PROGRAM, "-c", "10", "--asm"]).well();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = shown.lines().map(words).find(|line| line.contains(&format!("{main:#x}")));
+    let first = first.unwrap_or_else(|| panic!("{shown}"));
+    // The last sample is of the instruction that follows. On any host, the function has instructions.
+    assert!(first.starts_with(&format!("90.00% 90 100 {main:#x} ")), "{first}");
+    let next = shown.lines().skip_while(|line| !line.contains(&format!("{main:#x}"))).nth(1);
+    assert!(next.is_some_and(|next| next.contains("0x")), "{shown}");
+}

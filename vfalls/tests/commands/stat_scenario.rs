@@ -1,0 +1,253 @@
+//! `stat --scenario`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::{Place, vfalls};
+use crate::stat::program;
+
+const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
+
+/// Both guests have strands on both nodes. The first measures, and executes the program on strand 0.
+const GUESTS: &str = "[[guest]]\nname = \"old\"\nstrands = \"0-15,64-79\"\ngrant = \"global+htstrand\"\n\n\
+                      [[guest]]\nname = \"new\"\nstrands = \"16-31,80-95\"\ngrant = \"none\"\n\n";
+
+fn step(at: u64, action: &str, keys: &str) -> String {
+    format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{keys}\n")
+}
+
+fn play(place: &Place, steps: &str) -> (Value, String) {
+    let refs = place.file("refs.txt", program(12_000));
+    let scenario = place.file("scenario.toml", format!("{GUESTS}{steps}"));
+    let json = place.path().join("results.json");
+    let ended = vfalls(&[
+        "stat",
+        "--nodes",
+        "2",
+        &refs,
+        "--scenario",
+        &scenario,
+        "--force",
+        "--json",
+        json.to_str().unwrap(),
+    ]);
+    assert_eq!((ended.status, &*ended.stderr), (0, ""));
+    let text = fs::read_to_string(json).unwrap();
+    (serde_json::from_str(&text).unwrap(), ended.stdout)
+}
+
+/// Returns how many counters of units outside strands a guest has in a phase.
+fn units_of(phase: &Value, guest: usize) -> usize {
+    let counters = phase["guests"][guest]["counters"].as_array().unwrap();
+    counters.iter().filter(|c| c["name"] != "%pic").count()
+}
+
+#[test]
+fn global_moves_in_the_middle_of_the_run() {
+    let place = Place::new("scenario-transfer");
+    let steps = step(5_000, "transfer", "right = \"global\"\nfrom = \"old\"\nto = \"new\"");
+    let (results, output) = play(&place, &steps);
+    assert_eq!(results["truth_matches"], true);
+    assert_eq!(results["references"], 12_000);
+    let moved = &results["steps"][0];
+    assert_eq!(moved["awaited"], 32);
+    assert!(moved["cross_calls"].as_u64().unwrap() > 32);
+    // While strands have yet to acknowledge, no guest has the right; the first guest keeps %pcr.
+    let meanwhile: Vec<String> = (moved["meanwhile"].as_array().unwrap().iter())
+        .map(|asked| format!("{} {} {}", asked["guest"], asked["register"], asked["status"]))
+        .collect();
+    assert_eq!(
+        meanwhile,
+        [
+            r#""old" "SPARC_PCR" "EOK""#,
+            r#""old" "L2_PERF_CONFIG" "ENOACCESS""#,
+            r#""new" "SPARC_PCR" "ENOACCESS""#,
+            r#""new" "L2_PERF_CONFIG" "ENOACCESS""#,
+        ]
+    );
+    // PERF_CONFIG, 4 channels, 4 hubs.
+    let found = &moved["found"][0];
+    assert_eq!((&found["guest"], &found["registers"]), (&"new".into(), &81.into()));
+    assert_eq!(found["not_zero"].as_array().unwrap().len(), 0);
+    // Two counters each in 4 channels, 16 link port units and 4 serialization units.
+    let [before, after] = [0, 1].map(|phase| &results["phases"][phase]);
+    assert_eq!((&before["from"], &before["to"]), (&0.into(), &5_000.into()));
+    assert_eq!([units_of(before, 0), units_of(before, 1)], [48, 0]);
+    assert_eq!([units_of(after, 0), units_of(after, 1)], [0, 48]);
+    let counted = |phase: &Value, guest: usize| -> u64 {
+        let counters = phase["guests"][guest]["counters"].as_array().unwrap();
+        (counters.iter()).map(|counter| counter["measured"].as_u64().unwrap()).sum()
+    };
+    assert!(counted(before, 0) > 1_000 && counted(after, 1) > 1_000 && counted(after, 0) > 1_000);
+    for text in [
+        "At 5000 references",
+        "scenario.toml:11): global goes from old to new",
+        "pending: 32 strands have a cross-call to take",
+        "meanwhile old gets EOK for SPARC_PCR and ENOACCESS for L2_PERF_CONFIG",
+        "new can read 81 registers, all of them 0",
+        "Phase 2, references 5000 to 12000:",
+        "guest new (global): 48 counters",
+        "counts in 2 phases show exactly what happened.",
+    ] {
+        assert!(output.contains(text), "{text}:\n{output}");
+    }
+}
+
+#[test]
+fn rights_come_and_go_one_by_one() {
+    let place = Place::new("scenario-rights");
+    let steps = [
+        step(0, "grant", "right = \"strand\"\nguest = \"new\""),
+        step(1_000, "grant", "right = \"htstrand\"\nguest = \"new\""),
+        step(2_000, "grant", "right = \"global\"\nguest = \"new\""),
+        step(3_000, "revoke", "right = \"global\"\nguest = \"old\""),
+        step(3_000, "revoke", "right = \"global\"\nguest = \"old\""),
+        step(4_000, "grant", "right = \"global\"\nguest = \"new\""),
+        step(5_000, "reset", "guest = \"new\""),
+    ]
+    .concat();
+    let (results, _) = play(&place, &steps);
+    assert_eq!(results["truth_matches"], true);
+    let rejected: Vec<&str> = (results["steps"].as_array().unwrap().iter())
+        .map(|step| step["rejected"].as_str().unwrap_or(""))
+        .collect();
+    assert_eq!(
+        rejected,
+        [
+            "",
+            "guest 1 has strand already",
+            "guests 0 and 1 both have global; one guest of a machine can",
+            "",
+            "guest 0 does not have global",
+            "",
+            ""
+        ]
+    );
+    let units: Vec<[usize; 2]> = (results["phases"].as_array().unwrap().iter())
+        .map(|phase| [units_of(phase, 0), units_of(phase, 1)])
+        .collect();
+    assert_eq!(units, [[48, 0], [48, 0], [48, 0], [0, 0], [0, 48], [0, 48]]);
+    let grants: Vec<&Value> =
+        (results["guests"].as_array().unwrap().iter()).map(|guest| &guest["grant"]).collect();
+    assert_eq!(grants, ["htstrand", "global+strand"]);
+    let reset = &results["steps"][6];
+    assert_eq!(reset["meanwhile"][2]["status"], "ENOACCESS");
+    assert_eq!(reset["found"][0]["registers"], 82);
+    assert_eq!(reset["found"][0]["not_zero"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn devices_break_and_strands_die() {
+    let place = Place::new("scenario-faults");
+    let steps = [
+        step(2_000, "fault", "unit = \"ZAM3\""),
+        step(3_000, "fault", "unit = \"NODE1_MCU0\""),
+        step(3_500, "kill", "strand = 65"),
+        step(4_000, "transfer", "right = \"global\"\nfrom = \"old\"\nto = \"new\""),
+        step(6_000, "mend", "unit = \"ZAM3\""),
+        step(6_000, "mend", "unit = \"NODE1_MCU0\""),
+    ]
+    .concat();
+    let (results, output) = play(&place, &steps);
+    assert_eq!(results["truth_matches"], true);
+    let phases = results["phases"].as_array().unwrap();
+    let out: Vec<String> = phases.iter().map(|phase| phase["out_of_service"].to_string()).collect();
+    let both = r#"["NODE1_MCU0","ZAM3"]"#;
+    assert_eq!(out, ["[]", r#"["ZAM3"]"#, both, both, both, "[]"]);
+    // A missing hub means 10 counters fewer, a missing channel 2.
+    let units: Vec<usize> =
+        phases.iter().map(|phase| units_of(phase, 0) + units_of(phase, 1)).collect();
+    assert_eq!(units, [48, 38, 36, 36, 36, 48]);
+    assert_eq!(results["steps"][3]["excused"], serde_json::json!([65]));
+    let faulted: Vec<(&str, u64)> = (results["units"].as_array().unwrap().iter())
+        .map(|unit| (unit["unit"].as_str().unwrap(), unit["faults"].as_u64().unwrap()))
+        .filter(|(_, faults)| *faults > 0)
+        .collect();
+    assert_eq!(faulted, [("NODE1_MCU0", 1), ("ZAM3", 1)]);
+    for text in [
+        "strand 65 does not take it, and is excused",
+        "references 2000 to 3000; out of service: ZAM3:",
+        "ZAM3        in service       1      0",
+    ] {
+        assert!(output.contains(text), "{text}:\n{output}");
+    }
+}
+
+#[test]
+fn the_bundled_scenario() {
+    let place = Place::new("scenario-bundled");
+    let json = place.path().join("results.json");
+    let output = vfalls(&["stat", "--scenario", BUNDLED, "--json", json.to_str().unwrap()]).well();
+    assert!(output.contains("second can read 90 registers, all of them 0"));
+    let results: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(results["truth_matches"], true);
+    assert_eq!(results["steps"].as_array().unwrap().len(), 6);
+    assert_eq!(results["phases"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn what_is_no_scenario() {
+    let place = Place::new("scenario-bad");
+    let refs = place.file("refs.txt", program(100));
+    let transfer = |right: &str, from: &str, to: &str| {
+        let keys = format!("right = \"{right}\"\nfrom = \"{from}\"\nto = \"{to}\"");
+        step(1, "transfer", &keys)
+    };
+    for (steps, says) in [
+        (String::new(), " there is no step, expected at least one [[step]]"),
+        ("[[step]\n".to_owned(), "11: "),
+        (step(1, "explode", ""), "13: there is no action 'explode'; did you mean "),
+        (step(1, "reset", ""), "13: missing is 'guest'; reset takes guest"),
+        (
+            step(1, "reset", "guest = \"old\"\nunit = \"ZAM0\""),
+            "13: found 'unit'; reset takes guest",
+        ),
+        (step(1, "reset", "guest = \"olt\""), "14: there is no guest 'olt'; did you mean old?"),
+        (transfer("globe", "old", "new"), "14: there is no right 'globe'; did you mean global?"),
+        (transfer("global", "old", "nobody"), "16: there is no guest 'nobody'"),
+        (
+            step(1, "fault", "unit = \"NODE2_MCU0\""),
+            "14: there is no unit 'NODE2_MCU0'; did you mean ",
+        ),
+        (
+            step(1, "kill", "strand = 128"),
+            "14: there is no strand 128; this machine has strands 0 to 127",
+        ),
+        (
+            step(1, "kill", "strand = 0"),
+            "14: strand 0 executes the program or makes a guest's calls, expected another",
+        ),
+        (step(1, "kill", "strand = 16"), "14: strand 16 executes"),
+        (step(1, "kill", "strand = -1"), "14: "),
+        (
+            step(7, "reset", "guest = \"old\"") + &step(6, "reset", "guest = \"old\""),
+            "16: found 6 after 7, expected steps in the order of time",
+        ),
+        (step(1, "reset", "gest = \"old\""), "14: unknown field"),
+    ] {
+        let scenario = place.file("scenario.toml", format!("{GUESTS}{steps}"));
+        let arguments = ["stat", "--nodes", "2", &refs, "--scenario", &scenario];
+        vfalls(&arguments).badly(&format!("scenario.toml:{says}"));
+        let guests = place.file("guests.toml", GUESTS);
+        if says.starts_with("14: there is no guest") {
+            vfalls(&[&arguments[..], &["--guests", &guests]].concat())
+                .badly("the scenario has guests of its own, expected no --guests");
+        }
+    }
+    vfalls(&["stat", "--scenario", "/nowhere/scenario.toml"]).badly("/nowhere/scenario.toml");
+}
+
+#[test]
+fn a_step_that_is_not_reached_is_named() {
+    let place = Place::new("scenario-late");
+    let refs = place.file("refs.txt", program(1_000));
+    let steps = step(5_000, "reset", "guest = \"measuring\"");
+    let scenario = place.file("scenario.toml", steps);
+    let ended = vfalls(&["stat", &refs, "--scenario", &scenario]);
+    assert_eq!(ended.status, 0);
+    assert_eq!(
+        ended.stderr,
+        format!("note: {scenario}:1: not reached, the program ends after 1000 references\n")
+    );
+}

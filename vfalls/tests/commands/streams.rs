@@ -1,0 +1,112 @@
+//! Scripts of `call`: long ones, and scripts that wait for an answer.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::program::{Place, command, with_input};
+
+#[test]
+fn a_hundred_thousand_calls() {
+    let mut calls = String::from("0 core 0 0x205 1 1\n");
+    let mut answers = String::from("0x0 0x1 0x1 0x0 0x0 0x0\n");
+    for number in 0..50_000_u64 {
+        let (strand, value) = (number % 256, (number * 0x1_0000_0001) & 0x7fff_ffff_7fff_ffff);
+        writeln!(calls, "{strand} fast 0x107 5 {value}\n{strand} fast 0x106 5 # back").unwrap();
+        writeln!(answers, "0x0 {value:#x} 0x0 0x0 0x0 0x107\n0x0 {value:#x} 0x0 0x0 0x0 0x106")
+            .unwrap();
+    }
+    let place = Place::new("long");
+    let file = place.file("calls", &calls);
+    assert!(with_input(&["call", &file], "").well() == answers);
+    assert!(with_input(&["call"], &calls).well() == answers);
+
+    // An error at the end of a file is found before the first call.
+    let file = place.file("mistake", calls + "0 fast\n");
+    let ended = with_input(&["call", &file], "");
+    ended.badly(&format!("{file}:100002: found '0 fast', expected STRAND fast|core FUNCTION"));
+    assert_eq!(ended.stdout, "");
+}
+
+#[test]
+fn calls_are_answered_one_by_one() {
+    let mut child =
+        command(&["call"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let (sender, answers) = mpsc::channel();
+    thread::spawn(move || {
+        for line in output.lines() {
+            sender.send(line.unwrap()).unwrap();
+        }
+    });
+    // Fails after a minute without an answer.
+    let answer = || answers.recv_timeout(Duration::from_secs(60)).unwrap();
+
+    input.write_all(b"0 core 0 0x205 1 1\n").unwrap();
+    assert_eq!(answer(), "0x0 0x1 0x1 0x0 0x0 0x0");
+    for value in 0..20 {
+        writeln!(input, "0 fast 0x107 1 {value}").unwrap();
+        assert_eq!(answer(), format!("0x0 {value:#x} 0x0 0x0 0x0 0x107"));
+    }
+    // An incomplete line does not delay the answer to the line before it.
+    input.write_all(b"0 fast 0x106 1\n\n# next\n0 fast 0x1").unwrap();
+    assert_eq!(answer(), "0x0 0x3 0x0 0x0 0x0 0x106");
+    input.write_all(b"06 90").unwrap();
+    drop(input);
+    assert_eq!(answer(), "0x6 0x0 0x0 0x0 0x0 0x106");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child = command(&["call"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    // The program may end before it has read everything.
+    let _ = input.write_all("0 core 3 0\n".repeat(10_000).as_bytes());
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
+}
+
+/// Runs the program with closed standard output. Returns its exit status and its standard error.
+fn unread(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut child = command(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    (ended.status.code(), said)
+}
+
+#[test]
+fn a_list_that_nobody_reads_is_no_error() {
+    for format in ["table", "csv", "json"] {
+        let ended = unread(&["regs", "--format", format]);
+        assert_eq!(ended, (Some(0), String::new()), "{format}");
+    }
+}
+
+/// The file that the user asked for is not written.
+#[test]
+fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
+    let place = Place::new("closed-pipe");
+    let file = place.path().join("layouts.json");
+    let ended = unread(&["events", "--layouts", "--json", file.to_str().unwrap()]);
+    let said = "error: Broken pipe (os error 32); nothing was written\n";
+    assert_eq!(ended, (Some(2), said.to_owned()));
+    assert_eq!(place.path().read_dir().unwrap().count(), 0);
+}

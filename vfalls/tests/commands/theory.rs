@@ -1,0 +1,266 @@
+//! Real programs of known behaviour, recorded and replayed: the counts are those that theory predicts.
+//!
+//! Counts that include the C library's own work are compared between a run and a run with twice the work: the difference is the
+//! program's own.
+
+use std::collections::HashMap;
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::program::{Place, vfalls};
+use crate::stat::json;
+
+/// A compiler, its Debian package, and the architecture of its programs.
+struct Compiler {
+    command: &'static str,
+    package: &'static str,
+    target: &'static str,
+}
+
+const HOST: Compiler = Compiler { command: "cc", package: "gcc", target: "host" };
+
+const SPARC: Compiler = Compiler {
+    command: "sparc64-linux-gnu-gcc",
+    package: "gcc-sparc64-linux-gnu",
+    target: "sparc",
+};
+
+impl Compiler {
+    /// Compiles a program of `theory/` and returns the program's path.
+    fn compile(&self, place: &Place, name: &str, flags: &[&str]) -> String {
+        let source = format!("{}/tests/commands/theory/{name}.c", env!("CARGO_MANIFEST_DIR"));
+        let program = place.path().join(name).into_os_string().into_string().unwrap();
+        let mut command = Command::new(self.command);
+        command.args(["-Wall", "-Wextra", "-Werror", "-static"]).args(flags);
+        run(command.args(["-o", &program, &source]), self.package);
+        program
+    }
+}
+
+fn run(command: &mut Command, package: &str) -> Output {
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{command:?}: {error}; Debian's package {package} has it");
+    });
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {stderr}");
+    output
+}
+
+/// Records a program and returns the JSON of its replay. Thread n is on node n modulo 4.
+fn replay(place: &Place, command: &[&str], events: &str) -> Value {
+    replay_with(place, command, &["--event", events])
+}
+
+/// Does what [`replay`] does, with any options of `stat`.
+fn replay_with(place: &Place, command: &[&str], options: &[&str]) -> Value {
+    let file = place.path().join("recording");
+    let file = file.to_str().unwrap();
+    let record = ["record", "--force", "--output", file, "--"];
+    let recorded = vfalls(&[&record, command].concat());
+    assert_eq!(recorded.status, 0, "{command:?}: {}", recorded.stderr);
+    json(place, &[&[file, "--place", "spread"], options].concat())
+}
+
+fn total(results: &Value, event: &str) -> i64 {
+    let counters = results["counters"].as_array().unwrap().iter();
+    let counters = counters.filter(|counter| counter["event"] == event);
+    counters.map(|counter| counter["measured"].as_i64().unwrap()).sum()
+}
+
+/// Returns, for each thread, the number of accesses served by `l2`, `local`, `remote` or `c2c`.
+fn served(results: &Value, way: &str) -> Vec<i64> {
+    let threads = results["threads"].as_array().unwrap().iter();
+    threads.map(|thread| thread["served"][way].as_i64().unwrap()).collect()
+}
+
+/// Two runs of a program, the second with twice the work; the counts are differences of both.
+struct Twice {
+    once: Value,
+    twice: Value,
+}
+
+impl Twice {
+    fn new(place: &Place, command: &[&str], work: u32, events: &str) -> Self {
+        let replay = |work: u32| replay(place, &[command, &[&work.to_string()]].concat(), events);
+        Self { once: replay(work), twice: replay(2 * work) }
+    }
+
+    fn total(&self, event: &str) -> i64 {
+        total(&self.twice, event) - total(&self.once, event)
+    }
+
+    fn served(&self, way: &str) -> Vec<i64> {
+        let both = served(&self.twice, way).into_iter().zip(served(&self.once, way));
+        both.map(|(twice, once)| twice - once).collect()
+    }
+}
+
+/// Asserts that a count is the expected one, within a thousandth and the few accesses by which runs of the C library differ.
+#[track_caller]
+fn near(found: i64, expected: i64) {
+    let apart = (found - expected).abs();
+    assert!(apart <= expected / 1000 + 32, "{found}, expected {expected}");
+}
+
+/// A matrix product on one strand has the misses that cachegrind finds with caches of the same geometry, on the same instructions
+/// and addresses. Cachegrind allocates a line on a store, and the machine does not: therefore the program stores only to elements
+/// that it has just read.
+///
+/// On a processor with AVX, cachegrind refuses lines of 16 bytes, because a register is longer. Therefore it runs on an emulated
+/// processor without AVX.
+#[test]
+#[cfg(target_arch = "x86_64")]
+#[ignore = "needs qemu-user and valgrind"]
+fn a_matrix_product_misses_as_cachegrind_says() {
+    let place = Place::new("theory-matrix");
+    let program = HOST.compile(
+        &place,
+        "matrix",
+        &["-O1", "-nostdlib", "-no-pie", "-fno-pie", "-fno-stack-protector"],
+    );
+    let file = place.path().join("config.toml");
+    let config = file.to_str().unwrap();
+    let all = [
+        [("Instr_cnt", "Ir"), ("IC_miss", "I1mr")],
+        [("CPU_ld_to_PCX", "D1mr"), ("DC_miss", "D1mr")],
+        [("CPU_st_to_PCX", "Dw"), ("L2_dmiss_ld", "DLmr")],
+    ];
+    let some = [[("DC_miss", "D1mr"), ("L2_dmiss_ld", "DLmr")]];
+    // Size, ways and line size of each cache, in bytes: those of a T2 Plus, then others.
+    for ([l1i, l1d, l2], pairs) in [
+        (["16384,8,32", "8192,4,16", "4194304,16,64"], &all[..]),
+        (["4096,2,64", "32768,8,32", "1048576,8,64"], &some),
+    ] {
+        let theory = cachegrind(&place, &program, [l1i, l1d, l2]);
+        let tables = [("l1i", l1i), ("l1d", l1d), ("l2", l2)].map(|(name, cache)| {
+            let [bytes, ways, line] = cache.split(',').collect::<Vec<_>>()[..] else {
+                panic!("{cache}");
+            };
+            format!("[{name}]\nbytes = {bytes}\nways = {ways}\nline = {line}\n")
+        });
+        fs::write(&file, tables.concat()).unwrap();
+        for &[(event, of_event), (other, of_other)] in pairs {
+            let events = format!("pic:{event},pic:{other}");
+            let results =
+                replay_with(&place, &[&program], &["--config", config, "--event", &events]);
+            let found = [event, other].map(|event| total(&results, event));
+            let expected = [theory[of_event], theory[of_other]];
+            assert_eq!(found, expected, "{event}, {other}: {l1d}, {l2}");
+        }
+        // There are 96 * 96 * 96 products: a thousandth of them is more than a few.
+        assert!(theory["D1mr"] > 50_000, "{}", theory["D1mr"]);
+    }
+}
+
+/// Returns the counts of cachegrind for a program, with these instruction, data and last-level caches.
+#[cfg(target_arch = "x86_64")]
+fn cachegrind(place: &Place, program: &str, caches: [&str; 3]) -> HashMap<String, i64> {
+    let counts = place.path().join("cachegrind.out");
+    let [l1i, l1d, l2] = caches;
+    let mut cachegrind = Command::new("qemu-x86_64");
+    cachegrind
+        .args([
+            "-cpu",
+            "Nehalem",
+            "/usr/libexec/valgrind/cachegrind-amd64-linux",
+            "--cache-sim=yes",
+        ])
+        .args([format!("--I1={l1i}"), format!("--D1={l1d}"), format!("--LL={l2}")])
+        .arg(format!("--cachegrind-out-file={}", counts.display()))
+        .arg(program)
+        .env("VALGRIND_LAUNCHER", "/usr/bin/valgrind");
+    run(&mut cachegrind, "valgrind, or qemu-user,");
+    let counts = fs::read_to_string(counts).unwrap();
+    let of = |head: &str| -> Vec<&str> {
+        let line = counts.lines().find_map(|line| line.strip_prefix(head));
+        line.unwrap().split_whitespace().collect()
+    };
+    let names = of("events: ").into_iter().map(str::to_owned);
+    let summary = of("summary: ");
+    names.zip(summary.iter().map(|count| count.parse().unwrap())).collect()
+}
+
+/// Threads on four nodes count one after another. If their counters share lines, each thread finds every line in the cache of the
+/// previous node, and invalidates the line there. If each counter has a line of its own, no line moves.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn counters_in_one_line_and_in_lines_of_their_own() {
+    const LINES: u32 = 2000;
+    const TURNS: usize = 16;
+    let place = Place::new("theory-turns");
+    for compiler in [HOST, SPARC] {
+        let program = compiler.compile(&place, "turns", &["-O2", "-pthread"]);
+        let more = |where_to: &str| {
+            let events = "lpu:cycles_cache_hit,lpu:cycles_INV_egress";
+            Twice::new(&place, &[&program, where_to], LINES, events)
+        };
+        let one = more("one");
+        let lines = i64::from(LINES);
+        let transfers = one.served("c2c");
+        assert_eq!(transfers.len(), TURNS, "{}", compiler.target);
+        near(transfers[0], 0);
+        for &of_thread in &transfers[1..] {
+            near(of_thread, lines);
+        }
+        near(one.total("cycles_cache_hit"), 15 * lines);
+        // An invalidation goes to each of the three other nodes.
+        near(one.total("cycles_INV_egress"), 3 * 15 * lines);
+
+        let own = more("own");
+        near(own.served("c2c").iter().sum(), 0);
+        near(own.total("cycles_cache_hit"), 0);
+        near(own.total("cycles_INV_egress"), 0);
+        // The first four threads read the lines from memory, a quarter of them from their own node's.
+        let (local, remote) = (own.served("local"), own.served("remote"));
+        for thread in 0..4 {
+            near(local[thread], lines / 4);
+            near(remote[thread], 3 * lines / 4);
+        }
+        near(local[4..].iter().chain(&remote[4..]).sum(), 0);
+    }
+}
+
+/// Threads on four nodes read a buffer on node 0. Each node reads each line once: node 0 from its own memory, the others from
+/// remote memory.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn a_buffer_on_one_node_is_remote_to_the_others() {
+    const PIECES: u32 = 512;
+    let lines = i64::from(PIECES) * 512 / 64;
+    let place = Place::new("theory-remote");
+    for compiler in [HOST, SPARC] {
+        let program = compiler.compile(&place, "remote", &["-O2", "-pthread"]);
+        let more = Twice::new(&place, &[&program], PIECES, "dram:mem_reads");
+        let (local, remote) = (more.served("local"), more.served("remote"));
+        assert_eq!(local.len(), 4, "{}", compiler.target);
+        near(local[0], lines);
+        near(remote[0], 0);
+        for thread in 1..4 {
+            near(local[thread], 0);
+            near(remote[thread], lines);
+        }
+        near(more.served("c2c").iter().sum(), 0);
+        near(more.total("mem_reads"), 4 * lines);
+    }
+}
+
+/// A program reads 8 MB repeatedly: the next line is never in an L2 cache of 4 MB. It writes 8 MB repeatedly: each line is read
+/// before it is written, and written back.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {
+    const LINES: i64 = (8 << 20) / 64;
+    let place = Place::new("theory-stream");
+    for compiler in [HOST, SPARC] {
+        let program = compiler.compile(&place, "stream", &["-O2"]);
+        let events = "dram:mem_reads,dram:mem_writes";
+        let read = Twice::new(&place, &[&program, "read"], 1, events);
+        near(read.total("mem_reads"), LINES);
+        near(read.total("mem_writes"), 0);
+        let write = Twice::new(&place, &[&program, "write"], 1, events);
+        near(write.total("mem_reads"), LINES);
+        near(write.total("mem_writes"), LINES);
+    }
+}

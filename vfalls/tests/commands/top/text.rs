@@ -1,0 +1,66 @@
+//! `top` without a terminal on standard output.
+
+use std::fmt::Write;
+use std::fs;
+
+use crate::program::{Place, with_input};
+use crate::top::two_threads;
+
+/// Returns a column, counted from 0, of all rows of node 0.
+fn column(text: &str, column: usize) -> Vec<u64> {
+    let rows = text.lines().filter_map(|line| line.strip_prefix("   0 "));
+    let cells = rows.map(|row| row.split_whitespace().nth(column).unwrap());
+    cells.map(|cell| cell.replace(',', "").parse().unwrap()).collect()
+}
+
+#[test]
+fn a_block_for_each_interval_and_then_what_sim_prints() {
+    let text = with_input(&["top", "--interval", "600", "-"], two_threads()).well();
+    assert!(
+        text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand)\n"),
+        "{text}"
+    );
+    // 8 channels, 4 hubs with 4 link port units and one address serialization unit, 2 strands: each with two events.
+    let end = text.lines().last().unwrap();
+    assert!(
+        end.starts_with("Truth: all 60 counters show exactly what happened (2000 references in "),
+        "{text}"
+    );
+    let blocks: Vec<_> = text.lines().filter(|line| line.starts_with("After ")).collect();
+    assert_eq!(blocks.len(), 4, "{text}");
+    assert!(
+        blocks[3].starts_with("After 2,000 references, ") && blocks[3].contains("; the last 200, ")
+    );
+    assert_eq!(column(&text, 0), [150, 150, 150, 50]);
+    assert!(text.contains("\nwaits for memory: page 0x40000 100%\n"), "{text}");
+    assert!(!text.contains('\u{1b}'), "there is nothing for a terminal");
+}
+
+/// Blocks become longer: 50 of one interval, 25 of two, 25 of four, and so on.
+#[test]
+fn many_intervals_have_few_blocks() {
+    let mut program = String::new();
+    for number in 0..400 {
+        writeln!(program, "0 r {:#x}", number * 64).unwrap();
+    }
+    let place = Place::new("top-blocks");
+    let json = place.path().join("top.json");
+    let arguments = ["top", "--interval", "1", "--json", json.to_str().unwrap(), "-"];
+    let text = with_input(&arguments, program).well();
+    let blocks: Vec<_> = text.lines().filter(|line| line.starts_with("After ")).collect();
+    assert_eq!(blocks.len(), 50 + 25 + 25 + 25, "{text}");
+    assert!(blocks[0].starts_with("After 1 references, "));
+    assert!(blocks[124].starts_with("After 400 references, "));
+    let results: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!(results["references"], 400);
+    assert_eq!(results["truth_matches"], true);
+}
+
+#[test]
+fn the_help_has_keys_and_examples() {
+    let help = with_input(&["top", "--help"], "").well();
+    for part in ["Usage: vfalls top", "Keys:\n  space", "Examples:\n  vfalls top"] {
+        assert!(help.contains(part), "{help}");
+    }
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+}

@@ -1,0 +1,620 @@
+//! The kinds of attacks: for each attack, its program and what the architecture demands of it.
+//!
+//! Each kind is a product of a few lists. An attack is a number below the size of the product; its digits choose from the lists.
+
+use std::sync::OnceLock;
+
+use simulator::execute::map;
+use simulator::interpreter::WindowState;
+use tests::random::Random;
+
+use super::random;
+use crate::judge::cells;
+use crate::{MEMORY, REAL};
+use tests::assembler::{
+    ACCESSES, CAS, DONE, FLUSH, FLUSHW, GL, ILLEGAL, JMPL, L1, L2, L3, L4, NOP, O0, O1, O5, PIL,
+    PSTATE, RD, RDHPR, RDPR, RESTORE, RETURN, SAVE, SP, TBA, TL, TNPC, TPC, TSTATE, WR, WRHPR,
+    WRPR, accesses, computes, mov, number, sethi, trap, wrpr,
+};
+
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    /// The number of attacks of this kind.
+    pub(super) count: usize,
+    /// The distance between the attacks that are tried if time is short. It has no divisor in common with the lengths of the
+    /// lists, so that each entry of each list is still chosen.
+    pub(super) stride: usize,
+    /// Whether the guest has rights, and so reaches devices.
+    pub(super) has_rights: bool,
+    attack: fn(&mut Index) -> Attack,
+}
+
+pub(super) const SPACES: Kind = Kind {
+    name: "alternate spaces",
+    count: 256 * 17 * EDGES.len(),
+    stride: 53,
+    has_rights: false,
+    attack: space,
+};
+pub(super) const ADDRESSES: Kind = Kind {
+    name: "addresses",
+    count: 5 * ADDRESSES_OF_ALL,
+    stride: 7,
+    has_rights: false,
+    attack: address,
+};
+pub(super) const JUMPS: Kind = Kind {
+    name: "jumps",
+    count: 4 * 2 * ADDRESSES_OF_ALL,
+    stride: 11,
+    has_rights: false,
+    attack: jump,
+};
+pub(super) const REGISTERS: Kind = Kind {
+    name: "registers",
+    count: 6 * 32 * VALUES.len() * 2,
+    stride: 5,
+    has_rights: false,
+    attack: register,
+};
+pub(super) const WINDOWS: Kind = Kind {
+    name: "windows",
+    count: 6 * 8 * 8 * 8 * 8,
+    stride: 13,
+    has_rights: true,
+    attack: window,
+};
+pub(super) const STACKS: Kind = Kind {
+    name: "stack pointers",
+    count: EDGES.len() * 2 * 7 * 6,
+    stride: 5,
+    has_rights: true,
+    attack: stack,
+};
+pub(super) const LEVELS: Kind =
+    Kind { name: "trap levels", count: 2 * TRAPS, stride: 3, has_rights: false, attack: level };
+pub(super) const DEATHS: Kind = Kind {
+    name: "ends of the guest",
+    count: 4 * (TRAPS_OF_GUESTS + 2),
+    stride: 41,
+    has_rights: false,
+    attack: death,
+};
+pub(super) const RETURNS: Kind = Kind {
+    name: "returns from traps",
+    count: 2 * 3 * 2 * 50,
+    stride: 1,
+    has_rights: true,
+    attack: returns,
+};
+pub(super) const CALLS: Kind = Kind {
+    name: "calls",
+    count: 292 * EDGES.len() * SECONDS.len() * 3,
+    stride: 131,
+    has_rights: false,
+    attack: call,
+};
+pub(super) const OWN_CODE: Kind = Kind {
+    name: "changed code",
+    count: 128 + 2 * 64 * 4 + 8 * 4,
+    stride: 3,
+    has_rights: false,
+    attack: own_code,
+};
+pub(super) const RANDOM: Kind = Kind {
+    name: "at random",
+    count: 5000,
+    stride: 13,
+    has_rights: false,
+    attack: |index| random::attack(&mut Random(index.below(5000) as u64)),
+};
+
+pub(super) const ALL: [&Kind; 12] = [
+    &SPACES, &ADDRESSES, &JUMPS, &REGISTERS, &WINDOWS, &STACKS, &LEVELS, &DEATHS, &RETURNS, &CALLS,
+    &OWN_CODE, &RANDOM,
+];
+
+/// In place of the number of an attack: the program with which the guest negotiates first.
+pub(super) const NEGOTIATION: usize = usize::MAX;
+
+impl Kind {
+    pub(super) fn attack(&self, number: usize) -> Attack {
+        if number == NEGOTIATION {
+            // Negotiates performance counters 1.1.
+            let words = [mov(O0, 0x205), mov(O1, 1), mov(10, 1), mov(O5, 0), trap(0xff)];
+            return Attack::new(words, Demanded::Goes);
+        }
+        let mut index = Index(number);
+        let attack = (self.attack)(&mut index);
+        assert_eq!(index.0, 0, "{} has no number {number}", self.name);
+        attack
+    }
+}
+
+/// The digits of an attack's number that are not used yet.
+struct Index(usize);
+
+impl Index {
+    /// Uses the next digit to choose from a list.
+    fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        let digit = self.0 % end;
+        self.0 /= end;
+        digit
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Attack {
+    pub(super) words: Vec<u32>,
+    /// By number: registers of the current window, and globals.
+    pub(super) registers: Vec<(u32, u64)>,
+    pub(super) windows: WindowState,
+    pub(super) window: usize,
+    /// The stack pointer of all windows.
+    pub(super) stack: Option<u64>,
+    /// The trap level at which the demand applies.
+    pub(super) level: u64,
+    pub(super) demanded: Demanded,
+}
+
+/// What the architecture demands of an attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Demanded {
+    /// No trap: the program reaches its end.
+    Goes,
+    /// The guest takes this trap.
+    Trap(u16),
+    /// The guest ends: it cannot take the trap, or it calls exit.
+    Death,
+    /// The architecture leaves it open.
+    Anything,
+}
+
+impl Attack {
+    pub(super) fn new(words: impl Into<Vec<u32>>, demanded: Demanded) -> Self {
+        Self {
+            words: words.into(),
+            registers: Vec::new(),
+            windows: WindowState::new(),
+            window: 0,
+            stack: None,
+            level: 0,
+            demanded,
+        }
+    }
+
+    pub(super) fn with(mut self, registers: impl IntoIterator<Item = (u32, u64)>) -> Self {
+        self.registers.extend(registers);
+        self
+    }
+
+    /// Raises the trap level before the program.
+    fn at(mut self, level: u64) -> Self {
+        let to = [wrpr(TL, level as u32), wrpr(GL, level as u32)];
+        self.words.splice(0..0, to);
+        self.level = level;
+        self
+    }
+}
+
+/// The end of the guest's memory, and the physical address of its neighbour's.
+const END: u64 = REAL + MEMORY;
+const NEIGHBOUR: u64 = map::PARTITION + MEMORY;
+
+/// Memory of the guest that its program does not use.
+const OWN: u64 = REAL + 0x60_0000;
+
+/// Addresses at and beside the edges of every region, with every alignment.
+const EDGES: [u64; 26] = [
+    0,
+    8,
+    map::HYPERVISOR.start,
+    map::HYPERVISOR.start + 0x4000,
+    map::HYPERVISOR.start + 0x1_2344,
+    map::MAILBOX,
+    map::MAILBOX + 0x808,
+    map::HYPERVISOR.end - 8,
+    REAL - 8,
+    REAL,
+    REAL + 1,
+    OWN,
+    OWN + 4,
+    END - 8,
+    END,
+    NEIGHBOUR + 8,
+    NEIGHBOUR + MEMORY - 16,
+    map::ROM.start + 0x20,
+    map::DESCRIPTION.start,
+    map::CONSOLES,
+    map::CONSOLES + map::CONSOLE_STRIDE + 5,
+    0x84_0000_0400,
+    0xa9_0000_0000,
+    0xe1_3000_4000,
+    1 << 63,
+    u64::MAX,
+];
+
+const fn is_own(address: u64) -> bool {
+    REAL <= address && address < END
+}
+
+const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
+
+/// Addresses all over the physical space: around each power of two, every 64 KB of the hypervisor and of the neighbour, the edges
+/// of read-only memory, the registers of two consoles, and the registers of all other devices.
+fn addresses() -> &'static [u64] {
+    static ALL: OnceLock<Vec<u64>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let powers =
+            (3..64).flat_map(|bit| [-8, 0, 8].map(|by| (1_u64 << bit).wrapping_add_signed(by)));
+        let of_hypervisor = map::HYPERVISOR.step_by(0x1_0000);
+        let of_neighbour = (NEIGHBOUR..NEIGHBOUR + MEMORY).step_by(0x1_0000);
+        let edges = [map::ROM, map::DESCRIPTION].map(|it| [it.start, it.start + 0x28, it.end - 8]);
+        let consoles = (0..16).map(|it| map::CONSOLES + it / 8 * map::CONSOLE_STRIDE + it % 8);
+        let devices = cells().map(|(cell, node)| cell.address_from(node));
+        let all = powers.chain(of_hypervisor).chain(of_neighbour);
+        all.chain(edges.concat()).chain(consoles).chain(devices).collect()
+    })
+}
+
+/// `ldtw`, which becomes `ldtxa` in some spaces.
+const LDTW: u32 = 0x03;
+
+/// The spaces of memory that privileged software may use: primary, secondary, nucleus, as if user, real, and real uncached, and
+/// each in the other byte order (UltraSPARC Architecture 2007, table 10-1).
+const OF_MEMORY: [u32; 16] = [
+    0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89, 0x80, 0x88,
+];
+
+/// Every instruction in every space at every edge.
+fn space(index: &mut Index) -> Attack {
+    let space = index.below(256) as u32;
+    // By opcode: the order decides which attacks are tried if time is short.
+    let mut accesses_and_cas = [&ACCESSES[..], &CAS].concat();
+    accesses_and_cas.sort_unstable();
+    let (op3, size) = index.one_of(&accesses_and_cas);
+    let address = index.one_of(&EDGES);
+    let demanded = match space {
+        // Spaces in which `ldtw` loads pairs of 64 bits.
+        0x22..=0x2f | 0xe2..=0xef if op3 == LDTW => Demanded::Anything,
+        _ if !address.is_multiple_of(size) => Demanded::Trap(0x34),
+        0x30..=0x7f => Demanded::Trap(0x37),
+        _ if !OF_MEMORY.contains(&space) => Demanded::Anything,
+        _ => reached(address),
+    };
+    let word = accesses(op3 | 0x10, L4, L2, space << 5);
+    Attack::new([word], demanded).with([(L2, address)])
+}
+
+/// An address beyond the guest's memory causes the trap of a missing real address.
+fn reached(address: u64) -> Demanded {
+    match is_own(address) {
+        true => Demanded::Goes,
+        false => Demanded::Trap(0x30),
+    }
+}
+
+fn address(index: &mut Index) -> Attack {
+    // ldub, ldx, stx, ldstub, casx.
+    let (op3, size) = index.one_of(&[(0x01, 1), (0x0b, 8), (0x0e, 8), (0x0d, 1), (0x3e, 8)]);
+    let address = index.one_of(addresses());
+    let demanded = match address % size {
+        0 => reached(address),
+        _ => Demanded::Trap(0x34),
+    };
+    let space = if op3 == 0x3e { 0x80 << 5 } else { 0 };
+    Attack::new([accesses(op3, L4, L2, space)], demanded).with([(L2, address)])
+}
+
+/// Every instruction that jumps, to addresses all over the space.
+fn jump(index: &mut Index) -> Attack {
+    let way = index.below(4);
+    let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
+    let demanded = match way {
+        // %tpc and %tnpc lack bits 1:0.
+        0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
+        _ if is_own(address) => Demanded::Anything,
+        _ => Demanded::Trap(0x08),
+    };
+    let words = match way {
+        0 => vec![computes(JMPL, L4, L2, 0), NOP],
+        1 => vec![computes(RETURN, 0, L2, 0), NOP],
+        _ => vec![
+            wrpr(TL, 1),
+            sethi(L1, 0x400),
+            computes(WRPR, TSTATE, L1, 0),
+            computes(WRPR, TPC, L2, 0),
+            computes(WRPR, TNPC, L2, 0),
+            computes(DONE, way as u32 - 2, 0, 0),
+        ],
+    };
+    let windows = WindowState { can_save: 5, can_restore: 1, ..WindowState::new() };
+    Attack { windows, ..Attack::new(words, demanded).with([(L2, address)]) }
+}
+
+const VALUES: [u64; 13] = [
+    0,
+    1,
+    2,
+    7,
+    8,
+    0xff,
+    0x1ff,
+    map::HYPERVISOR.start,
+    NEIGHBOUR,
+    OWN,
+    1 << 63,
+    0x5555_5555_5555_5555,
+    u64::MAX,
+];
+
+/// Reads and writes every register number at trap levels 0 and 1, then makes a call.
+fn register(index: &mut Index) -> Attack {
+    let op3 = index.one_of(&[RD, WR, RDPR, WRPR, RDHPR, WRHPR]);
+    let register = index.below(32) as u32;
+    let value = index.one_of(&VALUES);
+    let level = index.below(2) as u64;
+    const NONE: Demanded = Demanded::Trap(0x10);
+    // UltraSPARC Architecture 2007, chapter 7, RDasr, WRasr, RDPR, WRPR, RDHPR and WRHPR.
+    let demanded = match (op3, register) {
+        (RDHPR | WRHPR, _) => NONE,
+        // Trap level 0 has no trap stack.
+        (RDPR | WRPR, 0..=3) if level == 0 => NONE,
+        // %tick belongs to the hypervisor.
+        (WRPR, 4) => NONE,
+        // The write may end privileged mode.
+        (WRPR, PSTATE) => Demanded::Anything,
+        (RDPR | WRPR, 15 | 17..) => NONE,
+        (RDPR | WRPR, _) => Demanded::Goes,
+        (_, 19) => Demanded::Trap(0x20),
+        (RD, 0 | 2..=6 | 16 | 17 | 22..=25) => Demanded::Goes,
+        (WR, 0 | 2 | 3 | 6 | 16 | 17 | 20..=23 | 25) => Demanded::Goes,
+        _ => NONE,
+    };
+    let is_read = matches!(op3, RD | RDPR | RDHPR);
+    let word = match is_read {
+        true => computes(op3, L4, register, 0),
+        false => computes(op3, register, L3, 0),
+    };
+    let words = [&[word], &CPU_STATE[..]].concat();
+    Attack::new(words, demanded).with([(L3, value)]).at(level)
+}
+
+/// Calls cpu_state of CPU 0.
+const CPU_STATE: [u32; 3] = [mov(O0, 0), mov(O5, 0x17), trap(0x80)];
+/// Returns calls that set a register of a hub. Both strands make them at the same time, so that the hypervisor takes its deepest
+/// path.
+fn hub() -> Vec<u32> {
+    [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
+}
+
+/// Every combination of the window counts, most of which software never sets, followed by an instruction that uses windows.
+fn window(index: &mut Index) -> Attack {
+    let [can_save, can_restore, other, clean] = [(); 4].map(|()| index.below(8) as u8);
+    let way = index.below(6);
+    let mixed = usize::from(can_save + 3 * can_restore + 5 * other) + 7 * usize::from(clean) + way;
+    let state = (mixed * 11 % 64) as u8;
+    let chosen = u16::from(if other == 0 { state & 7 } else { state >> 3 });
+    let handler = u16::from(other != 0) * 0x20 + 4 * chosen;
+    // UltraSPARC Architecture 2007, section 5.6 and chapter 7, SAVE, RESTORE, RETURN and FLUSHW.
+    let demanded = match way {
+        0 if can_save == 0 => Demanded::Trap(0x80 + handler),
+        0 if clean == can_restore => Demanded::Trap(0x24),
+        1 | 2 if can_restore == 0 => Demanded::Trap(0xc0 + handler),
+        3 if can_save != 6 => Demanded::Trap(0x80 + handler),
+        _ => Demanded::Goes,
+    };
+    let words = match way {
+        0 => vec![computes(SAVE, SP, SP, number(0x1f40))],
+        1 => vec![computes(RESTORE, 0, 0, 0)],
+        2 => vec![computes(RD, L2, 5, 0), computes(RETURN, 0, L2, number(12)), NOP],
+        3 => vec![computes(FLUSHW, 0, 0, 0)],
+        4 => CPU_STATE.into(),
+        _ => hub(),
+    };
+    Attack {
+        windows: WindowState { can_save, can_restore, other, clean, state },
+        window: mixed % 8,
+        ..Attack::new(words, demanded).with([(L2, OWN)])
+    }
+}
+
+/// Invalid stack pointers before calls for which the hypervisor spills windows.
+fn stack(index: &mut Index) -> Attack {
+    // A window is saved 2047 bytes above its stack pointer.
+    let stack = index.one_of(&EDGES).wrapping_sub(index.one_of(&[0, 2047]));
+    let can_save = index.below(7) as u8;
+    let words = match index.below(6) {
+        0 => CPU_STATE.into(),
+        1 => hub(),
+        // api_set_version, a performance counter call without a valid register, cons_write of 0 bytes, and a trap without a
+        // service.
+        2 => vec![mov(O0, 1), mov(O1, 1), mov(10, 0), mov(O5, 0), trap(0xff)],
+        3 => vec![mov(O0, 90), mov(O5, 0x106), trap(0x80)],
+        4 => vec![mov(O1, 0), mov(O5, 0x63), trap(0x80)],
+        _ => vec![trap(0x84)],
+    };
+    Attack {
+        windows: WindowState { can_save, can_restore: 6 - can_save, ..WindowState::new() },
+        stack: Some(stack),
+        ..Attack::new(words, Demanded::Goes).with([(L2, OWN)])
+    }
+}
+
+const TRAPS: usize = TRAPS_OF_GUESTS + 128;
+const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
+
+/// The traps that a guest can cause: of instructions, interrupts, windows and software. The last 128 belong to the hypervisor.
+fn traps() -> impl Iterator<Item = u16> {
+    let of_instructions = [0x08, 0x10, 0x11, 0x20, 0x23, 0x24, 0x28, 0x30, 0x34, 0x37];
+    let of_windows = (0x80..0x100).step_by(4);
+    of_instructions.into_iter().chain(0x41..0x50).chain(of_windows).chain(0x100..0x200)
+}
+
+/// Returns a program that causes a trap.
+fn provoked(taken: u16, demanded: Demanded) -> Attack {
+    let state = ((taken >> 2 & 7) * 9) as u8;
+    let other = u8::from(taken & 0x20 != 0);
+    let (mut can_save, mut can_restore) = (5, 1);
+    let words = match taken {
+        0x08 => vec![computes(JMPL, L4, L2, 0), NOP],
+        0x10 => vec![ILLEGAL[0]],
+        // Leaves privileged mode.
+        0x11 => vec![wrpr(PSTATE, 0), computes(RDPR, L4, TL, 0)],
+        // faddd
+        0x20 => vec![0x89a0_0842],
+        // taddcctv, udivx
+        0x23 => vec![computes(0x22, L4, 0, number(1))],
+        0x28 => vec![computes(0x0d, L4, 0, 0)],
+        0x30 => vec![accesses(0x0b, L4, L2, 0)],
+        0x34 => vec![accesses(0x0b, L4, L2, number(1))],
+        0x37 => vec![accesses(0x1b, L4, L2, 0x4f << 5)],
+        0x41..=0x4f => vec![
+            // %softint, %pil, and PRIV and IE.
+            computes(WR, 20, L3, 0),
+            wrpr(PIL, 0),
+            wrpr(PSTATE, 6),
+            NOP,
+        ],
+        0x24 => vec![computes(SAVE, SP, SP, number(0))],
+        0x80..=0xbf => {
+            can_save = 0;
+            vec![computes(SAVE, SP, SP, number(0))]
+        }
+        0xc0..=0xff => {
+            can_restore = 0;
+            vec![computes(RESTORE, 0, 0, 0)]
+        }
+        _ => vec![trap(u32::from(taken & 0xff))],
+    };
+    Attack {
+        windows: WindowState {
+            can_save,
+            can_restore,
+            other: if taken < 0x80 { 0 } else { other },
+            clean: if taken == 0x24 { can_restore } else { 7 },
+            state,
+        },
+        ..Attack::new(words, demanded).with([
+            (L2, map::HYPERVISOR.start),
+            (L3, 1 << (taken & 15)),
+            (O5, 0x1234_5678),
+        ])
+    }
+}
+
+/// Every trap at trap levels 0 and 1. Software traps of the hypervisor pass an unknown function number.
+fn level(index: &mut Index) -> Attack {
+    let level = index.below(2) as u64;
+    let taken = traps().nth(index.below(TRAPS)).unwrap();
+    let demanded = match taken {
+        0x180.. => Demanded::Goes,
+        _ => Demanded::Trap(taken),
+    };
+    provoked(taken, demanded).at(level)
+}
+
+/// Every trap that the guest cannot take, because it is at trap level 2 or its trap table is outside its memory; and the calls
+/// that end a guest.
+fn death(index: &mut Index) -> Attack {
+    let (level, table) = index.one_of(&[
+        (2, REAL + 0x8000),
+        (0, map::HYPERVISOR.start & !0x7fff),
+        (1, NEIGHBOUR),
+        (2, 0),
+    ]);
+    let way = index.below(TRAPS_OF_GUESTS + 2);
+    let exits = [[mov(O5, 0), trap(0x80)], [mov(O5, 2), trap(0xff)]];
+    let attack = match way.checked_sub(TRAPS_OF_GUESTS) {
+        Some(exit) => Attack::new(exits[exit], Demanded::Death),
+        None => provoked(traps().nth(way).unwrap(), Demanded::Death),
+    };
+    let mut attack = attack.at(level).with([(L4, table)]);
+    attack.words.insert(0, computes(WRPR, TBA, L4, 0));
+    attack
+}
+
+/// Returns from a trap level that no trap has entered, with every bit of %tstate, also after a call that nests traps in the
+/// hypervisor. The hypervisor's privilege must not be on the trap stack: the next instruction, `rdhpr`, traps.
+fn returns(index: &mut Index) -> Attack {
+    let retry = index.below(2) as u32;
+    let level = index.below(3) as u64;
+    let bit = index.below(50);
+    let deep = index.below(2) == 1;
+    let state = match bit {
+        0..48 => 1 << bit | 0x400,
+        48 => 0,
+        _ => u64::MAX,
+    };
+    let mut words = Vec::new();
+    if deep {
+        words.extend([wrpr(10, 0)]);
+        words.extend(hub());
+    }
+    words.extend([wrpr(TL, level as u32), wrpr(GL, 0)]);
+    if level == 0 {
+        // At trap level 0 `done` and `retry` are illegal.
+        words.push(computes(DONE, retry, 0, 0));
+        return Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN)]);
+    }
+    words.extend([
+        computes(RD, L1, 5, 0),
+        computes(0x00, L1, L1, number(7 * 4)),
+        computes(WRPR, TPC, L1, 0),
+        computes(WRPR, TNPC, L1, 0),
+        computes(WRPR, TSTATE, L3, 0),
+        computes(DONE, retry, 0, 0),
+        NOP,
+        computes(RDHPR, 1, 0, 0),
+    ]);
+    let attack = Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN), (L3, state)]);
+    Attack { level: level - 1, ..attack }
+}
+
+/// Values of %o1 in calls: sizes, addresses, and others.
+const SECONDS: [u64; 7] = [0, 1, 8, 0x100, MEMORY, OWN, u64::MAX];
+
+/// Every function of both traps, except those that end the guest or stop a CPU, with edges as arguments, at every trap level.
+fn call(index: &mut Index) -> Attack {
+    let (trap_number, function) = match index.below(292) as u64 {
+        // exit, cpu_stop and cpu_yield.
+        0x00 | 0x11 | 0x12 => (0x80, u64::MAX),
+        fast @ ..0x11e => (0x80, fast),
+        // exit
+        other => match other - 0x11e {
+            2 => (0xff, u64::MAX),
+            core => (0xff, core),
+        },
+    };
+    let (first, second) = (index.one_of(&EDGES), index.one_of(&SECONDS));
+    let level = index.below(3) as u64;
+    let third = EDGES[(function as usize % 26 + first as usize % 26) % 26];
+    let arguments = [first, second, third, third, second, function];
+    let demanded = Demanded::Goes;
+    let attack = Attack::new([trap(trap_number)], demanded);
+    attack.with((O0..).zip(arguments)).at(level)
+}
+
+/// A program that changes its own next instruction: to each software trap that a guest may use, and to every instruction of every
+/// form.
+fn own_code(index: &mut Index) -> Attack {
+    let (word, demanded) = match index.below(128 + 512 + 32) as u32 {
+        software @ ..128 => (trap(software), Demanded::Trap(0x100 + software as u16)),
+        other @ ..640 => {
+            let (op3, form) = (other / 8 % 64, other % 8);
+            let (rd, second) = ([0, L4][form as usize % 2], [0, number(0)][form as usize / 2 % 2]);
+            let word = match form / 4 {
+                0 => computes(op3, rd, L2, second),
+                _ => accesses(op3, rd, L2, second),
+            };
+            (word, Demanded::Anything)
+        }
+        branch => ((branch % 8) << 22 | (branch / 8 % 4) << 28 | 2, Demanded::Anything),
+    };
+    let words = [computes(RD, L1, 5, 0), accesses(0x04, L3, L1, number(12)), FLUSH, NOP, NOP];
+    Attack::new(words, demanded).with([(L2, END - 8), (L3, word.into())])
+}

@@ -1,0 +1,204 @@
+//! Devices that fail, and strands that die.
+
+use std::fs;
+
+use guest_abi::{Hub, Mcu, Node, StrandId};
+use hv_core::GuestId;
+use object::{Object, ObjectSymbol};
+use perfctr_service::mailbox::Step;
+use platform::models::FaultyUnit;
+use simulator::execute::calls::Call;
+use simulator::execute::mailbox::GuestState;
+use simulator::execute::{Limits, Stop, map};
+use vfalls::cmd::boot::elf;
+use xtask::qemu::build::{self, Production};
+use xtask::qemu::toolchain::Toolchain;
+
+use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, fast, repeated, retried};
+use super::{Booted, ENOACCESS, Guest};
+
+/// Stores to devices fail after the return of their call, or while the call waits for them. Then the units are out of service,
+/// everything else goes on, and the neighbour notices nothing.
+#[test]
+#[ignore = "builds images"]
+fn a_store_fails_late() {
+    const MCU: [u64; 2] = [2, 4];
+    const L2: u64 = 1;
+    // A loop of 3000 instructions.
+    const WAIT: Entry = [4, 1000, 0, 0, 0, 0, 0, 0];
+    let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
+    let mut booted = Booted::new(Production::Shipped, &guests);
+    let faulty = [
+        (MCU[0], FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0])),
+        (MCU[1], FaultyUnit::Mcu(Node::Node0, Mcu::ALL[1])),
+        (HUB_PCR, FaultyUnit::Hub(Hub::ALL[0])),
+    ];
+    for (_, unit) in faulty {
+        booted.0.devices().set_faulty(unit, true);
+    }
+    let calls = [
+        // Between calls.
+        (fast(SET, MCU[0], 0x11), 0),
+        (WAIT, 0),
+        (fast(GET, MCU[0], 0), ENOACCESS),
+        (fast(SET, MCU[0] + 1, 0), ENOACCESS),
+        (fast(SET, 0, 2), 0),
+        // During the next call, which succeeds nevertheless.
+        (fast(SET, MCU[1], 0x11), 0),
+        (fast(SET, L2, 1), 0),
+        (WAIT, 0),
+        (fast(GET, L2, 0), 0),
+        (fast(GET, MCU[1], 0), ENOACCESS),
+        // While the call waits for the store.
+        (fast(SET, HUB_PCR, 0x0101), ENOACCESS),
+        (WAIT, 0),
+        (fast(GET, HUB_PCR, 0), ENOACCESS),
+        (fast(GET, 0, 0), 0),
+    ];
+    booted.list(0, 0, &calls.map(|(entry, _)| entry));
+    booted.list(1, 0, &[fast(GET, 0, 0), AGAIN]);
+    let made = booted.calls();
+    // One store fails. Then the device works, but its unit stays out of service.
+    for (register, unit) in faulty {
+        let is_made = |calls: &[Call]| {
+            let mut calls = calls.iter();
+            calls.any(|call| (call.function, call.arguments[0]) == (SET, register))
+        };
+        while !is_made(&made.borrow()) {
+            assert_eq!(booted.0.run(Limits::instructions(100)), Stop::Limit);
+        }
+        booted.0.run(Limits::instructions(1000));
+        booted.0.devices().set_faulty(unit, false);
+    }
+    booted.0.run(Limits::instructions(100_000));
+    for (number, (entry, status)) in calls.into_iter().enumerate() {
+        let found = booted.entry(0, 0, number);
+        if entry[0] == 1 {
+            assert_eq!(found[1], status, "call {number}: {entry:x?}");
+        }
+    }
+    assert_eq!(booted.entry(0, 0, 8)[2], 1);
+    assert_eq!(booted.entry(0, 0, 13)[2], 2);
+    let made = made.borrow();
+    let of_first = |number: &u64, register| {
+        let of_register =
+            made.iter().find(|call| (call.function, call.arguments[0]) == (*number, register));
+        of_register.unwrap()
+    };
+    // The store was in flight from before the L2 call: 80 cycles and more.
+    let (set, next) = (of_first(&SET, MCU[1]), of_first(&SET, L2));
+    assert!(next.began < set.ended + 80, "{set:?} {next:?}");
+    let neighbours = made.iter().filter(|call| call.strand.index() == 8);
+    let (mut calls, mut last) = (0, 0);
+    for call in neighbours.filter(|call| call.function == GET) {
+        assert_eq!(call.status, 0);
+        (calls, last) = (calls + 1, call.ended);
+    }
+    assert!(calls > 100 && last > booted.0.now() - 1000, "{calls}");
+}
+
+/// The operator reports the death of two strands: one that held a hub, and one that asked for it. Before the report no strand
+/// gets the hub; after it all others have their turns. The neighbour notices nothing.
+#[test]
+#[ignore = "builds images"]
+fn a_strand_dies_with_a_hub() {
+    /// `ba .`, in unused memory.
+    const DEAD: u64 = map::PARTITION + 0x7f_0000;
+    const WORDS: [u32; 2] = [0x1080_0000, 0x0100_0000];
+    const TURNS: usize = 8;
+    let strands: Vec<usize> = (0..16).collect();
+    let guests = [Guest::listed(&strands, "global"), Guest::listed(&[64], "strand")];
+    let mut booted = Booted::new(Production::Shipped, &guests);
+    booted.0.load(DEAD, WORDS.map(u32::to_be_bytes).as_flattened()).unwrap();
+    let list: Vec<Entry> =
+        (0..TURNS).map(|turn| retried([SET, GET][turn % 2], HUB_PCR, 0x0101)).collect();
+    for cpu in 0..16 {
+        booted.list(0, cpu, &list);
+    }
+    booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
+    // One strand dies after its store to the hub, another when it asks again.
+    let dead: Vec<StrandId> = ["perfctr_wait_hub", "perfctr_slow"]
+        .map(|name| {
+            let at = symbol(name);
+            booted.0.breakpoints().insert(at);
+            let Stop::Breakpoint(strand) = booted.0.run(Limits::instructions(5_000_000)) else {
+                panic!("nobody comes to {name}");
+            };
+            booted.0.breakpoints().remove(&at);
+            let registers = booted.0.strand_mut(strand);
+            (registers.pc, registers.npc) = (DEAD, DEAD + 4);
+            strand
+        })
+        .into();
+    assert_ne!(dead[0], dead[1]);
+    let made = booted.calls();
+    booted.0.run(Limits::instructions(300_000));
+    let of_hub = |status: u64| {
+        let calls = made.borrow();
+        let of_hub =
+            calls.iter().filter(|call| call.arguments[0] == HUB_PCR && call.status == status);
+        of_hub.count()
+    };
+    assert_eq!(of_hub(0), 0);
+    assert!(of_hub(EWOULDBLOCK) > 100);
+    for strand in &dead {
+        let on = StrandId::new(64).unwrap();
+        booted.0.operate(on, &Step::Died(*strand)).unwrap();
+        booted.0.run(Limits::instructions(300_000));
+        assert_eq!(booted.0.operated(), Some(Ok(None)));
+    }
+    booted.0.run(Limits::instructions(12_000_000));
+    // Each of the other 14 strands made all its calls.
+    assert_eq!(of_hub(0), 14 * TURNS);
+    for cpu in (0..16).filter(|cpu| dead.iter().all(|dead| dead.index() != *cpu)) {
+        for turn in 0..TURNS {
+            let [_, status, value, ..] = booted.entry(0, cpu as u64, turn);
+            assert_eq!((status, value), (0, 0x0101), "CPU {cpu}, {turn}");
+        }
+    }
+    let made = made.borrow();
+    let mut neighbours = made.iter().filter(|call| call.strand.index() == 64);
+    assert!(neighbours.clone().count() > 1000);
+    assert!(neighbours.all(|call| call.status == 0));
+}
+
+/// The operator sees the death of a guest's last strand, and that a reset does not restart the guest, which has no strand left.
+/// The other guest notices nothing.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_fails_with_its_last_strand() {
+    let guests = [Guest::listed(&[0, 1], "strand"), Guest::listed(&[8], "strand")];
+    let mut booted = Booted::new(Production::Shipped, &guests);
+    let endless = [repeated(GET, 0, 0), AGAIN];
+    booted.list(0, 0, &endless);
+    booted.list(0, 1, &endless);
+    // A loop of 6,000,000 instructions before the exit.
+    booted.list(1, 0, &[[4, 2_000_000, 0, 0, 0, 0, 0, 0]]);
+    booted.0.run(Limits::instructions(3_000_000));
+    let mut states = Vec::new();
+    let dead = [0, 1].map(|strand| StrandId::new(strand).unwrap());
+    let reset = Step::Reset(GuestId::new(0).unwrap());
+    for step in [Step::Died(dead[0]), Step::Died(dead[1]), reset] {
+        if let Step::Died(strand) = step {
+            booted.0.park(strand);
+        }
+        booted.0.operate(StrandId::new(8).unwrap(), &step).unwrap();
+        booted.0.run(Limits::instructions(200_000));
+        assert_eq!(booted.0.operated(), Some(Ok(None)));
+        states.push(booted.0.guest(0));
+    }
+    use GuestState::{Failed, Runs};
+    assert_eq!(states, [Runs, Failed, Failed]);
+    assert_eq!(booted.0.guest(1), Runs);
+    assert_eq!(booted.0.run(Limits::instructions(20_000_000)), Stop::Ended);
+    assert_eq!(booted.0.guest(1), GuestState::Exited(0));
+}
+
+fn symbol(name: &str) -> u64 {
+    let image = build::production(&Toolchain::find().unwrap(), Production::Shipped).unwrap();
+    let file = fs::read(image).unwrap();
+    let elf = elf::parse(&file).unwrap();
+    let mut symbols = elf.symbols();
+    let found = symbols.find(|symbol| symbol.name() == Ok(name));
+    found.unwrap().address()
+}

@@ -1,0 +1,410 @@
+//! Compares the production image with the reference model: answers, registers and accesses of calls that strands make at the same
+//! time.
+//!
+//! Accesses to devices are ordered, and the model makes the calls in their order. Negotiations access no device: some order of
+//! the negotiations that were made at the same time must explain them. A call during its guest's negotiation has the version
+//! before or after it. EWOULDBLOCK needs a reason: an access in flight, or a refused strand.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use guest_abi::StrandId;
+use platform::{Bus, PhysicalAddress};
+use simulator::execute::{Execution, Observed, map};
+use simulator::recording::Kind;
+use tests::oracle::negotiation::{PERF, Versions};
+use tests::oracle::status::{EOK, EWOULDBLOCK};
+use tests::oracle::{
+    Access, Action, Cell, Console, HubCondition, Outcome, Target, Trap, Unit, World,
+};
+
+use super::callers::{Made, Request};
+
+/// The most cycles between the issue and the completion of a store to a register of a channel.
+const LATE: u64 = 200;
+
+/// The most refusals of one strand on behalf of another.
+const ON_BEHALF: usize = 4;
+
+/// A possible value of a channel's register, the strand that stored it, and the time.
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    value: u64,
+    strand: Option<StrandId>,
+    time: u64,
+}
+
+/// The model, and the state of the comparison.
+pub(crate) struct Judge {
+    world: World,
+    channels: BTreeMap<Cell, Vec<Stored>>,
+    /// The PICs of hubs that may have counted since they were written.
+    counted: BTreeSet<Cell>,
+    /// The number of calls answered with each status.
+    pub(crate) statuses: BTreeMap<u64, usize>,
+}
+
+impl Judge {
+    /// Starts with a machine that was just switched on.
+    pub(crate) fn new(mut world: World) -> Self {
+        for bank in (0..4).flat_map(|node| (0..8).map(move |bank| Cell::L2 { node, bank })) {
+            // Reset leaves the cache off (bit 0).
+            world.devices.insert(bank, 1);
+        }
+        Self {
+            world,
+            channels: BTreeMap::new(),
+            counted: BTreeSet::new(),
+            statuses: BTreeMap::new(),
+        }
+    }
+
+    /// Compares calls and their accesses to devices. No other calls may overlap them.
+    ///
+    /// # Panics
+    /// If the contract does not allow an answer or an access.
+    pub(crate) fn judge(&mut self, made: &[Made], devices: &[Observed]) {
+        let own = |call: &Made| -> Vec<(usize, Observed)> {
+            let places = call.accesses.clone();
+            let all = places.map(|place| (place, devices[place]));
+            all.filter(|(_, access)| access.strand == call.strand).collect()
+        };
+        let accesses: Vec<_> = made.iter().map(own).collect();
+        let strands: BTreeSet<_> = made.iter().map(|call| call.strand).collect();
+        let all = devices.iter().filter(|access| strands.contains(&access.strand));
+        let of_calls: usize = accesses.iter().map(Vec::len).sum();
+        assert_eq!(of_calls, all.count(), "accesses outside of calls");
+        let mut order: Vec<usize> = (0..made.len()).collect();
+        order.sort_by_key(|call| {
+            let first = accesses[*call].first();
+            // Calls without an access keep their position in the order of their strand.
+            let at = first.map_or(made[*call].accesses.start, |(place, _)| *place);
+            (at, first.is_some(), made[*call].turns.start)
+        });
+        let mut possible = vec![[false; VERSIONS.len()]; made.len()];
+        for call in order {
+            let seen: Vec<_> = accesses[call].iter().map(|(_, access)| *access).collect();
+            possible[call] = self.versions_of(&made[call], &seen);
+            *self.statuses.entry(made[call].after[0]).or_default() += 1;
+        }
+        self.refusals(made);
+        for guest in 0..self.world.guests.len() {
+            self.negotiated(guest, made, &possible);
+        }
+    }
+
+    /// Compares the final registers of the devices, and the %pcr of these strands.
+    pub(crate) fn end(&mut self, execution: &Execution, strands: &[StrandId]) {
+        for (cell, node) in cells() {
+            let on = StrandId::new(64 * node).unwrap();
+            let address = PhysicalAddress(cell.address_from(node));
+            let value = execution.devices().read(on, address).unwrap();
+            self.held(cell, on, u64::MAX, value);
+            assert_eq!(value, self.world.holds(cell), "{cell:?}");
+        }
+        for strand in strands {
+            let unit = execution.devices().strand_unit(*strand);
+            let model = self.world.pcr_of(strand.number().into());
+            assert_eq!(unit.pcr(), model, "%pcr of {strand}");
+        }
+    }
+
+    /// Makes a call in the model for each version that its guest may have. Returns for which versions answer and accesses are
+    /// right.
+    fn versions_of(&mut self, call: &Made, seen: &[Observed]) -> [bool; VERSIONS.len()] {
+        let node = World::node_of(call.strand.number().into());
+        let number = u16::from(call.strand.number());
+        let guest = self.world.guest_of(number);
+        let (sent, seen): (Vec<&Observed>, Vec<&Observed>) =
+            (seen.iter()).partition(|access| access.physical >> 32 == map::CONSOLES >> 32);
+        let sent: Vec<_> = sent.iter().map(|access| Console::Byte(access.value as u8)).collect();
+        let accesses: Vec<Access> = seen.iter().map(|access| accessed(access)).collect();
+        for access in &seen {
+            let cell = Cell::at(node, access.physical);
+            let cell = cell.unwrap_or_else(|| panic!("{call:x?}: {access:x?}"));
+            assert_eq!(access.size, 8, "{call:x?}");
+            match access.kind {
+                Kind::Load => self.held(cell, call.strand, access.time, access.value),
+                _ => self.stored(cell, call.strand, access),
+            }
+        }
+        let [id, .., function] = call.request.registers;
+        let trap = match call.request.trap {
+            0x80 => Trap::Fast,
+            0xff => Trap::Core,
+            other => Trap::Other(other),
+        };
+        let refused = call.after[0] == EWOULDBLOCK;
+        let hub = match (trap, function, id) {
+            (Trap::Fast, 0x106 | 0x107, 18..=89) => Some((id as usize - 18) / 18),
+            _ => None,
+        };
+        if let Some(hub) = hub.filter(|_| refused) {
+            self.world.hubs[hub] = HubCondition::Busy;
+        }
+        // Only a set changes the results.
+        let before =
+            (function == 0x107).then(|| (self.world.devices.clone(), self.world.pcr.clone()));
+        let versions = self.world.guests[guest].versions.clone();
+        let mut answers = Vec::new();
+        let possible = VERSIONS.map(|minor| {
+            let mut assumed = Versions::default();
+            if let Some(minor) = minor {
+                assumed.set(PERF, 1, minor).unwrap();
+            }
+            self.world.guests[guest].versions = assumed;
+            let mut outcome = self.world.call(number, trap, call.request.registers);
+            outcome.accesses.retain(|access| access.target != Target::Pcr);
+            let is_right = is_negotiation(&call.request)
+                || match refused {
+                    true if hub.is_some() => outcome.regs == call.after && accesses.is_empty(),
+                    // The model has no L2 lock.
+                    true => {
+                        let mut regs = outcome.regs;
+                        regs[0..2].copy_from_slice(&[EWOULDBLOCK, call.request.registers[1]]);
+                        outcome.regs[0] == EOK
+                            && id == 1
+                            && regs == call.after
+                            && accesses.is_empty()
+                    }
+                    false => {
+                        let bytes: Vec<_> = outcome.console.into_iter().collect();
+                        let bytes: Vec<_> =
+                            bytes.into_iter().filter(|sent| *sent != Console::Break).collect();
+                        let observed = Outcome { accesses: accesses.clone(), ..outcome.clone() };
+                        outcome.regs == call.after
+                            && !outcome.exited
+                            && bytes == sent
+                            && outcome.by_target() == observed.by_target()
+                            && (id == 1 || outcome.accesses == accesses)
+                    }
+                };
+            answers.push(outcome.regs);
+            if let Some(before) = before.clone().filter(|_| !is_right || refused) {
+                (self.world.devices, self.world.pcr) = before;
+            }
+            is_right
+        });
+        self.world.guests[guest].versions = versions;
+        self.world.hubs = Default::default();
+        assert!(possible.contains(&true), "{call:x?}: {seen:x?}; the model: {answers:x?}");
+        possible
+    }
+
+    /// Checks a loaded value. For a channel, a value that the register may have at this time is copied to the model.
+    fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) {
+        match Unit::of(cell) {
+            Unit::Mcu { .. } => {
+                let stored = self.channels.entry(cell).or_insert_with(unwritten);
+                let all = stored.clone();
+                stored.retain(|one| !all.iter().any(|later| later.has_replaced(one, strand, time)));
+                let is_legal = stored.iter().any(|stored| stored.value == value);
+                assert!(is_legal, "{cell:?} is {value:#x}: {stored:x?}");
+                self.world.devices.insert(cell, value);
+            }
+            Unit::Hub(_) if self.counted.contains(&cell) => {
+                self.world.devices.insert(cell, value);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a stored value.
+    fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
+        match (cell, Unit::of(cell)) {
+            (_, Unit::Mcu { .. }) => {
+                let stored = self.channels.entry(cell).or_insert_with(unwritten);
+                stored.push(Stored {
+                    value: access.value,
+                    strand: Some(strand),
+                    time: access.time,
+                });
+            }
+            (Cell::Register(id), Unit::Hub(_)) => {
+                let (first, number) = (id - (id - 18) % 3, (id - 18) % 3);
+                let pcr = match number {
+                    0 => access.value,
+                    _ => self.world.holds(Cell::Register(first)),
+                };
+                self.counted.remove(&cell);
+                for pic in 1..3 {
+                    // Cycles (event 1) happen without a memory system, too.
+                    if pcr >> (8 * (pic - 1)) & 0xff == 1 {
+                        self.counted.insert(Cell::Register(first + pic));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks that each EWOULDBLOCK has a reason.
+    fn refusals(&self, made: &[Made]) {
+        let device = |call: &Made| match (call.request.trap, call.request.registers) {
+            (0x80, [id, .., 0x106 | 0x107]) if matches!(call.after[0], EOK | EWOULDBLOCK) => {
+                match id {
+                    1 => Some(Unit::L2 { node: call.strand.node().index() }),
+                    18..=89 => Some(Unit::of(Cell::Register(id))),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let of: Vec<_> = made.iter().filter_map(|call| Some((device(call)?, call))).collect();
+        // The calls are in the order of their returns; few overlap.
+        let overlaps = |number: usize| {
+            let (unit, call) = &of[number];
+            let around = &of[number.saturating_sub(64)..(number + 64).min(of.len())];
+            around.iter().any(|(one, other)| {
+                one == unit
+                    && other.strand != call.strand
+                    && other.turns.start < call.turns.end
+                    && call.turns.start < other.turns.end
+            })
+        };
+        for (number, (unit, call)) in of.iter().enumerate() {
+            if call.after[0] != EWOULDBLOCK || overlaps(number) {
+                continue;
+            }
+            let before = (0..number).rev().filter(|before| of[*before].0 == *unit);
+            let own = before.clone().take_while(|before| of[*before].1.strand == call.strand);
+            let on_behalf =
+                |before: &usize| of[*before].1.after[0] == EWOULDBLOCK && !overlaps(*before);
+            let on_behalf = own.filter(on_behalf).count();
+            let mut before = before.map(|before| of[before].1);
+            let other = before.find(|before| before.strand != call.strand);
+            let is_remembered = other.is_some_and(|other| other.after[0] == EWOULDBLOCK);
+            assert!(
+                is_remembered && on_behalf < ON_BEHALF && matches!(unit, Unit::Hub(_)),
+                "{call:x?}, refused without a reason after {on_behalf} refusals: {other:x?}"
+            );
+        }
+    }
+
+    /// Finds an order of a guest's negotiations in which the model answers each as the image did. Every other call must have the
+    /// answer of a version that the guest had before, during or after overlapping negotiations.
+    fn negotiated(&mut self, guest: usize, made: &[Made], possible: &[[bool; VERSIONS.len()]]) {
+        let strands = self.world.guests[guest].strands.clone();
+        let calls = (0..made.len())
+            .filter(|call| strands.contains(&u16::from(made[*call].strand.number())));
+        let (negotiations, others): (Vec<_>, Vec<_>) =
+            calls.partition(|call| is_negotiation(&made[*call].request));
+        let mut events: Vec<(usize, bool, usize)> = Vec::new();
+        for call in negotiations {
+            events.push((made[call].turns.start, true, call));
+            events.push((made[call].turns.end, false, call));
+        }
+        events.sort_unstable();
+        // The possible versions, each with the calls that come before this one in the order but return later.
+        let mut states: Vec<(Versions, Vec<usize>)> =
+            vec![(self.world.guests[guest].versions.clone(), Vec::new())];
+        let mut pending = Vec::new();
+        // The possible versions after each negotiation, and the time of the negotiation.
+        let mut had = vec![(0..0, vec![states[0].0.perf_minor()])];
+        let mut had_by = vec![None];
+        for (_, begins, call) in events {
+            if begins {
+                pending.push(call);
+                continue;
+            }
+            let mut next = Vec::new();
+            while let Some((versions, mut done)) = states.pop() {
+                if let Some(place) = done.iter().position(|one| *one == call) {
+                    done.remove(place);
+                    if !next.contains(&(versions.clone(), done.clone())) {
+                        next.push((versions, done));
+                    }
+                    continue;
+                }
+                for one in pending.iter().filter(|one| !done.contains(one)) {
+                    if let Some(after) = self.answers(guest, &made[*one], &versions) {
+                        let mut done = done.clone();
+                        done.push(*one);
+                        states.push((after, done));
+                    }
+                }
+            }
+            assert!(
+                !next.is_empty(),
+                "{:x?}: no order of the negotiations of guest {guest}",
+                made[call]
+            );
+            states = next;
+            pending.retain(|one| *one != call);
+            let minors = states.iter().map(|(versions, _)| versions.perf_minor());
+            had.push((made[call].turns.clone(), minors.collect()));
+            had_by.push(Some(u16::from(made[call].strand.number())));
+        }
+        self.world.guests[guest].versions = states[0].0.clone();
+        let by_strand = strands.iter().map(|strand| -> Vec<usize> {
+            let own = |place: &usize| had_by[*place] == Some(*strand);
+            (0..had.len()).filter(own).collect()
+        });
+        let by_strand: Vec<_> = by_strand.collect();
+        for call in others {
+            let turns = &made[call].turns;
+            // The calls of a strand do not overlap.
+            let meanwhile = by_strand.iter().flat_map(|own| {
+                let after = own.partition_point(|place| had[*place].0.end <= turns.start);
+                let meanwhile = own[after..].iter();
+                meanwhile.take_while(|place| had[**place].0.start < turns.end)
+            });
+            let starts = meanwhile.clone().map(|place| had[*place].0.start);
+            let first = starts.chain([turns.start]).min().unwrap_or_default();
+            let ended_by = |turn| had.partition_point(|(during, _)| during.end <= turn);
+            let earlier = &had[ended_by(first) - 1..ended_by(turns.start)];
+            let mut versions = earlier.iter().chain(meanwhile.map(|place| &had[*place]));
+            let is_right = |(_, minors): &(_, Vec<_>)| {
+                let mut answered = VERSIONS.iter().zip(possible[call]);
+                answered.any(|(version, right)| right && minors.contains(version))
+            };
+            assert!(versions.any(is_right), "{:x?}: answered as with another version", made[call]);
+        }
+    }
+
+    /// Returns the versions after a call, if the model with the versions before the call answers as the image did.
+    fn answers(&mut self, guest: usize, call: &Made, versions: &Versions) -> Option<Versions> {
+        self.world.guests[guest].versions = versions.clone();
+        let number = call.strand.number().into();
+        let outcome = self.world.call(number, Trap::Core, call.request.registers);
+        (outcome.regs == call.after).then(|| self.world.guests[guest].versions.clone())
+    }
+}
+
+/// The minor versions of group 0x205 that a guest can have.
+const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
+
+impl Stored {
+    /// Returns whether this value has replaced an earlier one for all loads of a strand.
+    fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
+        let is_there = self.strand == Some(strand) || time > self.time + LATE;
+        let comes_later = self.time > earlier.time + LATE
+            || self.strand == earlier.strand && self.time > earlier.time;
+        is_there && comes_later
+    }
+}
+
+/// Returns the state of a register that nobody has written.
+fn unwritten() -> Vec<Stored> {
+    vec![Stored { value: 0, strand: None, time: 0 }]
+}
+
+fn is_negotiation(request: &Request) -> bool {
+    request.trap == 0xff && matches!(request.registers[5], 0 | 3)
+}
+
+fn accessed(access: &Observed) -> Access {
+    let action = match access.kind {
+        Kind::Load => Action::Read,
+        _ => Action::Write(access.value),
+    };
+    Access::done(Target::Address(access.physical), action)
+}
+
+/// Returns the registers of all devices, each with a node that reaches it.
+pub(crate) fn cells() -> impl Iterator<Item = (Cell, usize)> {
+    let nodes = (0..4).map(|node| (Unit::L2 { node }, node));
+    let channels = (0..8).map(|number| Unit::Mcu { node: number / 2, mcu: number % 2 });
+    let others = channels.chain((0..4).map(Unit::Hub));
+    let units = nodes.chain(others.map(|unit| (unit, 0)));
+    units.flat_map(|(unit, node)| unit.cells().into_iter().map(move |cell| (cell, node)))
+}

@@ -1,0 +1,393 @@
+//! The production image on the executing machine: it boots on one strand and on all, isolates guests, and lets one end without
+//! the others. The tests need what builds images.
+
+mod attacks;
+mod callers;
+mod contract;
+mod faults;
+mod judge;
+mod kernel;
+mod lists;
+mod orders;
+mod services;
+mod transfers;
+mod watch;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+
+use guest_abi::{Mcu, Node, StrandId};
+use hv_core::GuestId;
+use object::BigEndian;
+use object::elf::PT_LOAD;
+use object::read::elf::ProgramHeader;
+use perfctr_service::mailbox::Step;
+use perfctr_service::{Grants, Right};
+use platform::memory_map::RESET_CODE;
+use platform::models::FaultyUnit;
+use platform::{Machine, Model};
+use simulator::execute::mailbox::GuestState;
+use simulator::execute::{Execution, Limits, Setup, Stop, map};
+use simulator::machine::description;
+use simulator::memory::Config;
+use vfalls::cmd::boot::elf;
+use xtask::cargo::root;
+use xtask::qemu::build::{self, Production};
+use xtask::qemu::entry;
+use xtask::qemu::toolchain::Toolchain;
+use xtask::tools::{self, SPARC_GCC};
+
+const MEMORY: u64 = 8 << 20;
+/// The addresses of a guest's task, the number of its CPUs, an address, and its results.
+const TASK: u64 = 0x40;
+const RESULTS: u64 = 0x80;
+/// The trap table of `guest.s`.
+const TABLE: u64 = 0x8000_8000;
+
+/// The real address of a guest's memory, unless the test sets another.
+const REAL: u64 = 0x8000_0000;
+
+/// The %pcr of the test: counter 0 counts instructions (2, 0xfd) of privileged software.
+const PCR: u64 = 2 << 14 | 0xfd << 6 | 1 << 1;
+
+const ENOACCESS: u64 = 10;
+
+/// The offset of the first noted trap in a guest's results, in bytes; each trap has 32.
+const NOTED: u64 = 64;
+
+/// The tasks of `guest.s`.
+#[derive(Clone, Copy)]
+enum Task {
+    AllCpus,
+    Traps,
+    Look,
+    Fatal,
+    Climb,
+    Endless,
+}
+
+/// A guest: its program, strands and rights, and the real address of its memory.
+struct Guest<'a> {
+    program: &'a [u8],
+    /// Written at [`TASK`], if the program uses them.
+    words: Option<[u64; 3]>,
+    strands: &'a [usize],
+    rights: &'a str,
+    real: u64,
+}
+
+impl<'a> Guest<'a> {
+    /// Returns a guest with the program of `guest.s`.
+    fn new(task: Task, strands: &'a [usize]) -> Self {
+        static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
+        let peek = REAL + MEMORY;
+        Self {
+            program: PROGRAM.get_or_init(|| fs::read(assembled("guest", REAL)).unwrap()),
+            words: Some([task as u64, strands.len() as u64, peek]),
+            strands,
+            rights: "strand",
+            real: REAL,
+        }
+    }
+}
+
+/// Returns the image. All variants are built in one directory, one after another.
+fn image(production: Production) -> Vec<u8> {
+    static TOOLCHAIN: Mutex<Option<Toolchain>> = Mutex::new(None);
+    let mut toolchain = TOOLCHAIN.lock().unwrap();
+    let toolchain = toolchain.get_or_insert_with(|| Toolchain::find().unwrap());
+    fs::read(build::production(toolchain, production).unwrap()).unwrap()
+}
+
+/// Assembles a guest of this directory for a real address, and returns the path of the ELF file.
+fn assembled(name: &str, real: u64) -> PathBuf {
+    let sources = root().join("vfalls/tests/production");
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{real:x}.elf"));
+    let mut gcc = Command::new(tools::path(&SPARC_GCC).unwrap());
+    gcc.current_dir(&sources)
+        .args("-nostdlib -static -no-pie -fno-pie -fno-pic -mcpu=v9 -Wa,-Av9b".split(' '))
+        .arg("-Wl,-N,-z,noexecstack,--build-id=none")
+        .arg(format!("-Wl,-Ttext={real:#x}"))
+        .arg("-o")
+        .arg(&built)
+        .arg(format!("{name}.s"));
+    assert!(gcc.status().unwrap().success());
+    built
+}
+
+struct Booted(Execution);
+
+impl Booted {
+    /// Boots a T5440 without a memory system.
+    fn new(production: Production, guests: &[Guest<'_>]) -> Self {
+        Self::with(production, guests, None)
+    }
+
+    fn with(production: Production, guests: &[Guest<'_>], memory: Option<Config>) -> Self {
+        Self::boot(&image(production), guests, memory)
+    }
+
+    /// Boots a T5440 with this hypervisor.
+    fn boot(hypervisor: &[u8], guests: &[Guest<'_>], memory: Option<Config>) -> Self {
+        let machine = Machine::new(Model::Batoka, 4).unwrap();
+        let mut execution = Execution::new(&Setup {
+            memory,
+            partition: MEMORY * guests.len() as u64,
+            ..Setup::new(machine)
+        })
+        .unwrap();
+        execution.load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened()).unwrap();
+        load(&mut execution, hypervisor, 0);
+        let description = description::parse(&description(guests)).unwrap().build().unwrap();
+        execution.load(map::DESCRIPTION.start, &description).unwrap();
+        for (number, described) in guests.iter().enumerate() {
+            let base = map::PARTITION + number as u64 * MEMORY;
+            let moved = base.wrapping_sub(described.real);
+            load(&mut execution, described.program, moved);
+            if let Some(words) = described.words {
+                let words = words.map(u64::to_be_bytes);
+                execution.load(base + TASK, words.as_flattened()).unwrap();
+            }
+        }
+        Self(execution)
+    }
+
+    /// Runs until the machine stops.
+    fn end(&mut self) {
+        let stop = self.0.run(Limits::instructions(600_000_000));
+        assert_eq!(stop, Stop::Off, "{:?}", self.consoles());
+    }
+
+    fn consoles(&mut self) -> Vec<String> {
+        let text = |number| String::from_utf8(self.0.console(number)).unwrap();
+        (0..4).map(text).collect()
+    }
+
+    fn results<const N: usize>(&mut self, guest: u64, from: u64) -> [u64; N] {
+        self.words(guest, RESULTS + 8 * from)
+    }
+
+    /// Returns words of a guest's memory, `from` bytes after its start.
+    fn words<const N: usize>(&mut self, guest: u64, from: u64) -> [u64; N] {
+        let mut bytes = vec![0; 8 * N];
+        let address = map::PARTITION + guest * MEMORY + from;
+        self.0.read(address, &mut bytes).unwrap();
+        let (words, _) = bytes.as_chunks();
+        std::array::from_fn(|word| u64::from_be_bytes(words[word]))
+    }
+}
+
+/// Loads an ELF file `moved` bytes above its addresses.
+fn load(execution: &mut Execution, file: &[u8], moved: u64) {
+    let elf = elf::parse(file).unwrap();
+    for part in elf.elf_program_headers() {
+        if part.p_type(BigEndian) == PT_LOAD {
+            let bytes = part.data(BigEndian, elf.data()).unwrap();
+            execution.load(part.p_paddr(BigEndian).wrapping_add(moved), bytes).unwrap();
+        }
+    }
+}
+
+/// Returns the description of a T5440 with these guests, whose memories are adjacent.
+fn description(guests: &[Guest<'_>]) -> String {
+    let names = |prefix: &str, numbers: &mut dyn Iterator<Item = usize>| {
+        let names = numbers.map(|number| format!("\"{prefix}-{number}\""));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = String::from(
+        "[root]\nfwd = [\"platform\", \"vf-nodes\", \"guests\"]\n[platform]\nname = \"SUNW,T5440\"\n",
+    );
+    text += &format!("[vf-nodes]\nfwd = [{}]\n", names("vf-node", &mut (0..4)));
+    for node in 0..4 {
+        text +=
+            &format!("[vf-node-{node}]\nid = {node}\nfwd = [\"mcu-{node}0\", \"mcu-{node}1\"]\n");
+        text += &format!("[mcu-{node}0]\nid = 0\n[mcu-{node}1]\nid = 1\n");
+    }
+    text += &format!("[guests]\nfwd = [{}]\n", names("guest", &mut (0..guests.len())));
+    for (number, guest) in guests.iter().enumerate() {
+        let base = map::PARTITION + number as u64 * MEMORY;
+        let cpus = names("cpu", &mut guest.strands.iter().copied());
+        text += &format!(
+            "[guest-{number}]\nresource_id = {number}\nperf-counters = \"{}\"\nmemory-base = {base}\nmemory-size = {MEMORY}\nreal-base = {}\nfwd = [{cpus}]\n",
+            guest.rights, guest.real
+        );
+        for strand in guest.strands {
+            text += &format!("[cpu-{strand}]\npid = {strand}\n");
+        }
+    }
+    text
+}
+
+/// Each CPU of a guest has its number, its argument and its trap table, its own %pcr, and a count of its own instructions.
+#[test]
+#[ignore = "builds images"]
+fn all_cpus_of_two_guests_run() {
+    for count in [1, 2, 64, 256] {
+        let strands: Vec<usize> = (0..count).collect();
+        let (first, second) = strands.split_at(count.div_ceil(2));
+        let guests = [Guest::new(Task::AllCpus, first), Guest::new(Task::AllCpus, second)];
+        let guests = &guests[..count.min(2)];
+        let mut booted = Booted::new(Production::Shipped, guests);
+        booted.end();
+        for (number, guest) in guests.iter().enumerate() {
+            assert_eq!(booted.0.guest(number), GuestState::Exited(0));
+            for cpu in 0..guest.strands.len() as u64 {
+                let result = booted.results(number as u64, 8 + 8 * cpu);
+                // 100 `nop`s, and either the `wr` before them or the `rd` after them.
+                let expected = [cpu, 0x100 + cpu, TABLE, 0, result[4], 0, PCR];
+                assert_eq!(result, expected, "CPU {cpu} of {count} strands");
+                assert_eq!(result[4], 101, "CPU {cpu} of {count} strands");
+            }
+        }
+    }
+}
+
+/// A guest takes its own traps in its own table, at the right level, and reaches nothing beyond its memory.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_takes_its_own_traps() {
+    let mut booted = Booted::new(
+        Production::Shipped,
+        &[Guest::new(Task::Endless, &[1]), Guest::new(Task::Traps, &[9])],
+    );
+    booted.0.run(Limits::instructions(3_000_000));
+    assert_eq!(booted.0.guest(1), GuestState::Exited(NOTED + 9 * 32));
+    for (number, (trap, levels)) in [
+        (0x10, [1, 1]),
+        (0x34, [1, 1]),
+        (0x37, [1, 1]),
+        (0x30, [1, 1]),
+        (0x30, [1, 1]),
+        (0x30, [1, 1]),
+        (0x30, [1, 1]),
+        (0x08, [1, 1]),
+        (0x10, [2, 2]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let [found, tl, gl, _] = booted.results(1, 8 + 4 * number as u64);
+        assert_eq!((found, [tl, gl]), (trap, levels), "trap {number}");
+    }
+    assert_eq!(booted.0.guest(0), GuestState::Runs);
+}
+
+/// An access beyond the guest's memory, where the next guest's memory is, traps; in an image without the bound it reads that
+/// memory.
+#[test]
+#[ignore = "builds images"]
+fn isolation_is_the_bound() {
+    const TRAP: u64 = 0x30;
+    for (production, expected, read) in
+        [(Production::Shipped, TRAP, false), (Production::Unbounded, 0, true)]
+    {
+        let guests = [Guest::new(Task::Look, &[0]), Guest::new(Task::Endless, &[8])];
+        let mut booted = Booted::new(production, &guests);
+        booted.0.run(Limits::instructions(3_000_000));
+        assert_eq!(booted.0.guest(0), GuestState::Exited(expected));
+        let [found] = booted.results(0, 1);
+        let mut first = [0; 8];
+        booted.0.read(map::PARTITION + MEMORY, &mut first).unwrap();
+        assert_eq!(found == u64::from_be_bytes(first), read);
+    }
+}
+
+/// A trap that a guest cannot take ends only this guest, and its console says why.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_ends_alone() {
+    let mut booted = Booted::new(
+        Production::Shipped,
+        &[Guest::new(Task::Fatal, &[0]), Guest::new(Task::Endless, &[1])],
+    );
+    booted.0.run(Limits::instructions(3_000_000));
+    assert_eq!(booted.0.guest(0), GuestState::Trapped);
+    let said = &booted.consoles()[0];
+    assert!(said.starts_with("guest: trap 0x10 at 0x8000"), "{said}");
+    let [before] = booted.results(1, 0);
+    booted.0.run(Limits::instructions(10_000));
+    let [after] = booted.results(1, 0);
+    assert!(after > before, "the other goes on");
+}
+
+/// The trap levels from which a guest can return hold nothing of the hypervisor's privilege, not even after a call in which a
+/// device access trapped. In an image that does not clear it, the guest gains the privilege.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_cannot_climb() {
+    /// `wrhpr 0, %htstate`, and `nop`.
+    const CLEAR: u32 = 0x8398_2000;
+    const NOP: u32 = 0x0100_0000;
+    let climbs = |hypervisor: &[u8]| {
+        let guest = Guest { rights: "global", ..Guest::new(Task::Climb, &[0]) };
+        let mut booted = Booted::boot(hypervisor, &[guest], None);
+        let unit = FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0]);
+        booted.0.devices().set_faulty(unit, true);
+        booted.0.run(Limits::instructions(10_000_000));
+        let [status] = booted.results(0, 1);
+        assert_eq!(status, ENOACCESS);
+        let traps = [0, 1].map(|number| booted.results(0, 8 + 4 * number));
+        (booted.0.guest(0), traps) != (GuestState::Exited(NOTED + 2 * 32), [[0x10]; 2])
+    };
+    let shipped = image(Production::Shipped);
+    assert!(!climbs(&shipped));
+    let instructions = elf::instructions(&elf::parse(&shipped).unwrap()).unwrap();
+    let clear = instructions.iter().filter(|(_, code)| *code == CLEAR);
+    let without = clear.filter(|(address, _)| climbs(&attacks::with_word(&shipped, *address, NOP)));
+    assert!(without.count() > 0);
+}
+
+/// QEMU has no %pcr. The entry code of the image for QEMU differs from the shipped one by a load for `rd` and a store for `wr`:
+/// one instruction for one.
+#[test]
+#[ignore = "builds images"]
+fn qemu_executes_the_same_entry_code() {
+    let [shipped, other, unbounded] =
+        [Production::Shipped, Production::PcrInMemory, Production::Unbounded].map(image);
+    let [shipped, other, unbounded] =
+        [&shipped, &other, &unbounded].map(|file| elf::parse(file).unwrap());
+    assert_eq!(entry::difference(&shipped, &other, &[]).unwrap(), None);
+    assert_eq!(entry::difference(&shipped, &unbounded, &[]).unwrap(), None);
+    // It is the shipped one that has the registers.
+    let back = entry::difference(&other, &shipped, &[]).unwrap();
+    assert!(back.unwrap().starts_with("93440000 at "));
+}
+
+/// The operator takes the right of one guest while both make calls, and resets the other.
+#[test]
+#[ignore = "builds images"]
+fn the_operator_is_heard() {
+    let mut booted = Booted::new(
+        Production::Shipped,
+        &[
+            Guest { rights: "global", ..Guest::new(Task::Endless, &[3]) },
+            Guest::new(Task::Endless, &[11]),
+        ],
+    );
+    let second = GuestId::new(1).unwrap();
+    booted.0.run(Limits::instructions(3_000_000));
+    let [_, status] = booted.results(0, 0);
+    assert_eq!(status, 0, "the guest reads a channel");
+    let [_, status] = booted.results(1, 0);
+    assert_eq!(status, ENOACCESS);
+    let mut grants = Grants::none(2);
+    grants.grant(second, Right::Global).unwrap();
+    let step = Step::Reconfigure(grants);
+    booted.0.operate(StrandId::new(11).unwrap(), &step).unwrap();
+    booted.0.run(Limits::instructions(3_000_000));
+    assert_eq!(booted.0.operated(), Some(Ok(None)));
+    let [_, status] = booted.results(0, 0);
+    assert_eq!(status, ENOACCESS);
+    let [_, status] = booted.results(1, 0);
+    assert_eq!(status, 0, "the guest reads a channel");
+    // After the reset guest 1 starts again.
+    let [before] = booted.results(1, 0);
+    let step = Step::Reset(second);
+    booted.0.operate(StrandId::new(3).unwrap(), &step).unwrap();
+    booted.0.run(Limits::instructions(3_000_000));
+    assert_eq!(booted.0.operated(), Some(Ok(None)));
+    let [after, status] = booted.results(1, 0);
+    assert!(after > before && status == 0);
+}

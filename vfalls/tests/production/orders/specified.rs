@@ -1,0 +1,108 @@
+//! The outcomes of two calls of a hub that [`Turns::step`] allows.
+
+use std::collections::HashSet;
+
+use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
+
+use super::super::lists::{EWOULDBLOCK, GET, SET};
+use super::{A, B, WRITTEN, strand};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Call {
+    /// The call has not begun.
+    Waits,
+    Within,
+    /// The status, and the value read.
+    Done(u64, u64),
+}
+
+/// The two calls, the hub's register, and the gate's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Outcome {
+    pub(super) calls: [Call; 2],
+    pub(super) device: u64,
+    pub(super) turns: Turns,
+}
+
+/// A hub's state under [`Turns::step`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Specified {
+    pub(super) outcome: Outcome,
+    pub(super) holder: Option<usize>,
+    pub(super) marked: [bool; 2],
+}
+
+impl Specified {
+    fn step(&mut self, event: HubEvent) -> Answer {
+        let (turns, answer) = self.outcome.turns.step(event);
+        self.outcome.turns = turns;
+        answer
+    }
+
+    /// Lets a strand ask. Returns `true` if its access is in flight.
+    pub(super) fn asks(&mut self, number: usize) -> bool {
+        let event = match self.holder {
+            Some(_) => HubEvent::AsksTaken(strand(number)),
+            None => HubEvent::AsksFree(strand(number)),
+        };
+        let served = self.step(event) == Answer::Served;
+        if served {
+            self.holder = Some(number);
+        }
+        served
+    }
+
+    /// Adds all possible outcomes of the calls. Without `overlap` the first call returns before the second begins.
+    pub(super) fn outcomes(
+        self,
+        functions: [u64; 2],
+        overlap: bool,
+        first: usize,
+        all: &mut HashSet<Self>,
+    ) {
+        if !all.insert(self) {
+            return;
+        }
+        for number in [A, B] {
+            let mut after = self;
+            let call = &mut after.outcome.calls[number];
+            match *call {
+                Call::Done(..) => continue,
+                _ if !overlap
+                    && number != first
+                    && !matches!(self.outcome.calls[first], Call::Done(..)) =>
+                {
+                    continue;
+                }
+                Call::Within => {
+                    let read = match functions[number] {
+                        GET => self.outcome.device,
+                        _ => 0,
+                    };
+                    *call = Call::Done(0, read);
+                    if functions[number] == SET {
+                        after.outcome.device = WRITTEN;
+                    }
+                    after.holder = None;
+                }
+                Call::Waits => {
+                    after.outcome.calls[number] = match after.asks(number) {
+                        true => Call::Within,
+                        false => Call::Done(EWOULDBLOCK, 0),
+                    };
+                    if overlap {
+                        let mut marked = self;
+                        marked.step(HubEvent::AsksTaken(strand(number)));
+                        let mut refused = marked;
+                        refused.outcome.calls[number] = Call::Done(EWOULDBLOCK, 0);
+                        refused.outcomes(functions, overlap, first, all);
+                        if !std::mem::replace(&mut marked.marked[number], true) {
+                            marked.outcomes(functions, overlap, first, all);
+                        }
+                    }
+                }
+            }
+            after.outcomes(functions, overlap, first, all);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Observes every access of guests, and of the hypervisor on their behalf.
+
+use std::cell::{RefCell, RefMut};
+use std::ops::Range;
+use std::rc::Rc;
+
+use object::{Object, ObjectSection};
+use simulator::execute::{Execution, Observed, map};
+use simulator::interpreter::Level;
+use simulator::recording::Kind;
+use vfalls::cmd::boot::elf::Elf;
+
+use super::MEMORY;
+
+pub(crate) struct Seen {
+    guests: Vec<Vec<usize>>,
+    /// The addresses of the hypervisor's instructions.
+    text: Range<u64>,
+    /// The hypervisor's accesses to devices, and its output to consoles.
+    pub(crate) devices: Vec<Observed>,
+    /// Accesses that no guest may cause.
+    pub(crate) forbidden: Vec<Observed>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Watch(Rc<RefCell<Seen>>);
+
+impl Watch {
+    /// Observes a machine with this hypervisor from now on; `guests` are the strands of each guest.
+    pub(crate) fn begin(
+        execution: &mut Execution,
+        hypervisor: &Elf<'_>,
+        guests: Vec<Vec<usize>>,
+    ) -> Self {
+        let text = hypervisor.section_by_name(".text").unwrap();
+        let watch = Self(Rc::new(RefCell::new(Seen {
+            guests,
+            text: text.address()..text.address() + text.size(),
+            devices: Vec::new(),
+            forbidden: Vec::new(),
+        })));
+        let heard = watch.clone();
+        execution.observe(Some(Box::new(move |access| heard.seen().hear(access))));
+        watch
+    }
+
+    pub(crate) fn seen(&self) -> RefMut<'_, Seen> {
+        self.0.borrow_mut()
+    }
+}
+
+impl Seen {
+    fn hear(&mut self, access: &Observed) {
+        let Observed { strand, level, physical, kind, .. } = *access;
+        let fetched = kind == Kind::FetchOther;
+        if fetched && level == Level::Hyperprivileged && self.text.contains(&physical) {
+            return;
+        }
+        let guest = self.guests.iter().position(|strands| strands.contains(&strand.index()));
+        let Some(guest) = guest.map(|guest| guest as u64) else {
+            return;
+        };
+        let base = map::PARTITION + guest * MEMORY;
+        let is_own = (base..base + MEMORY).contains(&physical);
+        let console = map::CONSOLES + guest * map::CONSOLE_STRIDE;
+        let allowed = match (level, kind) {
+            (Level::User | Level::Privileged, _) => is_own,
+            (_, Kind::FetchOther) => map::ROM.contains(&physical),
+            _ if physical >> 31 == map::PARTITION >> 31 => is_own,
+            (_, Kind::Load) if map::ROM.contains(&physical) => true,
+            (_, Kind::Load) if map::DESCRIPTION.contains(&physical) => true,
+            (_, Kind::Load) if physical == console + 5 => true,
+            _ if map::HYPERVISOR.contains(&physical) => {
+                kind == Kind::Load || !self.text.contains(&physical)
+            }
+            _ => {
+                self.devices.push(*access);
+                physical == console || physical >> 36 >= 8 && physical >> 32 != 0xff
+            }
+        };
+        if !allowed {
+            self.forbidden.push(*access);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The hypervisor and the guest that the tool has inside, and the toolchain that makes them, byte for byte.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use flate2::read::GzDecoder;
+use flate2::{Compression, GzBuilder};
+
+use super::build::{self, Production};
+use super::toolchain::Toolchain;
+use crate::cargo::{output, root};
+use crate::tools::{self, SPARC_LD, SPARC_OBJCOPY};
+
+/// The folder of the bundled files, in the checkout.
+const FOLDER: &str = "vfalls/bundled";
+
+/// The file beside the bundled ones that names the toolchain: the lines of [`versions`].
+const TOOLCHAIN: &str = "toolchain.txt";
+
+/// The names of the bundled files, without `.elf.gz`.
+pub const NAMES: [&str; 2] = ["hypervisor", "guest"];
+
+/// Returns the path of a bundled file.
+#[must_use]
+pub fn path(name: &str) -> PathBuf {
+    root().join(FOLDER).join(format!("{name}.elf.gz"))
+}
+
+/// Returns a bundled ELF file.
+///
+/// # Errors
+/// The file is missing or broken.
+pub fn bundled(name: &str) -> anyhow::Result<Vec<u8>> {
+    let compressed = fs::read(path(name))?;
+    let mut elf = Vec::new();
+    GzDecoder::new(&compressed[..]).read_to_end(&mut elf)?;
+    Ok(elf)
+}
+
+/// Returns the lines that name a toolchain: the compiler with its commit, and the linker.
+///
+/// # Errors
+/// A program of it cannot be run.
+pub fn versions(toolchain: &Toolchain) -> anyhow::Result<String> {
+    let first_line = |command: &mut Command| -> anyhow::Result<String> {
+        let said = output(command.arg("--version"), "a version")?;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        Ok(said.lines().next().unwrap_or_default().to_owned())
+    };
+    let rustc = first_line(&mut Command::new(&toolchain.rustc))?;
+    let linker = first_line(&mut Command::new(tools::path(&SPARC_LD)?))?;
+    Ok(format!("{rustc}\n{linker}\n"))
+}
+
+/// Returns the lines that name the toolchain of the bundled files.
+///
+/// # Errors
+/// The file that has them is missing.
+pub fn pinned() -> anyhow::Result<String> {
+    let path = root().join(FOLDER).join(TOOLCHAIN);
+    fs::read_to_string(&path).with_context(|| path.display().to_string())
+}
+
+/// Builds the images, and returns them as they are bundled, in the order of [`NAMES`].
+///
+/// # Errors
+/// One does not compile.
+pub fn build(toolchain: &Toolchain) -> anyhow::Result<[Vec<u8>; 2]> {
+    let hypervisor = build::production(toolchain, Production::Shipped)?;
+    let guest = build::guest_to_copy(toolchain)?;
+    Ok([stripped(&hypervisor)?, stripped(&guest)?])
+}
+
+/// Returns an image without debugging information. Symbols stay: they name what traps.
+///
+/// # Errors
+/// objcopy is missing and cannot be installed, or fails.
+pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
+    let stripped = image.with_extension("stripped");
+    let mut objcopy = Command::new(tools::path(&SPARC_OBJCOPY)?);
+    objcopy.arg("--strip-debug").args([image, &stripped]);
+    output(&mut objcopy, "objcopy")?;
+    Ok(fs::read(&stripped)?)
+}
+
+/// Makes the bundled files anew, by the toolchain that is pinned, or by the one that is found if it takes its place.
+///
+/// # Errors
+/// The toolchain that is found is another one and does not take its place; or an image does not compile.
+pub fn make(takes_its_place: bool) -> anyhow::Result<()> {
+    let toolchain = Toolchain::find()?;
+    let found = versions(&toolchain)?;
+    if takes_its_place {
+        fs::write(root().join(FOLDER).join(TOOLCHAIN), &found)?;
+    }
+    let pinned = pinned()?;
+    ensure!(
+        found == pinned,
+        "the bundled files are made by\n{pinned}here is\n{found}(rustup toolchain install, or --pin to make them by this one)"
+    );
+    for (name, elf) in NAMES.into_iter().zip(build(&toolchain)?) {
+        // No name and no time.
+        let mut gz = GzBuilder::new().write(Vec::new(), Compression::best());
+        gz.write_all(&elf)?;
+        fs::write(path(name), gz.finish()?)?;
+    }
+    Ok(())
+}
