@@ -35,7 +35,10 @@ impl Steps for Prove {
         Step::new(
             "loom",
             "loom's models without a limit on preemptions, where that ends in minutes",
-            |()| models("loom", &UNLIMITED, &[("PREEMPTIONS", "255")]),
+            |()| {
+                models("loom", &UNLIMITED, &[("PREEMPTIONS", "255")])?;
+                models("loom", &["the_strand_that_stays"], &[("PREEMPTIONS", "3")])
+            },
         ),
         Step::new(
             "shuttle",
