@@ -44,7 +44,7 @@ perfctr_service::sun4v_image!(Handler);
 impl TrapHandler for Handler {
     type Context = PerfCounterContext<'static, Board>;
 
-    fn start(strand: StrandId) -> (&'static Self, Entry) {
+    fn start(strand: StrandId) -> &'static Self {
         let Some(guest) = GuestId::new(0) else { stop() };
         let Ok(machine) = Machine::new(Model::Batoka, 4) else { stop() };
         // SAFETY: the image runs in hyperprivileged mode with the MMU off, and nothing but device registers is at the
@@ -60,8 +60,12 @@ impl TrapHandler for Handler {
         let (service,) = hypervisor.services();
         let strand = hypervisor.strand(Caller { guest, strand });
         let handler = Handler { strand, service };
-        // The address at which the firmware has put the guest.
-        (keep(&HANDLER, handler), Entry::first(0x8000_0000))
+        keep(&HANDLER, handler)
+    }
+
+    /// The address at which the firmware has put the guest.
+    fn enter(&'static self) -> Entry {
+        Entry::first(0x8000_0000)
     }
 
     fn context(&self) -> &Self::Context {
@@ -88,10 +92,10 @@ impl TrapHandler for Handler {
         Continue(())
     }
 
-    /// Takes a unit out of service if a store to it fails after its call. The default of `faulted_store` is for the UltraSPARC T2.
-    fn faulted_late(&self, address: PhysicalAddress) -> bool {
+    /// Takes a unit out of service if a store to it fails after its call.
+    fn faulted_late(&self, address: Option<PhysicalAddress>) {
         let strand = self.strand.caller().strand;
-        self.service.faulted_late(strand, address).is_some()
+        let _ = address.and_then(|address| self.service.faulted_late(strand, address));
     }
 
     /// A real image reports here why the strand has ended.

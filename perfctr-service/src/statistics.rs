@@ -143,6 +143,12 @@ impl Counts {
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
+    /// Counts one call less that answered EOK.
+    pub(crate) fn take_back(&self, operation: Operation, class: Class) {
+        let count = &self.0[operation as usize][class as usize][Outcome::Ok.index()];
+        count.store(count.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
+    }
+
     /// Returns the offset of a count in bytes.
     #[cfg(any(target_arch = "sparc64", test))]
     pub(crate) const fn offset(operation: Operation, class: Class, outcome: Outcome) -> usize {

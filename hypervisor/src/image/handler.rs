@@ -46,7 +46,7 @@ pub struct Handler<B: Board> {
 impl<B: Board> TrapHandler for Handler<B> {
     type Context = PerfCounterContext<'static, B::Environment>;
 
-    fn start(strand: StrandId) -> (&'static Self, Entry) {
+    fn start(strand: StrandId) -> &'static Self {
         let ready = *B::place().ready.lock();
         let hypervisor = ready.unwrap_or_else(prepare::<B>);
         let guests = hypervisor.embedder();
@@ -58,8 +58,22 @@ impl<B: Board> TrapHandler for Handler<B> {
             }
         };
         let handler = Self::new(hypervisor, Caller { guest, strand });
-        let handler = keep(&B::place().handlers[strand.index()], handler);
-        (handler, handler.wait())
+        keep(&B::place().handlers[strand.index()], handler)
+    }
+
+    fn enter(&'static self) -> Entry {
+        let strand = self.strand.caller().strand;
+        let (_, core, ..) = self.hypervisor.services();
+        loop {
+            // Before the strand looks what it is to do: who tells it anything later interrupts it, and it does not halt.
+            take_interrupts(self.hypervisor, strand);
+            if let Some(Command::Start(start)) = core.cpus().take(strand) {
+                return Entry { address: start.pc, argument: start.argument, table: start.rtba };
+            }
+            if core.cpus().state(strand) != CpuState::Running {
+                interrupt::halt();
+            }
+        }
     }
 
     fn context(&self) -> &Self::Context {
@@ -98,9 +112,9 @@ impl<B: Board> TrapHandler for Handler<B> {
         self.strand.software_trap(number, registers);
     }
 
-    fn faulted_late(&self, address: PhysicalAddress) -> bool {
+    fn faulted_late(&self, address: Option<PhysicalAddress>) {
         let strand = self.caller().strand;
-        self.counters().faulted_late(strand, address).is_some()
+        let _ = address.and_then(|address| self.counters().faulted_late(strand, address));
     }
 
     fn interrupted(&self) -> ControlFlow<()> {
@@ -129,7 +143,7 @@ impl<B: Board> TrapHandler for Handler<B> {
             End::Panic(line) => failed(&format_args!("panic in line {line}\n"), escape::PANICKED),
         }
         settle(handler.hypervisor, guest, handler.strand.caller().strand);
-        handler.wait()
+        handler.enter()
     }
 }
 
@@ -155,22 +169,6 @@ impl<B: Board> Handler<B> {
     /// Returns the counters' service.
     pub fn counters(&self) -> &'static PerfCounterService<B::Environment> {
         &self.hypervisor.services().0
-    }
-
-    /// Waits until the strand is to enter its guest.
-    fn wait(&self) -> Entry {
-        let strand = self.strand.caller().strand;
-        let (_, core, ..) = self.hypervisor.services();
-        loop {
-            // Before the strand looks what it is to do: who tells it anything later interrupts it, and it does not halt.
-            take_interrupts(self.hypervisor, strand);
-            if let Some(Command::Start(start)) = core.cpus().take(strand) {
-                return Entry { address: start.pc, argument: start.argument, table: start.rtba };
-            }
-            if core.cpus().state(strand) != CpuState::Running {
-                interrupt::halt();
-            }
-        }
     }
 
     /// The guest has ended on this strand.

@@ -14,7 +14,7 @@ use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Kind, PerfReg, Registers};
 use hv_core::trace::{Trace, duration};
 use hv_core::{Context, Frame, NegotiatedVersion, Reply};
-use platform::{AccessError, Bus, StrandRegisters};
+use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::environment::Environment;
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
@@ -22,7 +22,7 @@ use crate::rights::access::{AccessWord, HUB_REGISTERS, SINGLE_REGISTERS};
 use crate::rights::policy::StrandRight;
 use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
-use crate::table::Row;
+use crate::table::{self, Row};
 use crate::trace::Conflict;
 use crate::units::Unit;
 
@@ -299,6 +299,29 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         if let Some((_, arbiter)) = self.hub(id) {
             drop(arbiter.held(self.strand));
         }
+    }
+
+    /// Returns the status of a call that a fast path in assembly has answered with EOK if its unit is the one at this address, to which
+    /// a store has failed. The call counts as refused, then.
+    pub fn refused_late(
+        &self,
+        address: PhysicalAddress,
+        function: u64,
+        id: u64,
+    ) -> Option<HvError> {
+        let failed = table::unit_at(self.node, address)?;
+        let unit = Unit::for_register(PerfReg::new(id)?, self.node)?;
+        let operation = match function {
+            VFALLS_GET_PERFREG => Operation::Get,
+            VFALLS_SET_PERFREG => Operation::Set,
+            _ => return None,
+        };
+        (unit == failed).then(|| {
+            let class = Class::from_id(id);
+            self.counts.take_back(operation, class);
+            self.counts.add(operation, class, Outcome::Refused(Refusal::NoAccess));
+            Refusal::NoAccess.error()
+        })
     }
 
     /// Makes a call on the slow path, and counts and records its outcome.

@@ -2,8 +2,8 @@
 
 use core::ptr;
 
-use guest_abi::Registers;
-use platform::Bus;
+use guest_abi::{HvError, Registers};
+use platform::{Bus, PhysicalAddress};
 use platform::sparc64::{FAST_WORDS, FastPath};
 
 use crate::environment::Environment;
@@ -38,6 +38,10 @@ impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
 
     fn faulted(&self, registers: &Registers) {
         self.undo_fast_path(registers.o0);
+    }
+
+    fn refused_late(&self, address: PhysicalAddress, function: u64, id: u64) -> Option<HvError> {
+        self.refused_late(address, function, id)
     }
 }
 

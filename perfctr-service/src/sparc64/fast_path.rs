@@ -77,7 +77,7 @@ macro_rules! perfctr_fast_path {
             .globl perfctr_load_dram
     perfctr_load_dram:
             ldx [%g1], %o1                      ! access
-            ldx [%g6 + {COUNTS}], %g1           ! count
+    20:     ldx [%g6 + {COUNTS}], %g1           ! count
             ldx [%g1 + {GET_DRAM}], %g4         ! count
             inc %g4                             ! count
             stx %g4, [%g1 + {GET_DRAM}]         ! count
@@ -96,7 +96,7 @@ macro_rules! perfctr_fast_path {
             done                                ! return (%o0 is 0, EOK)
 
     perfctr_get_hub:
-            cmp %o0, {REGISTERS}                ! kind
+    21:     cmp %o0, {REGISTERS}                ! kind
             bgeu,pn %xcc, perfctr_missed        ! kind
              ldx [%g6 + {ROWS}], %g1            ! address
             add %g1, %g3, %g1                   ! address
@@ -111,7 +111,7 @@ macro_rules! perfctr_fast_path {
              ldx [%g1], %g1                     ! address
     perfctr_load_hub:
             ldx [%g1], %o1                      ! access
-            stw %g0, [%g3]                      ! hub
+    22:     stw %g0, [%g3]                      ! hub
             ldx [%g6 + {COUNTS}], %g1           ! count
             ldx [%g1 + {GET_HUB}], %g4          ! count
             inc %g4                             ! count
@@ -120,7 +120,7 @@ macro_rules! perfctr_fast_path {
             done                                ! return
 
     perfctr_not_get:
-            xor %g2, {GET_TO_SET}, %g3          ! function
+    23:     xor %g2, {GET_TO_SET}, %g3          ! function
             brnz,pn %g3, sun4v_fast             ! function
              ldx [%g5], %g4                     ! rights
             brz,pn %o0, perfctr_set_pcr         ! kind
@@ -141,7 +141,7 @@ macro_rules! perfctr_fast_path {
             inc %g4                             ! count
             stx %g4, [%g1 + {SET_DRAM}]         ! count
             clr %o0                             ! return
-            done                                ! return
+    24:     done                                ! return
 
     perfctr_set_pcr:                            ! sets of HT take the slow path
             sllx %o1, {HT_TO_SIGN}, %g3         ! rights
@@ -158,7 +158,7 @@ macro_rules! perfctr_fast_path {
             done                                ! return (%o0 is 0, EOK)
 
     perfctr_set_hub:
-            cmp %o0, {REGISTERS}                ! kind
+    25:     cmp %o0, {REGISTERS}                ! kind
             bgeu,pn %xcc, perfctr_missed        ! kind
              ldx [%g6 + {ROWS}], %g5            ! address
             add %g5, %g3, %g5                   ! address
@@ -183,7 +183,7 @@ macro_rules! perfctr_fast_path {
             inc %g4                             ! count
             stx %g4, [%g1 + {SET_HUB}]          ! count
             clr %o0                             ! return
-            done                                ! return
+    26:     done                                ! return
 
     perfctr_missed:                             ! EBADTRAP and EINVAL, which version and number decide
             ldx [%g6 + {TRACED}], %g3
@@ -226,6 +226,12 @@ macro_rules! perfctr_fast_path {
             .xword perfctr_load_hub, perfctr_faulted
             .xword perfctr_store_hub, perfctr_faulted
             .xword perfctr_wait_hub, perfctr_faulted
+            .popsection
+            .pushsection .sun4v.unanswered, \"a\"
+            .xword perfctr_get, 20b
+            .xword 21b, 22b
+            .xword 23b, 24b
+            .xword 25b, 26b
             .popsection
             ",
             GET_TO_SET = const $crate::sparc64::layout::GET_TO_SET, FIRST_OF_DRAM = const $crate::sparc64::layout::FIRST_OF_DRAM,

@@ -150,6 +150,25 @@ impl Devices {
     }
 }
 
+impl Clone for Devices {
+    fn clone(&self) -> Self {
+        let cross_calls = self.cross_calls.each_ref();
+        Self {
+            machine: self.machine,
+            now: AtomicU64::new(self.now.load(Ordering::Relaxed)),
+            cross_calls: cross_calls.map(|calls| AtomicU64::new(calls.load(Ordering::Relaxed))),
+            strands: self.strands.each_ref().map(copied),
+            l2: self.l2.each_ref().map(copied),
+            controllers: self.controllers.each_ref().map(|of_node| of_node.each_ref().map(copied)),
+            hubs: self.hubs.each_ref().map(copied),
+        }
+    }
+}
+
+fn copied<T: Clone>(locked: &Mutex<T>) -> Mutex<T> {
+    Mutex::new(locked.lock().clone())
+}
+
 impl Bus for Devices {
     fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError> {
         match self.target(strand, at)? {

@@ -7,6 +7,7 @@ use core::mem::MaybeUninit;
 
 use guest_abi::{Registers, Served};
 
+use super::late::Reports;
 use super::{FatalTrap, WINDOWS};
 
 /// The number of words at the beginning of the strand's block that belong to a fast path.
@@ -65,6 +66,7 @@ pub struct StrandBlock<H> {
     /// For any other trap, which may interrupt the handler of an interrupt.
     pub(super) trapped: Kept,
     pub(super) recovering: Cell<bool>,
+    pub(super) reports: Reports,
 }
 
 // SAFETY: a block is used by its own strand only, and the strand's veneers serve one trap at a time.

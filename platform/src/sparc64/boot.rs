@@ -1,5 +1,20 @@
 //! The way from reset to Rust, and from Rust to the guest.
 
+/// Clears the current trap level, in which a guest that goes to this level then finds nothing of the hypervisor.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! sun4v_clear_level {
+    () => {
+        "
+            wrpr %g0, 0, %tpc
+            wrpr %g0, 0, %tnpc
+            wrpr %g0, 0, %tstate
+            wrpr %g0, 0, %tt
+            .word {CLEAR_HTSTATE}
+        "
+    };
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_boot {
@@ -48,6 +63,9 @@ macro_rules! sun4v_boot {
             add %g6, %g1, %g6
             mov {SCRATCHPAD}, %g1
             stxa %g6, [%g1] {ASI}
+            mov {FRAME}, %g1
+            add %g6, {FRAMES}, %g2
+            stxa %g2, [%g1] {ASI}
             set {OTHER_STACK}, %g2
             mulx %g5, %g2, %g2
             set __stack_top, %g1
@@ -74,10 +92,10 @@ macro_rules! sun4v_boot {
             mov \\n, %g1
             stxa %g0, [%g1] {ASI_GUEST}         ! the guest's scratchpad, but for what some machines share
             .endr
-            wrpr %g0, 2, %tl                    ! levels that a guest can go back from
-            .word {CLEAR_HTSTATE}
+            wrpr %g0, 2, %tl                    ! levels that a guest can read, and go back from
+            ", $crate::sun4v_clear_level!(), "
             wrpr %g0, 1, %tl
-            .word {CLEAR_HTSTATE}
+            ", $crate::sun4v_clear_level!(), "
             mov %o1, %g3
             mov %o0, %g1                        ! clear every register that the guest sees
             mov {NWINDOWS} - 1, %g2
@@ -114,12 +132,12 @@ macro_rules! sun4v_boot {
 
             .section .text.windows, \"ax\"
     sun4v_spill:                                ! of a window of the hypervisor, before the guest begins or after it has ended
-            rdpr %tstate, %g7                   ! compiled code may need the others
+    11:     rdpr %tstate, %g7                   ! compiled code may need the others
             srlx %g7, {GL_SHIFT}, %g7
             and %g7, 7, %g7
             cmp %g7, {MAXGL}
             bne,pn %xcc, sun4v_trapped
-             nop
+    12:      nop
             .irp n, 0, 1, 2, 3, 4, 5, 6, 7
             stx %l\\n, [%sp + {BIAS} + 8 * \\n]
             .endr
@@ -129,12 +147,12 @@ macro_rules! sun4v_boot {
             saved
             retry
     sun4v_fill:
-            rdpr %tstate, %g7                   ! compiled code may need the others
+    13:     rdpr %tstate, %g7                   ! compiled code may need the others
             srlx %g7, {GL_SHIFT}, %g7
             and %g7, 7, %g7
             cmp %g7, {MAXGL}
             bne,pn %xcc, sun4v_trapped
-             nop
+    14:      nop
             .irp n, 0, 1, 2, 3, 4, 5, 6, 7
             ldx [%sp + {BIAS} + 8 * \\n], %l\\n
             .endr
@@ -143,8 +161,12 @@ macro_rules! sun4v_boot {
             .endr
             restored
             retry
+            .pushsection .sun4v.restarts, \"a\"
+            .xword 11b, 12b, 11b                ! %g7 is used: see sun4v_late
+            .xword 13b, 14b, 13b
+            .popsection
             "],
-            [MAXGL PSTATE NWINDOWS BIAS ASI SCRATCHPAD STACK GL_SHIFT ENTER_HYPERVISOR LEAVE_HYPERVISOR SET_HTBA
+            [FRAME FRAMES MAXGL PSTATE NWINDOWS BIAS ASI SCRATCHPAD STACK GL_SHIFT ENTER_HYPERVISOR LEAVE_HYPERVISOR SET_HTBA
              CLEAR_HTSTATE ASI_GUEST ASI_OWN_NUMBER OWN_NUMBER NUMBERS BLOCK OTHER_STACK],
             { STRANDS = const $strands,
               blocks = sym $blocks,

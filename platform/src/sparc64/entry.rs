@@ -7,7 +7,7 @@ use core::panic::PanicInfo;
 
 use guest_abi::{HvError, Registers, Served, StrandId, Trap};
 
-use super::{Entry, FAST_WORDS, FatalTrap, Partition, StrandBlock, guest, layout, store_error};
+use super::{Entry, FAST_WORDS, FatalTrap, Partition, StrandBlock, guest, late, layout};
 use crate::PhysicalAddress;
 
 /// The part of an image that serves the traps of a strand. [`sun4v_image!`](crate::sun4v_image) connects it to the trap table.
@@ -15,11 +15,15 @@ pub trait TrapHandler: Sized + 'static {
     /// The fast path of the image: `()` in an image without one.
     type Context: FastPath;
 
-    /// Prepares a strand after reset. Returns the handler of its traps, and the entry of the guest on it. The function has the
-    /// strand's whole stack and all register windows.
+    /// Prepares a strand after reset. Returns the handler of its traps, or never if no guest is for this strand. The function has
+    /// the strand's whole stack and all register windows.
     ///
     /// Strand 0 is the first. It prepares the data of the others before it [starts](super::interrupt::start_strand) them.
-    fn start(strand: StrandId) -> (&'static Self, Entry);
+    fn start(strand: StrandId) -> &'static Self;
+
+    /// Waits until the strand is to enter its guest, and returns where. Called once, after [`start`](Self::start), with the strand's
+    /// whole stack and all register windows.
+    fn enter(&'static self) -> Entry;
 
     /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates no real address outside of it.
     fn partition(&self) -> Partition {
@@ -58,23 +62,13 @@ pub trait TrapHandler: Sized + 'static {
         registers.o0 = HvError::BadTrap.number();
     }
 
-    /// Returns the address of a store of this strand that has failed after the strand has gone on, if a trap of this type (%tt)
-    /// reports one: a *late fault*. The strand calls this at every trap that is no hypercall.
-    ///
-    /// Each SPARC V9 processor reports such a store in its own way. The default is [`store_error`], for the UltraSPARC T2. The function
-    /// may interrupt any code of the hypervisor, so it takes no lock and calls no service.
-    fn faulted_store(&self, trap_type: u64) -> Option<PhysicalAddress> {
-        store_error(trap_type)
-    }
-
-    /// Takes the device at the address of a late fault out of service. Returns `false`, as by default, if no device of the image is
-    /// there: then the trap ends the strand.
+    /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor
+    /// does not report it: then nobody is to blame.
     ///
     /// An image with the performance counter service calls `PerfCounterService::faulted_late`. The strand calls this between two
-    /// of its hypercalls, on the fast path or while [`Mmio`](super::Mmio) waits for an access. It must not trap.
-    fn faulted_late(&self, address: PhysicalAddress) -> bool {
+    /// of its hypercalls, or before one on the slow path. The function must not trap.
+    fn faulted_late(&self, address: Option<PhysicalAddress>) {
         let _ = address;
-        false
     }
 
     /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this when an interrupt
@@ -98,6 +92,11 @@ pub trait FastPath {
     /// Undoes everything that the fast path did before its device access faulted. [`TrapHandler::trap`] then serves the call, whose
     /// registers these are, as if it had just trapped.
     fn faulted(&self, registers: &Registers);
+
+    /// The store at this address has failed, and its report came while the fast path served this call, which has then answered EOK.
+    /// `id` is %o0 of the call. If the call is for the device at the address, counts it as refused, and returns its status. Called
+    /// behind [`TrapHandler::faulted_late`].
+    fn refused_late(&self, address: PhysicalAddress, function: u64, id: u64) -> Option<HvError>;
 }
 
 /// No fast path.
@@ -107,6 +106,10 @@ impl FastPath for () {
     }
 
     fn faulted(&self, _: &Registers) {}
+
+    fn refused_late(&self, _: PhysicalAddress, _: u64, _: u64) -> Option<HvError> {
+        None
+    }
 }
 
 /// Why a strand does not return to its guest.
@@ -134,12 +137,12 @@ pub unsafe extern "C" fn start_entry<H: TrapHandler>(
     let Some(strand) = StrandId::new(strand) else {
         return H::ended(None, End::Panic(0));
     };
-    let (handler, entry) = H::start(strand);
+    let handler = H::start(strand);
     block.handler.set(handler);
     block.served.set(MaybeUninit::new(handler.served()));
     block.fast.set(handler.context().words());
     guest::bound(block, handler.partition());
-    entry
+    handler.enter()
 }
 
 /// %o0 to %o2 as [`core_entry`] returns them.
@@ -177,6 +180,9 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
     let handler = unsafe { &*block.handler.get() };
     // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
     let registers = unsafe { &mut *block.registers.get() };
+    if block.reports.number.get() != 0 {
+        late::tell(block, handler, registers.o5);
+    }
     let trap = match entry {
         layout::CORE => Trap::Core,
         layout::FAST => Trap::Fast,
@@ -204,7 +210,14 @@ pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock
 
 fn ended<H: TrapHandler>(end: End) -> Entry {
     // SAFETY: the boot code has given the strand its block, and `start_entry` has stored a reference that is valid for ever, or it is null.
-    let handler = unsafe { StrandBlock::<H>::own().handler.get().as_ref() };
+    let block = unsafe { StrandBlock::<H>::own() };
+    // SAFETY: as above.
+    let handler = unsafe { block.handler.get().as_ref() };
+    late::clear_match();
+    block.recovering.set(false);
+    if let Some(handler) = handler {
+        late::tell(block, handler, 0);
+    }
     H::ended(handler, end)
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{MAXGL, NWINDOWS};
+use super::NWINDOWS;
 
 /// A trap that nothing serves. Its `Display` has several lines: the trap and its address, then the registers of the program that
 /// trapped, with the windows of its callers as far as they are in registers.
@@ -17,6 +17,8 @@ pub struct FatalTrap {
     pub tnpc: u64,
     /// The state of the program that trapped (%tstate): GL in bits 42:40, the window in bits 4:0.
     pub tstate: u64,
+    /// HTSTATE: bit 2 says whether the program was the hypervisor.
+    pub htstate: u64,
     /// The trap level after the trap (%tl).
     pub tl: u64,
     /// The number of windows of callers that are in registers (%canrestore).
@@ -28,11 +30,11 @@ pub struct FatalTrap {
 }
 
 impl FatalTrap {
-    /// Returns whether the hypervisor trapped, and not its guest: the program used the level of globals that only
-    /// hyperprivileged code can select. The address does not tell, because a guest may jump anywhere.
+    /// Returns whether the hypervisor trapped, and not its guest, by HTSTATE. The address does not tell, because a guest may jump
+    /// anywhere; nor does the level of globals, which the handlers of the hypervisor set in their second instruction.
     #[must_use]
     pub const fn is_in_hypervisor(&self) -> bool {
-        self.tstate >> GL_SHIFT & 7 == MAXGL as u64
+        self.htstate & HPRIV != 0
     }
 
     /// Returns whether the hypervisor has trapped in a spill of "other" windows: its
@@ -47,9 +49,12 @@ impl FatalTrap {
         &self.windows[(self.tstate as usize).wrapping_sub(calls) % NWINDOWS]
     }
 
-    pub(super) const fn o0(&self) -> u64 {
+    /// Returns %o0 to %o7 of the program.
+    pub(super) const fn outs_mut(&mut self) -> &mut [u64; 8] {
         // The callee's %i registers are the caller's %o registers.
-        self.window(NWINDOWS - 1)[8]
+        let callee = &mut self.windows[(self.tstate as usize).wrapping_add(1) % NWINDOWS];
+        let [_, _, _, _, _, _, _, _, outs @ ..] = callee;
+        outs
     }
 
     /// Makes the program that trapped go on at this address.
@@ -58,6 +63,9 @@ impl FatalTrap {
         self.tnpc = address.wrapping_add(4);
     }
 }
+
+/// HTSTATE.HPRIV.
+pub(super) const HPRIV: u64 = 1 << 2;
 
 /// The distance of GL from bit 0 of %tstate.
 pub(super) const GL_SHIFT: usize = 40;

@@ -5,49 +5,10 @@ use core::ops::ControlFlow;
 use core::ptr;
 
 use super::block::Kept;
-use super::{FatalTrap, StrandBlock, TrapHandler, entry, guest};
+use super::{StrandBlock, TrapHandler, entry, guest, late};
 
-/// The code that a trap interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Interrupted {
-    /// The guest or a veneer, and no Rust function.
-    NoRust,
-    /// An instruction of a veneer that may fault. The veneer goes on at this address.
-    Veneer(u64),
-    /// The device access of [`read`](crate::Bus::read) or [`write`](crate::Bus::write) of [`Mmio`](super::Mmio), which goes on at
-    /// this address.
-    Access(u64),
-    /// Other Rust code, or the handler of another such trap, whose registers are then overwritten.
-    Other,
-}
-
-impl Interrupted {
-    /// Returns the code at the address of a trap. `goes_on` is as for [`recover_entry`].
-    fn by_trap(trap: &FatalTrap, goes_on: u64) -> Self {
-        unsafe extern "C" {
-            static sun4v_trap_table: u8;
-            static sun4v_trapped: u8;
-            static sun4v_abandon: u8;
-            static sun4v_access_failed: u8;
-            static __sun4v_traps_end: u8;
-        }
-        let veneers = &raw const sun4v_trap_table as u64;
-        let handler = &raw const sun4v_trapped as u64;
-        let handler_end = &raw const sun4v_abandon as u64;
-        let end = &raw const __sun4v_traps_end as u64;
-        if !trap.is_in_hypervisor() {
-            Self::NoRust
-        } else if goes_on == &raw const sun4v_access_failed as u64 {
-            Self::Access(goes_on)
-        } else if goes_on != 0 {
-            Self::Veneer(goes_on)
-        } else if (veneers..handler).contains(&trap.tpc) || (handler_end..end).contains(&trap.tpc) {
-            Self::NoRust
-        } else {
-            Self::Other
-        }
-    }
-}
+/// hstick_match, which [`late`] makes pending.
+const HSTICK_MATCH: u64 = 0x5e;
 
 /// Returns whether a trap of this type means that the interrupted instruction is a failed device access, or waits for one:
 /// data_access_exception (0x30) to mem_address_not_aligned (0x34), and unsupported_page_size (0x3f), which QEMU sends where no device
@@ -77,7 +38,7 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
         };
     }
     if block.recovering.replace(true) {
-        // The trap interrupted `faulted_store` or `faulted_late`.
+        // The trap interrupted this function.
         return None;
     }
     let recovered = recover(block, handler, goes_on);
@@ -88,30 +49,21 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
 fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on: u64) -> bool {
     // SAFETY: the trap handler has written the trap, and writes another only if the strand traps below, and then does not go on.
     let trap = unsafe { &mut *block.trapped.fatal.get() };
-    let interrupted = Interrupted::by_trap(trap, goes_on);
-    let reported = handler.and_then(|handler| Some((handler, handler.faulted_store(trap.tt)?)));
-    match (interrupted, reported) {
-        // The interrupted access itself has failed: its caller gets the fault.
-        (Interrupted::Access(on), Some((_, address))) if address.0 == trap.o0() => {
-            trap.go_on_at(on)
-        }
-        (Interrupted::Other, Some(_)) => return false,
-        (interrupted, Some((handler, address))) => {
-            if !handler.faulted_late(address) {
-                return false;
-            }
-            // The failed store may be that of this call.
-            if let Interrupted::Veneer(on) = interrupted {
-                trap.go_on_at(on);
-            }
-        }
-        (Interrupted::Access(on) | Interrupted::Veneer(on), None) if is_failed_access(trap.tt) => {
-            trap.go_on_at(on);
-        }
-        (_, None) => return !trap.is_in_hypervisor() && guest::reflect(block, trap),
+    if trap.is_in_hypervisor() {
+        let goes_on = (goes_on != 0 && is_failed_access(trap.tt)).then_some(goes_on);
+        return goes_on.map(|address| trap.go_on_at(address)).is_some();
     }
-    // The hypervisor goes on by a jump, which cannot lead between an instruction and its delay slot.
-    !trap.is_in_hypervisor() || trap.tnpc == trap.tpc.wrapping_add(4)
+    if trap.tt != HSTICK_MATCH {
+        return guest::reflect(block, trap);
+    }
+    late::clear_match();
+    let [o0, o1, _, _, _, function, _, _] = trap.outs_mut();
+    if let Some([status, value]) = handler.and_then(|handler| late::tell(block, handler, *function))
+        && *o0 == 0
+    {
+        (*o0, *o1) = (status, value);
+    }
+    true
 }
 
 #[doc(hidden)]
@@ -129,7 +81,8 @@ macro_rules! sun4v_fault {
             .globl sun4v_store
     sun4v_store:
             stx %o1, [%o0]
-    1:      membar 0x40                         ! #Sync: a store that faults does so now
+    sun4v_store_wait:
+            membar 0x40                         ! #Sync: a store that faults does so now
             retl
              clr %o0
             .globl sun4v_halt
@@ -144,7 +97,7 @@ macro_rules! sun4v_fault {
             .pushsection .sun4v.faults, \"a\"
             .xword sun4v_load, sun4v_access_failed
             .xword sun4v_store, sun4v_access_failed
-            .xword 1b, sun4v_access_failed
+            .xword sun4v_store_wait, sun4v_access_failed
             .xword sun4v_halt, sun4v_access_failed
             .popsection
 
@@ -203,6 +156,8 @@ macro_rules! sun4v_fault {
             stx %g1, [%g6 + {TRAP_Y}]
             rdpr %tpc, %g5
             stx %g5, [%g6 + {FATAL_TPC}]
+            .word {READ_HTSTATE_G3}
+            stx %g3, [%g6 + {FATAL_HTSTATE}]
             rdpr %tstate, %g1
             stx %g1, [%g6 + {FATAL_TSTATE}]
             mov %sp, %g4
@@ -216,11 +171,12 @@ macro_rules! sun4v_fault {
             sub %g3, 128, %g3
             brnz,pt %g2, 1b
              sub %g2, 1, %g2
-            srlx %g1, {GL_SHIFT}, %g1
-            and %g1, 7, %g1
-            cmp %g1, {MAXGL}
-            be,pn %xcc, 2f
+            .word {READ_HTSTATE_G3}
+            andcc %g3, {HPRIV}, %g0
+            bne,pn %xcc, 2f
              mov %g6, %o2
+            srlx %g1, {GL_SHIFT}, %g1
+            and %g1, {MAXGL}, %g1
             wrpr %g1, 0, %gl                    ! the guest's globals
             .irp n, 1, 2, 3, 4, 5, 6, 7
             stx %g\\n, [%o2 + {FATAL_GLOBALS} + 8 * \\n]
@@ -252,8 +208,9 @@ macro_rules! sun4v_fault {
             wrpr %g0, {NWINDOWS} - 2, %cansave
             wrpr %g0, 0, %canrestore
             wrpr %g0, 0, %otherwin
+            wrpr %g0, {NWINDOWS} - 1, %cleanwin
             call {recover}
-             wrpr %g0, {NWINDOWS} - 1, %cleanwin
+             membar 0x40                        ! #Sync: earlier stores that fail do so before Rust is called
             brnz,pt %o0, 6f
              mov {NWINDOWS} - 1, %g2
             mov %g6, %o0
@@ -281,36 +238,41 @@ macro_rules! sun4v_fault {
             wrpr %g1, 0, %cleanwin
             ldx [%g6 + {TRAP_Y}], %g1
             wr %g1, 0, %y
-            ldx [%g6 + {FATAL_TSTATE}], %g2
-            srlx %g2, {GL_SHIFT}, %g3
-            and %g3, 7, %g3
-            cmp %g3, {MAXGL}
-            be,pn %xcc, 8f
-             ldx [%g6 + {FATAL_TPC}], %g7
+            ldx [%g6 + {FATAL_HTSTATE}], %g2
+            andcc %g2, {HPRIV}, %g0
+            bne,pn %xcc, 8f
+             ldx [%g6 + {FATAL_TSTATE}], %g2
 
             rdpr %tl, %g1                       ! the guest goes on
+            cmp %g1, 2
+            bgeu,pn %xcc, 9f
+             ldx [%g6 + {FATAL_TPC}], %g1
             wrpr %g0, 2, %tl
-            .word {CLEAR_HTSTATE}
-            wrpr %g1, 0, %tl
-            wrpr %g7, 0, %tpc
+            ", $crate::sun4v_clear_level!(), "
+            wrpr %g0, 1, %tl
+    9:      wrpr %g1, 0, %tpc
             ldx [%g6 + {FATAL_TNPC}], %g1
             wrpr %g1, 0, %tnpc
             retry
 
-    8:      ! The hypervisor goes on by a jump, and leaves nothing in %htstate: a guest can go back from level 2.
+    8:      ! The hypervisor goes on by a jump.
             and %g2, {NWINDOWS} - 1, %g3
             wrpr %g3, 0, %cwp
             srlx %g2, 32, %g3
             wr %g3, 0, %ccr
-            .word {CLEAR_HTSTATE}
+            ", $crate::sun4v_clear_level!(), "
             rdpr %tl, %g3
             sub %g3, 1, %g3
             wrpr %g3, 0, %tl
             .irp n, 1, 2, 3, 4, 5
             ldx [%g6 + {FATAL_GLOBALS} + 8 * \\n], %g\\n
             .endr
+    10:     ldx [%g6 + {FATAL_TPC}], %g7
             jmp %g7
-             nop
+    11:      nop
+            .pushsection .sun4v.restarts, \"a\"
+            .xword 10b, 11b, 10b                ! %g7 is used: see sun4v_late
+            .popsection
 
             .globl sun4v_abandon
     sun4v_abandon:
@@ -332,7 +294,7 @@ macro_rules! sun4v_fault {
             jmp %g2
              nop
             "],
-            [INTERRUPTED KEPT REAL BYTES PAGE ENTRY DATA_IN_FETCH DATA_IN_DATA DATA_IN CLEAR_HTSTATE PSTATE MAXGL NWINDOWS
+            [READ_HTSTATE_G3 HPRIV FATAL_HTSTATE INTERRUPTED KEPT REAL BYTES PAGE ENTRY DATA_IN_FETCH DATA_IN_DATA DATA_IN CLEAR_HTSTATE PSTATE MAXGL NWINDOWS
              ASI SCRATCHPAD STACK TRAP_CANSAVE TRAP_OTHERWIN TRAP_CLEANWIN TRAP_Y FATAL_TT FATAL_TPC FATAL_TNPC FATAL_TSTATE
              FATAL_TL FATAL_CANRESTORE FATAL_GLOBALS FATAL_WINDOWS GL_SHIFT ACCESS_FAULTED],
             { recover = sym $crate::sparc64::recover_entry::<$handler>,

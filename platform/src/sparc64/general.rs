@@ -39,10 +39,10 @@ macro_rules! sun4v_general {
             .globl sun4v_core_wait
     sun4v_core_wait:
             membar 0x40                         ! wait (#Sync), as below
-            mov %o7, %g7                        ! keep: compiled code does not use %g7
+            stx %o7, [%g6 + {O7}]               ! keep
             call {core}                         ! enter
              ldx [%g6 + {HANDLER}], %o3         ! enter
-            mov %g7, %o7                        ! keep
+            ldx [%g6 + {O7}], %o7               ! keep
             cmp %o0, {CORE}                     ! enter
             be,pn %xcc, sun4v_kept              ! enter
              mov %o0, %g5                       ! enter
@@ -160,13 +160,17 @@ macro_rules! sun4v_general {
             brnz,pt %g4, 4b
              add %g3, 128, %g3
             wrpr %g2, 0, %cwp
-            rdpr %tl, %g1                       ! a guest can go back from level 2: see sun4v_enter
+            rdpr %tl, %g1
+            cmp %g1, 2
+            bgeu,pn %xcc, 6b
+             ldx [%g6 + {CANRESTORE}], %g1
             wrpr %g0, 2, %tl
-            .word {CLEAR_HTSTATE}
-            wrpr %g1, 0, %tl
+            ", $crate::sun4v_clear_level!(), "
+            wrpr %g0, 1, %tl
             ba,pt %xcc, 6b
              ldx [%g6 + {CANRESTORE}], %g1
 
+    11:                                         ! what uses %g7 can begin again: see sun4v_late
     sun4v_window:                               ! Rust needs one more window: save the guest's values in it
             wrpr %g0, {MAXGL}, %gl              ! QEMU has more levels
             rdpr %tstate, %g7                   ! compiled code may need the others
@@ -181,15 +185,19 @@ macro_rules! sun4v_general {
             sub %g7, 1, %g7                     ! the processor is in the window behind it
             and %g7, {NWINDOWS} - 1, %g7
             wrpr %g7, 0, %cwp
-            rdpr %otherwin, %g7
+    12:     rdpr %otherwin, %g7
             sllx %g7, 7, %g7
             sub %g6, %g7, %g7
             .irp n, 0, 1, 2, 3, 4, 5, 6, 7
             stx %l\\n, [%g7 + {WINDOWS} + 128 * ({NWINDOWS} - 2) + 8 * \\n]
             stx %o\\n, [%g7 + {WINDOWS} + 128 * ({NWINDOWS} - 2) + 64 + 8 * \\n]
             .endr
-            saved
+    14:     saved
             retry
+            .pushsection .sun4v.restarts, \"a\"
+            .xword 11b, 12b, 11b
+            .xword 12b, 14b, 12b
+            .popsection
             "],
             [NWINDOWS MAXGL GL_SHIFT O0 O6 O7 Y CANSAVE CANRESTORE OTHERWIN CLEANWIN WINDOWS LIMIT SERVED_FAST HANDLER TRACED
              FAST CORE EBADTRAP STACK CLEAR_HTSTATE],

@@ -139,6 +139,7 @@ pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
             "wrpr {trap_type}, 0, %tt",
             "wrpr {level}, 0, %tl",
             "wrpr {tstate}, 0, %tstate",
+            "wrpr %g0, 0, %tt",
             ".word {CLEAR_HTSTATE}",
             trap_type = in(reg) trap_type,
             level = in(reg) trap.tl + 1,

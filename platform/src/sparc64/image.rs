@@ -54,6 +54,10 @@
 /// instruction, and the address at which the strand goes on, with all registers except %g7 as they were. There may be a jump to
 /// `sun4v_general` with `layout::FAULTED` in %g5: then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before
 /// the call is served.
+///
+/// A veneer does not use %g7 of its level of globals, which belongs to the handler of store_error. For each sequence of instructions in
+/// which %o0 and %o1 are still the guest's, it adds its first address and the address behind it to the section `.sun4v.unanswered`: if a
+/// report comes there, [`FastPath::refused_late`](crate::sparc64::FastPath::refused_late) is called.
 #[macro_export]
 macro_rules! sun4v_image {
     ($handler:ty $(, strands: $strands:expr)? $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
@@ -91,6 +95,7 @@ macro_rules! sun4v_image {
         $crate::sun4v_boot!($handler, $strands, SUN4V_BLOCKS);
         $crate::sun4v_table!([$($claimed),*], { $($entry),* }, { $($operands)* });
         $crate::sun4v_general!($handler);
+        $crate::sun4v_late!();
         $crate::sun4v_fault!($handler);
     };
 }

@@ -1,50 +1,201 @@
-//! How the UltraSPARC T2 reports a store that fails after the strand has gone on.
+//! Stores to devices that fail after the strand has gone on: *late faults*.
+//!
+//! The trap store_error may come at any instruction. Its handler is assembly that only notes the report in the strand's block, makes
+//! hstick_match pending, and goes on at the interrupted instruction with every register as it was. hstick_match does not come to the
+//! hypervisor, which has PSTATE.IE = 0, but before the next instruction of the guest, at whatever trap level. Then, or when the strand
+//! enters Rust before that, the image learns of the report by [`TrapHandler::faulted_late`].
+//!
+//! The handler owns %g7 of GL = MAXGL, so that it needs no free register of what it interrupts. Code that needs this register, too,
+//! stands in the section `.sun4v.restarts`: three words for each sequence of instructions, its first address, the address behind it, and
+//! where it begins again if it is interrupted. The handler's own first and last instructions are such sequences, because a report may
+//! come while another is handled. Each such handler has a frame of its own.
+//!
+//! # What is assumed of the processor
+//! Sun's hypervisor and OpenSPARC T2 name DFESR and the store buffer. The registers of the UltraSPARC T2 Plus are not published.
+//! *Assumed*: a report that has not been read is lost if another store fails, and brings no second trap; a type other than SBDIOU is
+//! one without an address.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
+use core::cell::Cell;
+use core::slice;
 
+use super::{FastPath, StrandBlock, TrapHandler, layout};
 use crate::PhysicalAddress;
 
-/// The type of the trap store_error. It is deferred: the strand may have executed other instructions after the store.
-const STORE_ERROR: u64 = 0x07;
+/// The reports that a strand notes before it tells the image: the store buffer has eight entries.
+pub const REPORTS: usize = 8;
 
-/// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the store's
-/// entry of the store buffer in bits 57:55. A read clears the register.
-const DFESR: (usize, u64) = (0x4c, 8);
+/// The handlers of store_error that may interrupt each other: the processor has six trap levels.
+pub(super) const FRAMES: usize = 6;
 
-/// The type SBDIOU: the data of a store to a device could not be sent. (2 is SBAPP: the address in the entry cannot be trusted.)
-const SBDIOU: u64 = 1;
+/// The address of a report without one.
+const UNKNOWN: u64 = u64::MAX;
 
-/// Diagnostic reads of the store buffer: their ASI, and the address for entry 0. A read returns the entry's physical address in bits
-/// 39:0 and its byte marks in bits 47:40. The number of an entry is in bits 5:3 of the address.
-const STORE_BUFFER: (usize, u64) = (0x4a, 0xc0);
-
-/// Returns the address of the store that a trap of this type (%tt) reports on the UltraSPARC T2; `None` if the trap reports no store,
-/// or no address. For hyperprivileged code.
-///
-/// Sun's hypervisor and OpenSPARC T2 use these registers. QEMU does not have them, and the registers of the UltraSPARC T2 Plus are
-/// not published: this function has been executed on neither.
-#[must_use]
-pub fn store_error(trap_type: u64) -> Option<PhysicalAddress> {
-    if trap_type != STORE_ERROR {
-        return None;
-    }
-    let status = read::<{ DFESR.0 }>(DFESR.1);
-    if status >> 60 & 3 != SBDIOU {
-        return None;
-    }
-    let entry = status >> 55 & 7;
-    let store = read::<{ STORE_BUFFER.0 }>(STORE_BUFFER.1 | entry << 3);
-    Some(PhysicalAddress(store & ((1 << 40) - 1)))
+/// A report of a store that has failed.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Report {
+    /// The physical address of the store, or [`UNKNOWN`].
+    pub(super) address: Cell<u64>,
+    /// The interrupted instruction; 0 if it is the guest's.
+    pub(super) tpc: Cell<u64>,
+    /// %o0 and %o1 there.
+    pub(super) o0: Cell<u64>,
+    pub(super) o1: Cell<u64>,
 }
 
-/// Reads a register of the processor.
-fn read<const ASI: usize>(address: u64) -> u64 {
-    let value;
-    // SAFETY: these registers only describe errors, and code that may not read them traps.
-    unsafe {
-        asm!("ldxa [{address}] {ASI}, {value}", address = in(reg) address, value = out(reg) value, ASI = const ASI,
-            options(nostack, preserves_flags));
+/// The reports that the image does not know yet.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Reports {
+    pub(super) number: Cell<u64>,
+    pub(super) noted: [Report; REPORTS],
+    /// %g1 to %g4 of what each handler interrupts.
+    pub(super) frames: Cell<[[u64; 4]; FRAMES]>,
+}
+
+/// %o0 and %o1 that a call on the fast path answers because its unit has failed.
+pub(super) type Answer = [u64; 2];
+
+/// Tells the image of all reports. `function` is %o5. Returns the answer of a call that the fast path was serving when the report
+/// of its unit came.
+#[cold]
+#[inline(never)]
+pub(super) fn tell<H: TrapHandler>(
+    block: &StrandBlock<H>,
+    handler: &H,
+    function: u64,
+) -> Option<Answer> {
+    let Reports { number, noted, .. } = &block.reports;
+    let mut answer = None;
+    for report in noted.iter().take(number.replace(0) as usize) {
+        let address = match report.address.get() {
+            UNKNOWN => None,
+            address => Some(PhysicalAddress(address)),
+        };
+        handler.faulted_late(address);
+        if let (Some(address), true) = (address, is_before_answer(report.tpc.get())) {
+            let refused = handler.context().refused_late(address, function, report.o0.get());
+            answer = refused.map(|status| [status.number(), report.o1.get()]).or(answer);
+        }
     }
-    value
+    answer
+}
+
+/// Returns whether an instruction is one of those at which %o0 and %o1 of a call on the fast path are still the guest's.
+fn is_before_answer(tpc: u64) -> bool {
+    unsafe extern "C" {
+        static __sun4v_unanswered: [u64; 2];
+        static __sun4v_unanswered_end: [u64; 2];
+    }
+    let (first, end) = (&raw const __sun4v_unanswered, &raw const __sun4v_unanswered_end);
+    let number = (end.addr() - first.addr()) / size_of::<[u64; 2]>();
+    // SAFETY: the linker script puts the first symbol before the pairs of addresses, and the second behind them.
+    let mut pairs = unsafe { slice::from_raw_parts(first, number) }.iter();
+    pairs.any(|[first, end]| (*first..*end).contains(&tpc))
+}
+
+/// Makes hstick_match no longer pending.
+pub(super) fn clear_match() {
+    // SAFETY: the image takes hstick_match for reports only.
+    unsafe { asm!(".word {CLEAR}", CLEAR = const layout::CLEAR_HINTP, options(nostack)) };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! sun4v_late {
+    () => {
+        $crate::sun4v_asm!(
+            ["
+            .section .text.traps, \"ax\"
+            .globl sun4v_late
+    sun4v_late:
+            wrpr %g0, {MAXGL}, %gl
+            wr %g0, {ASI}, %asi                 ! retry restores the interrupted code's
+            ldxa [%g0 + {FRAME}] %asi, %g7
+            add %g7, {FRAME_SIZE}, %g7
+            stxa %g7, [%g0 + {FRAME}] %asi      ! a handler that interrupts this one takes the next frame
+    1:      .irp n, 1, 2, 3, 4
+            stx %g\\n, [%g7 - {FRAME_SIZE} + 8 * (\\n - 1)]
+            .endr
+            ldxa [%g0 + {SCRATCHPAD}] %asi, %g4
+            mov {DFESR}, %g1
+            ldxa [%g1] {ASI_DFESR}, %g1         ! clears it
+            srlx %g1, {ERROR_SHIFT}, %g2
+            and %g2, 3, %g2
+            cmp %g2, {SBDIOU}
+            bne,pn %xcc, 2f
+             srlx %g1, {ENTRY_SHIFT}, %g2
+            and %g2, 7, %g2
+            sllx %g2, 3, %g2
+            or %g2, {STORE_BUFFER}, %g2
+            ldxa [%g2] {ASI_STORE_BUFFER}, %g1
+            sllx %g1, 64 - {ADDRESS_BITS}, %g1
+            ba,pt %xcc, 3f
+             srlx %g1, 64 - {ADDRESS_BITS}, %g1
+    2:      mov -1, %g1                         ! UNKNOWN
+    3:      clr %g2
+            .word {READ_HTSTATE_G3}
+            andcc %g3, {HPRIV}, %g0
+            be,pt %xcc, 4f                      ! the guest
+             nop
+            rdpr %tpc, %g2
+            set sun4v_store_wait, %g3
+            cmp %g2, %g3
+            bne,pt %xcc, 4f
+             cmp %g1, %o0
+            be,pn %xcc, 9f                      ! the store for which this strand waits
+             nop
+    4:      ldx [%g4 + {REPORTS_NUMBER}], %g3
+            cmp %g3, {REPORTS}
+            bgeu,pn %xcc, 5f
+             sllx %g3, {REPORT_SHIFT}, %g3
+            add %g4, %g3, %g3
+            stx %g1, [%g3 + {REPORT_ADDRESS}]
+            stx %g2, [%g3 + {REPORT_TPC}]
+            stx %o0, [%g3 + {REPORT_O0}]
+            stx %o1, [%g3 + {REPORT_O1}]
+            ldx [%g4 + {REPORTS_NUMBER}], %g3
+            inc %g3
+            stx %g3, [%g4 + {REPORTS_NUMBER}]
+    5:      .word {SET_HINTP}
+            brz,pt %g2, 8f
+             nop
+            set __sun4v_restarts, %g1
+            set __sun4v_restarts_end, %g3
+    6:      cmp %g1, %g3
+            bgeu,pt %xcc, 8f
+             ldx [%g1], %g4
+            cmp %g2, %g4
+            blu,pt %xcc, 7f
+             ldx [%g1 + 8], %g4
+            cmp %g2, %g4
+            blu,pn %xcc, 10f
+             ldx [%g1 + 16], %g4
+    7:      ba,pt %xcc, 6b
+             add %g1, 24, %g1
+    9:      set sun4v_access_failed, %g4
+    10:     wrpr %g4, 0, %tpc
+            add %g4, 4, %g4
+            wrpr %g4, 0, %tnpc
+    8:      .irp n, 1, 2, 3, 4
+            ldx [%g7 - {FRAME_SIZE} + 8 * (\\n - 1)], %g\\n
+            .endr
+    11:     ldxa [%g0 + {FRAME}] %asi, %g7
+            sub %g7, {FRAME_SIZE}, %g7
+            stxa %g7, [%g0 + {FRAME}] %asi
+    12:     retry
+            .pushsection .sun4v.restarts, \"a\"
+            .xword sun4v_late, 1b, sun4v_late
+            .xword 4b, 5b, 4b
+            .xword 11b, 12b, 11b
+            .popsection
+            "],
+            [MAXGL ASI FRAME FRAME_SIZE SCRATCHPAD DFESR ASI_DFESR ERROR_SHIFT SBDIOU ENTRY_SHIFT STORE_BUFFER ASI_STORE_BUFFER
+             ADDRESS_BITS READ_HTSTATE_G3 HPRIV REPORTS_NUMBER REPORTS REPORT_SHIFT REPORT_ADDRESS REPORT_TPC REPORT_O0 REPORT_O1
+             SET_HINTP],
+            {}
+        );
+    };
 }

@@ -7,6 +7,7 @@ use guest_abi::{FunctionSet, HvError, Served, Trap};
 
 use super::FatalTrap;
 use super::block::{Bounds, Kept};
+use super::late::{Report, Reports};
 
 type StrandBlock = super::StrandBlock<()>;
 
@@ -52,7 +53,15 @@ pub const INTERRUPTED: usize = KEPT - offset_of!(StrandBlock, interrupted);
 offsets!(KEPT, Kept: TRAP_CANSAVE = cansave, TRAP_OTHERWIN = otherwin, TRAP_CLEANWIN = cleanwin, TRAP_Y = y);
 const FATAL: usize = KEPT + offset_of!(Kept, fatal);
 offsets!(FATAL, FatalTrap: FATAL_TT = tt, FATAL_TPC = tpc, FATAL_TNPC = tnpc, FATAL_TSTATE = tstate, FATAL_TL = tl);
+offsets!(FATAL, FatalTrap: FATAL_HTSTATE = htstate);
 offsets!(FATAL, FatalTrap: FATAL_CANRESTORE = canrestore, FATAL_GLOBALS = globals, FATAL_WINDOWS = windows);
+
+// Reports of stores that have failed.
+offsets!(offset_of!(StrandBlock, reports), Reports: REPORTS_NUMBER = number, FRAMES = frames);
+offsets!(offset_of!(StrandBlock, reports) + offset_of!(Reports, noted), Report: REPORT_ADDRESS = address, REPORT_TPC = tpc);
+offsets!(offset_of!(StrandBlock, reports) + offset_of!(Reports, noted), Report: REPORT_O0 = o0, REPORT_O1 = o1);
+pub const REPORT_SHIFT: u32 = size_of::<Report>().trailing_zeros();
+pub const FRAME_SIZE: usize = 32;
 
 /// The size of a block, which the boot code multiplies by the number of the strand.
 pub const BLOCK: usize = size_of::<StrandBlock>();
@@ -63,6 +72,25 @@ const _: () = assert!(BLOCK < 1 << 12);
 /// The size in bytes of the stack of each strand except the first. The linker script has the stack of the first, which is larger
 /// because that strand prepares everything.
 pub const OTHER_STACK: usize = 0x8000;
+
+/// The address of the hypervisor's scratchpad with the frame of the next handler of store_error.
+pub const FRAME: usize = 0x28;
+
+/// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the store's
+/// entry of the store buffer in bits 57:55. A read clears the register.
+pub const ASI_DFESR: usize = 0x4c;
+pub const DFESR: usize = 8;
+pub const ERROR_SHIFT: usize = 60;
+pub const ENTRY_SHIFT: usize = 55;
+
+/// The type SBDIOU: the data of a store to a device could not be sent. (2 is SBAPP: the address in the entry cannot be trusted.)
+pub const SBDIOU: usize = 1;
+
+/// Diagnostic reads of the store buffer: their ASI, and the address for entry 0. A read returns the entry's physical address in bits
+/// 39:0. The number of an entry is in bits 5:3 of the address.
+pub const ASI_STORE_BUFFER: usize = 0x4a;
+pub const STORE_BUFFER: usize = 0xc0;
+pub const ADDRESS_BITS: usize = 40;
 
 /// ASI_SCRATCHPAD, the guest's own.
 pub const ASI_GUEST: usize = 0x20;
@@ -82,6 +110,7 @@ pub const DATA_IN_FETCH: usize = 0x54;
 pub const DATA_IN_DATA: usize = 0x5c;
 pub const DATA_IN: usize = 0x600;
 
+pub use super::late::REPORTS;
 pub use super::{MAXGL, NWINDOWS, PSTATE, STACK_BIAS as BIAS};
 
 /// The two halves of [`super::SCRATCHPAD`].
@@ -95,6 +124,13 @@ pub const GL_SHIFT: usize = super::fatal::GL_SHIFT;
 pub const SET_HTBA: u32 = super::wrhpr(1, 0, 5);
 /// `wrhpr 0, %htstate`
 pub const CLEAR_HTSTATE: u32 = super::wrhpr(0, 0, 1);
+/// `rdhpr %htstate, %g3`
+pub const READ_HTSTATE_G3: u32 = 2 << 30 | 3 << 25 | 0x29 << 19 | 1 << 14;
+/// HTSTATE.HPRIV: the interrupted code is the hypervisor's.
+pub const HPRIV: usize = super::fatal::HPRIV as usize;
+/// `wrhpr 1, %hintp` makes hstick_match pending; `wrhpr 0, %hintp` ends that.
+pub const SET_HINTP: u32 = super::wrhpr(0, 1, 3);
+pub const CLEAR_HINTP: u32 = super::wrhpr(0, 0, 3);
 /// `wrhpr 4, %hpstate`: hyperprivileged, RED off.
 pub const ENTER_HYPERVISOR: u32 = super::wrhpr(0, 4, 0);
 /// `wrhpr 0, %hpstate`

@@ -77,28 +77,23 @@
 //! The section `.sun4v.faults` lists each instruction of the hypervisor that may fault, and the address where the strand then goes on.
 //! If a device access of the fast path faults, at once or while the veneer waits for the store, [`FastPath::faulted`] undoes what the
 //! veneer did, and the call takes the slow path. There, [`read`](crate::Bus::read) and [`write`](crate::Bus::write) of [`Mmio`] return
-//! [`AccessError::Fault`](crate::AccessError::Fault). Every other trap that is neither a hypercall nor a late fault ends the strand:
+//! [`AccessError::Fault`](crate::AccessError::Fault). Every other trap of the hypervisor ends the guest on the strand:
 //! [`TrapHandler::ended`] gets the trap with all registers, as a [`FatalTrap`].
 //!
 //! # Late faults
-//! After a store of the fast path to a device other than a hub, the strand goes on at once. If such a store fails, the trap comes
-//! later, and the interrupted instruction does not tell which store failed. So each trap that is no hypercall first asks
-//! [`TrapHandler::faulted_store`] for the address of a failed store. If the processor reports one, [`TrapHandler::faulted_late`] takes
-//! the device at that address out of service, and then the strand goes on with all registers as they were:
+//! After a store of the fast path to a device other than a hub, the strand goes on at once. If such a store fails, the processor
+//! reports that at a later instruction, of the guest or of the hypervisor, by the trap store_error. Its handler notes the report, and
+//! the strand goes on at the interrupted instruction with all registers as they were. The strand calls
+//! [`TrapHandler::faulted_late`] for each report before it executes the guest's next instruction, or before it serves a call on the
+//! slow path.
 //!
-//! - The guest, and the veneers, go on at the interrupted instruction.
-//! - At an instruction of a veneer that may fault itself, however, the call takes the slow path. If the failed store is that of this
-//!   call, the slow path finds its device out of service; if not, it serves the call.
-//! - The slow path waits for earlier stores before it calls Rust, so only failed stores of [`Mmio`] interrupt it. If the store at which
-//!   it is interrupted is the failed one, `write` returns the fault, and `faulted_late` is not called; else `write` goes on.
+//! - If the report comes while the fast path serves a call for the device that has failed, the call answers what
+//!   [`FastPath::refused_late`] says.
+//! - The slow path and the handlers of other traps wait for earlier stores before they call Rust. So only a store of
+//!   [`Mmio`] itself fails later. `write` then returns the fault, and `faulted_late` is not called.
+//! - A report may come while the handler of another one executes.
 //!
-//! A late fault ends the strand, as any other trap does, in three cases: `faulted_late` does not claim it; it interrupts Rust code
-//! elsewhere, which may be at work on what `faulted_late` changes; or it interrupts the handler of another late fault, because there is
-//! room for the registers of one.
-//!
-//! QEMU has no late faults: its stores fail at once or never. The project's images are tested with instructions that are replaced by
-//! ones that trap, and a `faulted_store` that returns what the test says. QEMU cannot show which trap a real processor takes and what
-//! it reports: see [`store_error`].
+//! QEMU has no late faults: its stores fail at once or never.
 
 /// Assembles text with the numbers of [`layout`] that have these names, and with other operands.
 #[doc(hidden)]
@@ -135,7 +130,6 @@ pub use entry::{
 pub use fatal::FatalTrap;
 pub use fault::recover_entry;
 pub use guest::{Entry, Partition};
-pub use late::store_error;
 pub use mmio::Mmio;
 pub use strand::StrandRegs;
 

@@ -18,7 +18,13 @@ macro_rules! sun4v_table {
             .align 16384
             .globl sun4v_trap_table
     sun4v_trap_table:
-            .rept 0x3e
+            .rept 7
+            ba,a,pt %xcc, sun4v_trapped
+            .align 32
+            .endr
+            ba,a,pt %xcc, sun4v_late            ! 0x07 store_error
+            .align 32
+            .rept 0x3e - 8
             ba,a,pt %xcc, sun4v_trapped
             .align 32
             .endr

@@ -54,7 +54,7 @@ impl<V: Variant> Cost for Work<'_, V> {
 }
 
 /// One cycle an instruction, without a memory system: only instructions are counted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Plain {
     events: Vec<StrandEvents>,
 }

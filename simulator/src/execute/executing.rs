@@ -16,6 +16,7 @@ use crate::interpreter::{ErrorState, Exception, Instruction, Level, Strand, Time
 use crate::recording::{Flow, Kind, Reference};
 
 /// A strand: its registers, and what it has beside them.
+#[derive(Clone)]
 pub(super) struct Executing {
     pub(super) strand: Strand,
     pub(super) local: Local,
@@ -190,11 +191,10 @@ impl<C: Cost> AtWork<'_, C> {
         }
         while let Some(store) = local.stores.front()
             && store.completes <= now
-            && !local.failing
         {
             cost.tell(*id, now);
             if store.complete(*id, devices).is_err() {
-                (local.failed, local.failing) = (Some(*store), true);
+                local.failing |= local.failed.replace(*store).is_none();
             }
             local.stores.pop_front();
             cost.settings_changed();

@@ -62,6 +62,7 @@ use niagara::Niagara;
 use physical::Physical;
 use running::Running;
 pub use shared::{Hypercalls, Observed, Observer};
+pub use stores::{StoreConduct, StoreLatency};
 pub use strand::{Counts, State};
 
 /// What is simulated.
@@ -148,7 +149,8 @@ pub enum Stop {
     Breakpoint(StrandId),
 }
 
-/// A machine that executes.
+/// A machine that executes. A clone goes on on its own, without the observers.
+#[derive(Clone)]
 pub struct Execution {
     devices: Box<Devices>,
     memory: Option<Box<AnyMemory>>,
@@ -242,6 +244,11 @@ impl Execution {
     /// strands do. Returns `None` if the strand executes nothing now.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
         with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
+    }
+
+    /// Changes how stores to devices go that are issued from now on.
+    pub fn set_stores(&mut self, conduct: StoreConduct) {
+        self.running.shared.stores = conduct;
     }
 
     /// Returns the time of the earliest strand, in cycles from the start of the machine.

@@ -9,20 +9,20 @@ pub(super) const PAGE_SHIFT: u32 = 13;
 pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
 
 /// Memory at some ranges of physical addresses. A page is made when it is used, and is zero.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Physical {
     ranges: Vec<Memory>,
     pages: Vec<Page>,
 }
 
 /// A range, and for each of its pages the number in `pages` plus 1; 0 if it is not made yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Memory {
     range: Range<u64>,
     pages: Vec<u32>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Page {
     bytes: Box<[u8; PAGE]>,
     /// The instructions that the bytes are, if some have been executed.

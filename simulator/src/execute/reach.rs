@@ -183,7 +183,8 @@ impl<C: Cost> Reach<'_, C> {
                     return Err(Trap::DATA_ACCESS_ERROR);
                 }
                 let after = stores.back().map_or(0, |store| store.completes);
-                let store = LateStore::new(physical, shift, value, self.now, after);
+                let conduct = &mut self.shared.stores;
+                let store = LateStore::new((physical, shift, value), conduct, self.now, after);
                 stores.push_back(store);
                 self.local.due = self.local.due.min(store.completes);
             }

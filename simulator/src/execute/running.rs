@@ -14,6 +14,7 @@ use crate::interpreter::Level;
 use crate::replay::scheduler::turns::{Turn, Turns};
 
 /// All strands, and what they reach.
+#[derive(Clone)]
 pub(super) struct Running {
     pub(super) strands: Vec<Executing>,
     pub(super) shared: Shared,

@@ -10,6 +10,7 @@ use super::console::Console;
 use super::log::Log;
 use super::niagara::Niagara;
 use super::physical::Physical;
+use super::stores::StoreConduct;
 use super::tlb::{self, Tlb};
 use crate::interpreter::Level;
 use crate::recording::Kind;
@@ -67,11 +68,31 @@ pub(super) struct Shared {
     pub(super) consoles: Vec<Console>,
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
+    pub(super) stores: StoreConduct,
     /// The strands of each node that are not parked.
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
     pub(super) observer: Option<Observer>,
     pub(super) call_observer: Option<CallObserver>,
+}
+
+impl Clone for Shared {
+    fn clone(&self) -> Self {
+        Self {
+            machine: self.machine,
+            niagara: self.niagara,
+            physical: self.physical.clone(),
+            cores: self.cores.clone(),
+            consoles: self.consoles.clone(),
+            log: self.log.clone(),
+            orders: self.orders.clone(),
+            stores: self.stores,
+            running: self.running,
+            hypercalls: self.hypercalls.clone(),
+            observer: None,
+            call_observer: None,
+        }
+    }
 }
 
 impl Shared {
@@ -90,6 +111,7 @@ impl Shared {
             consoles: vec![Console::default(); consoles],
             log: Log::default(),
             orders: Vec::new(),
+            stores: StoreConduct::default(),
             running: [0; Node::ALL.len()],
             hypercalls: Hypercalls::new(),
             observer: None,

@@ -85,7 +85,7 @@ impl<C: Cost> Reach<'_, C> {
             }
             stores::DFESR => {
                 self.local.reported = self.local.failed.take();
-                self.local.reported.map_or(0, |_| LateStore::STATUS)
+                self.local.reported.map_or(0, |_| self.shared.stores.status())
             }
             stores::STORE_BUFFER => {
                 let failed = self.local.reported.as_ref();

@@ -4,6 +4,9 @@
 //! for them, and a load waits for those to the same device. A store that fails brings the trap store_error then, and the processor
 //! reports it as the UltraSPARC T2 does: the deferred error status register (DFESR) has its entry of the store buffer, and a
 //! diagnostic read of the entry has the address.
+//!
+//! *Assumed*: if another store fails before DFESR is read, the register has this one alone, and there is no second trap. With the
+//! type SBAPP in DFESR the address is not known.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -33,10 +36,65 @@ pub(super) const DFESR: (u8, u64) = (0x4c, 8);
 /// The space of diagnostic reads of the store buffer, and the address of entry 0.
 pub(super) const STORE_BUFFER: (u8, u64) = (0x4a, 0xc0);
 
+/// The cycles from the issue of a store to its completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StoreLatency {
+    /// Those of the device.
+    #[default]
+    AsDevice,
+    /// This number for each store.
+    Fixed(u64),
+    /// A number from 1 to `longest` for each store, which the state of a generator draws.
+    Drawn {
+        /// The state: any number.
+        state: u64,
+        /// The greatest number, at least 1.
+        longest: u64,
+    },
+}
+
+impl StoreLatency {
+    /// Returns the latency of the next store.
+    fn next(&mut self, as_device: u64) -> u64 {
+        match self {
+            Self::AsDevice => as_device,
+            Self::Fixed(cycles) => *cycles,
+            Self::Drawn { state, longest } => {
+                // Knuth's linear congruential generator.
+                *state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                1 + (*state >> 33) % *longest
+            }
+        }
+    }
+}
+
+/// How stores to devices go, for tests of what happens when they fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreConduct {
+    /// The cycles from the issue of a store to its completion.
+    pub latency: StoreLatency,
+    /// The report of a store that has failed has no address.
+    pub without_address: bool,
+}
+
+impl StoreConduct {
+    /// Returns what DFESR has of a store that has failed: the type in bits 61:60, SBDIOU or SBAPP, and entry 0 in bits 57:55.
+    pub(super) const fn status(self) -> u64 {
+        if self.without_address { 2 << 60 } else { 1 << 60 }
+    }
+}
+
 impl LateStore {
-    /// Returns a store that is issued now, after another that completes at the time `after`.
-    pub(super) fn new(address: u64, shift: u8, value: u64, now: u64, after: u64) -> Self {
-        let takes = ON_ITS_WAY + access_cycles(PhysicalAddress(address));
+    /// Returns a store that is issued now and takes a time, after another that completes at the time `after`.
+    pub(super) fn new(
+        (address, shift, value): (u64, u8, u64),
+        conduct: &mut StoreConduct,
+        now: u64,
+        after: u64,
+    ) -> Self {
+        let takes = conduct.latency.next(ON_ITS_WAY + access_cycles(PhysicalAddress(address)));
         Self { address, value, shift, completes: (now + takes).max(after + 1) }
     }
 
@@ -56,9 +114,6 @@ impl LateStore {
         };
         self.address >> shift == address >> shift
     }
-
-    /// Returns what DFESR has: the type SBDIOU in bits 61:60, and entry 0 in bits 57:55.
-    pub(super) const STATUS: u64 = 1 << 60;
 
     /// Returns what the entry of the store buffer has: the address, and marks of eight bytes.
     pub(super) const fn entry(&self) -> u64 {

@@ -54,7 +54,7 @@ struct Known {
 const KNOWN: usize = 128;
 
 /// State of a strand beside its registers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Local {
     pub(super) state: State,
     pub(super) counts: Counts,

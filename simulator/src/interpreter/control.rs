@@ -104,6 +104,12 @@ impl Control {
         }
     }
 
+    /// Clears what no guest at the current trap level relies on: the levels above it, and what is pending for the hypervisor.
+    pub(super) fn hide_from_guest(&mut self) {
+        self.frames[usize::from(self.tl)..].fill(Frame::default());
+        (self.hintp, self.vector, self.hstick_compare) = (false, false, 0);
+    }
+
     /// Returns the registers after power on.
     pub(super) fn reset() -> Self {
         let mut reset = Self::user();

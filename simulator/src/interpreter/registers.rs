@@ -83,6 +83,20 @@ impl Registers {
         self.global = global.min(GLOBALS - 1);
         *globals = self.globals[self.global];
     }
+
+    /// Clears the last set of globals, which no guest can select.
+    pub(super) fn hide_from_guest(&mut self) {
+        let (window, global) = (self.window, self.global);
+        // What the current window and globals hide gets the current values.
+        self.set_window(window + 1);
+        self.set_window(window);
+        self.set_global(GLOBALS - 1);
+        self.current[..8].fill(0);
+        self.set_global(0);
+        self.set_global(global);
+        let [globals, ..] = eights(&mut self.current);
+        self.globals[global] = *globals;
+    }
 }
 
 impl Default for Registers {

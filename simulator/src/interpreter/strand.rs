@@ -58,6 +58,16 @@ impl Strand {
         Self::new(pc, Control::user())
     }
 
+    /// Returns the registers as the guest on the strand sees them: what only the hypervisor sees is 0, and so are the trap levels
+    /// above the current one.
+    #[must_use]
+    pub fn seen_by_guest(&self) -> Self {
+        let mut seen = self.clone();
+        seen.registers.hide_from_guest();
+        seen.control.hide_from_guest();
+        seen
+    }
+
     /// Returns a strand after power on, at its highest trap level.
     #[must_use]
     pub fn reset(pc: u64) -> Self {

@@ -11,6 +11,9 @@
 !   6  the list begins again
 !   7  as 3, but the entry is not overwritten
 !   8  if %pcr is 0: starts to sample instructions, and notes the former %pic
+!   9  software trap 0x83, as 1
+!   10 an illegal instruction, of which the guest takes the trap
+!   11 as 2, without %tick
 !
 ! After the list, 0x7f00 from its beginning: the number of samples, their lowest and highest address, the number of starts of
 ! sampling, and the sum of the values that %pic had then.
@@ -51,6 +54,12 @@ next:   ldx [%l0], %g1
         be,pn %xcc, repeated
          cmp %g1, 8
         be,pn %xcc, sample
+         cmp %g1, 9
+        be,pn %xcc, software
+         cmp %g1, 10
+        be,pn %xcc, illegal
+         cmp %g1, 11
+        be,pn %xcc, plain
          nop
         ba,a,pt %xcc, again
 
@@ -120,6 +129,19 @@ stream: ldx [%l0 + 8], %g1
         subcc %g2, 1, %g2
         bne,pt %xcc, 4b
          add %g1, 64, %g1
+
+software:
+        arguments
+        ta 0x83
+        ba,a,pt %xcc, answered
+
+plain:  arguments
+        ta 0xff
+        ba,a,pt %xcc, answered
+
+illegal:
+        illtrap 0
+        ba,a,pt %xcc, behind
 
         PERIOD = 97
         PCR = 2 << 14 | 0xfd << 6 | 1 << 4 | 1 << 1 ! counter 0: instructions of privileged software, and its overflow trap
@@ -210,5 +232,8 @@ overflow:
 10:     retry
 
         .align 32768
-traps:  .skip 32 * 0x4f
+traps:  .skip 32 * 0x10
+        done                                    ! illegal_instruction
+        .align 32
+        .skip 32 * (0x4f - 0x11)
         ba,a,pt %xcc, overflow                  ! interrupt_level_15

@@ -7,6 +7,7 @@ mod contract;
 mod faults;
 mod judge;
 mod kernel;
+mod late;
 mod lists;
 mod orders;
 mod services;
@@ -131,7 +132,17 @@ impl Booted {
 
     /// Boots a T5440 with this hypervisor.
     fn boot(hypervisor: &[u8], guests: &[Guest<'_>], memory: Option<Config>) -> Self {
-        let machine = Machine::new(Model::Batoka, 4).unwrap();
+        Self::boot_nodes(4, hypervisor, guests, memory)
+    }
+
+    /// Boots a machine with hubs and this number of nodes.
+    fn boot_nodes(
+        nodes: usize,
+        hypervisor: &[u8],
+        guests: &[Guest<'_>],
+        memory: Option<Config>,
+    ) -> Self {
+        let machine = Machine::new(Model::Batoka, nodes).unwrap();
         let mut execution = Execution::new(&Setup {
             memory,
             partition: MEMORY * guests.len() as u64,
@@ -140,7 +151,8 @@ impl Booted {
         .unwrap();
         execution.load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened()).unwrap();
         load(&mut execution, hypervisor, 0);
-        let description = description::parse(&description(guests)).unwrap().build().unwrap();
+        let description = description(nodes, guests);
+        let description = description::parse(&description).unwrap().build().unwrap();
         execution.load(map::DESCRIPTION.start, &description).unwrap();
         for (number, described) in guests.iter().enumerate() {
             let base = map::PARTITION + number as u64 * MEMORY;
@@ -190,8 +202,8 @@ fn load(execution: &mut Execution, file: &[u8], moved: u64) {
     }
 }
 
-/// Returns the description of a T5440 with these guests, whose memories are adjacent.
-fn description(guests: &[Guest<'_>]) -> String {
+/// Returns the description of a machine with these guests, whose memories are adjacent.
+fn description(nodes: usize, guests: &[Guest<'_>]) -> String {
     let names = |prefix: &str, numbers: &mut dyn Iterator<Item = usize>| {
         let names = numbers.map(|number| format!("\"{prefix}-{number}\""));
         names.collect::<Vec<_>>().join(", ")
@@ -199,8 +211,8 @@ fn description(guests: &[Guest<'_>]) -> String {
     let mut text = String::from(
         "[root]\nfwd = [\"platform\", \"vf-nodes\", \"guests\"]\n[platform]\nname = \"SUNW,T5440\"\n",
     );
-    text += &format!("[vf-nodes]\nfwd = [{}]\n", names("vf-node", &mut (0..4)));
-    for node in 0..4 {
+    text += &format!("[vf-nodes]\nfwd = [{}]\n", names("vf-node", &mut (0..nodes)));
+    for node in 0..nodes {
         text +=
             &format!("[vf-node-{node}]\nid = {node}\nfwd = [\"mcu-{node}0\", \"mcu-{node}1\"]\n");
         text += &format!("[mcu-{node}0]\nid = 0\n[mcu-{node}1]\nid = 1\n");

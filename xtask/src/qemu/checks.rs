@@ -33,11 +33,6 @@ mod task {
     pub(super) const EXHAUST: u64 = 5;
     pub(super) const TRAP_IN_HANDLERS: u64 = 6;
     pub(super) const SAMPLING: u64 = 7;
-    /// Late faults that end the guest.
-    pub(super) const UNCLAIMED: u64 = 8;
-    pub(super) const IN_RUST: u64 = 9;
-    pub(super) const IN_HANDLER: u64 = 10;
-    pub(super) const TRAPS_AGAIN: u64 = 11;
     /// As SWEEP, where words of memory are in place of devices.
     pub(super) const SWEEP_OF_MEMORY: u64 = 12;
     pub(super) const TRAP_AT_ACCESS: u64 = 13;
@@ -242,39 +237,6 @@ impl Checks<'_> {
                 // No function of the guest is there.
                 &["guest: trap 0x3f at 0x10", ", TL 1\n%tpc "],
                 "",
-            ),
-            (
-                "a late fault that nobody claims ends the guest",
-                Devices::Faults,
-                task::UNCLAIMED,
-                // The registers are the guest's.
-                &[
-                    "guest: trap 0x3f at 0x80",
-                    ", TL 1\n%tpc ",
-                    "%g0 0000000000000000 0000000000000114 ",
-                ],
-                " around_0x84",
-            ),
-            (
-                "a late fault in the hypervisor's Rust code ends the guest",
-                Devices::Faults,
-                task::IN_RUST,
-                &["hypervisor: trap 0x34 at 0x1", ", TL 2\n%tpc "],
-                "late::prepare at ",
-            ),
-            (
-                "a late fault in the handler of a trap ends the guest",
-                Devices::Faults,
-                task::IN_HANDLER,
-                &["hypervisor: trap 0x34 at 0x1", ", TL 2\n%tpc "],
-                ": sun4v_keep at ",
-            ),
-            (
-                "a trap while a late fault is handled ends the guest",
-                Devices::Faults,
-                task::TRAPS_AGAIN,
-                &["hypervisor: trap 0x34 at 0x1", ", TL 2\n%tpc "],
-                ": sun4v_load at ",
             ),
         ] {
             let hypervisor = build::hypervisor(self.toolchain, devices)?;

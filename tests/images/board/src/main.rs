@@ -7,8 +7,6 @@ mod board;
 #[cfg(feature = "control")]
 mod control;
 mod kept;
-#[cfg(feature = "faults")]
-mod late;
 #[cfg(feature = "leaks")]
 mod leaks;
 #[cfg(feature = "memory")]
@@ -26,8 +24,6 @@ use guest_abi::Served;
 use guest_abi::{HvError, Registers, StrandId, Trap};
 use hv_core::{Caller, GuestId, Reply};
 use hypervisor::{Handler, Place};
-#[cfg(feature = "faults")]
-use perfctr_service::Unit;
 use platform::memory_map::CONSOLES;
 use platform::sparc64::{End, Entry, Partition, TrapHandler, panicked};
 use platform::{Machine, PhysicalAddress};
@@ -93,12 +89,12 @@ impl TrapHandler for Tested {
     #[cfg(not(all(feature = "control", feature = "models")))]
     type Context = <Handler<Board> as TrapHandler>::Context;
 
-    fn start(number: StrandId) -> (&'static Self, Entry) {
+    fn start(number: StrandId) -> &'static Self {
         #[cfg(feature = "control")]
         if let Some(strand) = control::strand() {
-            return (strand, Entry::first(0));
+            return strand;
         }
-        let (handler, entry) = Handler::<Board>::start(number);
+        let handler = Handler::<Board>::start(number);
         // SAFETY: the two types have the same layout.
         let tested = unsafe { &*ptr::from_ref(handler).cast::<Self>() };
         #[cfg(feature = "faults")]
@@ -106,9 +102,18 @@ impl TrapHandler for Tested {
         unsafe {
             board::bend_table(tested.0.context());
         }
+        tested
+    }
+
+    fn enter(&'static self) -> Entry {
         #[cfg(feature = "control")]
-        control::begin(tested);
-        (tested, entry)
+        if control::strand().is_some() {
+            return Entry::first(0);
+        }
+        let entry = self.0.enter();
+        #[cfg(feature = "control")]
+        control::begin(self);
+        entry
     }
 
     /// QEMU does not translate. Without memory that the hypervisor gives it, the guest is ended by each trap that it cannot take.
@@ -156,28 +161,11 @@ impl TrapHandler for Tested {
         if number == 0xfe {
             recorder::recorder().set_on(registers.o0 != 0);
         }
-        #[cfg(feature = "faults")]
-        if number == 0x84 {
-            for unit in Unit::all() {
-                // Units that the machine does not have stay out.
-                let _ = self.0.counters().return_to_service(self.0.caller().strand, unit);
-            }
-            late::prepare(registers);
-        }
         self.0.software_trap(number, registers);
     }
 
-    #[cfg(feature = "faults")]
-    fn faulted_store(&self, _: u64) -> Option<PhysicalAddress> {
-        late::reported()
-    }
-
-    fn faulted_late(&self, address: PhysicalAddress) -> bool {
-        #[cfg(feature = "faults")]
-        if address == late::TRAPS {
-            late::trap();
-        }
-        self.0.faulted_late(address)
+    fn faulted_late(&self, address: Option<PhysicalAddress>) {
+        self.0.faulted_late(address);
     }
 
     fn interrupted(&self) -> ControlFlow<()> {

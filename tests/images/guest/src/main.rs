@@ -8,7 +8,6 @@ mod contract;
 mod counts;
 mod faults;
 mod hubs;
-mod late;
 mod preserved;
 mod probes;
 mod report;
@@ -57,7 +56,6 @@ extern "C" fn guest_main() -> ! {
         15 => counts::run(&mut report, machine),
         2 => {
             faults::run(&mut report, machine);
-            late::run(&mut report, machine);
             counts::traced(&mut report.check("calls that are recorded come to Rust"));
         }
         3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
@@ -77,7 +75,6 @@ extern "C" fn guest_main() -> ! {
         }
         7 => sampled::run(&mut report),
         13 => preserved::trap_at_access(&mut report),
-        8..=11 => late::end(&mut report, task & 0xff),
         _ => preserved::trap_in_handlers(&mut report),
     }
     report.end()
