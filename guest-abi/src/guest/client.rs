@@ -55,12 +55,6 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok((version.major != 0).then_some(Self { hypercall, version }))
     }
 
-    /// Returns counters without negotiation, for a caller that relies on an earlier one.
-    #[cfg(feature = "capi")]
-    pub(crate) const fn assumed(hypercall: H, version: Version) -> Self {
-        Self { hypercall, version }
-    }
-
     /// Returns the granted version.
     pub const fn version(&self) -> Version {
         self.version

@@ -27,15 +27,6 @@ impl Tries {
         }
     }
 
-    /// Calls `attempt` until its status is not EWOULDBLOCK, but at most this number of times.
-    #[cfg(feature = "capi")]
-    pub(crate) fn retry(
-        self,
-        attempt: impl FnMut() -> Result<(), HvError>,
-    ) -> Result<(), RetryError> {
-        retry(self, spin, attempt).map(|(value, _)| value)
-    }
-
     /// Returns the number of tries.
     pub const fn number(self) -> u32 {
         self.0.get()

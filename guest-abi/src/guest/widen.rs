@@ -51,7 +51,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     /// Returns a count of 0 for a counter whose raw value is `raw`. All methods ignore bits of raw values beyond the counter and its
     /// flag.
     pub fn new(raw: impl Into<u64>) -> Self {
-        Self::resumed(0, raw.into() & Self::KEPT)
+        Self { events: 0, last: raw.into() & Self::KEPT, right_up_to: Self::MOST }
     }
 
     /// Takes the present raw value, and returns the count. The count is right if at most [`right_up_to`](Self::right_up_to) events
@@ -90,17 +90,6 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     /// [`update`](Self::update).
     pub fn rebase(&mut self, raw: impl Into<u64>) {
         self.last = raw.into() & Self::KEPT;
-    }
-
-    /// Returns a count that continues from `events` and the raw value `last`.
-    pub(crate) const fn resumed(events: u64, last: u64) -> Self {
-        Self { events, last, right_up_to: Self::MOST }
-    }
-
-    /// Returns the raw value at the last read or write.
-    #[cfg(feature = "capi")]
-    pub(crate) const fn last(&self) -> u64 {
-        self.last
     }
 
     /// Returns the count as of the last [`update`](Self::update).

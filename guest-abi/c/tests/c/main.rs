@@ -1,6 +1,5 @@
 //! Tests of the C interface from C: the host's `cc` compiles programs with the header and links them with the static library.
 //! (`cargo xtask qemu` tests it on SPARC V9, with a guest in C.)
-#![cfg(not(target_arch = "sparc64"))]
 
 use std::env;
 use std::fs;
@@ -33,18 +32,22 @@ fn succeeds(command: &mut Command, what: &str) {
 
 /// Builds the static library, and returns its path.
 fn library() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("library");
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .current_dir(CRATE)
         .env_remove("CARGO_BUILD_TARGET")
-        .args(["rustc", "--quiet", "--features", "capi"])
-        .args(["--crate-type", "staticlib", "--release"])
-        .args(["--config", "profile.release.panic=\"abort\""])
+        .args(["build", "--quiet", "--release"])
+        .args([
+            "--config",
+            "profile.release.panic=\"abort\"",
+            "--config",
+            "profile.release.lto=true",
+        ])
         .arg("--target-dir")
         .arg(&target);
     succeeds(&mut cargo, "cargo");
-    target.join("release/libguest_abi.a")
+    target.join("release/libsun4v_perf.a")
 }
 
 /// Writes the README's example in C to a file, and returns its path.
