@@ -16,27 +16,19 @@ fn registers() -> impl Iterator<Item = [u64; 3]> {
 #[test]
 fn registers_of_pmus() {
     assert_eq!(registers().count(), 32);
-    for (pmu, registers) in Pmu::ALL.into_iter().zip(registers()) {
-        let [pcr, pic0, pic1] = registers;
-        assert_eq!(pmu.pcr().id(), pcr);
-        assert_eq!(pmu.pic(Counter::Pic0).id(), pic0);
-        assert_eq!(pmu.pic(Counter::Pic1).id(), pic1);
-        assert_eq!(matches!(pmu.pics(), Pics::Together(_)), pic0 == pic1);
-        for register in registers {
-            let register = PerfReg::new(register).unwrap();
-            assert_eq!(Pmu::from_register(register), Some(pmu));
-        }
+    for (pmu, expected) in Pmu::ALL.into_iter().zip(registers()) {
+        let registers = [pmu.pcr(), pmu.pic(Counter::Pic0), pmu.pic(Counter::Pic1)];
+        assert_eq!(registers.map(PerfReg::id), expected);
+        assert_eq!(matches!(pmu.pics(), Pics::Together(_)), expected[1] == expected[2]);
+        assert_eq!(registers.map(Pmu::from_register), [Some(pmu); 3]);
     }
-    for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG] {
-        assert_eq!(Pmu::from_register(register), None);
-    }
+    let others = [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG];
+    assert_eq!(others.map(Pmu::from_register), [None; 2]);
 }
 
 #[test]
 fn places_of_pmus() {
-    for (at, pmu) in Pmu::ALL.into_iter().enumerate() {
-        assert_eq!(pmu.index(), at);
-    }
+    assert!(Pmu::ALL.into_iter().map(Pmu::index).eq(0..32));
     let pcr = |pmu: Pmu| pmu.pcr().name();
     let (node, mcu) = (Node::Node2, Mcu::Mcu1);
     assert_eq!(pcr(DramPmu { node, mcu }.into()), "NODE2_MCU1_PCR");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use guest_abi::guest::Core;
 use guest_abi::{ApiGroup, HvError, PerfReg, Version};
 
-use crate::script::{JUNK, Script, core, get, get_fails, set, set_fails};
+use crate::script::{JUNK, Script, core, get_fails, gets, set, set_fails};
 
 fn register(id: u64) -> PerfReg {
     PerfReg::new(id).unwrap()
@@ -13,10 +13,11 @@ fn register(id: u64) -> PerfReg {
 
 #[test]
 fn get_passes_the_id_and_returns_o1() {
-    let counters = Script::counters([get(0, 0xc000_0000_0000_0001), get(89, u64::MAX), get(3, 0)]);
-    assert_eq!(counters.get(register(0)), Ok(0xc000_0000_0000_0001));
-    assert_eq!(counters.get(register(89)), Ok(u64::MAX));
-    assert_eq!(counters.get(register(3)), Ok(0));
+    let values = [(0, 0xc000_0000_0000_0001), (89, u64::MAX), (3, 0)];
+    let counters = Script::counters(gets(&values));
+    for (id, value) in values {
+        assert_eq!(counters.get(register(id)), Ok(value));
+    }
 }
 
 #[test]
@@ -49,8 +50,7 @@ fn api_versions_of_any_group() {
     let granted = calls.api_set_version(ApiGroup::CORE, Version::new(1, 7));
     assert_eq!(granted, Ok(Version::V1_0));
     assert_eq!(calls.api_get_version(ApiGroup::VFALLS), Ok(Version::V1_1));
-    let unknown = calls.api_get_version(ApiGroup(0x209));
-    assert_eq!(unknown, Err(HvError::Invalid));
+    assert_eq!(calls.api_get_version(ApiGroup(0x209)), Err(HvError::Invalid));
 }
 
 #[test]

@@ -31,15 +31,7 @@ struct Fake {
 
 impl Fake {
     fn new(pcr: u64) -> Self {
-        Self {
-            pcr: Cell::new(pcr),
-            pic: Cell::new(0x5_0000_0007),
-            writes: RefCell::new(Vec::new()),
-        }
-    }
-
-    fn writes(&self) -> Vec<Write> {
-        self.writes.take()
+        Self { pcr: pcr.into(), pic: 0x5_0000_0007.into(), writes: RefCell::default() }
     }
 }
 
@@ -68,7 +60,7 @@ impl StrandCounters for Fake {
 fn act<R>(pcr: u64, act: impl FnOnce(StrandDriver<&Fake>) -> R) -> (R, Vec<Write>) {
     let fake = Fake::new(pcr);
     let result = act(StrandDriver::new(&fake));
-    (result, fake.writes())
+    (result, fake.writes.take())
 }
 
 #[test]
@@ -94,12 +86,11 @@ fn stop_clears_ut_and_st_only() {
 fn start_without_ht_makes_no_call() {
     let wanted = SparcPcr::from(0x2fd << 6 | UT | ST);
     let from = SparcPic::from(u64::MAX);
-    let expected = [Pcr(HOLD | PRIV), Pic(u64::MAX), Pcr(0x2fd << 6 | UT | ST)];
-    let (result, writes) = act(UT | PRIV, |driver| driver.start(wanted, from));
-    assert_eq!((result, &*writes), (Ok(()), &expected[..]));
+    let writes = || vec![Pcr(HOLD | PRIV), Pic(u64::MAX), Pcr(0x2fd << 6 | UT | ST)];
+    assert_eq!(act(UT | PRIV, |driver| driver.start(wanted, from)), (Ok(()), writes()));
     let service = Script::counters([]);
-    let (result, writes) = act(UT | PRIV, |driver| driver.start_by(&service, wanted, from));
-    assert_eq!((result, &*writes), (Ok(()), &expected[..]));
+    let started = act(UT | PRIV, |driver| driver.start_by(&service, wanted, from));
+    assert_eq!(started, (Ok(()), writes()));
 }
 
 #[test]

@@ -21,8 +21,7 @@ fn strand_and_l2() {
     assert_eq!(counters.set_strand_pcr(ht), Ok(()));
     assert_eq!(counters.perf_config(), Ok(PerfConfig::Remote));
     assert_eq!(counters.set_perf_config(PerfConfig::CacheToCache), Ok(()));
-    let refused = counters.set_perf_config(PerfConfig::All);
-    assert_eq!(refused, Err(HvError::NoAccess));
+    assert_eq!(counters.set_perf_config(PerfConfig::All), Err(HvError::NoAccess));
 }
 
 #[test]
@@ -30,8 +29,7 @@ fn pcr_of_a_pmu() {
     let counters = Script::counters([get(16, 0x17), set(16, 0x20), get_fails(60, 9)]);
     let pcr = counters.pcr(CHANNEL).unwrap();
     assert_eq!((pcr.select0(), pcr.select1()), (1, 7));
-    let reads_and_writes = DramPcr::new().with_select0(2);
-    assert_eq!(counters.set_pcr(CHANNEL, reads_and_writes), Ok(()));
+    assert_eq!(counters.set_pcr(CHANNEL, DramPcr::new().with_select0(2)), Ok(()));
     assert_eq!(counters.pcr(PORT).err(), Some(HvError::WouldBlock));
 }
 
@@ -42,8 +40,7 @@ fn select_keeps_the_other_counter() {
     let counters = Script::counters(channel_and_port.into_iter().chain(gpd_and_asu));
     let queue = DramEvent::WriteQueueLatency;
     assert_eq!(counters.select(CHANNEL, Counter::Pic0, queue), Ok(()));
-    let transfers = LpuEvent::CacheToCacheX;
-    assert_eq!(counters.select(PORT, Counter::Pic1, transfers), Ok(()));
+    assert_eq!(counters.select(PORT, Counter::Pic1, LpuEvent::CacheToCacheX), Ok(()));
     let gpd = GpdPmu { hub: Hub::Zam0 };
     assert_eq!(counters.select(gpd, Counter::Pic0, GpdEvent::None), Ok(()));
     let (asu, hits) = (AsuPmu { hub: Hub::Zam3 }, AsuEvent::CamHit);

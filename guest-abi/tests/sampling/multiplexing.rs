@@ -3,7 +3,7 @@
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{CounterSet, CounterUnit, Estimate};
 
-use crate::fake::{FakeEvent, Wrapping, at, counted, every, periods, started};
+use crate::fake::{BOTH, FakeEvent, Wrapping, at, counted, every, periods, started};
 
 type Three = guest_abi::sampling::Profiler<Wrapping, 3, 1000>;
 
@@ -22,11 +22,9 @@ fn events_take_turns() {
     let (mut profiler, mut unit) = started::<0, 3>(&requests);
     let mut seen = Vec::new();
     for time in 1..=4 {
-        seen.push([Pic0, Pic1].map(|counter| unit.event(counter).map(|event| event.0)));
-        let interrupts = unit.program.unwrap().interrupts;
-        let both = unit.event(Pic1).is_some();
-        let counting = if both { CounterSet::BOTH } else { Pic0.into() };
-        assert_eq!(interrupts, counting);
+        seen.push(BOTH.map(|counter| unit.event(counter).map(|event| event.0)));
+        let counting = CounterSet::new(true, unit.event(Pic1).is_some());
+        assert_eq!(unit.program.unwrap().interrupts, counting);
         profiler.rotate(&mut unit, &at(time)).unwrap();
     }
     let expected = [[Some(10), Some(20)], [Some(11), None], [Some(12), None], [Some(10), Some(20)]];
@@ -40,8 +38,7 @@ fn one_turn_is_always_on() {
         unit.count(Pic0, 10);
         profiler.rotate(&mut unit, &at(time)).unwrap();
     }
-    let expected = estimate(50, 5, 5, 50, Some(0));
-    assert_eq!(estimates(&profiler)[0], (10, Some(expected)));
+    assert_eq!(estimates(&profiler)[0], (10, Some(estimate(50, 5, 5, 50, Some(0)))));
 }
 
 /// Two events on counter 0, four turns of 100 ticks. Event 10 counts 30 and 50 in its turns, event 11 7 and 7.
@@ -148,8 +145,7 @@ fn stopped_time_does_not_count() {
     assert_eq!(unit.event(Pic0), Some(FakeEvent(11)));
     profiler.rotate(&mut unit, &at(1020)).unwrap();
     let estimate = estimates(&profiler)[0].1.unwrap();
-    let found = (estimate.running, estimate.enabled, estimate.events);
-    assert_eq!(found, (10, 40, 32));
+    assert_eq!((estimate.running, estimate.enabled, estimate.events), (10, 40, 32));
 }
 
 /// With random counts in the turns, the truth lies within one error in about two thirds of the cases, within three in nearly all.

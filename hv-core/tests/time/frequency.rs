@@ -2,7 +2,7 @@
 //! measurement)".
 
 use guest_abi::clock::{ClockSource, Description};
-use hv_core::time::{Finding, Frequency, FrequencyMeter, Limits, Reading, Watchdog, pc};
+use hv_core::time::{Finding, Frequency, FrequencyMeter, Limits, Measured, Reading, Watchdog, pc};
 use proptest::prelude::*;
 
 use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
@@ -49,10 +49,9 @@ fn the_bounds_include_every_uncertainty() {
 
 #[test]
 fn a_frequency_is_readable() {
-    let text = |least, most| Frequency { least, most }.to_string();
-    let strand = text(1_165_379_273_500, 1_165_379_276_500);
-    assert_eq!(strand, "1165379275.000 ±1.500 Hz");
-    assert_eq!(text(0, 101), "0.050 ±0.051 Hz");
+    let strand = Frequency { least: 1_165_379_273_500, most: 1_165_379_276_500 };
+    assert_eq!(strand.to_string(), "1165379275.000 ±1.500 Hz");
+    assert_eq!(Frequency { least: 0, most: 101 }.to_string(), "0.050 ±0.051 Hz");
 }
 
 fn counters(world: &World) -> [Counter<'_>; 3] {
@@ -77,9 +76,8 @@ fn the_watchdog_measures_again_and_again() {
     for check in 1..=200 {
         world.pass(SECOND);
         assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Agrees);
-        let measured = watchdog.frequency().unwrap();
-        let frequency = measured.frequency;
-        assert_eq!((measured.source, measured.reference), (0, 1));
+        let Measured { source, reference, frequency } = watchdog.frequency().unwrap();
+        assert_eq!((source, reference), (0, 1));
         assert!(is_within(1_165_495_812_927, frequency), "{check}: {frequency}");
         // A reading takes 40 ns: after a second that is 47 Hz, after a minute less than 1 Hz.
         let expected = match check {
@@ -128,8 +126,7 @@ fn a_change_of_source_begins_a_new_measure() {
     assert!(check_twice(&mut watchdog).is_some());
     counters[0].set_stopped(true);
     world.pass(SECOND);
-    let found = watchdog.check(&keeper, strand(0));
-    assert!(matches!(found, Finding::Demoted { .. }));
+    assert!(matches!(watchdog.check(&keeper, strand(0)), Finding::Demoted { .. }));
     assert_eq!(watchdog.frequency(), None);
     let measured = check_twice(&mut watchdog).unwrap();
     assert_eq!((measured.source, measured.reference), (1, 2));
