@@ -8,8 +8,7 @@ use hv_core::{
     NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
 };
 
-/// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in version 1.1. It keeps the calls that
-/// the hypervisor makes.
+/// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It keeps the hypervisor's calls.
 #[derive(Default)]
 struct Adder<const GROUP: u64, const ADD: u64> {
     /// The numbers of the versions in calls of `version_changed`.
@@ -164,8 +163,7 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(*second.refused.borrow(), [10, 10]);
 }
 
-/// `cons_putchar` accepts 0 to 255, and -1 for a break; any other value of the 64 bits is EINVAL. A console that is busy answers
-/// EWOULDBLOCK.
+/// `cons_putchar` accepts 0 to 255, and -1 for a break; any other value is EINVAL. A busy console answers EWOULDBLOCK.
 #[test]
 fn bytes_and_breaks() {
     let hypervisor = Hypervisor::new((), Image::default());
@@ -309,8 +307,8 @@ fn every_function_comes_to_an_image_that_states_none() {
     }
 }
 
-/// `core_fast` serves the calls of trap 0xff that change nothing, and `core_slow` serves every call. A service whose context does
-/// not mark a version as current is told when the guest negotiates this version again.
+/// `core_fast` serves the calls of trap 0xff that change nothing, and `core_slow` serves every call. A service gets a call of
+/// `version_changed` when its guest negotiates a version again that the service does not mark as current.
 #[test]
 fn calls_that_change_nothing_are_served_fast() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());

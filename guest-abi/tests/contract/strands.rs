@@ -1,5 +1,6 @@
-//! The numbers of strands: 64 to a node, 8 to a core.
+//! The numbers of strands, 64 to a node and 8 to a core, and the clocks that strands read.
 
+use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use guest_abi::{Node, StrandId};
 
 #[test]
@@ -19,4 +20,34 @@ fn their_nodes_and_cores() {
         let found = (strand.node(), strand.core());
         assert_eq!(found, (Node::ALL[number / 64], number / 8), "strand {number}");
     }
+}
+
+/// A counter that shows 100 plus the number of the strand, and cannot be read on strand 9.
+struct Counter;
+
+impl ClockSource for Counter {
+    fn describe(&self) -> Description {
+        Description {
+            name: "counter",
+            width: Width::WORD,
+            hz: 7,
+            step: 3,
+            rating: 5,
+            scope: Scope::Machine,
+            hazards: Hazards { tears: true, ..Hazards::default() },
+        }
+    }
+
+    fn read(&self, strand: StrandId) -> Option<u64> {
+        (strand.index() != 9).then_some(100 + strand.index() as u64)
+    }
+}
+
+#[test]
+fn a_reference_reads_and_describes() {
+    fn shows<S: ClockSource>(source: S, strand: usize) -> (Option<u64>, Description) {
+        (source.read(StrandId::new(strand).unwrap()), source.describe())
+    }
+    assert_eq!(shows(&Counter, 4), (Some(104), Counter.describe()));
+    assert_eq!(shows(&Counter, 9), (None, Counter.describe()));
 }

@@ -43,8 +43,7 @@ fn bits_beyond_the_counter_are_ignored() {
     check(&mut count, &[(0xaaaa_aaaa_0000_0006, 1)]);
 }
 
-/// Bit 31 is the flag of a DRAM counter. There are reads without a wrap, with a wrap that the counter shows, with a wrap that only
-/// the flag shows, and with a wrap after the flag was set.
+/// Bit 31 is the flag of a DRAM counter. A wrap is shown by the counter, by the flag alone, or by neither.
 #[test]
 fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(100u32);
@@ -157,8 +156,7 @@ proptest! {
         safe_increments::<32>(start, &more);
     }
 
-    /// The guest sometimes clears the flag of a DRAM counter. The count is right for numbers of events up to `right_up_to`, and wrong
-    /// by whole wraps for larger ones.
+    /// A count is right for up to `right_up_to` events, and wrong by whole wraps for more. The guest sometimes clears the flag.
     #[test]
     fn a_count_knows_how_far_it_is_right(
         start in 0u64..1 << 31,
@@ -187,8 +185,7 @@ proptest! {
         }
     }
 
-    /// Events come as fast as the rate allows, all at the start of each of its periods. An accepted count is right; a refused one could
-    /// have been wrong.
+    /// Events come as fast as the rate allows. An accepted count is right; a refused one could have been wrong.
     #[test]
     fn no_accepted_interval_is_wrong(
         (events, shift) in (1u32..=u32::MAX, 0u32..31),

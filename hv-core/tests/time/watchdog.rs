@@ -14,16 +14,16 @@ const SOURCES: [(u8, u64, u16); 3] =
     [(63, 1_165_379_275, 300), (56, 31_250_000, 200), (63, SECOND, 100)];
 
 /// A timekeeper of leaked counters, and its watchdog.
-struct Watched<const N: usize> {
-    world: &'static World,
-    counters: &'static [Counter<'static>; N],
+pub(crate) struct Watched<const N: usize> {
+    pub(crate) world: &'static World,
+    pub(crate) counters: &'static [Counter<'static>; N],
     keeper: Timekeeper<&'static Counter<'static>, N>,
-    watchdog: RefCell<Watchdog>,
+    pub(crate) watchdog: RefCell<Watchdog>,
 }
 
 impl<const N: usize> Watched<N> {
     /// Returns a timekeeper before its first check, whose counters `change` has modified.
-    fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
+    pub(crate) fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
         let world: &World = Box::leak(Box::default());
         let counters: &[_; N] = Box::leak(Box::new(std::array::from_fn(|number| {
             let (width, hz, rating) = SOURCES[number];
@@ -46,12 +46,12 @@ impl<const N: usize> Watched<N> {
     }
 
     /// Checks the timekeeper on the strand of this number.
-    fn check(&self, on: usize) -> Finding {
+    pub(crate) fn check(&self, on: usize) -> Finding {
         self.watchdog.borrow_mut().check(&self.keeper, strand(on))
     }
 
     /// Checks the timekeeper after a time.
-    fn check_after(&self, nanoseconds: u64) -> Finding {
+    pub(crate) fn check_after(&self, nanoseconds: u64) -> Finding {
         self.world.pass(nanoseconds);
         self.check(0)
     }
@@ -132,8 +132,7 @@ fn a_bad_clock_is_replaced_without_a_step_back() {
 
 #[test]
 fn a_clock_that_stands_still_from_the_first_check_on_is_replaced() {
-    let watched = Watched::<2>::new(|world, _| world.pass(SECOND));
-    watched.counters[0].set_stopped(true);
+    let watched = Watched::<2>::new(|_, counters| counters[0].set_stopped(true));
     assert_eq!(watched.check(0), Finding::Begun);
     assert_eq!(watched.check_after(HALF), demoted(Fault::Stopped));
 }

@@ -11,8 +11,7 @@ use hv_core::trace::{
 
 const TIME: u64 = 0x1234_5678_9abc_def0;
 
-/// The full header of most layouts, of kind 0x7abc with 4 words of payload: the type bit 0, 15 bits of the number, the size in
-/// bytes; then the time in units.
+/// The full header of most layouts: the type bit 0, the number 0x7abc in 15 bits, a payload of 16 bytes; then the time.
 const LARGE: &[u32] = &[0x7abc_0010, 0x1234_5678, 0x9abc_def0];
 
 fn written(words: usize, write: impl Fn(&[AtomicU32])) -> Vec<u32> {

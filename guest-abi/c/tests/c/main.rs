@@ -4,7 +4,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -12,27 +12,23 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const STRICT: [&str; 6] =
     ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffreestanding"];
 
-fn run(command: &mut Command, what: &str) -> Output {
-    command
-        .stdin(Stdio::null())
-        .output()
-        .unwrap_or_else(|error| panic!("cannot run {what}: {error}"))
+/// Runs a command, which must succeed. Returns its output.
+fn run(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let [printed, problem] =
+        [output.stdout, output.stderr].map(|of| String::from_utf8(of).unwrap());
+    assert!(output.status.success(), "{command:?}: {}\n{problem}{printed}", output.status);
+    printed
 }
 
-fn succeeds(command: &mut Command, what: &str) {
-    let output = run(command, what);
-    assert!(
-        output.status.success(),
-        "{what}: {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 /// Builds the static library, and returns its path.
 fn library() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("library");
+    let target = place("library");
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .current_dir(CRATE)
@@ -46,16 +42,16 @@ fn library() -> PathBuf {
         ])
         .arg("--target-dir")
         .arg(&target);
-    succeeds(&mut cargo, "cargo");
+    run(&mut cargo);
     target.join("release/libsun4v_perf.a")
 }
 
-/// Writes the README's example in C to a file, and returns its path.
+/// Writes the README's example to a file, and returns its path.
 fn readme() -> PathBuf {
     let text = fs::read_to_string(format!("{CRATE}/README.md")).unwrap();
     let (_, from) = text.split_once("```c\n").unwrap();
     let (program, _) = from.split_once("```\n").unwrap();
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme.c");
+    let path = place("readme.c");
     fs::write(&path, program).unwrap();
     path
 }
@@ -68,19 +64,14 @@ fn cc() -> Command {
 
 #[test]
 fn a_program_in_c() {
-    let library = library();
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c-program");
+    let program = place("c-program");
     let mut compile = cc();
     for source in ["main.c", "values.c", "calls.c"] {
         compile.arg(format!("{CRATE}/tests/c/{source}"));
     }
-    compile.arg(readme());
-    succeeds(compile.arg(library).arg("-o").arg(&program), "cc");
-    let output = run(&mut Command::new(&program), "the program");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}\n{said}", output.status);
+    run(compile.arg(readme()).arg(library()).arg("-o").arg(&program));
     // All checks were made.
-    assert_eq!(said, "values: 91 checks\ncalls: 87 checks\n");
+    assert_eq!(run(&mut Command::new(&program)), "values: 91 checks\ncalls: 87 checks\n");
 }
 
 #[test]
@@ -91,23 +82,15 @@ fn a_program_without_libc() {
         .arg(format!("{CRATE}/tests/c/alone.c"))
         .arg(library())
         .arg("-o")
-        .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("c-alone"));
-    succeeds(&mut compile, "cc");
+        .arg(place("c-alone"));
+    run(&mut compile);
 }
 
 #[test]
 fn the_header_is_a_program_of_its_own() {
-    let mut compile = cc();
-    compile
-        .args(["-nostdinc", "-isystem"])
-        .arg(compiler_headers())
-        .args(["-fsyntax-only", "-xc"])
-        .arg(format!("{CRATE}/include/sun4v_perf.h"));
-    succeeds(&mut compile, "cc");
-}
-
-/// Returns the folder of the compiler's own headers, which are no C library.
-fn compiler_headers() -> String {
-    let output = run(cc().arg("-print-file-name=include"), "cc");
-    String::from_utf8_lossy(&output.stdout).trim().into()
+    // The compiler's own headers, which are no C library.
+    let headers = run(cc().arg("-print-file-name=include"));
+    run(cc()
+        .args(["-nostdinc", "-isystem", headers.trim(), "-fsyntax-only", "-xc"])
+        .arg(format!("{CRATE}/include/sun4v_perf.h")));
 }
