@@ -1,7 +1,6 @@
 //! Calls that are repeated a bounded number of times if their status is EWOULDBLOCK.
 //!
-//! The service remembers a refused strand, and serves it before others if it asks again soon. So keep the pause between two tries
-//! short.
+//! The service remembers a refused strand, and serves it before others if it asks again soon. So keep the pauses short.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -85,7 +84,6 @@ impl<H: Hypercall> PerfCounters<H> {
     }
 
     /// As [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
-    /// Fails with the error of the last try.
     pub fn get_retrying_with(
         &self,
         register: PerfReg,
@@ -106,7 +104,6 @@ impl<H: Hypercall> PerfCounters<H> {
     }
 
     /// As [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far.
-    /// Fails with the error of the last try.
     pub fn set_retrying_with(
         &self,
         register: PerfReg,
