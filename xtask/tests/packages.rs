@@ -11,7 +11,7 @@ const LICENCES: [&str; 6] =
 
 /// Dependencies under another licence, which only programs that are not published are linked with, unmodified.
 const NOT_PUBLISHED: [(&str, &str); 2] = [
-    // Writes the C header of guest-abi; what it writes is not covered by its licence.
+    // Writes the header of the C interface; what it writes is not covered by its licence.
     ("cbindgen", "MPL-2.0"),
     // Draws flame graphs for `cargo xtask profile`.
     ("inferno", "CDDL-1.0"),

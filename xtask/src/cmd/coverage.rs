@@ -33,7 +33,7 @@ pub struct Args {
 const CRATES: [&str; 4] = ["guest-abi", "hv-core", "platform", "perfctr-service"];
 
 /// The C interface, which programs in C call: no counts are collected of them.
-const FROM_C: &str = "src/capi";
+const FROM_C: &str = "c";
 
 const VERSION: &str = "0.9.1";
 
@@ -213,7 +213,7 @@ mod tests {
                 "lines": {"count": 8, "covered": 6, "percent": 75.0}, "branches": {"count": 0, "covered": 0}}},
             {"filename": "/w/hv-core/src/b.rs", "summary": {
                 "lines": {"count": 92, "covered": 92}, "branches": {"count": 4, "covered": 3}}},
-            {"filename": "/w/hv-core/src/capi/c.rs", "summary": {
+            {"filename": "/w/hv-core/c/src/c.rs", "summary": {
                 "lines": {"count": 1, "covered": 0}, "branches": {"count": 1, "covered": 0}}},
             {"filename": "/w/hv-core-other/src/b.rs", "summary": {
                 "lines": {"count": 1, "covered": 0}, "branches": {"count": 1, "covered": 0}}}

@@ -1,10 +1,10 @@
-//! `header`: the C header of guest-abi.
+//! `header`: the header of the C interface.
 
 use crate::cargo::become_package;
 
-/// Write the C header of guest-abi, guest-abi/include/sun4v_perf.h
+/// Write the header of the C interface, guest-abi/c/include/sun4v_perf.h
 ///
-/// The header is made from the tables and the C interface (feature `capi`) of guest-abi.
+/// The header is made from the tables of guest-abi and the functions of guest-abi-c.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask header --check")]
 pub struct Args {

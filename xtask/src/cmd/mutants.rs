@@ -82,6 +82,7 @@ const SUITES: [Suite; 4] = [
     Suite {
         name: "tests in C, models of the decisions, machine descriptions from source",
         files: &[
+            "guest-abi/c/src/**",
             "guest-abi/src/**",
             "perfctr-service/src/description/**",
             "perfctr-service/src/hubs/turns.rs",
@@ -90,7 +91,7 @@ const SUITES: [Suite; 4] = [
             "perfctr-service/src/rights/protocol/**",
             "platform/src/md/**",
         ],
-        tests: "--package=guest-abi --package=proof --package=simulator --test=c --test=small --test=md",
+        tests: "--package=guest-abi-c --package=proof --package=simulator --test=c --test=small --test=md",
         on_sparc: false,
     },
     Suite {

@@ -10,8 +10,15 @@ use anyhow::Context;
 use crate::cargo::{cargo, passes, root};
 
 /// The packages that are published.
-pub const PUBLISHED: [&str; 6] =
-    ["guest-abi", "hv-core", "sun4v-platform", "perfctr-service", "vfalls-refs", "simulator"];
+pub const PUBLISHED: [&str; 7] = [
+    "guest-abi",
+    "guest-abi-c",
+    "hv-core",
+    "sun4v-platform",
+    "perfctr-service",
+    "vfalls-refs",
+    "simulator",
+];
 
 /// Makes the packages, unpacks them side by side and compiles them there.
 ///

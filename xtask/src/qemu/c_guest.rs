@@ -1,4 +1,4 @@
-//! Builds the guest in C that checks the service, and the static library of guest-abi's C interface.
+//! Builds the guest in C that checks the service, and the static library of the C interface.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -45,19 +45,18 @@ const FLAGS: [&str; 18] = [
     "-Wl,-z,noexecstack",
 ];
 
-/// Builds guest-abi's C interface as a static library for SPARC V9 without an operating system.
+/// Builds the C interface as a static library for SPARC V9 without an operating system.
 ///
 /// # Errors
 /// The library does not compile.
 pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let mut command = toolchain.cargo();
-    command.current_dir(root().join("guest-abi"));
+    command.current_dir(root().join("guest-abi/c"));
     command
-        .args(["rustc", "--quiet", "--profile", "image"])
-        .args(["--features", "capi", "--crate-type", "staticlib"])
+        .args(["build", "--quiet", "--profile", "image"])
         .args(build::bare_metal(root(), &build::directory()));
-    passes(&mut command).context("guest-abi's C interface does not build")?;
-    Ok(build::directory().join(build::TARGET).join("image/libguest_abi.a"))
+    passes(&mut command).context("the C interface does not build")?;
+    Ok(build::directory().join(build::TARGET).join("image/libsun4v_perf.a"))
 }
 
 /// Builds the guest that checks the service.
@@ -73,7 +72,7 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
         .current_dir(root().join("tests/images/c-guest"))
         .args(FLAGS)
         .arg("-I")
-        .arg(root().join("guest-abi/include"))
+        .arg(root().join("guest-abi/c/include"))
         .arg("-T")
         .arg(root().join("guest-abi/guests/c/image.ld"))
         .args(SOURCES)

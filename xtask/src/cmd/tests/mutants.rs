@@ -83,7 +83,7 @@ fn the_last_suite_tests_all_files() {
 fn skipped_tests_are_tests() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
     let sources = [
-        "guest-abi/tests/c/main.rs",
+        "guest-abi/c/tests/c/main.rs",
         "tests/tests/negotiation_threads.rs",
         "tests/tests/operator_threads.rs",
         "tests/tests/rights_stopped.rs",
