@@ -20,10 +20,10 @@ pub trait Board: Sized + 'static {
     /// The numbers of the functions that [`core`](Self::core) serves.
     const CORE: Option<&'static [u64]> = Some(&[]);
 
-    /// Returns where the hypervisor is kept: a `static` of the image.
+    /// Returns the `static` of the image that holds the hypervisor.
     fn place() -> &'static Place<Self>;
 
-    /// Returns what the counters' service reaches on a machine. Called once, at the start.
+    /// Returns the hardware that the performance counter service uses. Called once, at the start.
     fn environment(machine: Machine) -> Self::Environment;
 
     /// Returns the address of the 16550 UART that is the console of a guest.
@@ -34,13 +34,13 @@ pub trait Board: Sized + 'static {
     /// Serves a FAST call that no service has.
     ///
     /// # Errors
-    /// The status of the call: EBADTRAP, as here.
+    /// The status of the call. This implementation answers EBADTRAP.
     fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let _ = (caller, function, registers);
         Err(HvError::BadTrap)
     }
 
-    /// Serves a CORE call beyond those of the specification.
+    /// Serves a CORE call that the specification does not have.
     ///
     /// # Errors
     /// As [`fast`](Self::fast).
@@ -57,17 +57,17 @@ pub trait Board: Sized + 'static {
     }
 }
 
-/// Room for the hypervisor of a board, in static memory.
+/// Static memory for the hypervisor of a board.
 pub struct Place<B: Board> {
     pub(super) layout: Mutex<Option<Layout>>,
     pub(super) hypervisor: Mutex<Option<HypervisorOf<B>>>,
-    /// The hypervisor, for the strands that strand 0 starts.
+    /// Set before strand 0 starts the other strands, which read it.
     pub(super) ready: Mutex<Option<&'static HypervisorOf<B>>>,
     pub(super) handlers: [Mutex<Option<Handler<B>>>; StrandId::COUNT],
 }
 
 impl<B: Board> Place<B> {
-    /// Returns an empty one.
+    /// Returns a place without a hypervisor.
     #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     #[must_use]
     pub const fn new() -> Self {

@@ -1,5 +1,5 @@
-//! Diagnosis: Sun's hypervisor lets guests with a property of their own find physical addresses, and execute code in hyperprivileged
-//! mode. Here no guest may.
+//! Group diagnosis. In Sun's hypervisor, guests with a special right find physical addresses, and execute code in hyperprivileged mode.
+//! Here no guest has that right.
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
