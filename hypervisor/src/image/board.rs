@@ -31,27 +31,18 @@ pub trait Board: Sized + 'static {
         CONSOLES + guest.index() as u64 * CONSOLE_STRIDE
     }
 
-    /// Serves a FAST call that no service has.
-    ///
-    /// # Errors
-    /// The status of the call. This implementation answers EBADTRAP.
+    /// Serves a FAST call that no service has. The error is the status of the call: EBADTRAP in this implementation.
     fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let _ = (caller, function, registers);
         Err(HvError::BadTrap)
     }
 
-    /// Serves a CORE call that the specification does not have.
-    ///
-    /// # Errors
-    /// As [`fast`](Self::fast).
+    /// Serves a CORE call that the specification does not have, as [`fast`](Self::fast) does for FAST calls.
     fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         Self::fast(caller, function, registers)
     }
 
-    /// Serves a software trap that the image claims: see `perfctr_service::sun4v_image!`.
-    ///
-    /// # Errors
-    /// As [`fast`](Self::fast).
+    /// Serves a software trap that the image claims (see `perfctr_service::sun4v_image!`), as [`fast`](Self::fast) does for FAST calls.
     fn software_trap(caller: Caller, number: u8, registers: &Registers) -> Result<Reply, HvError> {
         Self::fast(caller, number.into(), registers)
     }

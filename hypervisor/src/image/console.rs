@@ -38,10 +38,7 @@ impl Console {
         unsafe { ((self.0 + LINE_STATUS) as *const u8).read_volatile() }
     }
 
-    /// Sends a byte.
-    ///
-    /// # Errors
-    /// EWOULDBLOCK if the device does not accept the byte in time.
+    /// Sends a byte. Fails with EWOULDBLOCK if the device does not accept the byte in time.
     pub(super) fn put(self, byte: u8) -> Result<(), HvError> {
         if !(0..TRIES).any(|_| self.status() & READY != 0) {
             return Err(HvError::WouldBlock);

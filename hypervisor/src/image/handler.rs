@@ -214,10 +214,7 @@ fn prepare<B: Board>() -> &'static HypervisorOf<B> {
     hypervisor
 }
 
-/// Returns the hypervisor and its services for a layout.
-///
-/// # Errors
-/// The guests do not fit the machine.
+/// Returns the hypervisor and its services for a layout, whose guests must fit the machine.
 #[inline(always)]
 pub fn assemble<B: Board>(
     layout: &'static Layout,

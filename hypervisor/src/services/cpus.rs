@@ -85,10 +85,7 @@ impl Cpus {
         exchanged.is_ok()
     }
 
-    /// Tells a stopped strand to start. The caller then interrupts it.
-    ///
-    /// # Errors
-    /// EINVAL if the strand is not stopped.
+    /// Tells a stopped strand to start. The caller then interrupts it. Fails with EINVAL if the strand is not stopped.
     pub fn start(&self, strand: StrandId, start: Start) -> Result<(), HvError> {
         self.start_unless(strand, start, || false)
     }

@@ -5,10 +5,7 @@ use hv_core::{Caller, Context, NegotiatedVersion, Reply};
 
 /// A group of functions that have no fast path.
 pub trait Group {
-    /// Serves a call of one of the group's functions. Called on the caller's strand.
-    ///
-    /// # Errors
-    /// The status of the call.
+    /// Serves a call of one of the group's functions, on the caller's strand. The error is the status of the call.
     fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError>;
 }
 

@@ -77,10 +77,8 @@ pub trait Image: Embedder {
     /// Takes what the guest's console has received; `None` if it has received nothing.
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput>;
 
-    /// Returns the seconds since 1970-01-01 00:00:00 UTC.
-    ///
-    /// # Errors
-    /// ENOTSUPPORTED if the machine has no such clock, EWOULDBLOCK if the clock cannot be read now.
+    /// Returns the seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no such clock, and with
+    /// EWOULDBLOCK if the clock cannot be read now.
     fn time_of_day(&self) -> Result<u64, HvError>;
 
     /// Returns the platform, for machine descriptions.
