@@ -58,8 +58,7 @@ pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress
     PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
 }
 
-/// Returns the local address of a hub register from section 3.1: the address within the hub, without the hub's number. The service
-/// uses [`hub_global`] only.
+/// Returns the local address of a hub register from section 3.1, without the hub's number. The service uses [`hub_global`] only.
 pub const fn hub_local(unit: HubUnit, role: HubRole) -> PhysicalAddress {
     PhysicalAddress(HUB_LOCAL + within_hub(unit, role))
 }

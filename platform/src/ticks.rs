@@ -1,7 +1,5 @@
-//! %tick and %stick, the counters of a strand (UltraSPARC Architecture 2007).
-//!
-//! Both have 63 bits; bit 63 is NPT. Each strand has its own pair. The counters of two strands agree only if the
-//! hypervisor sets them to a common value when it starts the strands.
+//! %tick and %stick, the counters of a strand (UltraSPARC Architecture 2007): 63 bits each, and bit 63 is NPT. The counters of two strands
+//! agree only if the hypervisor sets them to a common value when it starts the strands.
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
@@ -30,7 +28,7 @@ impl<T: TickRegisters + ?Sized> TickRegisters for &T {
 /// The relation between the values of a counter on different strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// The hypervisor set the counter of each strand to the common value when it started the strand.
+    /// The hypervisor set the counter of each strand to a common value when it started the strand.
     Aligned,
     /// The counters of two strands may differ.
     Unknown,

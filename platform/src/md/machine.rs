@@ -35,10 +35,7 @@ impl<'a> Md<'a> {
         self.node_named(ROOT)
     }
 
-    /// Returns the only child of the root with this name; `None` if there is none.
-    ///
-    /// # Errors
-    /// The root has two such children.
+    /// Returns the only child of the root with this name; `None` if there is none. Fails if there are two.
     pub fn under_root(self, name: &str) -> Result<Option<Node<'a>>, NodeError<'a>> {
         match self.root() {
             Some(root) => root.child(name),
@@ -46,10 +43,8 @@ impl<'a> Md<'a> {
         }
     }
 
-    /// Returns the platform; `None` if the description has no such node. Descriptions for hypervisors may lack it.
-    ///
-    /// # Errors
-    /// The root has two nodes `platform`, or the node has no name or an invalid property.
+    /// Returns the platform; `None` if the description has no such node, as some descriptions for hypervisors. Fails if the root has two
+    /// nodes `platform`, or the node has no name or an invalid property.
     pub fn platform(self) -> Result<Option<Platform<'a>>, NodeError<'a>> {
         const STICK: &str = "stick-frequency";
         let Some(node) = self.under_root("platform")? else {
@@ -65,10 +60,8 @@ impl<'a> Md<'a> {
         }))
     }
 
-    /// Returns the machine; `None` if the description has no node `vf-nodes`: it describes another machine, or it is for a guest.
-    ///
-    /// # Errors
-    /// The nodes contradict each other, or describe a machine that does not exist.
+    /// Returns the machine; `None` if the description has no node `vf-nodes`, because it is of another machine or for a guest. Fails if
+    /// the nodes contradict each other, or describe a machine that does not exist.
     pub fn machine(self) -> Result<Option<Machine>, NodeError<'a>> {
         let Some(list) = self.under_root("vf-nodes")? else {
             return Ok(None);

@@ -21,11 +21,9 @@
 //! | 0x20 | no-op: readers skip it | |
 //! | 0 | end of the list | |
 //!
-//! [`Md::new`] checks the whole description in one pass, so that lookups cannot meet a malformed element. It borrows the
-//! bytes and allocates nothing. For any bytes, it returns, and reads nothing outside of them.
-//!
-//! [`Md::platform`] and [`Md::machine`] interpret the nodes that describe hardware; [`machine`] documents their names.
-//! This crate does not interpret the nodes that describe guests.
+//! [`Md::new`] checks the whole description in one pass, so that lookups cannot meet a malformed element. It borrows the bytes, allocates
+//! nothing, and returns whatever the bytes are. [`Md::platform`] and [`Md::machine`] interpret the nodes that describe hardware, whose names
+//! [`machine`] documents. This crate does not interpret the nodes that describe guests.
 
 #![forbid(unsafe_code)]
 

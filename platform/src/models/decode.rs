@@ -5,10 +5,9 @@ use guest_abi::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 use crate::PhysicalAddress;
 use crate::address::L2_BANKS;
 
-/// A register of a device.
+/// A register of a device: for L2, the control register of a bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The control register of this bank.
     L2(Node, usize),
     Dram(Node, Mcu, McuRole),
     Hub(Hub, HubUnit, HubRole),

@@ -1,10 +1,8 @@
-//! Simulated devices: models of the performance registers of a Victoria Falls machine.
+//! Models of the performance registers of a Victoria Falls machine.
 //!
-//! Each device is a plain state machine with `&mut self`: [`StrandUnit`], [`L2`], [`MemoryController`],
-//! [`HubChip`]. [`Devices`] holds all devices of a machine, and implements [`Bus`](crate::Bus) and
-//! [`StrandRegisters`](crate::StrandRegisters) for them. [`PtimerEngine`] and [`TickCounters`] model sources of time.
-//!
-//! Two models implement [`CounterUnit`](guest_abi::sampling::CounterUnit), for code that samples: [`SparcUnit`], the
+//! Each device is a plain state machine: [`StrandUnit`], [`L2`], [`MemoryController`], [`HubChip`]. [`Devices`] holds all devices of a
+//! machine, and implements [`Bus`](crate::Bus) and [`StrandRegisters`](crate::StrandRegisters). [`PtimerEngine`] and [`TickCounters`] model
+//! sources of time. Two models implement [`CounterUnit`](guest_abi::sampling::CounterUnit), for code that samples: [`SparcUnit`], the
 //! counters of a strand, and [`R10000`], the counters of another processor.
 //!
 //! The models count only the events that the caller, such as a simulated memory system, reports. A reserved event counts nothing,
@@ -36,7 +34,7 @@ pub use ticks::{TickCounter, TickCounters};
 
 use crate::AccessError;
 
-/// Makes `default` of a model return `new()`, which is const.
+/// Implements `Default` by `new()`, which is const.
 macro_rules! default_is_new {
     ($($model:ty),*) => {
         $(impl Default for $model {

@@ -9,14 +9,11 @@ const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
-/// The device. After reset its ratio is 0, so that the counter stands still, and ALARM_0 is all ones.
+/// The device. After reset its ratio is 0, so that the counter stands still, and ALARM_0 is all ones. The caller passes the time in
+/// nanoseconds to each function, and never an earlier time than before.
 ///
-/// The caller passes the time in nanoseconds to each function, and never an earlier time than before.
-///
-/// The comparator compares when the counter changes and when software writes ALARM_0. It matches once each time the
-/// counter reaches ALARM_0, and so again after 2^27 counts.
-///
-/// The multiplied crystal is never faster than the external clock, if the rate of the external clock is known.
+/// The comparator compares when the counter changes and when software writes ALARM_0. It matches each time the counter reaches ALARM_0,
+/// and so again after 2^27 counts. The multiplied crystal is never faster than the external clock, if the rate of that clock is known.
 ///
 /// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real ones: every later access faults.
 #[derive(Clone, Debug)]
@@ -101,12 +98,10 @@ impl PtimerEngine {
         self.matched && self.enabled
     }
 
-    /// Returns the time of the next match: the first nanosecond at which TIME_0 has become equal to ALARM_0. `None` if the
-    /// counter stands still.
+    /// Returns the first nanosecond at which TIME_0 becomes equal to ALARM_0; `None` if the counter stands still.
     pub fn next_match(&self) -> Option<u64> {
         let Rate { counts, per } = self.rate()?;
-        let whole = u128::from(self.counts_to_match()) * per - self.begun;
-        let after = whole.div_ceil(counts);
+        let after = (u128::from(self.counts_to_match()) * per - self.begun).div_ceil(counts);
         self.at.checked_add(u64::try_from(after).ok()?)
     }
 

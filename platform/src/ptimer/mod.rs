@@ -1,17 +1,16 @@
-//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator, and a 56-bit counter whose rate a ratio
-//! of two registers sets.
+//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator, and a 56-bit counter whose rate the ratio of two
+//! registers sets.
 //!
-//! Software sees the counter in two registers of 32 bits: bits 26:0 of the counter are bits 31:5 of TIME_0, and bits
-//! 55:27 are bits 28:0 of TIME_1. In this module, a *time* is the 64 bits of both registers. The time advances by [`STEP`] with
-//! each count. When the counter runs at [`NANOSECONDS`], a time is in nanoseconds.
+//! Software sees the counter in two registers of 32 bits: bits 26:0 of the counter are bits 31:5 of TIME_0, and bits 55:27 are bits 28:0 of
+//! TIME_1. In this module, a *time* is the 64 bits of both registers. It advances by [`STEP`] with each count, and is in nanoseconds when
+//! the counter runs at [`NANOSECONDS`].
 //!
 //! - [`Setting`]: the ratio for a wanted rate.
 //! - [`Ptimer`]: reads and sets the time.
 //! - [`Alarms`]: several 64-bit deadlines on the one 27-bit comparator.
 //!
 //! # Where descriptions of the device differ
-//! Other drivers, lists of registers and measurements contradict the oldest description (nvidia_ptimer) in these points, and
-//! this module follows the later sources:
+//! Later sources contradict the oldest description (nvidia_ptimer) in these points, and this module follows the later sources:
 //! - ALARM_0 is at 0x9420. (Its offset in that description, 0x9410, belongs to TIME_1.)
 //! - The 64 bits of TIME_1 and TIME_0 are not all a counter: bits 4:0 and 63:61 read 0.
 //! - DENOMINATOR may be equal to NUMERATOR; the device hangs only if DENOMINATOR is above NUMERATOR.
@@ -19,8 +18,7 @@
 //! - Bit 16 of CLOCK_SOURCE, the "maximum", selects another clock.
 //! - NV40 itself has no CLOCK_SOURCE and no crystal: it counts as the families before it.
 //!
-//! The driver accesses the device through the trait [`PtimerRegisters`], and not through [`Bus`](crate::Bus): the
-//! registers have 32 bits, and the implementation of the trait knows where the register block is.
+//! The driver does not use [`Bus`](crate::Bus), because the registers have 32 bits and [`PtimerRegisters`] knows where their block is.
 
 mod alarms;
 mod ratio;
@@ -47,7 +45,7 @@ pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
 #[doc(alias = "MAX_FREQUENCY")]
 pub(crate) const EXTERNAL: u32 = 1 << 16;
 
-/// The registers, of 32 bits, of NV3 and later.
+/// The registers of NV3 and later, of 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
     /// Bit 0: the comparator has matched. Stays set until software writes 1 to it.
@@ -90,7 +88,6 @@ impl Register {
         Self::Alarm0,
     ];
 
-    /// Returns the offset in bytes in the register space of the graphics processor (BAR 0), and the implemented bits.
     const fn offset_and_mask(self) -> (u32, u32) {
         match self {
             Self::Intr => (0x9100, 1),
@@ -133,8 +130,8 @@ pub enum Input {
     Nv41 {
         /// The rate of the crystal in Hz.
         crystal_hz: u32,
-        /// The rate of the external clock in Hz, which the multiplied crystal cannot exceed; 0 if it is unknown. The external clock is
-        /// the clock of the host interface; since G84, a separate clock.
+        /// The rate in Hz of the external clock (the clock of the host interface; since G84, a separate clock), which the multiplied
+        /// crystal cannot exceed; 0 if it is unknown.
         external_hz: u32,
     },
 }

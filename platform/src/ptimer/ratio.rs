@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{EXTERNAL, Input, Register};
 
-/// Values of NUMERATOR and DENOMINATOR, and of CLOCK_SOURCE where the device has it.
+/// Values of NUMERATOR and DENOMINATOR, and of CLOCK_SOURCE if the device has that register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     source: Option<Source>,
@@ -47,14 +47,12 @@ impl fmt::Display for RatioError {
 impl core::error::Error for RatioError {}
 
 impl Setting {
-    /// Returns the setting for a counter rate in Hz, or for the nearest rate that 16-bit numbers reach.
+    /// Returns the setting for a counter rate in Hz, or for the nearest rate that 16-bit numbers reach. Fails if the input clock is too
+    /// slow or too fast for the rate.
     ///
     /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, so that the
     /// counts come at more even intervals, but not beyond the external clock. If no multiple reaches the wanted rate, the setting
     /// selects the external clock. The setting divides the crystal only for rates that the ratio alone cannot reach.
-    ///
-    /// # Errors
-    /// The input clock is too slow or too fast for the rate.
     pub fn for_rate(input: Input, hz: u32) -> Result<Self, RatioError> {
         // The rate of the input is `input_hz / divider`.
         let (input_hz, divider, source) = match input {

@@ -1,5 +1,5 @@
-//! A model of the counters of a strand (FWARC/2007/529 section 2.1), after the register transfer level of the UltraSPARC T2. That of
-//! the T2 Plus is not public, so its differences are unknown.
+//! A model of the counters of a strand (FWARC/2007/529 section 2.1), after the register transfer level of the UltraSPARC T2. The T2 Plus may
+//! differ, because its register transfer level is not public.
 
 mod behind;
 mod skid;
@@ -166,8 +166,8 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Returns the number of events of each counter that cannot request the trap: 0 if a counter with TOE counts idle clocks, of which
-    /// there may be any number, and `u64::MAX` if no counter can request the trap.
+    /// Returns the number of events of each counter after which no counter requests the trap yet: 0 if a counter with TOE counts idle
+    /// clocks, of which any number may come at once, and `u64::MAX` if no counter can request the trap.
     pub fn events_before_trap(&self) -> u64 {
         let trapping = Counter::ALL
             .iter()

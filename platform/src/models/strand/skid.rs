@@ -18,8 +18,7 @@ impl Early {
         if events <= Self::MOST.0 { Some(Self(events)) } else { None }
     }
 
-    /// Returns the lowest value of a counter at which an event overflows it, and the highest that an event can leave in it without an
-    /// overflow.
+    /// Returns the lowest value of a counter at which an event overflows the counter.
     pub(super) const fn threshold(self) -> u32 {
         u32::MAX - self.0 as u32
     }
