@@ -45,34 +45,34 @@ pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
 #[doc(alias = "MAX_FREQUENCY")]
 pub(crate) const EXTERNAL: u32 = 1 << 16;
 
-/// The registers of NV3 and later, of 32 bits.
+/// The registers of NV3 and later, of 32 bits, by their offsets in bytes in the register space of the graphics processor (BAR 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
     /// Bit 0: the comparator has matched. Stays set until software writes 1 to it.
     #[doc(alias = "PTIMER.INTR")]
-    Intr,
+    Intr = 0x9100,
     /// Bit 0: enables the interrupt line, which INTR drives.
     #[doc(alias = "PTIMER.INTR_EN")]
-    IntrEn,
+    IntrEn = 0x9140,
     /// Divides the rate of the input clock.
     #[doc(alias = "PTIMER.NUMERATOR")]
-    Numerator,
+    Numerator = 0x9200,
     /// Multiplies the rate of the input clock. At most NUMERATOR; 0 stops the counter.
     #[doc(alias = "PTIMER.DENOMINATOR")]
-    Denominator,
+    Denominator = 0x9210,
     /// The input clock (NV41 and later). If bit 16 is set, the external clock; else the crystal, multiplied by bits 7:0
     /// plus 1, and divided by bits 12:8 plus 1.
     #[doc(alias = "PTIMER.CLOCK_SOURCE")]
-    ClockSource,
+    ClockSource = 0x9220,
     /// Bits 26:0 of the counter.
     #[doc(alias = "PTIMER.TIME_0")]
-    Time0,
+    Time0 = 0x9400,
     /// Bits 55:27 of the counter.
     #[doc(alias = "PTIMER.TIME_1")]
-    Time1,
+    Time1 = 0x9410,
     /// The comparator matches when TIME_0 becomes equal to this register.
     #[doc(alias = "PTIMER.ALARM_0")]
-    Alarm0,
+    Alarm0 = 0x9420,
 }
 
 impl Register {
@@ -88,27 +88,20 @@ impl Register {
         Self::Alarm0,
     ];
 
-    const fn offset_and_mask(self) -> (u32, u32) {
-        match self {
-            Self::Intr => (0x9100, 1),
-            Self::IntrEn => (0x9140, 1),
-            Self::Numerator => (0x9200, 0xffff),
-            Self::Denominator => (0x9210, 0xffff),
-            Self::ClockSource => (0x9220, 0x0001_1fff),
-            Self::Time0 => (0x9400, 0xffff_ffe0),
-            Self::Time1 => (0x9410, 0x1fff_ffff),
-            Self::Alarm0 => (0x9420, 0xffff_ffe0),
-        }
-    }
-
-    /// Returns the offset of the register in the register space of the graphics processor (BAR 0), in bytes.
+    /// Returns the offset of the register in bytes.
     pub const fn offset(self) -> u32 {
-        self.offset_and_mask().0
+        self as u32
     }
 
     /// Returns the bits that the register implements. The others read as 0, and writes to them have no effect.
     pub const fn mask(self) -> u32 {
-        self.offset_and_mask().1
+        match self {
+            Self::Intr | Self::IntrEn => 1,
+            Self::Numerator | Self::Denominator => 0xffff,
+            Self::ClockSource => 0x0001_1fff,
+            Self::Time0 | Self::Alarm0 => 0xffff_ffe0,
+            Self::Time1 => 0x1fff_ffff,
+        }
     }
 }
 

@@ -91,6 +91,10 @@ impl Build {
         self.element(b's', name, value);
     }
 
+    pub(super) fn md(self) -> Md<'static> {
+        Md::new(Vec::leak(self.bytes())).unwrap()
+    }
+
     pub(super) fn bytes(mut self) -> Vec<u8> {
         self.elements.push([0; 16]);
         let sizes = [self.elements.len() * 16, self.names.len(), self.data.len()];
