@@ -25,7 +25,7 @@ pub(crate) struct L2Arbiter {
     progress: Progress,
 }
 
-/// The right of one strand to the L2 control registers of a node, until this is dropped.
+/// The right of a strand to the L2 control registers of a node.
 pub(crate) struct HeldL2<'a> {
     progress: &'a Progress,
     _lock: OwnedGuard<'a>,
@@ -44,7 +44,7 @@ impl L2Arbiter {
     }
 
     /// Counts that a strand could not take the registers. Returns `true` if they have been taken for too long. `watch` is the strand's
-    /// own, and `now` returns its time.
+    /// own stopwatch, and `now` returns the strand's time.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         watch.look(&self.progress, Found::Busy, 0, now)
     }

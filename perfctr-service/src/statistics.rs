@@ -62,7 +62,7 @@ impl Class {
 pub enum Refusal {
     /// EBADTRAP: the group is not negotiated.
     BadTrap,
-    /// EINVAL: the number is no register's.
+    /// EINVAL: no register has the number.
     Invalid,
     /// ENOTSUPPORTED: the version or the machine does not have the register.
     NotSupported,

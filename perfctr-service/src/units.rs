@@ -87,7 +87,7 @@ impl core::fmt::Display for Unit {
     }
 }
 
-/// What the operator sees of a unit.
+/// The state of a unit, for the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitState {
     /// Guests can use the unit. Otherwise every call for it ends with ENOACCESS until the operator
@@ -198,7 +198,6 @@ impl Units {
         &self.scrubbed[unit.number() % Unit::COUNT]
     }
 
-    /// Returns `true` if the unit of a register is out of service.
     pub(crate) fn is_out(&self, register: PerfReg, caller: Node) -> bool {
         Unit::for_register(register, caller).is_some_and(|unit| self.out.has(unit))
     }

@@ -1,14 +1,12 @@
 //! The gate of a hub: one access in flight, and a turn for every strand that asks.
 //!
 //! The hypervisor never waits for a hub: it refuses a call that cannot have the hub at once with EWOULDBLOCK. The pure function of
-//! [`Turns`] decides which strand is served next, so that every guest that keeps asking makes progress. The gate makes its steps on
-//! words that strands change at the same time.
+//! [`Turns`] decides which strand is served next, so that every guest that keeps asking makes progress.
 //!
 //! **The fast path** takes a hub by one compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
 //! [`Gate::closed`]: if that is 0, the hub is the strand's. If it is not, the strand stores 0 to `state` and asks on the slow
 //! path. It releases the hub by one store of 0 to `state`. While `state` holds a token, only the strand of this token changes it,
-//! except for the bit [`CLOSED`]. So a strand that is refused meanwhile sets the other word, and the next strand that takes the hub
-//! tests the other word:
+//! except for the bit [`CLOSED`]. So a strand that is refused meanwhile sets `closed`, which the next strand that takes the hub tests:
 //!
 //! | a strand is refused | the next strand takes the hub |
 //! |---|---|
@@ -20,8 +18,8 @@
 //! needs no barrier for this, because no load overtakes an earlier exchange. The release needs none either, because no load follows
 //! it. A release store comes after the device access; a store to a hub, which may be posted, is completed first.)
 //!
-//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words as one number of 64 bits, from 0 to the token and 0. This
-//! makes the exchange and the load at once, so it never takes a hub that it has to release again.
+//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words as one number of 64 bits, from 0 to the token and 0, and so
+//! never takes a hub that it has to release again.
 //!
 //! **The slow path** refuses a strand without a lock if the hub is taken, or if it is free and it is another strand's turn
 //! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate by a lock that is never held across a device access.
@@ -31,13 +29,13 @@
 //! the strand that sets the bit counts it first. So a strand that finds the hub taken twice learns from the count whether an access
 //! has ended in between, even if another strand took the free hub only until it saw that the fast path is closed.
 //!
-//! A strand that is refused without the lock is remembered before it sets `closed`. The strand that opens the fast path clears `closed`,
-//! and then tests whether a strand is remembered.
+//! A strand that is refused without the lock is remembered before it sets `closed`. The strand that opens the fast path first clears
+//! `closed`, and then tests whether a strand is remembered.
 //!
-//! **The lock** guards about a hundred instructions, with loops over words of strand bits only, and is tried once. Its owner takes the
-//! hub, so that others are refused anyway, or decides whose turn it is, so that others need no lock. So no strand gains by waiting for
-//! the lock. A strand that does not get it is refused and remembered like any other, but decides no turn: r and b count only
-//! asks that got the lock, or were refused because it was another strand's turn.
+//! **The lock** guards about a hundred instructions, and is tried once. Its owner takes the hub, so that others are refused anyway, or
+//! decides whose turn it is, so that others need no lock. So no strand gains by waiting for the lock. A strand that does not get the lock
+//! is refused and remembered like any other, but decides no turn: r and b count only asks that got the lock, or were refused because it
+//! was another strand's turn.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -56,7 +54,7 @@ const CLOSED: u32 = 1;
 #[repr(C)]
 pub(super) struct Gate {
     /// The [`Token`] of the strand that has an access in flight, or 0; and [`CLOSED`] once the end of a fast path's access is counted.
-    /// While it is [`CLOSED`] without a token, only the lock's owner changes it.
+    /// While this is [`CLOSED`] without a token, only the lock's owner changes it.
     state: AtomicU32,
     /// [`CLOSED`] or 0. Every strand may set it; only a strand that is served in turn clears it.
     closed: AtomicU32,
@@ -68,7 +66,7 @@ pub(super) struct Gate {
     entered: AtomicU32,
 }
 
-/// Why a strand does not get the hub now.
+/// Why a strand does not get the hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// Another access is in flight.

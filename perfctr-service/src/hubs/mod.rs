@@ -15,10 +15,8 @@ use gate::{Gate, Refused};
 
 pub(crate) use gate::Token;
 
-/// Decides which strand has a hub.
-///
-/// A strand gets the hub by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). Only this strand releases
-/// the hub; if it has died, another strand does, by [`abandon`](Self::abandon).
+/// Decides which strand has a hub. A strand gets the hub by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). Only
+/// this strand releases the hub; if it has died, another strand does, by [`abandon`](Self::abandon).
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct HubArbiter {
@@ -60,8 +58,8 @@ impl HubArbiter {
         Self { gate: Gate::new(), progress: Progress::default() }
     }
 
-    /// Takes the hub if it is free and no strand is remembered. Returns `true` if it did. The strand then [gives it
-    /// back](Self::give_back_free), or goes on with a [`guard`](Self::guard).
+    /// Takes the hub if it is free and no strand is remembered. Returns `true` if it did. The strand then goes on with
+    /// [`give_back_free`](Self::give_back_free) or [`guard`](Self::guard).
     #[inline(always)]
     pub(crate) fn take_free(&self, strand: impl Into<Token>) -> bool {
         self.gate.take_free(strand)
@@ -115,7 +113,7 @@ impl HubArbiter {
         self.progress.ended();
     }
 
-    /// Releases all that a dead strand held, and forgets the strand.
+    /// Releases what a dead strand held, and forgets the strand.
     pub(crate) fn abandon(&self, dead: StrandId) {
         // Before the release, so that a strand that finds the hub free again does not count the whole time as busy.
         if self.gate.is_blocked_by(dead) {

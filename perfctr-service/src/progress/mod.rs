@@ -1,11 +1,9 @@
 //! A unit that stays busy goes out of service.
 //!
-//! A strand that finds a hub busy, or the lock of its node's L2 control taken, is refused with EWOULDBLOCK. If it asks again and
-//! again, at most [`BUSY_PAUSE_TICKS`] apart, and no access to the unit ends for [`BUSY_LIMIT_TICKS`], the unit goes out of service,
-//! so that no guest spins for ever. This holds for a chip that answers "busy", and for a unit that another strand holds all the
-//! time, such as a strand that has died in its access. [`judgement`] has the decision, and why no unit that works is found stuck.
-//!
-//! **Whose clock.** Each strand compares times of its own clock only; clocks may differ by any offset.
+//! A strand that finds a hub busy, or the lock of its node's L2 control taken, is refused with EWOULDBLOCK. If it asks again and again, at
+//! most [`BUSY_PAUSE_TICKS`] apart, and no access to the unit ends for [`BUSY_LIMIT_TICKS`], the unit goes out of service, so that no guest
+//! spins for ever. This holds for a chip that answers "busy", and for a unit that another strand never releases, such as a strand that has
+//! died in its access. [`judgement`] has the decision. Each strand compares times of its own clock only; clocks may differ by any offset.
 //!
 //! **What ends an access.** A call on the fast path does not count the end of its access. It leaves a state of the gate that shows the
 //! end, and the strand that asks next counts it, before any strand is served and before it looks at the counts. A call on the slow
@@ -65,8 +63,8 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Looks at a unit that the strand asked for and did not get. Returns `true` if the unit is stuck. `entered` is the count of entries
-    /// to the unit's gate, and `now` returns the strand's time.
+    /// Looks at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` is the count of entries to the unit's
+    /// gate, and `now` returns the strand's time.
     pub(crate) fn look(
         &self,
         progress: &Progress,

@@ -1,4 +1,4 @@
-//! The word that says what a guest may do now, and in which version.
+//! The word that holds what a guest may do now, and in which version.
 
 use guest_abi::{Hub, Kind, McuRole, PerfReg};
 use hv_core::NegotiatedVersion;
@@ -7,9 +7,8 @@ use crate::rights::policy::Grant;
 use crate::rights::versions::VERSIONS;
 use crate::units::Unit;
 
-/// What the fast path of a call looks at. Places 0 and 2-17 allow the registers of these numbers (register 1 has no fast path),
-/// 18-21 the hubs, 22 HT in register 0. The other bits are the rights that the guest holds, the negotiated version, and a count
-/// of changes of what the word depends on:
+/// The word that the fast path of a call tests. Places 0 and 2-17 allow the registers of these numbers (register 1 has no fast path), 18-21
+/// the hubs, 22 HT in register 0. The other bits are the rights that the guest holds, the negotiated version, and a count of changes:
 ///
 /// | | places | rights | version | changes | carry of the changes |
 /// |---|---|---|---|---|---|
@@ -58,10 +57,10 @@ const fn bits(first: u64, last: u64) -> u64 {
 impl AccessWord {
     pub(crate) const NOTHING: Self = Self(0);
 
-    /// Register 0, but for HT.
+    /// Register 0 without HT.
     pub(crate) const PCR: Self = Self(bit(0));
     pub(crate) const HT: Self = Self(bit(HT));
-    /// All bits that the fast path tests. Where one is clear, the slow path decides.
+    /// All bits that the fast path tests. If the bit of a call is clear, the slow path decides.
     pub(crate) const FAST: Self = Self(bits(0, HT));
     pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
     pub(crate) const VERSION: Self = Self(VERSION);

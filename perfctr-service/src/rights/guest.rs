@@ -41,12 +41,11 @@ pub(crate) struct GuestRights {
     strands: StrandSet,
     nodes: NodeSet,
     compatible: bool,
-    /// The fast path of what `global` covers on this machine, in the highest version.
+    /// The fast path that `global` opens on this machine in the highest version.
     global: AccessWord,
 }
 
 impl GuestRights {
-    /// Returns the rights of a guest that holds what it is granted.
     pub(super) fn new(config: GuestConfig, machine: Machine) -> Self {
         let GuestConfig { strands, grant, compatible } = config;
         let nodes = strands.nodes();
@@ -63,16 +62,13 @@ impl GuestRights {
         }
     }
 
-    /// Returns what the guest may do now. The fast path is empty if the guest has not negotiated.
-    ///
-    /// The accesses of the last holder of a right, and the scrubbing, happen before the right is added to this word, and so before
+    /// Returns what the guest may do now. The fast path is empty if the guest has not negotiated. The accesses of the last holder of a right, and the scrubbing, happen before the right is added to this word, and so before
     /// the access of a caller that finds the right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
         AccessWord::from_bits(self.access.load(BEFORE_DEVICE))
     }
 
-    /// Returns the word that [`access`](Self::access) loads.
     #[cfg(target_arch = "sparc64")]
     pub(crate) fn access_word(&self) -> &AtomicU64 {
         &self.access

@@ -43,8 +43,8 @@ pub(crate) struct Rights {
     lock: OwnedLock,
     /// The number of times that the lock has been taken.
     taken: AtomicU32,
-    /// There is work that the owner of the lock may not have seen. The flag is only ever exchanged, because loom knows no
-    /// order of sequentially consistent stores and loads.
+    /// There is work that the owner of the lock may not have seen. The flag is only exchanged, never stored or loaded, because loom does
+    /// not order sequentially consistent stores and loads.
     marked: AtomicBool,
     /// Guests that were reset, and whose rights no strand has revoked yet.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
@@ -52,15 +52,13 @@ pub(crate) struct Rights {
     resetting: AtomicId<GuestId>,
     /// The bits of a [`Global`].
     global: AtomicU32,
-    /// The trace has the begin of a change, and not its end.
+    /// The trace has the begin of a change without its end.
     begin_recorded: AtomicBool,
 }
 
 impl Rights {
-    /// Returns the rights of these guests, numbered in the order given. Each guest holds what it is granted.
-    ///
-    /// # Errors
-    /// As [`check`](policy::check).
+    /// Returns the rights of these guests, numbered in the order given. Each guest holds what it is granted. Fails as
+    /// [`check`](policy::check) does.
     pub(crate) fn new(machine: Machine, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
         policy::check(machine, guests)?;
         let user = guests.iter().position(|guest| guest.grant.global);

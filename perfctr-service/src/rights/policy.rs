@@ -32,16 +32,16 @@ pub enum StrandRight {
     /// No access.
     #[default]
     None,
-    /// Register 0, but for HT.
+    /// Register 0 without HT.
     Strand,
-    /// Register 0 with HT, which counts what the hypervisor does on the strand's behalf.
+    /// Register 0 with HT, which counts what the hypervisor executes for the strand.
     HtStrand,
 }
 
 /// A right that the operator grants and revokes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// Register 0, but for HT. Excludes `htstrand`.
+    /// Register 0 without HT. Excludes `htstrand`.
     Strand,
     /// Register 0 with HT. Excludes `strand`.
     HtStrand,
@@ -79,8 +79,7 @@ impl fmt::Display for Right {
 pub struct Grant {
     /// Register 0.
     pub strand: StrandRight,
-    /// Register 1, the DRAM registers of the nodes that the guest has strands on, and the hubs. At most one guest of a machine
-    /// has it.
+    /// Register 1, the DRAM registers of the nodes on which the guest has strands, and the hubs; for at most one guest of a machine.
     pub global: bool,
 }
 
@@ -107,10 +106,8 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right.
-    ///
-    /// # Errors
-    /// Returns the right that excludes the new one: itself, or the other of `strand` and `htstrand`.
+    /// Returns the grant with one more right. The error is the right that excludes the new one: itself, or the other of `strand` and
+    /// `htstrand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),
@@ -133,7 +130,7 @@ impl Grant {
         }
     }
 
-    /// Returns `true` if it covers a register, for a guest with strands on these nodes.
+    /// Returns `true` if the grant covers a register, for a guest with strands on these nodes.
     pub fn covers(self, register: PerfReg, nodes: NodeSet) -> bool {
         match register.kind() {
             Kind::Strand => self.strand != StrandRight::None,
@@ -180,7 +177,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The error for a text that names no grant.
+/// The error of a text that names no grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGrant;
 
@@ -354,7 +351,7 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// The one check that at most one guest of a machine has `global`. Every source of configurations admits its guests here.
+/// The check that at most one guest of a machine has `global`, for every source of configurations.
 #[derive(Debug)]
 pub(crate) struct OneGlobal<T>(Option<T>);
 
@@ -363,10 +360,7 @@ impl<T: Copy> OneGlobal<T> {
         Self(None)
     }
 
-    /// Admits a guest with this grant.
-    ///
-    /// # Errors
-    /// Returns the guest that has `global` already.
+    /// Admits a guest with this grant. The error is the guest that has `global` already.
     pub(crate) fn admit(&mut self, grant: Grant, guest: T) -> Result<(), T> {
         if grant.global
             && let Some(holder) = self.0.replace(guest)
@@ -378,10 +372,7 @@ impl<T: Copy> OneGlobal<T> {
     }
 }
 
-/// Checks all guests of a machine together.
-///
-/// # Errors
-/// Returns the first problem.
+/// Checks all guests of a machine together. The error is the first problem.
 pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
     if guests.len() > StrandId::COUNT {
         return Err(ConfigError::TooManyGuests);

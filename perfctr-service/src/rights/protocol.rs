@@ -1,7 +1,7 @@
-//! The protocol by which rights pass from guest to guest, as functions from state and event to the next state, without atomics
-//! and without devices.
+//! The protocol by which rights pass from guest to guest, as functions from state and event to the next state, without atomics and
+//! devices.
 //!
-//! Its state is what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest
+//! The state is what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest
 //! [holds](Holding). An event changes one of these. `Rights` holds each in an atomic word, and makes the steps in the order that
 //! [`transfer`](crate::transfer) describes. "Locked" marks what only the owner of the lock may do.
 
@@ -52,7 +52,7 @@ pub enum StrandEvent {
     Dies,
     /// The strand takes its cross-call, between two calls. So it lives.
     Takes,
-    /// The strand has done what it was asked for when it took the cross-call.
+    /// The strand has done what it found when it took the cross-call.
     Acknowledges(Asked),
 }
 
@@ -157,7 +157,7 @@ impl Global {
         }
     }
 
-    /// Returns `true` if this guest may hold it now.
+    /// Returns `true` if this guest may hold `global` now.
     fn is_free_for(self, guest: GuestId) -> bool {
         matches!(self, Self::Free) || self == Self::Held(guest)
     }
@@ -256,7 +256,7 @@ impl Holding {
         (self, consequence)
     }
 
-    /// A guest loses a right that it waits for, too.
+    /// The guest also loses rights that it is granted but does not hold yet.
     fn revoke(&mut self, grant: Grant) -> Consequence {
         let left = self.granted.both(grant);
         if left == self.granted {

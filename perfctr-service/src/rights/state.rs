@@ -11,7 +11,7 @@ use crate::rights::protocol::Global;
 const ROUNDS: usize = 8;
 
 impl Rights {
-    /// Sets whether the trace has the begin of a change and not its end. Returns the old setting.
+    /// Sets whether the trace has the begin of a change without its end. Returns the old setting.
     pub(crate) fn set_begin_recorded(&self, recorded: bool) -> bool {
         self.begin_recorded.swap(recorded, Ordering::SeqCst)
     }
@@ -23,8 +23,8 @@ impl Rights {
         Some(guard)
     }
 
-    /// Returns the number of times that the lock has been taken; `None` while a strand owns it. While this number stays the same,
-    /// no step begins but a reset.
+    /// Returns the number of times that the lock has been taken; `None` while a strand owns it. As long as this number does not change, no
+    /// step begins except a reset.
     pub(super) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)
@@ -146,7 +146,7 @@ mod tests {
         (done, ended)
     }
 
-    /// So another strand finds the reset if the strand that has begun the work dies.
+    /// If the strand that has begun the work on a reset dies, another strand finds the reset.
     #[test]
     fn a_reset_is_found_until_its_end() {
         for number in [0, 1, 63, 64, 255] {

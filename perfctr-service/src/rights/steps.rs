@@ -11,7 +11,7 @@ use crate::rights::protocol::{Asked, Global, Holding, Ledger, Scrub, is_settled}
 use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 
-/// The number of tries of what another strand can cross each time: an acknowledgement, a look at the tracer or at a change.
+/// The number of tries of a step that another strand can disturb: an acknowledgement, a look at the tracer or at a change.
 pub(crate) const TRIES: usize = 4;
 
 /// The rights, for the owner of the lock.
@@ -142,7 +142,7 @@ impl Rights {
         self.guest(guest).access().grant()
     }
 
-    /// Records calls from now on if the tracer is on. If another strand turns the tracer meanwhile, the last setting is in force.
+    /// Records calls from now on if the tracer is on. If another strand turns the tracer on or off meanwhile, the last setting counts.
     pub(crate) fn set_traced(&self, is_traced: impl Fn() -> bool, out: &UnitSet) {
         for guest in &self.guests {
             let settled = (0..TRIES).any(|_| {

@@ -4,10 +4,9 @@
 //! whole call or changes nothing, and needs no stack unless the device fails. Every other call takes the [slow
 //! path](PerfCounterContext::slow), which makes the checks in the order of the contract and so finds the reason of a refusal.
 //!
-//! The shape of the fast path serves instruction counts. [`serve`](PerfCounterContext::serve) gets the test of the word as a
-//! closure, because it makes the same test on the word for calls that are not recorded and on the word for recorded calls. It gets
-//! the work twice, as a closure that is inlined where its operands are in registers, and as a function without captures that the
-//! outlined part for recorded calls makes, so that other calls do not pay for the recording.
+//! The shape of the fast path keeps its instructions few. [`serve`](PerfCounterContext::serve) gets the test of the word as a closure, because
+//! it makes the same test on the word for calls that are not recorded and on the word for recorded calls. It gets the work twice: as a
+//! closure that is inlined where its operands are in registers, and as a function for the outlined part that records calls.
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
@@ -40,8 +39,7 @@ const _: () = assert!(
         && HUB_REGISTERS == 18
 );
 
-/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. `i32::MAX` fits in an instruction of
-/// x86-64.
+/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It fits in an instruction of x86-64.
 const SHORT: u64 = i32::MAX as u64;
 
 /// Marks the branch that calls it as seldom taken.
@@ -380,8 +378,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     }
 
     /// Ends a call whose device access failed. `guard` holds the register's hub, if it has one.
-    ///
-    /// Inlined, because calls on SPARC nest in few register windows.
+    // Inlined, because calls on SPARC nest in few register windows.
     #[inline(always)]
     fn failed(
         &self,

@@ -37,9 +37,8 @@ struct StrandState {
     stopwatches: Stopwatches,
 }
 
-/// The performance counter service of one machine: API group 0x205.
-///
-/// All methods take `&self`, and several strands may call them at the same time. `E` is what the image gives the service.
+/// The performance counter service of one machine: API group 0x205. Several strands may call its methods at the same time. `E` is the
+/// [`Environment`] that the image gives the service.
 #[derive(Debug)]
 pub struct PerfCounterService<E> {
     environment: E,
@@ -56,11 +55,8 @@ assert_impl_all!(PerfCounterService<()>: Send, Sync);
 assert_impl_all!(PerfCounterContext<'static, AnyEnvironment>: Send, Sync);
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Returns the service for these guests, numbered in the order given. The caller makes sure that every register of the machine
-    /// is 0, as at power-on.
-    ///
-    /// # Errors
-    /// Returns the first problem of the configuration.
+    /// Returns the service for these guests, numbered in the order given, or the first problem of the configuration. The caller makes sure
+    /// that every register of the machine is 0, as at power-on.
     pub fn new(
         machine: Machine,
         environment: E,

@@ -15,7 +15,7 @@ use crate::service::PerfCounterService;
 use crate::trace::Why;
 use crate::units::Unit;
 
-/// Why a step of the operator's failed. It has changed no right, and taken no unit into or out of service.
+/// Why a step of the operator failed. It has changed no right, and taken no unit into or out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeError {
     /// The configuration is not valid.
@@ -65,10 +65,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Grants each guest what the configuration says, and no more. Returns the strands that the change waits for, as
-    /// [`pending`](Self::pending) does.
-    ///
-    /// # Errors
-    /// Checks the configuration as a whole first. One that is rejected changes nothing.
+    /// [`pending`](Self::pending) does. Checks the configuration as a whole first; one that is rejected changes nothing.
     pub fn reconfigure(
         &self,
         on: StrandId,

@@ -1,6 +1,5 @@
-//! The events of calls and of the operator's steps.
-//!
-//! The functions that guests' calls pass through are inlined, because calls on SPARC nest in few register windows.
+//! The events of calls and of the operator's steps. Functions for guests' calls are inlined, because calls on SPARC nest in few register
+//! windows.
 
 use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;

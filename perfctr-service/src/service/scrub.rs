@@ -1,4 +1,4 @@
-//! Units are scrubbed for their next user, and go out of service.
+//! Scrubs units for their next user, and takes units out of service.
 
 use guest_abi::{Hub, Node, StrandId};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};

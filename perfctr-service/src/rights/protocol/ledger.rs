@@ -1,5 +1,5 @@
-//! The order of the steps by which rights pass from guest to guest. If the strand that makes the steps dies between any two,
-//! another strand starts again.
+//! The order of the steps by which rights pass from guest to guest. If the strand that makes the steps dies between two of them, another
+//! strand starts again.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -73,8 +73,8 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes all that `grant` does not have, and calls `revoked` with what is left. The guest's strands are asked even if the guest
-    /// only waited for what it loses.
+    /// Revokes all rights outside of `grant`, and calls `revoked` with what is left. The guest's strands are asked even if the guest did
+    /// not hold yet what it loses.
     #[inline(always)]
     fn revoke(&mut self, guest: GuestId, grant: Grant, revoked: impl FnOnce(Grant)) {
         let (left, consequence) = self.holding(guest).step(GuestEvent::Revoke(grant));
@@ -105,7 +105,7 @@ pub trait Ledger {
         }
     }
 
-    /// Makes the steps that a loss of rights has as its [consequence](Consequence::Lost).
+    /// Makes the steps that follow from a [loss](Consequence::Lost) of rights.
     #[inline(always)]
     fn lose(&mut self, guest: GuestId, consequence: Consequence) {
         let Consequence::Lost { scrub, global } = consequence else {
@@ -159,7 +159,7 @@ pub trait Ledger {
         strands.any(|strand| self.asked(strand).is_awaited())
     }
 
-    /// Completes the grant of a guest as far as it can. Calls `given` with what the guest holds now, if that has changed.
+    /// Completes the grant of a guest as far as possible. If the guest now holds more, calls `given` with what it holds.
     #[inline(always)]
     fn complete(&mut self, guest: GuestId, given: impl FnOnce(Grant)) {
         let circumstances = Circumstances {
