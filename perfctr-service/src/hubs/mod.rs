@@ -141,10 +141,7 @@ impl HubGuard<'_> {
         // A drop would release the hub without the turn.
         core::mem::forget(self);
         arbiter.gate.give_back(strand);
-        match arbiter.chip_busy(watch, now) {
-            true => Blocked::Stuck,
-            false => Blocked::Taken,
-        }
+        if arbiter.chip_busy(watch, now) { Blocked::Stuck } else { Blocked::Taken }
     }
 }
 

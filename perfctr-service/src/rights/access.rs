@@ -37,10 +37,7 @@ const CHANGE_SHIFT: u32 = if BY_SIGN { 0 } else { 32 };
 const _: () = assert!(VERSIONS.len() < 0x1f);
 
 const fn bit(place: u64) -> u64 {
-    match BY_SIGN {
-        true => 1 << 63 >> place,
-        false => 1 << place,
-    }
+    if BY_SIGN { 1 << 63 >> place } else { 1 << place }
 }
 
 /// The bits of the places from `first` to `last`.
@@ -85,10 +82,7 @@ impl AccessWord {
 
     #[inline(always)]
     const fn has(self, place: u64) -> bool {
-        match BY_SIGN {
-            true => ((self.0 << place) as i64) < 0,
-            false => self.0 >> place & 1 != 0,
-        }
+        if BY_SIGN { ((self.0 << place) as i64) < 0 } else { self.0 >> place & 1 != 0 }
     }
 
     /// Returns `true` if the registers of a hub may be used.

@@ -280,9 +280,6 @@ impl Holding {
         self.held = self.granted;
         self.held.global &= circumstances.global.is_free_for(circumstances.guest);
         self.starting &= self.held != self.granted;
-        match *self == before {
-            true => Consequence::Nothing,
-            false => Consequence::Given,
-        }
+        if *self == before { Consequence::Nothing } else { Consequence::Given }
     }
 }

@@ -440,10 +440,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let unit = Unit::L2(node);
         let Some(held) = service.l2(node).take(self.strand) else {
             let stuck = service.l2(node).found_busy(&self.watches.l2, || self.now());
-            return Err(match stuck {
-                true => service.stuck(self.strand, unit),
-                false => Refusal::WouldBlock,
-            });
+            return Err(if stuck { service.stuck(self.strand, unit) } else { Refusal::WouldBlock });
         };
         // The last holder may have taken the unit out of service.
         if service.units.out().has(unit) {

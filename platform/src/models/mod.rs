@@ -50,8 +50,5 @@ default_is_new!(HubChip, L2, StrandUnit, r10000::Cycle);
 /// Returns the error of an access to a device that does not answer.
 #[inline(always)]
 const fn answer(answers: bool) -> Result<(), AccessError> {
-    match answers {
-        true => Ok(()),
-        false => Err(AccessError::Fault),
-    }
+    if answers { Ok(()) } else { Err(AccessError::Fault) }
 }

@@ -125,10 +125,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         let low = deadline.wrapping_mul(STEP) as u32;
         self.write(Register::Alarm0, low)?;
         // If the deadline passed before the comparator was set, no interrupt comes.
-        Ok(match self.now()? >= deadline {
-            true => When::Now,
-            false => When::Later,
-        })
+        Ok(if self.now()? >= deadline { When::Now } else { When::Later })
     }
 
     /// Returns the counts since the time was 0.

@@ -65,10 +65,7 @@ pub(super) const GL_SHIFT: usize = 40;
 impl fmt::Display for FatalTrap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tt, tpc, tl, .. } = self;
-        let windows = match self.is_out_of_windows() {
-            true => ", out of register windows",
-            false => "",
-        };
+        let windows = if self.is_out_of_windows() { ", out of register windows" } else { "" };
         writeln!(f, "trap {tt:#x} at {tpc:#x}, TL {tl}{windows}")?;
         let Self { tnpc, tstate, .. } = self;
         writeln!(f, "%tpc {tpc:016x}  %tnpc {tnpc:016x}  %tstate {tstate:016x}")?;

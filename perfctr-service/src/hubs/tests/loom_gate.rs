@@ -75,10 +75,7 @@ impl Hub {
         if granted {
             self.release.set(asked);
         }
-        self.happened(match granted {
-            true => AskEvent::Granted(number),
-            false => AskEvent::Refused(number),
-        });
+        self.happened(if granted { AskEvent::Granted(number) } else { AskEvent::Refused(number) });
         granted
     }
 
@@ -285,10 +282,7 @@ fn a_strand_dies_at_each_step_beside_another() {
     let first = (0..12).map(|step| (step, false));
     for (step, refused_before) in first.chain((0..40).map(|step| (step, true))) {
         explore(3, 3, move || {
-            let hub = Rc::new(match refused_before {
-                true => Hub::taken(1, 0),
-                false => Hub::new(),
-            });
+            let hub = Rc::new(if refused_before { Hub::taken(1, 0) } else { Hub::new() });
             if refused_before {
                 hub.end();
             }

@@ -191,10 +191,7 @@ impl Both {
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let mut refusals = 0;
         for _ in 0..most + 20 {
-            match self.ask(number, told) {
-                true => self.release(),
-                false => refusals += 1,
-            }
+            if self.ask(number, told) { self.release() } else { refusals += 1 }
         }
         assert!(refusals <= most, "{refusals}, not {most}: {told:?}");
         for _ in 0..3 {
