@@ -1,5 +1,4 @@
-//! A sun4v hypervisor for the guests of a machine description, with the performance counter service and the services
-//! that a small kernel needs on several strands.
+//! A sun4v hypervisor for the guests of a machine description: the performance counter service, and what a small kernel needs.
 //!
 //! [`services`] is for any image. The rest is for SPARC V9 only. `Handler` is the start of the image and its strands, which
 //! `perfctr_service::sun4v_image!` links with the trap entries; an image implements `Board` for the hardware below it.

@@ -22,8 +22,7 @@ impl Board for Devices {
     }
 
     fn environment(_: Machine) -> Self::Environment {
-        // SAFETY: this is a hypervisor with the MMU off. The service uses addresses of device registers only, and calls for a strand only
-        // on that strand.
+        // SAFETY: this is a hypervisor with the MMU off. The service uses only device registers, each on the strand that owns it.
         unsafe { (Mmio::new(), StrandRegs::new(hypervisor::cross_call)) }
     }
 }

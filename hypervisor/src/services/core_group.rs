@@ -176,8 +176,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Done)
     }
 
-    /// Stops another strand, and waits until it has stopped. Gives up if this strand is told to stop too, because each of the two
-    /// strands may be waiting for the other.
+    /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too, because both could wait for ever.
     fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, HvError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;

@@ -118,8 +118,7 @@ impl Cpus {
         }
     }
 
-    /// Takes the command of a strand that was interrupted; `None` if there is none. Called on that strand, when it is not in a call of
-    /// its guest.
+    /// Takes the command of a strand that was interrupted; `None` if there is none. Called on that strand, outside of its guest's calls.
     pub fn take(&self, strand: StrandId) -> Option<StrandCommand> {
         let cpu = self.cpu(strand);
         if self.exchange(strand, STOPPING, STOPPED) {

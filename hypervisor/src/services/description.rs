@@ -1,5 +1,4 @@
-//! The machine description that a guest gets, in the format of `platform::md`. It is computed word by word, so that the hypervisor
-//! needs no memory for it.
+//! The machine description that a guest gets, in the format of `platform::md`. It is computed word by word, and never stored.
 //!
 //! | node | properties |
 //! |---|---|
@@ -10,8 +9,7 @@
 //! | `cpus` | an arc to each `cpu` |
 //! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl` |
 //!
-//! `pid` is the number of the strand, which Sun has only in the descriptions for hypervisors. Linux and illumos look for the other
-//! names and values.
+//! `pid` is the number of the strand, which only descriptions for hypervisors have at Sun. Linux and illumos look for the other names.
 
 use super::image::Memory;
 

@@ -45,11 +45,9 @@ impl Memory {
     }
 }
 
-/// The image below the services. Methods that take a [`Caller`] are called on its strand. For output to a console, the services call
-/// [`Embedder::console`].
+/// The image below the services. Methods that take a [`Caller`] are called on its strand. Consoles' output is [`Embedder::console`].
 pub trait Image: Embedder {
-    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0 without a gap, and keep
-    /// their strands.
+    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0, and keep their strands.
     fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId>;
 
     /// Returns the number of the virtual CPU that calls.
@@ -70,8 +68,7 @@ pub trait Image: Embedder {
     /// Waits until an interrupt is pending for the caller. May return earlier.
     fn suspend(&self, caller: Caller);
 
-    /// Notes that the guest has ended with this code. The other strands have been told to leave the guest; the caller's strand leaves it
-    /// after this call.
+    /// Notes that the guest has ended with this code. The caller's strand leaves the guest next; the other strands have been told to.
     fn exited(&self, caller: Caller, code: u64);
 
     /// Takes what the guest's console has received; `None` if it has received nothing.

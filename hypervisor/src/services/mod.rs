@@ -1,5 +1,4 @@
-//! The sun4v services that a small kernel needs on several strands, besides the performance counters. Another hypervisor can use them
-//! as they are, or copy and change them.
+//! The sun4v services that a small kernel needs besides the performance counters. Another hypervisor may use, or copy and change them.
 //!
 //! | group | version | functions |
 //! |---|---|---|

@@ -19,8 +19,7 @@ const SBDIOU: u64 = 1;
 /// 39:0 and its byte marks in bits 47:40. The number of an entry is in bits 5:3 of the address.
 const STORE_BUFFER: (usize, u64) = (0x4a, 0xc0);
 
-/// Returns the address of the store that a trap of this type (%tt) reports on the UltraSPARC T2; `None` if the trap reports no store,
-/// or no address. For hyperprivileged code.
+/// Returns the address of the store that a trap of this type (%tt) reports on the UltraSPARC T2, if any. For hyperprivileged code.
 ///
 /// Sun's hypervisor and OpenSPARC T2 use these registers. QEMU does not have them, and the registers of the UltraSPARC T2 Plus are
 /// not published: this function has been executed on neither.

@@ -19,8 +19,7 @@ pub const FAST: u64 = Trap::Fast.number() as u64;
 /// Trap 0x80, for which the fast path made a device access that faulted.
 pub const FAULTED: u64 = 0x100;
 
-/// The number of the [`WINDOWS`](super::WINDOWS) that the slow path saves or clears for every call. Each of the others takes a trap
-/// when Rust code first saves it.
+/// The number of the [`WINDOWS`](super::WINDOWS) that the slow path saves or clears for every call. Each other one takes a trap.
 pub const FIRST_WINDOWS: usize = 2;
 
 /// The lowest number of the functions that are served all or none.
@@ -60,8 +59,7 @@ pub const BLOCK: usize = size_of::<StrandBlock>();
 // The offsets of loads and stores have 13 bits with a sign.
 const _: () = assert!(BLOCK < 1 << 12);
 
-/// The size in bytes of the stack of each strand except the first. The linker script has the stack of the first, which is larger
-/// because that strand prepares everything.
+/// The size in bytes of the stack of each strand except the first, which prepares everything on the stack of the linker script.
 pub const OTHER_STACK: usize = 0x8000;
 
 /// ASI_SCRATCHPAD, the guest's own.
