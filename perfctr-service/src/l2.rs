@@ -8,9 +8,8 @@ use platform::{AccessError, Bus, PhysicalAddress};
 
 use crate::progress::{Found, Progress, Stopwatch};
 
-/// The number of tries to get the lock of a node's L2 control before the call ends with EWOULDBLOCK. A strand holds the lock for at
-/// most 8 reads and 16 writes, and the 63 other strands of the node may come first. Model checkers see a success and a failure with
-/// one try.
+/// The number of tries to get the lock of a node's L2 control before the call ends with EWOULDBLOCK. A strand holds the lock for at most 8
+/// reads and 16 writes, and the 63 other strands of the node may come first. Model checkers see both results with one try.
 pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
 fn banks() -> impl Iterator<Item = PhysicalAddress> {

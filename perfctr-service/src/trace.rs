@@ -50,8 +50,7 @@ const GRANTS: Shown = Shown::Names(&[
 hv_core::events! {
     /// The events of the service, with numbers from 8 on.
     ///
-    /// The event of a call has the time of the call's end. Events of what the call met, such as a taken hub or a faulty unit,
-    /// come before it.
+    /// The event of a call has the time of the call's end, and comes after events of what the call met, such as a taken hub.
     ///
     /// Fields that several events have:
     /// - `perfreg`: the number of a register; of a refused call the number that the guest passed, which may be no register's;

@@ -47,9 +47,8 @@ pub struct DescribedGuest<'a> {
     pub config: GuestConfig,
 }
 
-/// Returns the guests of a description in the order of the arcs to them; none if it is no description for a hypervisor. Checks all guests
-/// first, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem. With a `machine`, all strands must be
-/// strands of this machine.
+/// Returns the guests of a description in the order of the arcs to them; none if the description is for a guest. Checks all guests first, as
+/// [`policy::check`](crate::rights::policy::check) does, and returns the first problem. All strands must be strands of `machine`, if given.
 pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,

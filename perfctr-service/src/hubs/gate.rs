@@ -32,10 +32,9 @@
 //! A strand that is refused without the lock is remembered before it sets `closed`. The strand that opens the fast path first clears
 //! `closed`, and then tests whether a strand is remembered.
 //!
-//! **The lock** guards about a hundred instructions, and is tried once. Its owner takes the hub, so that others are refused anyway, or
-//! decides whose turn it is, so that others need no lock. So no strand gains by waiting for the lock. A strand that does not get the lock
-//! is refused and remembered like any other, but decides no turn: r and b count only asks that got the lock, or were refused because it
-//! was another strand's turn.
+//! **The lock** guards about a hundred instructions, and is tried once. Its owner takes the hub, so that others are refused anyway, or decides
+//! whose turn it is, so that others need no lock. So no strand gains by waiting for the lock. A strand that does not get the lock is refused
+//! and remembered like any other, but decides no turn: r and b count only asks with the lock, and refusals in another strand's turn.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -116,15 +115,13 @@ impl Gate {
         }
     }
 
-    /// Takes the hub if it is free and no strand is remembered, and returns `true` if it did. Otherwise the caller goes on
-    /// with [`ask`](Self::ask).
+    /// Takes the hub if it is free and no strand is remembered, and returns `true` if it did. Otherwise the caller must [`ask`](Self::ask).
     #[inline(always)]
     pub(super) fn take_free(&self, strand: impl Into<Token>) -> bool {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
-        // Relaxed on failure, because the strand does not access the device then. This compares the state, because LLVM makes three
-        // more instructions of a success flag on SPARC.
+        // Relaxed on failure: the device is not accessed then. Compares the state, because LLVM makes more of a success flag on SPARC.
         if state != 0 {
             return false;
         }
@@ -136,9 +133,8 @@ impl Gate {
         open
     }
 
-    /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls
-    /// [`release`](Self::release) or [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended
-    /// and is not counted yet.
+    /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls [`release`](Self::release) or
+    /// [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended and is not counted yet.
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let state = self.state.load(Ordering::SeqCst);
         // The hub is free, counted and shut until the strand of the turn is served.
@@ -178,8 +174,7 @@ impl Gate {
         self.give_up(0);
     }
 
-    /// Releases the hub after [`ask`](Self::ask). A closed fast path stays closed. (A strand that closes it now is found as on the fast
-    /// path.)
+    /// Releases the hub after [`ask`](Self::ask). A closed fast path stays closed, even if another strand closes it at this moment.
     pub(super) fn release(&self) {
         let closed = self.closed.load(Ordering::Relaxed);
         self.give_up(closed);
@@ -193,8 +188,7 @@ impl Gate {
         self.give_up(CLOSED);
     }
 
-    /// Stores the state of a free hub. For loom this is an exchange, because loom does not order the store after the holder's earlier
-    /// exchange.
+    /// Stores the state of a free hub. Loom does not order a store after the holder's earlier exchange, so for loom this is an exchange.
     #[inline(always)]
     fn give_up(&self, state: u32) {
         if cfg!(loom) {
@@ -256,8 +250,7 @@ impl Gate {
         }
     }
 
-    /// Sets [`CLOSED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free: then only the lock's owner
-    /// takes it.
+    /// Sets [`CLOSED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free: then only the lock's owner takes it.
     #[inline(always)]
     fn shut(&self, ended: impl FnOnce()) -> bool {
         exchanged();

@@ -101,8 +101,7 @@ impl HubArbiter {
         }
     }
 
-    /// Counts that a strand has found the chip busy. Returns `true` if the hub is stuck. `watch` and `now` are as in
-    /// [`ask`](Self::ask).
+    /// Counts that a strand has found the chip busy. Returns `true` if the hub is stuck. For `watch` and `now` see [`ask`](Self::ask).
     pub(crate) fn chip_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         self.progress.chip_busy();
         watch.look(&self.progress, Found::Busy, self.gate.entered(), now)

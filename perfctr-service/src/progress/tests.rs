@@ -37,8 +37,7 @@ const fn busy(ticks: u64) -> Look {
 
 const BUSY: Look = busy(PAUSE);
 
-/// Returns the number of looks after which the unit is stuck if `last` follow 32 looks that find it busy, and so have waited 31 of
-/// the 32 pauses of the limit.
+/// Returns the number of looks after which the unit is stuck if `last` follow 32 busy looks, which have waited 31 of 32 pauses.
 fn stuck_with(last: &[Look]) -> Option<usize> {
     let looks = [BUSY; 32].into_iter().chain(last.iter().copied());
     let stuck = stuck(u64::MAX - 5 * PAUSE, looks);

@@ -15,8 +15,7 @@ use crate::units::{Unit, UnitSet};
 /// or a fault, which a unit has once before the operator comes.
 const TRIES: usize = 64;
 
-/// The number of tries of a strand that has negotiated to open the fast path. In models it gives up at the first crossing, so
-/// that they show what comes after that.
+/// The number of tries of a strand to open the fast path after a negotiation. Models show what comes after it gives up.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// What one guest is granted and holds.
@@ -111,9 +110,8 @@ impl GuestRights {
 
     /// Opens the fast path of what the guest may do in the version that it has negotiated.
     ///
-    /// Several strands can be here at once. Each has stored its version before it loads the word, and reads the version
-    /// after that. So the last exchange has the version that was stored last: a strand with an older version has loaded the word
-    /// before the newer version's exchange, and its own exchange fails.
+    /// Several strands can be here at once. Each stored its version before it loads the word, and then reads the version. So the last exchange
+    /// has the version that was stored last: a strand with an older version loaded the word before that exchange, and its own fails.
     pub(crate) fn version_changed(&self, version: &Negotiated, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
@@ -127,8 +125,7 @@ impl GuestRights {
         self.derive(TRIES, out, |word| word);
     }
 
-    /// Changes the word, and derives the fast path from the result. Returns `false`, and has changed nothing, if a change by
-    /// another strand crosses every try.
+    /// Changes the word, and derives the fast path from it. Returns `false`, and changes nothing, if other changes cross all tries.
     fn derive(
         &self,
         tries: usize,
@@ -212,8 +209,7 @@ impl GuestRights {
 
     /// Returns `word` with the fast path that the version and the rights in `allowed` open now. `recorded` says for which calls the
     /// word is; its fast path is empty unless calls are recorded, or not, as it says.
-    // Inlined on SPARC V9, so that a negotiation nests in few register windows; elsewhere not, so that other calls save fewer
-    // registers.
+    // Inlined on SPARC V9, so that a negotiation nests in few register windows; elsewhere not, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(

@@ -31,8 +31,7 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
     StrandId::COUNT
 };
 
-/// The rights of all guests of a machine. Any strand may use `guests`, `requests`, `marked`, `resets` and `begin_recorded`; the
-/// other fields belong to the owner of the lock.
+/// The rights of all guests of a machine. All fields after `lock`, except `marked`, `resets` and `begin_recorded`, belong to its owner.
 #[derive(Debug)]
 pub(crate) struct Rights {
     machine: Machine,
@@ -57,8 +56,7 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    /// Returns the rights of these guests, numbered in the order given. Each guest holds what it is granted. Fails as
-    /// [`check`](policy::check) does.
+    /// Returns the rights of these guests, numbered in the order given, each of which holds its grant. Fails as [`policy::check`].
     pub(crate) fn new(machine: Machine, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
         policy::check(machine, guests)?;
         let user = guests.iter().position(|guest| guest.grant.global);

@@ -1,18 +1,16 @@
 //! Grants with the semantics of LDoms' `perf-counters` property. The default denies everything.
 //!
 //! # What guests learn of each other
-//! Calls tell a guest nothing of another: no status and no value depends on what another guest has called or written, even
-//! when a right passes between the two. A guest notices only what concerns the whole machine: a unit out of service, and the
-//! operator's steps.
+//! Calls tell a guest nothing of another: no status and no value depends on what another guest has called or written, even when a right
+//! passes between the two. A guest notices only what concerns the whole machine: a unit out of service, and the operator's steps.
 //!
 //! Counters tell the holder of `global` about all guests, because its units count for all guests:
 //!
 //! - a memory channel counts the reads and writes of all strands, of devices and of the hypervisor, in the memory behind it;
 //! - a hub counts the coherence traffic between all nodes, packet by packet.
 //!
-//! So the holder sees how much memory and how many remote lines the others use, and when. It sees no address and no content, and
-//! not which guest it was, unless only one other guest is at work. A guest that has to hide this cannot share a machine with a
-//! holder of `global`.
+//! So the holder sees how much memory and how many remote lines the others use, and when. It sees no address, no content, and not which guest
+//! it was, unless only one other guest is at work. A guest that has to hide this cannot share a machine with a holder of `global`.
 //!
 //! In the other direction, PERF_CONFIG selects the misses that the L2 of a node reports. When the holder of `global` changes it, a
 //! guest on the same node that counts its own L2 misses in %pic gets other counts.

@@ -1,5 +1,4 @@
-//! The protocol by which rights pass from guest to guest, as functions from state and event to the next state, without atomics and
-//! devices.
+//! The protocol by which rights pass from guest to guest, as functions from state and event to the next state, without atomics.
 //!
 //! The state is what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest
 //! [holds](Holding). An event changes one of these. `Rights` holds each in an atomic word, and makes the steps in the order that
@@ -98,8 +97,7 @@ impl Asked {
     }
 }
 
-/// Returns `true` if no change is pending, except that strands may be [awaited](Asked::is_awaited). `reset` is a guest that was
-/// reset, and whose rights are not all revoked yet.
+/// Returns `true` if a pending change only waits for [awaited](Asked::is_awaited) strands. `reset` is a guest with rights to revoke.
 pub fn is_settled(
     global: Global,
     reset: Option<GuestId>,
@@ -117,8 +115,7 @@ pub enum Global {
     Free,
     /// This guest.
     Held(GuestId),
-    /// This guest is losing it: its units are being listed for scrubbing. If the strand that lists them dies, another strand
-    /// lists them again from the start.
+    /// This guest is losing it: its units are being listed for scrubbing. If the strand at work dies, another one starts again.
     Listed(GuestId),
     /// This guest has lost it, and its units are not all scrubbed yet.
     Revoked(GuestId),

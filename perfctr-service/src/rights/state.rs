@@ -23,8 +23,7 @@ impl Rights {
         Some(guard)
     }
 
-    /// Returns the number of times that the lock has been taken; `None` while a strand owns it. As long as this number does not change, no
-    /// step begins except a reset.
+    /// Returns how often the lock has been taken; `None` while it has an owner. While this stays the same, no step but a reset begins.
     pub(super) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)
@@ -70,8 +69,7 @@ impl Rights {
         self.resetting.store(None);
     }
 
-    /// Runs `step` under the lock until no mark is left, or leaves a mark for the owner of the lock. Returns `false` if marks
-    /// keep coming: then the caller arranges another call.
+    /// Runs `step` under the lock until no mark is left, or leaves a mark for the owner. If marks keep coming, returns `false`.
     #[inline(always)]
     pub(crate) fn until_unmarked(&self, on: StrandId, mut step: impl FnMut()) -> bool {
         self.mark();

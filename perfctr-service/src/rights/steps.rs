@@ -176,8 +176,7 @@ impl Rights {
     /// Resets a guest: revokes its rights, and then calls `revoked`.
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, revoked: impl FnOnce()) {
-        // Before the revocation, so that no strand gives a right back; and after it, in case a strand has worked on the reset
-        // meanwhile.
+        // Before the revocation, so that no right is given back; and after it, in case a strand has worked on the reset meanwhile.
         self.set_reset(guest);
         self.guest(guest).start();
         revoked();
@@ -201,8 +200,7 @@ impl Rights {
         strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_excused())
     }
 
-    /// Serves a cross-call: calls `scrub` with what the strand is to scrub, and acknowledges. Does both again if the strand was asked
-    /// for more meanwhile.
+    /// Serves a cross-call: scrubs by `scrub`, and acknowledges; both again if the strand was asked for more meanwhile.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(Scrub)) {
         let request = self.request(strand);

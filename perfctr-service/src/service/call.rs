@@ -25,8 +25,7 @@ use crate::table::Row;
 use crate::trace::Conflict;
 use crate::units::Unit;
 
-/// Returns `index / HUB_REGISTERS` for the registers of all hubs. The general division takes a 128-bit product, for which SPARC
-/// has no instruction.
+/// Returns `index / HUB_REGISTERS` for the registers of all hubs. SPARC has no instruction for a general division's 128-bit product.
 #[inline(always)]
 const fn hub_of(index: u64) -> u64 {
     (index * 57) >> 10
@@ -134,8 +133,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for a register that the guest may use and whose hub is free. Returns `false`, and has changed
-    /// nothing, if the call takes the slow path.
+    /// Serves and answers a call for an allowed register whose hub is free. Returns `false`, and changes nothing, for the slow path.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
@@ -166,8 +164,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         self.serve::<SET>(frame, id, allows_and_takes, inlined, Self::hub_fast)
     }
 
-    /// Makes and answers a call if the guest's word for calls that are not recorded `allows` it, or its word for recorded calls
-    /// does. `inlined` and `outlined` do the same work.
+    /// Makes and answers a call if one of the guest's two words `allows` it. `inlined` and `outlined` do the same work.
     #[inline(always)]
     fn serve<const SET: bool>(
         &self,
@@ -397,8 +394,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         self.faulted(Unit::for_register(register, self.node), guard)
     }
 
-    /// Takes a unit whose access has faulted out of service, and then drops `held`, which releases the unit, so that its next holder
-    /// finds it out of service.
+    /// Takes a unit whose access has faulted out of service, and then drops `held`, so that the next holder finds it out of service.
     #[inline(always)]
     fn faulted(&self, unit: Option<Unit>, held: impl Sized) -> Refusal {
         let was_in_service = unit.filter(|unit| self.service.faulted(self.strand, *unit));

@@ -168,8 +168,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
 pub struct PerfCounterContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,
-    /// The first four bytes of the event of a served call, as little-endian bytes: 0 for the number of the register, EOK, the number of
-    /// the guest, the number of the strand.
+    /// The first four bytes of the event of a served call, little-endian: 0 for the register, EOK, the guest, and the strand.
     about: u32,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,

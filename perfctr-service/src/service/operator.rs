@@ -31,8 +31,7 @@ pub enum ChangeError {
     Busy,
     /// The unit can be scrubbed on a strand of its own node only.
     OtherNode(Unit),
-    /// The unit cannot be scrubbed, and stays out of service. If the error is [`Busy`](AccessError::Busy), the operator tries again,
-    /// and the scrub continues.
+    /// The unit cannot be scrubbed, and stays out of service. After [`Busy`](AccessError::Busy), another try continues the scrub.
     NotClean(Unit, AccessError),
 }
 

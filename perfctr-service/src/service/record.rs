@@ -1,5 +1,4 @@
-//! The events of calls and of the operator's steps. Functions for guests' calls are inlined, because calls on SPARC nest in few register
-//! windows.
+//! The events of calls and steps of the operator. Functions for calls are inlined, because calls nest in few register windows.
 
 use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;

@@ -70,8 +70,7 @@ impl<E: Environment> PerfCounterService<E> {
         &self.l2[node.index() % Node::ALL.len()]
     }
 
-    /// Counts that a strand has found a unit busy while it scrubs the unit. Takes the unit out of service, and returns `true`, if the
-    /// unit has been busy for too long.
+    /// Counts that a scrub has found a unit busy. If it has been busy for too long, takes it out of service and returns `true`.
     pub(super) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
         let watches = &self.strands[strand.index()].stopwatches;
         let now = || self.registers().ticks(strand);

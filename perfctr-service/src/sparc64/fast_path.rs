@@ -13,8 +13,7 @@
 //! - after the store that releases the hub: the strand loads nothing that depends on its order, because the next strand that takes the
 //!   hub finds refused strands by the same exchange.
 //!
-//! Stores to a device are not ordered with stores to memory: a set of a hub has `membar #Sync` before the store that releases the
-//! hub.
+//! Stores to a device and to memory are not ordered: a set of a hub has `membar #Sync` before the store that releases the hub.
 //!
 //! # Faults
 //! The table after the code lists the instructions that may fault: the device accesses, and the `membar` that waits for the store to
@@ -31,8 +30,7 @@
 /// perfctr_service::sun4v_image!(Handler, strands: 256, claims: [0x83, 0x84]);
 /// ```
 ///
-/// See [`sparc64`](crate::sparc64) for a whole image, and `platform::sun4v_image!` for what the linker script defines and
-/// how the guest starts.
+/// See [`sparc64`](crate::sparc64) for a whole image, and `platform::sun4v_image!` for the linker script and the guest's start.
 #[macro_export]
 macro_rules! sun4v_image {
     ($handler:ty $(, strands: $strands:expr)? $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {

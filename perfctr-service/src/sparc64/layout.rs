@@ -34,8 +34,7 @@ pub mod word {
     pub const VERSION: usize = 5;
     /// The number that the strand exchanges for 0 when it takes a hub.
     pub const TOKEN: usize = 6;
-    /// The addresses of the gates of hubs. The number of a word is the [place](crate::rights::access::AccessWord::place) of the
-    /// hub, so that one number finds both.
+    /// The addresses of the hubs' gates: each word's number is the [place](crate::rights::access::AccessWord::place) of its hub.
     pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
 }
 

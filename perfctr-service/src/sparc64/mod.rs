@@ -19,8 +19,7 @@
 //! 6. Checks the linked image: there is no `save` and no `call` between `__leaf_start` and `__leaf_end`.
 //!
 //! This is `src/main.rs` of an image with one strand and one guest. It depends on `guest-abi`, `hv-core`, `perfctr-service`,
-//! `sun4v-platform` and `spin` (features `mutex` and `spin_mutex`; `spin::Once` can panic, and then the image has panic
-//! machinery).
+//! `sun4v-platform` and `spin` (features `mutex` and `spin_mutex`; `spin::Once` contains a panic).
 //!
 //! ```ignore
 #![doc = include_str!("../../examples/image.rs")]

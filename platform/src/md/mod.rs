@@ -1,7 +1,6 @@
 //! Machine descriptions (MDs), in which sun4v firmware describes a machine and its partitions (FWARC/2005/115).
 //!
-//! An MD is a list of nodes with properties: numbers, strings, data, and arcs to other nodes. In memory it is a header
-//! of 16 bytes and three blocks, all big-endian:
+//! An MD is a list of nodes with properties: numbers, strings, data, and arcs to other nodes. It is a header and three blocks, big-endian:
 //!
 //! | block | content |
 //! |---|---|

@@ -104,8 +104,7 @@ impl<'a> Md<'a> {
         Ok(md)
     }
 
-    /// Checks that every element is valid, that properties are in nodes, that nodes are not nested, and that each node holds the index
-    /// of the next one.
+    /// Checks that every element is valid, that properties and no nodes are in nodes, and that each node has the index of the next one.
     fn check(self) -> Result<(), MdError> {
         /// The position of the scan relative to the nodes. `end` is the element that ends the node.
         enum At {

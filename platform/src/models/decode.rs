@@ -13,8 +13,7 @@ pub(super) enum Target {
     Hub(Hub, HubUnit, HubRole),
 }
 
-/// Returns the register at an address, for a strand of this node; `None` if there is none. A local hub address means the
-/// hub with the number of the node.
+/// Returns the register at an address, for a strand of this node. A local hub address means the hub with the number of the node.
 pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
     let PhysicalAddress(address) = address;
     let offset = address & 0xffff_ffff;

@@ -10,11 +10,9 @@ use crate::AccessError;
 /// The registers of one unit of a hub, by [`HubRole`]: PCR and two 64-bit counters.
 type Unit = [u64; HubRole::ALL.len()];
 
-/// A Zambezi: four link port units, the general purpose design block and the address serialization unit. After reset every register is 0,
-/// and no counter counts.
+/// A Zambezi: four link port units, the general purpose design block and the address serialization unit. After reset all registers are 0.
 ///
-/// An access keeps the register port of the chip busy for [a number of cycles](Self::set_access_cycles). Meanwhile the chip refuses other
-/// accesses, which have no effect.
+/// An access keeps the chip's register port busy for [a number of cycles](Self::set_access_cycles), in which others are refused.
 #[derive(Clone, Debug)]
 pub struct HubChip {
     units: [Unit; HubUnit::ALL.len()],

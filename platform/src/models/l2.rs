@@ -6,9 +6,8 @@ use super::answer;
 use crate::AccessError;
 use crate::address::L2_BANKS;
 
-/// The eight control registers of the L2 cache of a node. They keep all bits except 22, which clears the directory and reads as 0;
-/// only PERF_CONFIG has an effect. (The UltraSPARC T2 keeps bits 21:0. Only the T2 Plus has PERF_CONFIG and the ceiling mask; which
-/// other bits it keeps is unknown.)
+/// The eight control registers of the L2 cache of a node. They keep all bits except 22, which clears the directory and reads as 0; only
+/// PERF_CONFIG has an effect. (The UltraSPARC T2 keeps bits 21:0. Which bits the T2 Plus keeps besides PERF_CONFIG is unknown.)
 #[derive(Clone, Debug)]
 pub struct L2 {
     control: [u64; L2_BANKS],

@@ -7,8 +7,7 @@ use guest_abi::layout::{DramPcr, DramPic, EventSelect};
 use super::answer;
 use crate::AccessError;
 
-/// The memory controller of a channel: PCR, and two 31-bit counters, each with a sticky flag that a wrap sets. After reset all are 0, so
-/// that both counters count reads (code 0).
+/// The memory controller of a channel: PCR, and two 31-bit counters, each with a sticky flag that a wrap sets. After reset all are 0.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryController {
     pcr: DramPcr,

@@ -77,8 +77,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
 
-    /// Sets the time as [`Ptimer::set_time`] does. Keeps all deadlines: every deadline at or before the new time has passed. Fails also if
-    /// the time has more than 61 bits.
+    /// Sets the time as [`Ptimer::set_time`] does, to at most 61 bits. Keeps all deadlines: those up to the new time have passed.
     pub fn set_time(&mut self, time: u64) -> Result<When, PtimerError> {
         self.timer.set_time(time)?;
         self.counts = Widened::new(0_u64);
@@ -96,8 +95,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         self.arm().map_err(ScheduleError::Timer)
     }
 
-    /// Removes the earliest deadline whose token `matches`, and returns the token; `None` if there is none. The timer may
-    /// still interrupt at the deadline.
+    /// Removes the earliest deadline whose token `matches`, and returns the token. The timer may still interrupt at the deadline.
     pub fn cancel(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
         let index = self.list.iter().rposition(|alarm| matches(&alarm.token))?;
         Some(self.list.remove(index).token)

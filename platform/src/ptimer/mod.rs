@@ -1,9 +1,7 @@
-//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator, and a 56-bit counter whose rate the ratio of two
-//! registers sets.
+//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator, and a 56-bit counter whose rate a ratio sets.
 //!
 //! Software sees the counter in two registers of 32 bits: bits 26:0 of the counter are bits 31:5 of TIME_0, and bits 55:27 are bits 28:0 of
-//! TIME_1. In this module, a *time* is the 64 bits of both registers. It advances by [`STEP`] with each count, and is in nanoseconds when
-//! the counter runs at [`NANOSECONDS`].
+//! TIME_1. A *time* is the 64 bits of both. It advances by [`STEP`] with each count, at [`NANOSECONDS`] in nanoseconds.
 //!
 //! - [`Setting`]: the ratio for a wanted rate.
 //! - [`Ptimer`]: reads and sets the time.
@@ -60,8 +58,7 @@ pub enum Register {
     /// Multiplies the rate of the input clock. At most NUMERATOR; 0 stops the counter.
     #[doc(alias = "PTIMER.DENOMINATOR")]
     Denominator = 0x9210,
-    /// The input clock (NV41 and later). If bit 16 is set, the external clock; else the crystal, multiplied by bits 7:0
-    /// plus 1, and divided by bits 12:8 plus 1.
+    /// The input clock (NV41 and later): with bit 16 the external clock; else the crystal times (bits 7:0 + 1) / (bits 12:8 + 1).
     #[doc(alias = "PTIMER.CLOCK_SOURCE")]
     ClockSource = 0x9220,
     /// Bits 26:0 of the counter.
@@ -123,8 +120,7 @@ pub enum Input {
     Nv41 {
         /// The rate of the crystal in Hz.
         crystal_hz: u32,
-        /// The rate in Hz of the external clock (the clock of the host interface; since G84, a separate clock), which the multiplied
-        /// crystal cannot exceed; 0 if it is unknown.
+        /// The rate of the external clock in Hz, which the multiplied crystal cannot exceed; 0 if it is unknown.
         external_hz: u32,
     },
 }

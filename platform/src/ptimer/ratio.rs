@@ -28,8 +28,7 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RatioError {
-    /// The input clock is slower than the wanted rate (from NV41 on: the external clock, and the crystal with the largest
-    /// multiplier); or one of the two rates is 0.
+    /// A rate is 0, or the input clock (from NV41 on, both of them) is slower than the wanted rate.
     InputTooSlow,
     /// The input clock (from NV41 on: the crystal divided by 32) is more than 65,535 times faster than the wanted rate.
     InputTooFast,
@@ -47,8 +46,7 @@ impl fmt::Display for RatioError {
 impl core::error::Error for RatioError {}
 
 impl Setting {
-    /// Returns the setting for a counter rate in Hz, or for the nearest rate that 16-bit numbers reach. Fails if the input clock is too
-    /// slow or too fast for the rate.
+    /// Returns the setting for a counter rate in Hz, or for the nearest rate that 16-bit numbers reach.
     ///
     /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, so that the
     /// counts come at more even intervals, but not beyond the external clock. If no multiple reaches the wanted rate, the setting
@@ -68,8 +66,7 @@ impl Setting {
         // A divider above 1 comes with a rate below 2^17.
         let (numerator, denominator) =
             nearest(input_hz, hz.saturating_mul(divider)).ok_or(RatioError::InputTooFast)?;
-        // The products are at most 2^40 * 2^16. The rounded rate is near `hz`, and exceeds 32 bits only if `hz` is just
-        // below 2^32.
+        // The products are at most 2^40 * 2^16. Only if `hz` is just below 2^32, the rounded rate may exceed 32 bits.
         let per = u64::from(numerator) * u64::from(divider);
         let parts = input_hz * u64::from(denominator) + per / 2;
         let rounded = parts.checked_div(per);
@@ -133,8 +130,7 @@ impl Source {
 #[derive(Clone, Copy)]
 struct Convergent(u64, u64);
 
-/// Returns the fraction with a numerator below 2^16 that is nearest to `a / b`, which is at least 1; `None` if `a / b` is 2^16
-/// or more.
+/// Returns the fraction with a numerator below 2^16 that is nearest to `a / b`, which is at least 1; `None` from 2^16 on.
 ///
 /// The best approximation with a bounded numerator is the last convergent of the continued fraction that fits, or the
 /// semiconvergent behind it with the largest numerator that fits.
@@ -162,8 +158,7 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     Some((last.0 as u16, last.1 as u16))
 }
 
-/// Returns the distance of a fraction from `a / b`, multiplied by `b` and the denominators of both convergents: an integer
-/// that compares as the distance does.
+/// Returns the distance of a fraction from `a / b` times `b` and both denominators: an integer that compares as the distance does.
 fn distance(of: Convergent, a: u64, b: u32, other: Convergent) -> u128 {
     let (found, wanted) = (u128::from(of.0) * u128::from(b), u128::from(a) * u128::from(of.1));
     found.abs_diff(wanted) * u128::from(other.1)

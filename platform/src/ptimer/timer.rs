@@ -108,8 +108,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
 
     /// Sets the time, rounded down to a multiple of [`STEP`]. Fails if the time has more than 61 bits.
     ///
-    /// This first sets TIME_0 to 0, so that TIME_0 does not carry into TIME_1 until both registers are written, in less than
-    /// 2^27 counts.
+    /// This first sets TIME_0 to 0, so that TIME_0 does not carry into TIME_1 until both registers are written.
     pub fn set_time(&mut self, time: u64) -> Result<(), PtimerError> {
         let (high, low) = ((time >> 32) as u32, time as u32);
         if high & !Register::Time1.mask() != 0 {

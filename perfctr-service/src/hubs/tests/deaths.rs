@@ -29,8 +29,7 @@ fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
 
 type Act = fn(&Gate);
 
-/// What happened before: nothing; a refusal of the strand that dies, of the other, or of both; a refusal of a third strand, which has
-/// gone; or a call that found the chip busy.
+/// Before: nothing; a refusal of the strand that dies, the other, both, or a third strand, which has gone; or a busy chip.
 const BEFORE: [Act; 6] = [
     |_| (),
     |gate| refuse(gate, OTHER, &[DIES]),
@@ -87,8 +86,7 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the death of a strand at any step of its ask. One reports it at any step of the other's report, and then takes
-/// the hub, which stays its own.
+/// Two strands report the same death, one at any step of the other's report. The hub that it takes then stays its own.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
@@ -140,8 +138,7 @@ fn a_strand_that_dies_in_the_lock() {
     assert!(deaths > 5, "{deaths}");
 }
 
-/// A strand has died with the lock before it closed the fast path, and another has the hub. A third that asks is refused because of
-/// the access, and does not try to get the lock.
+/// A strand has died with the lock, before it closed the fast path, and another has the hub. A third that asks does not try the lock.
 #[test]
 fn a_strand_that_finds_the_hub_taken() {
     let gate = Rc::new(Gate::new());
@@ -152,8 +149,7 @@ fn a_strand_that_finds_the_hub_taken() {
     end(&gate);
 }
 
-/// At each step of a refusal all turns go round, and the turn of the same strand comes again with as many refusals. The refused strand
-/// is remembered all the same.
+/// At each step of a refusal all turns go round to the same strand, with the same count. The refused strand is remembered all the same.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;

@@ -195,9 +195,8 @@ impl Watched {
     }
 }
 
-/// Strand 1 holds a hub for nearly the whole limit, by an access or by the lock of the gate, and strand 0 asks for it again and again.
-/// The access ends, or the death of strand 1 is reported. Then a strand makes a call, and at a step of the call strand 0 asks again,
-/// when the limit is over.
+/// Strand 1 holds a hub for nearly the whole limit, by an access or by the gate's lock, while strand 0 keeps asking. The access ends, or the
+/// death of strand 1 is reported. Then a strand makes a call, and at a step of the call strand 0 asks again, when the limit is over.
 #[test]
 fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     type Act = fn(&Watched);

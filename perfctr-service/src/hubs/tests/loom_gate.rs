@@ -112,8 +112,7 @@ impl Hub {
         (0..STRANDS).filter(|number| waiting[*number]).collect()
     }
 
-    /// Returns the number of accesses of others that were asked for after the first refusal of this strand, and granted before this
-    /// strand was served.
+    /// Returns the number of accesses of others that were asked for after the strand's first refusal, and granted before its own.
     fn accesses_before(&self, number: usize) -> usize {
         let events = self.events.lock().unwrap();
         let mut begun = [false; STRANDS];
@@ -132,8 +131,7 @@ impl Hub {
         accesses
     }
 
-    /// No strand is in a call now. While a refused strand waits the fast path is closed, and each waiting strand is served if it
-    /// goes on asking. Then the hub is as new.
+    /// Between calls, the fast path is closed while a refused strand waits. Each is served if it asks on; then the hub is as new.
     fn settle(&self) {
         for _ in 0..=B {
             let waiting = self.waiting();
@@ -301,9 +299,8 @@ fn a_strand_dies_at_each_step_beside_another() {
     }
 }
 
-/// The access of strand 0, on the fast path, ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is refused because of
-/// the first access, and then is served or is refused because of strand 2's access, the end is counted in between.
-/// At most 5 preemptions.
+/// The fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is refused because of the first access,
+/// and then served or refused because of strand 2's access, the end is counted in between. At most 5 preemptions.
 #[test]
 fn an_end_is_counted_before_the_next_strand_is_served() {
     /// The gate, the count, whether the first access has ended, and whether strand 2 has been served.

@@ -247,8 +247,7 @@ fn every_small_schedule() {
     assert!(count >= 200_000);
 }
 
-/// Each step is an ask, as a strand and `+` for granted or `-` for refused; `.` ends the access in flight, `!` ends it because the
-/// chip was busy.
+/// Each step is an ask, as a strand and `+` for granted or `-` for refused; `.` ends the access, `!` ends it because of a busy chip.
 #[test]
 fn written_schedules() {
     for schedule in [

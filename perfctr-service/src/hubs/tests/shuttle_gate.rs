@@ -1,5 +1,4 @@
-//! Arbitration of a hub by 8 and by 64 strands ([`Gate`]), in random orders of their steps: one access in flight, and both
-//! bounds.
+//! Arbitration of a hub by 8 and by 64 strands ([`Gate`]), in random orders of their steps: one access in flight, and both bounds.
 
 extern crate std;
 
@@ -88,9 +87,8 @@ impl Hub {
     }
 }
 
-/// Of `strands` strands, the first `gone` were refused and do not come back. Each other strand asks until it was served `calls` times,
-/// or has asked `asks` times. The chip is busy now and then. In the end no strand is left behind, and a strand that comes back is
-/// served within the second bound.
+/// Of `strands` strands, the first `gone` were refused and do not come back. Each other strand asks until it was served `calls` times or has
+/// asked `asks` times. The chip is sometimes busy. In the end, a strand that comes back is served within the second bound.
 fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, asks: usize) {
     explore(schedules, move || {
         let hub = Hub::new();
@@ -134,8 +132,7 @@ fn sixty_four_strands_of_which_a_third_has_gone() {
     everyone_asks(100, [64, 21], 2, 3);
 }
 
-/// The first bound. A refused strand goes on asking, at least once in every r = 4 asks of others. Until it is served, each other
-/// strand is served at most once, so b = N - 1.
+/// The first bound: a strand that asks again within r = 4 asks of others is served after at most one access of each (b = N - 1).
 ///
 /// Two threads play the others. Each asks as any strand that the other thread does not ask as.
 fn one_keeps_asking(schedules: usize, strands: usize) {

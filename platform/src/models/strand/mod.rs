@@ -14,20 +14,17 @@ use behind::Behind;
 pub use behind::Phase;
 pub use skid::Early;
 
-/// The MASK with which a counter counts the events of each class in the current mode: classes 0 to 7 of instructions that
-/// complete, and 8 to 15 of instructions that are flushed.
+/// The MASK with which a counter counts each class in the current mode: 0 to 7 of completed, 8 to 15 of flushed instructions.
 type Counted = [u8; 16];
 
-/// %pcr and %pic of one strand, and bit 15 of its %softint. After reset they are 0, and the strand runs in user mode and takes
-/// interrupts.
+/// %pcr and %pic of one strand, and bit 15 of its %softint. After reset they are 0; the strand is in user mode and takes interrupts.
 ///
 /// The unit sets OVn when counter n wraps, or, if TOEn is set, as early as [`Early`] states. A write with HOLDOVn keeps OVn; any
 /// other write sets OVn as written. HOLDOV reads as 0.
 ///
-/// The trap is requested as long as an OV bit and its TOE bit are both set, whatever has set them. An event of a flushed instruction
-/// also requests the trap, for a moment, if it would overflow a counter which does not count flushed instructions. A request sets bit
-/// 15 of %softint if the strand takes interrupts and is not in hyperprivileged mode. The bit brings the trap (tt 0x4f), and stays
-/// until the handler clears it.
+/// The trap is requested as long as an OV bit and its TOE bit are both set. An event of a flushed instruction also requests the trap, for a
+/// moment, if it would overflow a counter which does not count flushed instructions. A request sets bit 15 of %softint if the strand takes
+/// interrupts and is not in hyperprivileged mode. The bit brings the trap (tt 0x4f), and stays until the handler clears it.
 ///
 /// By default PIC shows every event at once. [`set_phase`](Self::set_phase) makes it follow every 8 clocks, as hardware does.
 #[derive(Clone, Debug)]
@@ -113,12 +110,10 @@ impl StrandUnit {
         self.select();
     }
 
-    /// Sets when PIC is brought up to date: every 8 clocks, which [`pass`](Self::pass) counts, or at once if `None`. Drops the
-    /// events that wait.
+    /// Sets when PIC is brought up to date: every 8 clocks of [`pass`](Self::pass), or at once if `None`. Drops the events that wait.
     ///
-    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events are added after a write of PIC. A
-    /// write of %pcr that clears UT, ST or HT loses up to 8 events of each counter. One that changes the SL of a counter loses up to 8
-    /// events of that counter.
+    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events follow a write of PIC. A write of %pcr that
+    /// clears UT, ST or HT loses up to 8 events of each counter; a write that changes the SL of a counter, up to 8 of that counter.
     pub fn set_phase(&mut self, phase: Option<Phase>) {
         self.behind = phase.map(Behind::new);
         self.select();

@@ -49,9 +49,8 @@ fn starts_every_family() {
     );
 }
 
-/// nvidia_ptimer: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum value". The
-/// driver sets it for a rate that no multiple of the crystal reaches; and it divides the crystal for a rate that
-/// NUMERATOR alone cannot reach.
+/// nvidia_ptimer: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum value". The driver sets it for a
+/// rate that no multiple of the crystal reaches, and divides the crystal for a rate that NUMERATOR alone cannot reach.
 #[test]
 fn the_rates_from_the_slowest_to_the_fastest() {
     let hour = 3600 * 1_000_000_000;
