@@ -13,7 +13,6 @@ use platform::sparc64::{End, Entry, Mmio, StrandRegs, TrapHandler, panicked};
 use platform::{Machine, Model, PhysicalAddress};
 use spin::{Mutex, MutexGuard};
 
-/// The bus, and the registers of a strand.
 type Board = (Mmio, StrandRegs);
 type Services = (PerfCounterService<Board>,);
 
@@ -33,7 +32,6 @@ impl Embedder for Consoles {
     }
 }
 
-/// The strand that the guest runs on.
 struct Handler {
     strand: Strand<'static, Services, Consoles>,
     service: &'static PerfCounterService<Board>,

@@ -24,7 +24,6 @@ pub(crate) struct L2Arbiter {
     progress: Progress,
 }
 
-/// The right of a strand to the L2 control registers of a node.
 pub(crate) struct HeldL2<'a> {
     progress: &'a Progress,
     _lock: OwnedGuard<'a>,
@@ -52,7 +51,6 @@ impl L2Arbiter {
         self.lock.owner()
     }
 
-    /// Releases the registers that a dead strand held.
     pub(crate) fn abandon(&self, dead: StrandId) {
         if self.holder() == Some(dead) {
             self.progress.ended();
@@ -62,7 +60,6 @@ impl L2Arbiter {
 }
 
 impl HeldL2<'_> {
-    /// Counts the end of an access.
     pub(crate) fn access_ended(&self) {
         self.progress.ended();
     }

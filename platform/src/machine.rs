@@ -4,7 +4,6 @@ use core::fmt;
 
 use guest_abi::{Kind, Mcu, Node, PerfReg, StrandId};
 
-/// The platforms with Victoria Falls processors.
 const PLATFORMS: [(&str, Model); 6] = [
     ("SUNW,T5140", Model::Maramba),
     ("SUNW,T5240", Model::Maramba),

@@ -48,7 +48,6 @@ use super::turns::{Answer, HubEvent};
 /// Closes the fast path, because strands are remembered.
 const CLOSED: u32 = 1;
 
-/// The right to access one hub.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
@@ -65,7 +64,6 @@ pub(super) struct Gate {
     entered: AtomicU32,
 }
 
-/// Why a strand does not get the hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// Another access is in flight.
@@ -98,7 +96,6 @@ const _: () = assert!(Gate::STATE % 8 == 0 && offset_of!(Gate, closed) == Gate::
 
 #[cfg(target_arch = "sparc64")]
 impl Token {
-    /// Returns the number for a hub that the strand has taken.
     pub(crate) const fn taken(self) -> u64 {
         (self.0 as u64) << 32
     }
@@ -168,7 +165,6 @@ impl Gate {
         }
     }
 
-    /// Releases the hub after [`take_free`](Self::take_free).
     #[inline(always)]
     pub(super) fn release_free(&self) {
         self.give_up(0);

@@ -34,7 +34,6 @@ pub(crate) struct HubGuard<'a> {
     strand: StrandId,
 }
 
-/// Why a strand does not get a hub now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Blocked {
@@ -65,7 +64,6 @@ impl HubArbiter {
         self.gate.take_free(strand)
     }
 
-    /// Releases the hub after [`take_free`](Self::take_free) and the access.
     #[inline(always)]
     pub(crate) fn give_back_free(&self) {
         self.gate.release_free();
@@ -112,7 +110,6 @@ impl HubArbiter {
         self.progress.ended();
     }
 
-    /// Releases what a dead strand held, and forgets the strand.
     pub(crate) fn abandon(&self, dead: StrandId) {
         // Before the release, so that a strand that finds the hub free again does not count the whole time as busy.
         if self.gate.is_blocked_by(dead) {
@@ -128,7 +125,6 @@ impl HubArbiter {
 }
 
 impl HubGuard<'_> {
-    /// Counts the end of the access, and releases the hub.
     pub(crate) fn complete(self) {
         self.arbiter.progress.ended();
     }

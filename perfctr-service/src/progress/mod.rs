@@ -37,7 +37,6 @@ impl Progress {
         self.ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Counts an access that a busy chip refused.
     pub(crate) fn chip_busy(&self) {
         self.chip_busy.fetch_add(1, Ordering::SeqCst);
     }
@@ -102,7 +101,6 @@ impl Stopwatch {
     }
 }
 
-/// The stopwatches of a strand.
 #[derive(Debug, Default)]
 pub(crate) struct Stopwatches {
     hubs: [Stopwatch; Hub::ALL.len()],

@@ -30,7 +30,6 @@ fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     looks.into_iter().map(look).collect()
 }
 
-/// A look that finds the unit busy.
 const fn busy(ticks: u64) -> Look {
     (Found::Busy, [0; 3], ticks)
 }

@@ -40,7 +40,6 @@ const fn bit(place: u64) -> u64 {
     if BY_SIGN { 1 << 63 >> place } else { 1 << place }
 }
 
-/// The bits of the places from `first` to `last`.
 const fn bits(first: u64, last: u64) -> u64 {
     let mut bits = 0;
     let mut place = first;
@@ -74,7 +73,6 @@ impl AccessWord {
         self.0
     }
 
-    /// Returns `true` if a register below [`SINGLE_REGISTERS`] may be used.
     #[inline(always)]
     pub(crate) const fn register(self, id: u64) -> bool {
         self.has(id)
@@ -85,7 +83,6 @@ impl AccessWord {
         if BY_SIGN { ((self.0 << place) as i64) < 0 } else { self.0 >> place & 1 != 0 }
     }
 
-    /// Returns `true` if the registers of a hub may be used.
     #[inline(always)]
     pub(crate) const fn hub(self, hub: Hub) -> bool {
         self.has(SINGLE_REGISTERS + hub.index() as u64)
@@ -106,7 +103,6 @@ impl AccessWord {
         (self.without(Self::VERSION)).or(Self(number << VERSION_SHIFT))
     }
 
-    /// Returns the rights that the guest holds.
     pub(crate) const fn grant(self) -> Grant {
         Grant::from_bits((self.0 >> GRANT_SHIFT) as u8)
     }

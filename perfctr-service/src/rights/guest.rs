@@ -78,7 +78,6 @@ impl GuestRights {
         &self.traced
     }
 
-    /// Returns the fast path of calls that are recorded.
     #[inline(always)]
     pub(crate) fn recorded(&self) -> AccessWord {
         AccessWord::from_bits(self.recorded.load(BEFORE_DEVICE))
@@ -100,7 +99,6 @@ impl GuestRights {
         self.granted.store(grant.bits(), Ordering::SeqCst);
     }
 
-    /// Returns `true` if this guest has the register in this version.
     pub(crate) fn version_has(&self, version: NegotiatedVersion, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Hub { .. } => has_hubs(version, self.compatible),
@@ -280,7 +278,6 @@ mod tests {
     const ROUNDS: usize = if cfg!(miri) { 30 } else { 3_000 };
     const SPARC: bool = cfg!(target_arch = "sparc64");
 
-    /// A guest with a strand on node 0.
     fn guest(grant: Grant, compatible: bool, machine: Machine) -> GuestRights {
         let config =
             GuestConfig { strands: StrandId::new(0).into_iter().collect(), grant, compatible };
@@ -309,7 +306,6 @@ mod tests {
         (if SPARC { bits.reverse_bits() } else { bits }) & 0x007f_ffff
     }
 
-    /// The count of changes in the word of a guest.
     fn changes(guest: &GuestRights) -> u32 {
         (guest.access().bits() >> if SPARC { 0 } else { 32 }) as u32
     }

@@ -83,7 +83,6 @@ impl Rights {
         self.machine
     }
 
-    /// Returns the numbers of the guests, in order.
     pub(crate) fn guests(&self) -> impl Iterator<Item = GuestId> + use<> {
         (0..self.guest_count).filter_map(GuestId::new)
     }

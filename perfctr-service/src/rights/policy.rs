@@ -156,7 +156,6 @@ impl Grant {
         Self::new(strand, bits & 1 != 0)
     }
 
-    /// Returns the rights that are in both grants.
     pub(crate) const fn both(self, other: Self) -> Self {
         Self::from_bits(self.bits() & other.bits())
     }
@@ -241,7 +240,6 @@ impl StrandSet {
         self == Self::EMPTY
     }
 
-    /// Returns the number of strands.
     pub(crate) fn count(self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }

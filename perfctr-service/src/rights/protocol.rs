@@ -154,7 +154,6 @@ impl Global {
         }
     }
 
-    /// Returns `true` if this guest may hold `global` now.
     fn is_free_for(self, guest: GuestId) -> bool {
         matches!(self, Self::Free) || self == Self::Held(guest)
     }

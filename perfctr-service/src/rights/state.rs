@@ -16,7 +16,6 @@ impl Rights {
         self.begin_recorded.swap(recorded, Ordering::SeqCst)
     }
 
-    /// Takes the lock, in at most `tries` tries.
     pub(crate) fn lock(&self, on: StrandId, tries: usize) -> Option<OwnedGuard<'_>> {
         let guard = self.lock.lock(on, tries)?;
         self.taken.fetch_add(1, Ordering::SeqCst);
@@ -29,7 +28,6 @@ impl Rights {
         self.lock.owner().is_none().then_some(taken)
     }
 
-    /// Flags a guest as reset.
     pub(super) fn set_reset(&self, guest: GuestId) {
         if let Some(word) = self.resets.get(guest.index() / 64) {
             word.fetch_or(1 << (guest.index() % 64), Ordering::SeqCst);
@@ -56,7 +54,6 @@ impl Rights {
         GuestId::new(64 * index + word.trailing_zeros() as usize)
     }
 
-    /// Begins the work on the reset of a guest.
     pub(super) fn begin_reset(&self, guest: GuestId) {
         self.resetting.store(Some(guest));
         // Before the work, so that a reset that comes meanwhile is worked on again.

@@ -158,7 +158,6 @@ impl Rights {
         }
     }
 
-    /// Closes the fast paths of all guests to a unit that is out of service.
     pub(crate) fn withdraw(&self, unit: Unit) {
         let access = AccessWord::from_unit(unit);
         for guest in self.guests.iter().take(self.guest_count) {
@@ -173,7 +172,6 @@ impl Rights {
         }
     }
 
-    /// Resets a guest: revokes its rights, and then calls `revoked`.
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, revoked: impl FnOnce()) {
         // Before the revocation, so that no right is given back; and after it, in case a strand has worked on the reset meanwhile.

@@ -41,7 +41,6 @@ const _: () = assert!(
 /// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It fits in an instruction of x86-64.
 const SHORT: u64 = i32::MAX as u64;
 
-/// Marks the branch that calls it as seldom taken.
 #[cold]
 #[inline(always)]
 const fn cold() {}
@@ -87,7 +86,6 @@ impl Access {
         }
     }
 
-    /// Returns `true` if the access sets HT in the strand's PCR.
     #[inline(always)]
     const fn sets_ht(self) -> bool {
         match self {
@@ -249,7 +247,6 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Makes a fast-path call for a hub that the strand has taken.
     #[inline(always)]
     fn hub_fast(&self, id: u64, access: Access) -> Result<u64, Refusal> {
         match self.hub(id) {

@@ -53,7 +53,6 @@ impl<E: Environment> PerfCounterService<E> {
         self.l2(node).take(on)
     }
 
-    /// Scrubs L2 control on a strand of its node, which owns the lock.
     #[inline(always)]
     pub(super) fn scrub_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
         // The unit stays unclean if this fails.

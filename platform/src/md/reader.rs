@@ -52,7 +52,6 @@ struct Header {
     data: u32,
 }
 
-/// An element.
 #[bitfield(u128, order = Msb)]
 struct Raw {
     tag: u8,
@@ -201,17 +200,14 @@ impl<'a> Md<'a> {
             .ok_or(Defect::ArcTarget(raw.value()))
     }
 
-    /// Returns `true` if a node begins at this element.
     pub(super) fn is_node(self, index: usize) -> bool {
         self.raw(index).is_some_and(|raw| raw.tag() == tag::NODE)
     }
 
-    /// Returns the name of the node whose first element has this index.
     pub(super) fn node_name(self, index: usize) -> &'a str {
         self.raw(index).and_then(|raw| self.name(raw).ok()).unwrap_or_default()
     }
 
-    /// Returns the number of elements, without the end of the list.
     pub(super) fn elements(self) -> usize {
         self.elements.len()
     }

@@ -134,7 +134,6 @@ impl Devices {
         self.hubs[hub.index()].lock()
     }
 
-    /// Returns the register at an address. Faults if this machine has no register there.
     fn target(&self, strand: StrandId, address: PhysicalAddress) -> Result<Target, AccessError> {
         let target = decode(strand.node(), address).ok_or(AccessError::Fault)?;
         answer(match target {

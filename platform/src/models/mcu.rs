@@ -151,7 +151,6 @@ mod tests {
         assert_eq!(mcu.read(Pic), Ok(0x8000_0001_8000_0006));
     }
 
-    /// A long wait adds many cycles at once.
     #[test]
     fn a_sum_can_wrap_by_more_than_one() {
         let mut mcu = MemoryController::new();

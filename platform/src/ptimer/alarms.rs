@@ -7,7 +7,6 @@ use heapless::Vec;
 
 use super::{COUNTER_BITS, Ptimer, PtimerError, PtimerRegisters, Register, STEP};
 
-/// The one bit of INTR and INTR_EN.
 const ALARM: u32 = 1;
 
 /// A timer with up to `N` deadlines, each with a token by which the caller identifies it.
@@ -126,7 +125,6 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(if self.now()? >= deadline { When::Now } else { When::Later })
     }
 
-    /// Returns the counts since the time was 0.
     fn now(&mut self) -> Result<u64, PtimerError> {
         let time = self.timer.time()?;
         Ok(self.counts.update(time / STEP))

@@ -13,7 +13,6 @@ pub struct Setting {
     hz: u32,
 }
 
-/// The clock that CLOCK_SOURCE selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// The crystal, multiplied by 1 to 256, and divided by 1 to 32.
@@ -115,7 +114,6 @@ impl Source {
         (multiple, divider.into(), source)
     }
 
-    /// Returns the value of CLOCK_SOURCE that selects this source.
     fn register(self) -> u32 {
         match self {
             Self::Crystal { multiplier, divider } => {

@@ -13,7 +13,6 @@ const DIES: usize = 70;
 const OTHER: usize = 7;
 const GONE: usize = 200;
 
-/// Makes a call that finds the chip busy.
 fn call_of_busy_chip(gate: &Gate, number: usize) {
     if ask(gate, number).is_ok() {
         gate.give_back(strand(number));
@@ -39,7 +38,6 @@ const BEFORE: [Act; 6] = [
     |gate| call_of_busy_chip(gate, DIES),
 ];
 
-/// The last act of the strand that dies.
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
 /// After the report of the death, the other strand is served, after at most r = 2w = 4 refusals if a third strand has gone. No strand

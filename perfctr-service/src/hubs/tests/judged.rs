@@ -96,7 +96,6 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
     false
 }
 
-/// Why a hub never works again.
 #[derive(Clone, Copy, Debug)]
 enum Dead {
     /// The chip is busy for ever.
@@ -176,7 +175,6 @@ fn a_hub_that_a_stopped_strand_has_is_stuck_within_twice_the_limit() {
     assert!(stuck >= 20, "{stuck}");
 }
 
-/// A hub, and the watch of strand 0.
 struct Watched(HubArbiter, Stopwatch);
 
 impl Watched {

@@ -28,7 +28,6 @@ const R_OF_TWO: usize = 4;
 /// r while all three strands are remembered.
 const R_OF_THREE: usize = 6;
 
-/// An event of a strand's ask, with the number of the strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskEvent {
     Asks(usize),
@@ -83,7 +82,6 @@ impl Hub {
         self.chip.with_mut(|_| ());
     }
 
-    /// Makes the access in flight, and ends it.
     fn end(&self) {
         self.access();
         self.release.take().unwrap()(&self.gate);
@@ -168,7 +166,6 @@ fn twice<const NUMBER: usize>(hub: &Hub) {
     once::<NUMBER>(hub);
 }
 
-/// Executes the parts of the strands at the same time.
 fn meet<const N: usize>(hub: Hub, strands: [Part<Hub>; N]) -> Rc<Hub> {
     let hub = Rc::new(hub);
     hv_core::sync::model::meet(&hub, strands);

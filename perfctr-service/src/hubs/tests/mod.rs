@@ -29,7 +29,6 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// The release of the path on which a call was served.
 type Release = fn(&Gate);
 
 /// Asks as a call does: on the fast path, then on the slow path.

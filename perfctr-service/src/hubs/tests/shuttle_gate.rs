@@ -35,7 +35,6 @@ impl Hub {
         look(&mut self.seen.lock().unwrap())
     }
 
-    /// Makes the access of a strand that was served.
     fn access(&self, number: usize) {
         let before = self.seen(|seen| seen.in_flight.replace(number));
         assert_eq!(before, None, "a second access while one is in flight");
@@ -66,7 +65,6 @@ impl Hub {
         release(&self.gate);
     }
 
-    /// Reports all deaths. Other strands may report them at the same time.
     fn report_deaths(&self) {
         for dead in self.seen(|seen| seen.dead.clone()) {
             self.seen(|seen| seen.in_flight = seen.in_flight.filter(|number| *number != dead));

@@ -26,7 +26,6 @@ fn the_word_of_global() {
     }
 }
 
-/// What every event does in every state of `global`.
 #[test]
 fn every_step_of_global() {
     use Global::{Free, Held, Listed, Revoked};

@@ -11,7 +11,6 @@ type Processor<'a> = (u64, &'a [(u64, Option<u64>)]);
 
 const BOTH: &[(u64, Option<u64>)] = &[(0, None), (1, None)];
 
-/// Builds a description of a platform with these processors.
 fn description(platform: Option<&str>, processors: &[Processor<'_>]) -> Md<'static> {
     let mut build = Build::default();
     build.node("root", |root| {

@@ -264,7 +264,6 @@ impl StrandUnit {
         self.softint |= self.interruptible && self.mode != SparcMode::Hyperprivileged;
     }
 
-    /// Returns `true` if the counters count in the current mode.
     #[inline(always)]
     fn counting(&self) -> bool {
         match self.mode {

@@ -32,7 +32,6 @@ impl Device {
         }
     }
 
-    /// Returns a device that counts nanoseconds.
     fn counting(takes: &[u64]) -> Self {
         let device = Self::new(Input::NV41, takes);
         Ptimer::start(&device, Input::NV41, NANOSECONDS).unwrap();
@@ -67,7 +66,6 @@ impl Device {
         self.time_at(self.now.get())
     }
 
-    /// Returns the time at this nanosecond, without changing the device.
     fn time_at(&self, nanosecond: u64) -> u64 {
         let mut engine = self.engine.borrow().clone();
         let [high, low] = [Register::Time1, Register::Time0]
