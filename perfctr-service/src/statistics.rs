@@ -181,8 +181,6 @@ impl Statistics {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    extern crate std;
-
     use std::vec::Vec;
 
     use super::*;

@@ -48,19 +48,9 @@ const fn within_hub(unit: HubUnit, role: HubRole) -> u64 {
     ((2 * unit as u64 + 1) << 12) | (role as u64 * 8)
 }
 
-/// Returns the local address of a DRAM register of the strand's own node (section 2.2).
-pub const fn dram_local(mcu: Mcu, role: McuRole) -> PhysicalAddress {
-    PhysicalAddress(DRAM_LOCAL + dram_offset(mcu, role))
-}
-
 /// Returns the global address of a DRAM register of any node (section 2.2).
 pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress {
     PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
-}
-
-/// Returns the local address of a hub register from section 3.1, without the hub's number. The service uses [`hub_global`] only.
-pub const fn hub_local(unit: HubUnit, role: HubRole) -> PhysicalAddress {
-    PhysicalAddress(HUB_LOCAL + within_hub(unit, role))
 }
 
 /// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6): bits 39:28 are 0x813, bits 17:14 and
@@ -89,13 +79,14 @@ pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     }
 }
 
-/// Returns the local address of a performance register; `None` for registers 0 and 1.
+/// Returns the local address of a performance register; `None` for registers 0 and 1. For a DRAM register it is of the strand's own node
+/// (section 2.2), and for a hub register without the hub's number (section 3.1). The service uses only global addresses of hubs.
 pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
-    match register.kind() {
-        Kind::Strand | Kind::L2 => None,
-        Kind::Dram { mcu, role, .. } => Some(dram_local(mcu, role)),
-        Kind::Hub { unit, role, .. } => Some(hub_local(unit, role)),
-    }
+    Some(PhysicalAddress(match register.kind() {
+        Kind::Strand | Kind::L2 => return None,
+        Kind::Dram { mcu, role, .. } => DRAM_LOCAL + dram_offset(mcu, role),
+        Kind::Hub { unit, role, .. } => HUB_LOCAL + within_hub(unit, role),
+    }))
 }
 
 /// Returns the global address of a performance register; `None` for registers 0 and 1.

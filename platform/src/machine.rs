@@ -146,8 +146,6 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-
     use super::*;
 
     fn registers(machine: Machine) -> impl Iterator<Item = u64> {

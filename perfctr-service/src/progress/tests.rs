@@ -1,7 +1,5 @@
 //! The judgement, in written cases and at random.
 
-extern crate std;
-
 use std::collections::BTreeSet;
 use std::vec::Vec;
 

@@ -262,8 +262,6 @@ fn of_units(bits: u32) -> AccessWord {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-
     use std::sync::atomic::AtomicBool;
     use std::thread;
 

@@ -248,8 +248,6 @@ impl Rights {
 #[cfg(test)]
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
-    extern crate std;
-
     use std::sync::Arc;
 
     use hv_core::sync::steps;

@@ -53,13 +53,22 @@ macro_rules! sun4v_image {
     };
 }
 
+/// Assembles text with the numbers of [`layout`](super::layout) that have these names.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! perfctr_asm {
+    ([$($text:expr),* $(,)?], [$($name:ident)*]) => {
+        ::core::arch::global_asm!($($text,)* $($name = const $crate::sparc64::layout::$name,)*);
+    };
+}
+
 /// The fast path. The comment of an instruction names its purpose in a call that succeeds.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! perfctr_fast_path {
     () => {
-        ::core::arch::global_asm!(
-            "
+        $crate::perfctr_asm!(
+            ["
             .section .text.traps.fast, \"ax\"
             .globl perfctr_get, perfctr_end
     perfctr_get:
@@ -225,24 +234,10 @@ macro_rules! perfctr_fast_path {
             .xword perfctr_store_hub, perfctr_faulted
             .xword perfctr_wait_hub, perfctr_faulted
             .popsection
-            ",
-            GET_TO_SET = const $crate::sparc64::layout::GET_TO_SET, FIRST_OF_DRAM = const $crate::sparc64::layout::FIRST_OF_DRAM,
-            FIRST_OF_HUB = const $crate::sparc64::layout::FIRST_OF_HUB, REGISTERS = const $crate::sparc64::layout::REGISTERS,
-            HT_TO_SIGN = const $crate::sparc64::layout::HT_TO_SIGN, ROW_SHIFT = const $crate::sparc64::layout::ROW_SHIFT,
-            MASK = const $crate::sparc64::layout::MASK, PLACE = const $crate::sparc64::layout::PLACE,
-            PLACE_SHIFT = const $crate::sparc64::layout::PLACE_SHIFT, COUNTS = const $crate::sparc64::layout::COUNTS,
-            ROWS = const $crate::sparc64::layout::ROWS, PCR_MASK = const $crate::sparc64::layout::PCR_MASK,
-            TRACED = const $crate::sparc64::layout::TRACED, VERSION = const $crate::sparc64::layout::VERSION,
-            TOKEN = const $crate::sparc64::layout::TOKEN, GET_STRAND = const $crate::sparc64::layout::GET_STRAND,
-            SET_STRAND = const $crate::sparc64::layout::SET_STRAND, GET_DRAM = const $crate::sparc64::layout::GET_DRAM,
-            SET_DRAM = const $crate::sparc64::layout::SET_DRAM, GET_HUB = const $crate::sparc64::layout::GET_HUB,
-            SET_HUB = const $crate::sparc64::layout::SET_HUB, SETS = const $crate::sparc64::layout::SETS,
-            BAD_TRAP = const $crate::sparc64::layout::BAD_TRAP, INVALID = const $crate::sparc64::layout::INVALID,
-            OF_L2 = const $crate::sparc64::layout::OF_L2, OF_DRAM = const $crate::sparc64::layout::OF_DRAM,
-            OF_HUB = const $crate::sparc64::layout::OF_HUB, OF_INVALID = const $crate::sparc64::layout::OF_INVALID,
-            EBADTRAP = const $crate::sparc64::layout::EBADTRAP, EINVAL = const $crate::sparc64::layout::EINVAL,
-            FAST = const $crate::sparc64::layout::FAST, FAULTED = const $crate::sparc64::layout::FAULTED,
-            PCR = const $crate::sparc64::layout::PCR,
+            "],
+            [GET_TO_SET FIRST_OF_DRAM FIRST_OF_HUB REGISTERS HT_TO_SIGN ROW_SHIFT MASK PLACE PLACE_SHIFT COUNTS ROWS PCR_MASK
+             TRACED VERSION TOKEN GET_STRAND SET_STRAND GET_DRAM SET_DRAM GET_HUB SET_HUB SETS BAD_TRAP INVALID OF_L2 OF_DRAM
+             OF_HUB OF_INVALID EBADTRAP EINVAL FAST FAULTED PCR]
         );
     };
 }

@@ -1,7 +1,5 @@
 //! All devices together, by address.
 
-extern crate std;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{array, thread, vec::Vec};
 

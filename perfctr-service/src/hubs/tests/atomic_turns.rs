@@ -1,7 +1,5 @@
 //! Refusals and deaths between decisions, while strands 1 and 2 wait and it is the turn of strand 1.
 
-extern crate std;
-
 use std::rc::Rc;
 
 use hv_core::sync::steps;

@@ -1,7 +1,5 @@
 //! A strand dies, or stops, at each step of a gate, and another strand acts at each earlier step.
 
-extern crate std;
-
 use std::rc::Rc;
 
 use hv_core::sync::steps;

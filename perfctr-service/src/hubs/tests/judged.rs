@@ -1,7 +1,5 @@
 //! Whatever several strands do, a hub that works stays in service, and a hub that never works again goes out of service.
 
-extern crate std;
-
 use std::cell::Cell;
 use std::rc::Rc;
 use std::vec::Vec;

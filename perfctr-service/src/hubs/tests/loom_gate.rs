@@ -3,8 +3,6 @@
 //! N = 3, so b = 2. A strand that has gone costs at most 2w refusals, so 6 while all three strands are remembered. The strands
 //! meet in every order; before and after, one of them asks alone, step by step.
 
-extern crate std;
-
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Mutex;

@@ -4,8 +4,6 @@
 //! - r: a strand that has gone after a refusal costs the others at most 2w refusals, once, where w is the number of
 //!   remembered strands.
 
-extern crate std;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec;
 use std::vec::Vec;

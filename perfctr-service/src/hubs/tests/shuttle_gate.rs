@@ -1,7 +1,5 @@
 //! Arbitration of a hub by 8 and by 64 strands ([`Gate`]), in random orders of their steps: one access in flight, and both bounds.
 
-extern crate std;
-
 use std::sync::Mutex;
 use std::vec;
 use std::vec::Vec;

@@ -1,7 +1,5 @@
 //! The words and the steps of a strand, of `global` and of a guest. (Package `proof` checks the protocol in every order of events.)
 
-extern crate std;
-
 use std::vec::Vec;
 
 use super::*;

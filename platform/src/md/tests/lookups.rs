@@ -1,7 +1,5 @@
 //! Looking up nodes and properties.
 
-extern crate std;
-
 use std::string::ToString;
 use std::vec::Vec;
 

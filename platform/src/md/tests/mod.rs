@@ -1,7 +1,5 @@
 //! Descriptions for tests: bytes written by hand, and a builder that does not use the reader.
 
-extern crate std;
-
 mod format;
 mod lookups;
 mod machine;

@@ -106,14 +106,11 @@ impl Status {
 
 impl From<R10000Mode> for Status {
     fn from(mode: R10000Mode) -> Self {
-        Self {
-            ksu: match mode {
-                R10000Mode::Exception | R10000Mode::Kernel => Ksu::Kernel,
-                R10000Mode::Supervisor => Ksu::Supervisor,
-                R10000Mode::User => Ksu::User,
-            },
-            exl: mode == R10000Mode::Exception,
-            erl: false,
-        }
+        let ksu = match mode {
+            R10000Mode::Exception | R10000Mode::Kernel => Ksu::Kernel,
+            R10000Mode::Supervisor => Ksu::Supervisor,
+            R10000Mode::User => Ksu::User,
+        };
+        Self { ksu, exl: mode == R10000Mode::Exception, erl: false }
     }
 }

@@ -1,7 +1,5 @@
 //! The driver on the model of the device.
 
-extern crate std;
-
 use std::cell::{Cell, RefCell};
 use std::vec::Vec;
 

@@ -1,7 +1,5 @@
 //! Random deadlines, jumps of the time and interrupts, compared with an independent list.
 
-extern crate std;
-
 use std::vec::Vec;
 
 use proptest::prelude::*;
