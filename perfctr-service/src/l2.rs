@@ -16,8 +16,7 @@ fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
 }
 
-/// Decides which strand has the L2 control registers of one node. A strand holds them across accesses, because the contract makes a
-/// set one step for the other strands of the node.
+/// Decides which strand has the L2 control registers of a node. A strand holds them across accesses, so that a set is one step.
 #[derive(Debug)]
 pub(crate) struct L2Arbiter {
     lock: OwnedLock,
@@ -41,8 +40,7 @@ impl L2Arbiter {
         Some(HeldL2 { progress: &self.progress, _lock: lock })
     }
 
-    /// Counts that a strand could not take the registers. Returns `true` if they have been taken for too long. `watch` is the strand's
-    /// own stopwatch, and `now` returns the strand's time.
+    /// Counts that a strand with this stopwatch and time could not take the registers. Returns `true` if they were taken for too long.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         watch.look(&self.progress, Found::Busy, 0, now)
     }

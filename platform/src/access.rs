@@ -12,8 +12,7 @@ use crate::address::PhysicalAddress;
 pub enum AccessError {
     /// The device does not answer, or answers with an error. A retry fails too.
     Fault,
-    /// The hub is executing another access. This one had no effect, and a later retry can succeed. Only hubs are ever
-    /// busy; a caller may treat `Busy` from any other device as a fault.
+    /// The hub is executing another access. This one had no effect, and a later retry can succeed. Only hubs are ever busy.
     Busy,
 }
 
@@ -64,8 +63,7 @@ pub trait Bus {
     fn complete_writes(&self, _strand: StrandId) {}
 }
 
-/// The registers of the strand that executes the call, and cross-calls to other strands. `strand` is the strand that executes the call,
-/// except in [`cross_call`](Self::cross_call).
+/// The registers of the strand that executes the call, which `strand` is except in [`cross_call`](Self::cross_call).
 pub trait StrandRegisters {
     /// Reads %pcr (ASR 16).
     fn pcr(&self, strand: StrandId) -> u64;

@@ -56,8 +56,7 @@ pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress
 /// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6): bits 39:28 are 0x813, bits 17:14 and
 /// 11:0 hold the two parts of the address within the hub, and bits 13:12 between them hold the number of the hub.
 ///
-/// Section 3.1 gives the same local addresses another meaning: 0x81.3000.5000 is port A of hub 1 here and port C there. Global
-/// addresses agree with both sections, and the service uses only global ones.
+/// Section 3.1 gives some of these local addresses another meaning. The service uses only global addresses of hubs.
 pub const fn hub_access(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let address = within_hub(unit, role);
     PhysicalAddress(HUB_LOCAL + ((address >> 12) << 14) + ((hub as u64) << 12) + (address & 0xfff))

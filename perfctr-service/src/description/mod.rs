@@ -18,8 +18,7 @@
 //! | number `perfctrhtaccess` | if not 0, and `perfctraccess` is not 0 either: `htstrand` in place of `strand` |
 //! | number `perfctrcompatible` | if not 0: version 1.0 gives the guest the registers of 1.1 |
 //!
-//! `perf-counters` is LDoms' property; where it is present, the next two, which are older, are ignored. Without any of the three
-//! the guest has no rights. `perfctrcompatible` is this project's own.
+//! `perf-counters` is LDoms' property, and takes the place of the next two, which are older. `perfctrcompatible` is this project's own.
 
 mod error;
 mod rights;

@@ -18,8 +18,7 @@
 //! needs no barrier for this, because no load overtakes an earlier exchange. The release needs none either, because no load follows
 //! it. A release store comes after the device access; a store to a hub, which may be posted, is completed first.)
 //!
-//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words as one number of 64 bits, from 0 to the token and 0, and so
-//! never takes a hub that it has to release again.
+//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words at once, and so never takes a hub only to release it.
 //!
 //! **The slow path** refuses a strand without a lock if the hub is taken, or if it is free and it is another strand's turn
 //! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate by a lock that is never held across a device access.

@@ -57,8 +57,7 @@ impl HubArbiter {
         Self { gate: Gate::new(), progress: Progress::default() }
     }
 
-    /// Takes the hub if it is free and no strand is remembered. Returns `true` if it did. The strand then goes on with
-    /// [`give_back_free`](Self::give_back_free) or [`guard`](Self::guard).
+    /// Takes the hub if it is free and no strand is remembered. If so, `give_back_free` or a [`guard`](Self::guard) releases it.
     #[inline(always)]
     pub(crate) fn take_free(&self, strand: impl Into<Token>) -> bool {
         self.gate.take_free(strand)

@@ -5,9 +5,8 @@
 //! Anything else restarts the watch. A unit for which a strand has waited [`BUSY_LIMIT_TICKS`], 32 times the longest pause, is stuck. So
 //! this strand has found the unit busy at least 32 times, without a pause, and no access has ended meanwhile.
 //!
-//! - A clock that steps back restarts the watch, because the difference wraps to a large number; so does a clock that steps forward by more
-//!   than a pause. Equal readings add nothing. (A smaller step forward looks like a clock that runs. It would have to come at more than 32
-//!   looks in a row, all within one access.)
+//! - A clock that steps back restarts the watch, because the difference wraps to a large number; so does a step forward by more than a pause.
+//!   Equal readings add nothing. (A smaller step forward would have to come at more than 32 looks in a row, all within one access.)
 //! - A strand that is refused in the turn of another does not learn whether the chip is busy. It has found the unit busy if the chip was
 //!   busy for some strand since its last look. Otherwise the look does not change the watch, and a pause goes on.
 //! - Likewise a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
@@ -15,8 +14,7 @@
 /// How long a unit may stay busy, in ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
 
-/// The longest time between two looks of a strand at a busy unit that is not a pause, in ticks of %stick: about 30 ms. A kernel that asks
-/// again at each tick of its clock (10 ms) makes no pause.
+/// The longest time between two looks at a busy unit that is not a pause, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
 /// The counts of a unit. They wrap, because only differences matter.

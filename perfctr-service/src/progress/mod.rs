@@ -62,8 +62,7 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Looks at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` is the count of entries to the unit's
-    /// gate, and `now` returns the strand's time.
+    /// Looks at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` counts the entries to its gate.
     pub(crate) fn look(
         &self,
         progress: &Progress,

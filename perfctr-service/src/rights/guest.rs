@@ -11,8 +11,7 @@ use crate::rights::protocol::Holding;
 use crate::rights::versions::has_hubs;
 use crate::units::{Unit, UnitSet};
 
-/// The number of tries of a step that another change of the guest's word can cross. Such a change is a step of the operator's,
-/// or a fault, which a unit has once before the operator comes.
+/// The number of tries of a step that another change of the guest's word can cross: a step of the operator, or a unit's fault.
 const TRIES: usize = 64;
 
 /// The number of tries of a strand to open the fast path after a negotiation. Models show what comes after it gives up.
@@ -417,8 +416,7 @@ mod tests {
         }
     }
 
-    /// A strand negotiates while a unit goes out of service and returns, many times. Each negotiated version is in force at once,
-    /// and no right to the unit comes back before the unit does.
+    /// A strand negotiates while a unit goes out of service and returns. No right to the unit comes back before the unit does.
     #[test]
     fn negotiation_crosses_faults() {
         let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());

@@ -1,5 +1,4 @@
-//! What guests are granted and hold, and the progress of grants, revocations and resets. Nothing here touches a device: the
-//! service makes the accesses, as [`transfer`](crate::transfer) says.
+//! What guests are granted and hold, and the progress of changes. The service makes the accesses to devices.
 
 pub(crate) mod access;
 pub(crate) mod grants;
@@ -42,8 +41,7 @@ pub(crate) struct Rights {
     lock: OwnedLock,
     /// The number of times that the lock has been taken.
     taken: AtomicU32,
-    /// There is work that the owner of the lock may not have seen. The flag is only exchanged, never stored or loaded, because loom does
-    /// not order sequentially consistent stores and loads.
+    /// There is work that the owner of the lock may not have seen. Only exchanged, because loom does not order stores and loads.
     marked: AtomicBool,
     /// Guests that were reset, and whose rights no strand has revoked yet.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],

@@ -1,8 +1,7 @@
 //! The protocol by which rights pass from guest to guest, as functions from state and event to the next state, without atomics.
 //!
-//! The state is what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest
-//! [holds](Holding). An event changes one of these. `Rights` holds each in an atomic word, and makes the steps in the order that
-//! [`transfer`](crate::transfer) describes. "Locked" marks what only the owner of the lock may do.
+//! The state is what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest [holds](Holding). `Rights`
+//! holds each in an atomic word. An event changes one of these. "Locked" marks what only the owner of the lock may do.
 
 mod ledger;
 #[cfg(test)]

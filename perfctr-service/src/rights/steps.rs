@@ -211,8 +211,7 @@ impl Rights {
         }
     }
 
-    /// Excuses a dead strand, and frees the lock if the strand owned it. Returns all strands that are asked for something, because
-    /// the dead strand may have asked them without sending their cross-calls.
+    /// Excuses a dead strand, and frees its lock. Returns all strands that are asked, because it may not have sent their cross-calls.
     #[must_use]
     pub(crate) fn abandon(&self, dead: StrandId) -> StrandSet {
         self.request(dead).excuse();

@@ -118,8 +118,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: NegotiatedVersion) -> bool {
-        // A word without a version does not decide: after negotiations that crossed each other, a call may be opening the fast path
-        // in a version that another strand is giving up.
+        // A word without a version does not decide: a call may be opening the fast path in a version that another strand gives up.
         version != NegotiatedVersion::NONE && self.guest.access().version() == version
     }
 
@@ -214,8 +213,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a call that was served, in any number of instructions. `value` was read or written. `ticks` since `started` give
-    /// the end, so that the caller need not hold the end in a register.
+    /// Records a call that was served, in any number of instructions. `ticks` since `started` give the end, which takes no register.
     #[cold]
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {

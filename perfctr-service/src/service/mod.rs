@@ -1,5 +1,4 @@
-//! The service, made of private parts. Each part decides about its own state. The service combines them: it makes device accesses
-//! and cross-calls, writes the log, and records events.
+//! The service. It combines parts that decide about their own state, and makes accesses, cross-calls, log and events.
 
 mod call;
 pub(crate) mod operator;
@@ -37,8 +36,7 @@ struct StrandState {
     stopwatches: Stopwatches,
 }
 
-/// The performance counter service of one machine: API group 0x205. Several strands may call its methods at the same time. `E` is the
-/// [`Environment`] that the image gives the service.
+/// The performance counter service (API group 0x205) of one machine, for calls of several strands at once, in an [`Environment`].
 #[derive(Debug)]
 pub struct PerfCounterService<E> {
     environment: E,
@@ -55,8 +53,7 @@ assert_impl_all!(PerfCounterService<()>: Send, Sync);
 assert_impl_all!(PerfCounterContext<'static, AnyEnvironment>: Send, Sync);
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Returns the service for these guests, numbered in the order given, or the first problem of the configuration. The caller makes sure
-    /// that every register of the machine is 0, as at power-on.
+    /// Returns the service for these guests, numbered in the order given. All registers of the machine must be 0, as at power-on.
     pub fn new(
         machine: Machine,
         environment: E,

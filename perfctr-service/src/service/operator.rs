@@ -94,14 +94,12 @@ impl<E: Environment> PerfCounterService<E> {
     /// Returns the strands that a pending change waits for, because they have not taken their cross-call yet. The set is empty while
     /// a strand is at work on the change. Returns `None` if no change was pending at some moment during this call.
     ///
-    /// A change stays pending for ever only if one of these strands has died, or a strand that was in a method of this service. The
-    /// operator [reports](Self::strand_died) such a death.
+    /// If one of these strands, or a strand in a method of this service, has died, the change waits until that is [reported](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
         self.rights.pending()
     }
 
-    /// Serves a cross-call that this service has sent. The image calls this on the strand that was interrupted, between two of its calls
-    /// and before the strand executes guest code again.
+    /// Serves a cross-call of this service. Called on the interrupted strand, between two of its calls, before it executes guest code.
     #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
         self.rights.acknowledge(strand, |asked| {

@@ -16,14 +16,12 @@
 //! Stores to a device and to memory are not ordered: a set of a hub has `membar #Sync` before the store that releases the hub.
 //!
 //! # Faults
-//! The table after the code lists the instructions that may fault: the device accesses, and the `membar` that waits for the store to
-//! a hub. After a fault the slow path releases the hub and serves the call.
+//! The table after the code lists the instructions that may fault. After a fault the slow path releases the hub and serves the call.
 
 /// Adds the trap table and everything else that an image needs below Rust. An image uses it once, with its type that implements
 /// `platform::sparc64::TrapHandler`, whose `Context` is the [`PerfCounterContext`](crate::PerfCounterContext) of the strand.
 ///
-/// `strands` is the number of strands of the image, 1 by default. `claims` lists the software traps (0x81 to 0xfe) that the image
-/// serves itself (see `platform::sun4v_image!`). All others answer EBADTRAP.
+/// `strands` is the number of strands, by default 1; `claims` lists software traps as in `platform::sun4v_image!`.
 ///
 /// ```ignore
 /// perfctr_service::sun4v_image!(Handler);

@@ -6,16 +6,14 @@
 //! names its purpose, which `cargo xtask qemu` prints.
 //!
 //! # What the author of an image does
-//! 1. Names the types of the image: its bus, its strand's registers, the service, the hypervisor, and a type that holds the
-//!    strand. `platform::sparc64` has a bus and registers for the real hardware. With a bus that is not
-//!    [direct](platform::Bus::is_direct), such as a model, all gets and sets take the slow path.
+//! 1. Names the types of the image: its bus, its strand's registers, the service, the hypervisor, and a type that holds the strand. With a
+//!    bus that is not [direct](platform::Bus::is_direct), such as a model, all gets and sets take the slow path.
 //! 2. Implements `platform::sparc64::TrapHandler` for the type that holds the strand. Its `Context` is the strand's
 //!    [`PerfCounterContext`](crate::PerfCounterContext), and its `served` returns what `hv_core::Strand::served` returns.
 //! 3. Calls [`sun4v_image!`](crate::sun4v_image) with that type, once.
 //! 4. Writes the `build.rs` that `platform::sun4v_image!` shows, and builds for a target without an operating system. The target
 //!    description of the project's own images is `guest-abi/guests/rust/sparc64-unknown-none-sun4v.json`.
-//! 5. Sets `panic = "abort"`, `lto = "fat"` and `codegen-units = 1` in the release profile: leaf functions of `platform::sparc64` must
-//!    be inlined whole, and calls nest in few register windows.
+//! 5. Sets `panic = "abort"`, `lto = "fat"` and `codegen-units = 1` in the release profile, because leaf functions must be inlined.
 //! 6. Checks the linked image: there is no `save` and no `call` between `__leaf_start` and `__leaf_end`.
 //!
 //! This is `src/main.rs` of an image with one strand and one guest. It depends on `guest-abi`, `hv-core`, `perfctr-service`,

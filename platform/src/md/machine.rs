@@ -43,8 +43,7 @@ impl<'a> Md<'a> {
         }
     }
 
-    /// Returns the platform; `None` if the description has no such node, as some descriptions for hypervisors. Fails if the root has two
-    /// nodes `platform`, or the node has no name or an invalid property.
+    /// Returns the platform; `None` if the description has no such node. Fails if it has two, or if a property is missing or invalid.
     pub fn platform(self) -> Result<Option<Platform<'a>>, NodeError<'a>> {
         const STICK: &str = "stick-frequency";
         let Some(node) = self.under_root("platform")? else {

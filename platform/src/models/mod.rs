@@ -1,9 +1,8 @@
 //! Models of the performance registers of a Victoria Falls machine.
 //!
-//! Each device is a plain state machine: [`StrandUnit`], [`L2`], [`MemoryController`], [`HubChip`]. [`Devices`] holds all devices of a
-//! machine, and implements [`Bus`](crate::Bus) and [`StrandRegisters`](crate::StrandRegisters). [`PtimerEngine`] and [`TickCounters`] model
-//! sources of time. Two models implement [`CounterUnit`](guest_abi::sampling::CounterUnit), for code that samples: [`SparcUnit`], the
-//! counters of a strand, and [`R10000`], the counters of another processor.
+//! Each device is a plain state machine: [`StrandUnit`], [`L2`], [`MemoryController`], [`HubChip`]. [`Devices`] holds all of a machine.
+//! [`PtimerEngine`] and [`TickCounters`] model sources of time. [`SparcUnit`] and [`R10000`], the counters of another processor, implement
+//! [`CounterUnit`](guest_abi::sampling::CounterUnit) for code that samples.
 //!
 //! The models count only the events that the caller, such as a simulated memory system, reports. A reserved event counts nothing,
 //! and its select reads back as written. A counter keeps its value when its event changes, and wraps at its width.

@@ -9,8 +9,7 @@ const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
-/// The device. After reset its ratio is 0, so that the counter stands still, and ALARM_0 is all ones. The caller passes the time in
-/// nanoseconds to each function, and never an earlier time than before.
+/// The device. After reset its ratio is 0, so that it stands still, and ALARM_0 is all ones. The caller's times, in nanoseconds, never go back.
 ///
 /// The comparator compares when the counter changes and when software writes ALARM_0. It matches each time the counter reaches ALARM_0,
 /// and so again after 2^27 counts. The multiplied crystal is never faster than the external clock, if the rate of that clock is known.

@@ -50,8 +50,7 @@ pub enum ScheduleError<T> {
 }
 
 impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
-    /// Enables the interrupt of the timer, and returns an empty list of deadlines. Like all functions of this type that return a
-    /// [`PtimerError`], this fails if an access to the timer fails.
+    /// Enables the interrupt, and returns an empty list. [`PtimerError`]s of this type's functions are failed accesses to the timer.
     pub fn new(timer: Ptimer<A>) -> Result<Self, PtimerError> {
         let mut alarms = Self { counts: Widened::new(0_u64), list: Vec::new(), timer };
         alarms.write(Register::Intr, ALARM)?;

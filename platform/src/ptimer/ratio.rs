@@ -130,8 +130,7 @@ struct Convergent(u64, u64);
 
 /// Returns the fraction with a numerator below 2^16 that is nearest to `a / b`, which is at least 1; `None` from 2^16 on.
 ///
-/// The best approximation with a bounded numerator is the last convergent of the continued fraction that fits, or the
-/// semiconvergent behind it with the largest numerator that fits.
+/// This is the last convergent of the continued fraction that fits, or the semiconvergent behind it with the largest numerator.
 fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     const MOST: u64 = u16::MAX as u64;
     let (mut dividend, mut divisor) = (a, u64::from(b));

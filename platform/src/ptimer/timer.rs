@@ -8,8 +8,7 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use super::{COUNTER_BITS, Input, PtimerRegisters, RatioError, Register, STEP, Setting};
 use crate::AccessError;
 
-/// The largest number of attempts to read two halves of one time. TIME_1 changes once in 2^27 counts, so that the second
-/// attempt succeeds, unless another writer sets the time concurrently.
+/// The number of tries to read both halves of one time. The second succeeds, unless another writer sets the time meanwhile.
 const READS: u32 = 8;
 
 /// The number of equal reads that show that the counter stands still.
@@ -91,8 +90,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
 
     /// Returns the time: a multiple of [`STEP`], below 2^61.
     ///
-    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0 until both values are equal. Fails
-    /// with [`PtimerError::Torn`] if they never are.
+    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after. If they never agree, it is `Torn`.
     pub fn time(&self) -> Result<u64, PtimerError> {
         let mut high = self.read(Register::Time1)?;
         for _ in 0..READS {

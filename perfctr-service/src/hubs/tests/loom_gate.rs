@@ -1,7 +1,6 @@
 //! Arbitration of a hub by three strands ([`Gate`]): one access in flight, and both bounds.
 //!
-//! N = 3, so b = 2. A strand that has gone costs at most 2w refusals, so 6 while all three strands are remembered. The strands
-//! meet in every order; before and after, one of them asks alone, step by step.
+//! N = 3, so b = 2. The strands meet in every order; before and after, one of them asks alone, step by step.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -188,8 +187,7 @@ fn three_asks() {
     });
 }
 
-/// The first bound. Strand 1 was refused while strand 0 had the hub. While the others ask r = 4 times, they are served at most
-/// b = 2 times; then it is the turn of strand 1. At most 4 preemptions.
+/// The first bound: strand 1 was refused, and in r = 4 asks others are served at most b = 2 times. At most 4 preemptions.
 #[test]
 fn a_refused_strand_is_served_after_b_accesses() {
     explore(4, 1_000, || {
@@ -216,8 +214,7 @@ fn a_refused_strand_that_asks_among_others() {
     });
 }
 
-/// The second bound. Strand 0 was refused and has gone, and strand 1 has been refused 3 times in its turn when strand 2 comes.
-/// In all, strand 1 is refused at most 6 times. At most 6 preemptions.
+/// The second bound: strand 0 has gone after a refusal, and strand 1 is refused at most 6 times in all. At most 6 preemptions.
 #[test]
 fn a_strand_that_has_gone_costs_r_refusals() {
     const BEFORE: usize = 3;
@@ -233,8 +230,7 @@ fn a_strand_that_has_gone_costs_r_refusals() {
     });
 }
 
-/// Strands that have gone are forgotten one by one, in whatever state they left the hub: the strand that stays is refused r times
-/// for each, and then never again. At most 3 preemptions.
+/// Strands that have gone are forgotten one by one: the strand that stays is refused r times for each. At most 3 preemptions.
 #[test]
 fn the_strand_that_stays_is_always_served_in_the_end() {
     explore(3, 1_000, || {
@@ -268,8 +264,7 @@ fn a_busy_chip_keeps_the_turn() {
     });
 }
 
-/// Strand 0, which was refused before or not, dies at some step of a call while strand 1 calls twice, and its death is reported.
-/// Strand 1 is served, and no strand is left behind. At most 3 preemptions.
+/// Strand 0 dies at some step of a call while strand 1 calls twice. After the report, strand 1 is served. At most 3 preemptions.
 #[test]
 fn a_strand_dies_at_each_step_beside_another() {
     let first = (0..12).map(|step| (step, false));

@@ -1,5 +1,4 @@
-//! A model of the counters of a strand (FWARC/2007/529 section 2.1), after the register transfer level of the UltraSPARC T2. The T2 Plus may
-//! differ, because its register transfer level is not public.
+//! A model of a strand's counters (FWARC/2007/529 section 2.1), after the public sources of the UltraSPARC T2. The T2 Plus may differ.
 
 mod behind;
 mod skid;
