@@ -14,34 +14,24 @@ use core::ops::Range;
 
 /// The hypervisor's memory. The image is linked at its first byte and entered there.
 pub const HYPERVISOR: Range<u64> = 0x10_0000..0x400_0000;
-
 /// The [mailbox]: a page of the hypervisor's memory.
 pub const MAILBOX: u64 = 0x3fe_0000;
-
 /// The first byte of the memory of guests.
 pub const PARTITION: u64 = 0x8000_0000;
-
 /// The real address at which a guest has its memory, unless its description says another one.
 pub const REAL: u64 = 0x8000_0000;
-
 /// The size in bytes of the memory of a guest without a description, unless [`start::MEMORY`] says another one.
 pub const ONLY_GUEST: u64 = 128 << 20;
-
 /// Addresses and sizes of guests' memory are multiples of this number of bytes.
 pub const PAGE: u64 = 8 << 10;
-
 /// The first console. (That there is more than one is *assumed*.)
 pub const CONSOLES: u64 = 0x1f_1000_0000;
-
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
-
 /// The machine description, in memory that the program which starts the machine fills. Without one it is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
-
 /// The memory that contains the first instruction after power on.
 pub const ROM: Range<u64> = 0xff_f000_0000..0xff_f040_0000;
-
 /// The first instruction after power on.
 pub const RESET: u64 = ROM.start + 0x20;
 
@@ -63,7 +53,6 @@ pub mod start {
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
     /// The seconds from 1970 to when the machine was switched on.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
-
     /// Set in [`MACHINE`] for a Maramba.
     const MARAMBA: u64 = 0x100;
 

@@ -18,13 +18,10 @@ use guest_abi::kernel::{
 
 /// The number of times that cpu_stop looks whether the other strand has stopped, before it answers EWOULDBLOCK.
 pub const STOP_TRIES: usize = 100_000;
-
 /// The highest number of bytes that one cons_write sends.
 const MOST_WRITTEN: u64 = 256;
-
 /// The numbers of the interrupt queues, from the CPU mondo queue to the queue of nonresumable errors.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-
 /// The sizes in bytes of an instruction and of a real trap table, which are also their alignments.
 const INSTRUCTION: u64 = 4;
 const TRAP_TABLE: u64 = 256;

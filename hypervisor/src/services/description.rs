@@ -102,10 +102,8 @@ const MBLOCK: u64 = MEMORY + 4;
 const CPUS: u64 = MBLOCK + 5;
 /// The number of elements of the node `cpus`, besides an arc to each CPU.
 const LIST: u64 = 3;
-
 /// The number of elements of a CPU.
 const CPU: u64 = 10;
-
 /// The number of words of the header.
 const HEADER: u64 = 2;
 

@@ -13,7 +13,6 @@
 
 /// How long a unit may stay busy, in ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
-
 /// The longest time between two looks at a busy unit that is not a pause, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 

@@ -36,7 +36,7 @@
 //! A unit that cannot be scrubbed, or is out of service already, is out of service and *unclean* until the operator returns it.
 //!
 //! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a mark, and
-//! its owner makes another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats his step.
+//! its owner makes another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.
 //!
 //! Cross-calls go out when the lock is free and no mark is left. Otherwise a quick strand could take its cross-call while the sender
 //! still owns the lock, and leave a mark; the sender would make another round and send another cross-call, without end.

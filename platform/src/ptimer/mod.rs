@@ -32,13 +32,10 @@ use crate::AccessError;
 
 /// The amount by which the time advances with each count.
 pub const STEP: u64 = 1 << 5;
-
 /// The width of the counter in bits.
 pub const COUNTER_BITS: u32 = 56;
-
 /// The rate of the counter, in Hz, at which the time counts nanoseconds.
 pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
-
 /// The bit of CLOCK_SOURCE that selects the external clock, the fastest.
 #[doc(alias = "MAX_FREQUENCY")]
 pub(crate) const EXTERNAL: u32 = 1 << 16;
@@ -128,7 +125,6 @@ pub enum Input {
 impl Input {
     /// NV41 and later, before NVC0: a crystal of 27 MHz, and an external clock of 100 MHz. Some boards have other crystals.
     pub const NV41: Self = Self::usual(100_000_000);
-
     /// NVC0 and later: a crystal of 27 MHz, and an external clock of 108 MHz. Some boards have other crystals.
     pub const NVC0: Self = Self::usual(108_000_000);
 

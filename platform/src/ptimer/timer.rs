@@ -10,10 +10,8 @@ use crate::AccessError;
 
 /// The number of tries to read both halves of one time. The second succeeds, unless another writer sets the time meanwhile.
 const READS: u32 = 8;
-
 /// The number of equal reads that show that the counter stands still.
 const STALLED: u32 = 16;
-
 /// The rating of this device as a [`ClockSource`]: below a register of the processor, which is faster to read.
 const RATING: u16 = 200;
 

@@ -132,20 +132,15 @@ pub use strand::StrandRegs;
 
 /// The number of register windows of a strand.
 pub const NWINDOWS: usize = 8;
-
 /// The number of register windows that Rust code on the slow path may use. The function that the veneer calls needs one, and so does
 /// each call nested in it that the compiler does not inline.
 pub const WINDOWS: usize = 5;
-
 /// The level of globals that only hyperprivileged code can select.
 pub const MAXGL: usize = 3;
-
 /// Distance in bytes from %sp up to the stack frame (SPARC V9 ABI).
 pub const STACK_BIAS: usize = 2047;
-
 /// PSTATE of the hypervisor: PRIV and PEF, interrupts off, 64-bit addresses, big-endian.
 pub const PSTATE: usize = 0x14;
-
 /// ASI_HYP_SCRATCHPAD, and the address in it that holds the address of the strand's block for the veneers. On some machines guests
 /// reach all other addresses except 0x28 through their own scratchpad.
 pub const SCRATCHPAD: (usize, usize) = (0x4f, 0x20);

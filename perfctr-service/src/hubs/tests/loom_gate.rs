@@ -18,10 +18,8 @@ const STRANDS: usize = 3;
 
 /// b: the largest number of accesses of others that a strand waits for if it keeps asking.
 const B: usize = STRANDS - 1;
-
 /// r while two strands are remembered.
 const R_OF_TWO: usize = 4;
-
 /// r while all three strands are remembered.
 const R_OF_THREE: usize = 6;
 
