@@ -68,8 +68,7 @@ impl HeldL2<'_> {
         Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
     }
 
-    /// Sets PERF_CONFIG of all banks, and no other bits. Reads all banks before it writes the first. If a bank cannot be written,
-    /// restores the banks before it, and calls `differ` if one of them cannot be restored.
+    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores the earlier banks, and calls `differ` if that fails.
     #[inline(always)]
     pub(crate) fn set(
         &self,

@@ -141,8 +141,7 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
     }
 }
 
-/// Serves the step that waits, on the strand `on`, which executes this. Does nothing if no step waits. `rest` does the image's part of
-/// a death or a reset: a dead strand executes no guest, and a reset guest starts again.
+/// Serves the step that waits, if any, on the strand `on`, which executes this. `rest` does the image's part of a death or a reset.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,

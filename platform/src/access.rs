@@ -35,10 +35,8 @@ impl core::error::Error for AccessError {}
 /// word, and the other strand acquires the word. The implementation makes this order hold at the devices, on every machine:
 ///
 /// - An access happens after every load of memory that precedes the access on the strand.
-/// - [`read`](Self::read) and [`write`](Self::write) return when the access is complete: the device has taken the access and has
-///   answered, and no later store or atomic of the strand becomes visible before.
-/// - A fast path in assembly ([`is_direct`](Self::is_direct)) may end before its write is complete. The service then calls
-///   [`complete_writes`](Self::complete_writes) before it lets another strand access the device.
+/// - [`read`](Self::read) and [`write`](Self::write) return when the device has answered, before any later store.
+/// - A fast path in assembly may end before its write is complete; [`complete_writes`](Self::complete_writes) comes before the next access.
 ///
 /// If the machine does not order stores to devices with accesses to memory, this needs a barrier: `membar #Sync` on SPARC V9.
 pub trait Bus {

@@ -62,8 +62,7 @@ pub const fn hub_access(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddre
     PhysicalAddress(HUB_LOCAL + ((address >> 12) << 14) + ((hub as u64) << 12) + (address & 0xfff))
 }
 
-/// Returns the global address of a hub register (section 3.1): its [access address](hub_access) in the global address space. Bits
-/// 35:34, which hold the node in other global addresses, repeat the number of the hub.
+/// Returns the global address of a hub register (section 3.1): the [access address](hub_access), with the hub again in bits 35:34.
 pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let PhysicalAddress(access) = hub_access(hub, unit, role);
     PhysicalAddress(access - HUB_LOCAL + HUB_GLOBAL + ((hub as u64) << GLOBAL_SHIFT))

@@ -3,9 +3,8 @@
 //! **A decision** ([`decide`](AtomicTurns::decide)) is a step of one strand at a time: of the owner of the gate's lock while the hub is
 //! free, of the holder while it is taken. It sets a bit in [`AtomicTurns::turn`] until it ends.
 //!
-//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step, without the lock, of any strand that asks for a free hub in the turn of
-//! another. It changes only the strand's own bit and, by one compare-and-swap of [`AtomicTurns::turn`], the count of refusals. The
-//! compare-and-swap fails if a decision has begun since the strand loaded the word.
+//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step, without the lock, of any strand that asks for a free hub in the turn of another.
+//! It changes only the strand's own bit and, unless a decision has begun meanwhile, the count of refusals in [`AtomicTurns::turn`].
 //!
 //! A death clears the strand's own bit and ends its own turn, at any time.
 
@@ -26,8 +25,7 @@ pub(super) struct AtomicTurns {
     last: AtomicU32,
 }
 
-/// Bits 15:0: the number of the strand in [`Turns::turn`] plus 1, or 0. Bits 30:16: [`Turns::refusals`]. Bit 31:
-/// [`DECIDING`](Self::DECIDING). Bits 63:32: the number of decisions so far.
+/// Bits 15:0: [`Turns::turn`] plus 1, or 0. Bits 30:16: [`Turns::refusals`]. Bit 31: `DECIDING`. Bits 63:32: the number of decisions.
 #[derive(Clone, Copy)]
 struct Turn(u64);
 

@@ -146,8 +146,7 @@ impl GuestRights {
     /// Sets whether calls are recorded. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.access } else { &self.recorded };
-        // Before the store, so that a guest that gives its version up meanwhile finds no fast path left; and after the store,
-        // because of strands that have loaded the old setting.
+        // Cleared twice: a guest may give its version up before the store, and strands may have loaded the old setting.
         clear(closed, AccessWord::FAST);
         self.traced.store(traced, Ordering::SeqCst);
         clear(closed, AccessWord::FAST);
@@ -204,8 +203,7 @@ impl GuestRights {
         AccessWord::from_bits(self.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that the version and the rights in `allowed` open now. `recorded` says for which calls the
-    /// word is; its fast path is empty unless calls are recorded, or not, as it says.
+    /// Returns `word` with the fast path that `allowed` opens now for calls that are `recorded`, or not: only one kind has a fast path.
     // Inlined on SPARC V9, so that a negotiation nests in few register windows; elsewhere not, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
@@ -307,8 +305,7 @@ mod tests {
         (guest.access().bits() >> if SPARC { 0 } else { 32 }) as u32
     }
 
-    /// A guest on node 0 of each machine, with each grant: its fast path in 1.0, and in 1.1 or a 1.0 with the registers of 1.1.
-    /// Register 0 is place 0, the DRAM registers 2-5 are places 2-5, the hubs 18-21, HT 22.
+    /// The fast paths in 1.0 and in 1.1. Register 0 is place 0, the DRAM registers are places 2-5, the hubs 18-21, HT 22.
     #[test]
     fn the_fast_path_of_every_grant_and_version() {
         let maramba = Machine::new(Model::Maramba, 2).unwrap();

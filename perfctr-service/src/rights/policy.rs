@@ -12,8 +12,7 @@
 //! So the holder sees how much memory and how many remote lines the others use, and when. It sees no address, no content, and not which guest
 //! it was, unless only one other guest is at work. A guest that has to hide this cannot share a machine with a holder of `global`.
 //!
-//! In the other direction, PERF_CONFIG selects the misses that the L2 of a node reports. When the holder of `global` changes it, a
-//! guest on the same node that counts its own L2 misses in %pic gets other counts.
+//! In the other direction, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
 //!
 //! The holder of `htstrand` counts what the hypervisor executes on its strand: mostly its own calls, but also interrupts for other
 //! guests. The counts of a holder of `strand` depend, as time does, on how others share caches and cores with its strand.

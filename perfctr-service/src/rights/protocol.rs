@@ -55,8 +55,7 @@ pub enum StrandEvent {
 }
 
 impl Asked {
-    /// Returns the next state. An acknowledgement changes the state only if nothing was added since the strand took the cross-call,
-    /// so it does not count for a newer request. Requests and deaths only add bits.
+    /// Returns the next state. An acknowledgement counts only if nothing was added since the strand took the cross-call.
     ///
     /// A dead strand stays asked: if it comes back, it takes its cross-call before anything else, and is awaited again.
     pub fn step(self, event: StrandEvent) -> Self {

@@ -72,8 +72,7 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(service)
     }
 
-    /// Takes over the tracer's setting. The image calls this after it has turned the tracer on or off. Calls that begin later are
-    /// recorded if the tracer is on; if it is off, they cost no more than without a tracer.
+    /// Takes over the tracer's setting for calls that begin later. The image calls this after it has turned the tracer on or off.
     pub fn trace_turned(&self) {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }

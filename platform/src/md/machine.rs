@@ -59,8 +59,7 @@ impl<'a> Md<'a> {
         }))
     }
 
-    /// Returns the machine; `None` if the description has no node `vf-nodes`, because it is of another machine or for a guest. Fails if
-    /// the nodes contradict each other, or describe a machine that does not exist.
+    /// Returns the machine; `None` if the description has no node `vf-nodes`. Fails if its nodes describe no machine that exists.
     pub fn machine(self) -> Result<Option<Machine>, NodeError<'a>> {
         let Some(list) = self.under_root("vf-nodes")? else {
             return Ok(None);

@@ -112,8 +112,7 @@ pub enum Input {
         /// The rate of this clock in Hz, which depends on the board.
         core_hz: u32,
     },
-    /// NV41 and later: a crystal, whose rate CLOCK_SOURCE multiplies and divides, or an external clock, which is the
-    /// fastest. [`NV41`](Self::NV41) and [`NVC0`](Self::NVC0) have the usual rates.
+    /// NV41 and later: a crystal, multiplied and divided, or an external clock, the fastest. [`NV41`](Self::NV41) has the usual rates.
     Nv41 {
         /// The rate of the crystal in Hz.
         crystal_hz: u32,

@@ -38,8 +38,7 @@ const BEFORE: [Act; 6] = [
 
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
-/// After the report of the death, the other strand is served, after at most r = 2w = 4 refusals if a third strand has gone. No strand
-/// is left behind, and both bounds hold for the dead strand when it is back.
+/// After the report of the death, no strand is left behind, and both bounds hold. If a third strand has `gone`, that costs r = 2w = 4.
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();

@@ -41,8 +41,7 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
     prop::collection::vec(ask, 1..400)
 }
 
-/// Plays asks of a hub that works: an access lasts less than a third of the limit, and the chip is busy for less than a third
-/// of the limit between two accesses. Returns `true` if a strand found the hub stuck.
+/// Plays asks of a hub that works: it is busy for less than a third of the limit at a time. Returns `true` if it was found stuck.
 fn taken_for_stuck(asks: &[Ask]) -> bool {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = Default::default();

@@ -70,8 +70,7 @@ impl Hub {
         }
     }
 
-    /// All strands but this one have gone, and at most `gone` of them are remembered. This strand is refused at most 2w times
-    /// for each, where w is the number of remembered strands including itself, and then never again.
+    /// All other strands have gone, at most `gone` of them remembered. This strand is refused at most 2w times while w are remembered.
     fn alone(&self, number: usize, gone: usize) {
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let refused = |_: &usize| self.call(number, false).is_err();

@@ -173,11 +173,9 @@ impl StrandUnit {
         left.min().map_or(u64::MAX, u64::from)
     }
 
-    /// Counts `n` clocks, in each of which all events of this select happen together: an atomic instruction is also a load and a
-    /// store. If the class is 8 to 15, the instruction that causes the events is flushed.
+    /// Counts `n` clocks, in each of which all events of this select happen together. Class 8 to 15 is of a flushed instruction.
     ///
-    /// The caller reports events of one class in the same clock together. If PIC is brought up to date every 8 clocks, the `n`
-    /// clocks begin with the current one, and the last of them becomes the current one.
+    /// Events of one class in the same clock are reported together. With updates every 8 clocks, the `n` clocks begin with this one.
     #[inline(always)]
     pub fn count(&mut self, events: impl Into<SparcSelect>, n: u32) {
         let events = events.into();
