@@ -12,8 +12,7 @@
 //! | 8 | the result: 0 for done, else a number of [`Refusal`] |
 //! | 9 on | grants of a reconfiguration, the answer to [`Step::Look`], or the two numbers of a refusal |
 //!
-//! [`Step::Look`] writes, from word 9 on: 1 while a change is pending, else 0; 4 words of the strands that the change waits for; a word
-//! for each of 16 units; and, from word 30 on, what the guests hold.
+//! [`Step::Look`] writes, from word 9 on: 1 while a change is pending; 4 words of the strands it waits for; a word per unit; the rights held.
 //!
 //! The layout is this project's own: Sun's hypervisor takes such steps through a logical domain channel, in its own format.
 
@@ -22,12 +21,10 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::AccessError;
 
-use crate::environment::Environment;
-use crate::rights::grants::Grants;
-use crate::rights::policy::{ConfigError, Grant, StrandSet};
-use crate::service::PerfCounterService;
-use crate::service::operator::ChangeError;
-use crate::units::{Unit, UnitState};
+use crate::{
+    ChangeError, ConfigError, Environment, Grant, Grants, PerfCounterService, StrandSet, Unit,
+    UnitState,
+};
 
 /// The number of words of a mailbox.
 pub const WORDS: usize = platform::memory_map::mailbox::OPERATOR_WORDS;

@@ -1,7 +1,7 @@
 //! The gate of a hub: one access in flight, and a turn for every strand that asks.
 //!
 //! The hypervisor never waits for a hub: it refuses a call that cannot have the hub at once with EWOULDBLOCK. The pure function of
-//! [`Turns`] decides which strand is served next, so that every guest that keeps asking makes progress.
+//! [`Turns`](super::turns::Turns) decides which strand is served next, so that every guest that keeps asking makes progress.
 //!
 //! **The fast path** takes a hub by one compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
 //! [`Gate::closed`]: if that is 0, the hub is the strand's. If it is not, the strand stores 0 to `state` and asks on the slow

@@ -5,15 +5,13 @@
 //!   after the last strand that had a turn. The turn lasts until its strand asks and is served, or is forgotten.
 //! - Another strand that asks for the free hub in this turn is refused and remembered. That happens at most **r = 2w** times in one turn,
 //!   where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it asks
-//!   again, and the turn moves on. r is at most 2N, where N is the number of strands that use the hub. A strand that has gone after a
-//!   refusal costs the others r refusals, once: four if one other strand uses the hub.
+//!   again, and the turn moves on. If N strands use the hub, r is at most 2N: the cost, once, of a strand that has gone.
 //! - A refusal because an access is in flight does not count, because it serves no other strand's turn.
 //! - A dead strand is not remembered, and has no turn.
 //!
 //! **Why b = N - 1.** Let strand Y be refused, and then ask at least once in every r asks of the others. From then on every access follows a
 //! turn, because Y is remembered. The turn moves forward through the strand numbers, and a newcomer joins only ahead of it. So each other
-//! strand has at most one turn, and at most one access, before the turn reaches Y. There it stays while others are refused at most r
-//! times, in which Y asks and is served.
+//! strand has at most one turn, and one access, before the turn reaches Y. There it stays for r refusals of others, in which Y asks.
 //!
 //! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each asks once in w - 1 asks of the others, and r leaves
 //! a factor of two for a slow strand. A strand that starts to spin enlarges w, so newcomers do not cut a turn short.

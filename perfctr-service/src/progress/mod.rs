@@ -7,8 +7,7 @@
 //!
 //! **What ends an access.** A call on the fast path does not count the end of its access. It leaves a state of the gate that shows the
 //! end, and the strand that asks next counts it, before any strand is served and before it looks at the counts. A call on the slow
-//! path counts the end before it releases the unit, and the report of a death counts it before the unit is free. So if the count is
-//! the same at two looks of a strand, no access has ended in between.
+//! path, and the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;

@@ -3,9 +3,8 @@
 use guest_abi::{Hub, Kind, McuRole, PerfReg};
 use hv_core::NegotiatedVersion;
 
-use crate::rights::policy::Grant;
 use crate::rights::versions::VERSIONS;
-use crate::units::Unit;
+use crate::{Grant, Unit};
 
 /// The word that the fast path of a call tests. Places 0 and 2-17 allow the registers of these numbers (register 1 has no fast path), 18-21
 /// the hubs, 22 HT in register 0. The other bits are the rights that the guest holds, the negotiated version, and a count of changes:

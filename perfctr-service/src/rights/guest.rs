@@ -22,8 +22,8 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 /// # Why no strand restores what another revokes
 /// A call looks at one word. The word is derived from other state: which units are out of service, whether calls are
 /// recorded. A strand that revokes changes that state first, then [counts the change](AccessWord::CHANGE) in the word, then
-/// clears the bits. A strand that adds bits loads the word first, then the state that the bits depend on, then exchanges the
-/// word if it is unchanged. If a revocation crosses this, its count comes in between, and the exchange fails.
+/// clears the bits. A strand that adds bits loads the word first, then that state, and then exchanges the word if no
+/// revocation has counted a change in between.
 #[derive(Debug)]
 pub(crate) struct GuestRights {
     /// The rights that the guest holds, and the [fast path](AccessWord::FAST) of these rights in the negotiated version.
@@ -60,8 +60,8 @@ impl GuestRights {
         }
     }
 
-    /// Returns what the guest may do now. The fast path is empty if the guest has not negotiated. The accesses of the last holder of a right, and the scrubbing, happen before the right is added to this word, and so before
-    /// the access of a caller that finds the right here.
+    /// Returns what the guest may do now; no fast path if it has not negotiated. The accesses of a right's last holder, and the scrubbing,
+    /// happen before the right is added to this word, and so before the access of a caller that finds the right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
         AccessWord::from_bits(self.access.load(BEFORE_DEVICE))
@@ -398,7 +398,6 @@ mod tests {
         }
     }
 
-    /// The count of changes starts again at 0, and no other bit changes.
     #[test]
     fn the_count_of_changes_wraps() {
         let guest = open_guest();

@@ -6,9 +6,8 @@ use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 
 /// What a strand is asked for, and has not acknowledged yet: an [`Asked`] that several strands change at the same time.
 ///
-/// A strand acknowledges by an exchange that succeeds only if the word has not changed since the strand took it. So it does not acknowledge
-/// a newer request that asks for more, or that comes after a report of its death. It may acknowledge a newer request for the same, because
-/// between the two it is in no call and in no guest code.
+/// A strand acknowledges by an exchange that fails if the word has changed since the strand took it, by a request for more or a report of
+/// its death. It may acknowledge a newer request for the same, because between the two it is in no call and in no guest code.
 #[derive(Debug, Default)]
 pub(crate) struct Request(AtomicU32);
 

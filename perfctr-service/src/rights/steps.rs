@@ -5,11 +5,10 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 
 use crate::rights::access::AccessWord;
-use crate::rights::grants::Grants;
-use crate::rights::policy::{Grant, StrandSet};
 use crate::rights::protocol::{Asked, Global, Holding, Ledger, Scrub, is_settled};
 use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
+use crate::{Grant, Grants, StrandSet};
 
 /// The number of tries of a step that another strand can disturb: an acknowledgement, a look at the tracer or at a change.
 pub(crate) const TRIES: usize = 4;

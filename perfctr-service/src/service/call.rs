@@ -15,15 +15,12 @@ use hv_core::trace::{Trace, duration};
 use hv_core::{Context, Frame, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::environment::Environment;
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
 use crate::rights::access::{AccessWord, HUB_REGISTERS, SINGLE_REGISTERS};
-use crate::rights::policy::StrandRight;
-use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::Row;
 use crate::trace::Conflict;
-use crate::units::Unit;
+use crate::{Environment, PerfCounterContext, StrandRight, Unit};
 
 /// Returns `index / HUB_REGISTERS` for the registers of all hubs. SPARC has no instruction for a general division's 128-bit product.
 #[inline(always)]

@@ -18,17 +18,16 @@ use hv_core::{Caller, GuestId, Negotiated, Service};
 use platform::{Bus, Machine, StrandRegisters};
 use static_assertions::assert_impl_all;
 
-use crate::environment::Environment;
 use crate::hubs::{HubArbiter, Token};
 use crate::l2::L2Arbiter;
 use crate::progress::Stopwatches;
 use crate::rights::guest::GuestRights;
-use crate::rights::policy::{ConfigError, GuestConfig, StrandSet};
 use crate::rights::versions::VERSIONS;
 use crate::rights::{Rights, STRANDS};
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
 use crate::units::{Unit, UnitState, Units};
+use crate::{ConfigError, Environment, GuestConfig, StrandSet};
 
 #[derive(Debug, Default)]
 struct StrandState {

@@ -7,13 +7,9 @@ use guest_abi::{CounterSet, Node, StrandId};
 use hv_core::GuestId;
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::environment::Environment;
-use crate::rights::grants::Grants;
-use crate::rights::policy::{ConfigError, Grant, StrandSet};
 use crate::rights::protocol::{Ledger, Scrub};
-use crate::service::PerfCounterService;
 use crate::trace::Why;
-use crate::units::Unit;
+use crate::{ConfigError, Environment, Grant, Grants, PerfCounterService, StrandSet, Unit};
 
 /// Why a step of the operator failed. It has changed no right, and taken no unit into or out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

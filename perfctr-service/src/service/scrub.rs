@@ -3,14 +3,12 @@
 use guest_abi::{Hub, Node, StrandId};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
-use crate::environment::Environment;
 use crate::hubs::HubArbiter;
 use crate::l2::{HeldL2, L2Arbiter};
-use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
 use crate::table;
 use crate::trace::Why;
-use crate::units::Unit;
+use crate::{Environment, PerfCounterService, Unit};
 
 impl<E: Environment> PerfCounterService<E> {
     /// Stops and scrubs a unit that no guest can use now: its registers become 0, and PERF_CONFIG of L2 control. Scrubs L2 control

@@ -45,13 +45,9 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::{AccessError, StrandRegisters};
 
-use crate::environment::Environment;
-use crate::rights::policy::StrandSet;
 use crate::rights::protocol::{Ledger, Scrub};
-use crate::service::PerfCounterService;
-use crate::service::operator::ChangeError;
 use crate::trace::Why;
-use crate::units::Unit;
+use crate::{ChangeError, Environment, PerfCounterService, StrandSet, Unit};
 
 /// The number of tries to get the lock before a step of the operator's fails with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;

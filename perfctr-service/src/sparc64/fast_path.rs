@@ -1,17 +1,15 @@
 //! The fast path in assembly: calls that succeed, and calls that are refused because of their number or the version alone.
 //!
 //! It executes at the highest GL, in %g1 to %g5, and changes no register of the guest but %o0 and, in a get that succeeds, %o1.
-//! %g6 is the strand's block, which starts with [`words`](platform::sparc64::FastPath::words); %g2 is 0 in a get and 1 in a set. All
-//! other calls go to the slow path as if they had just trapped: sets of HT, calls for a hub that is not free, calls that are refused
-//! because of rights, a unit out of service or the machine, and recorded calls.
+//! %g6 is the strand's block, which starts with `FastPath::words`; %g2 is 0 in a get and 1 in a set. All
+//! other calls go to the slow path: sets of HT, calls for a taken hub, recorded calls, and refusals because of rights or units.
 //!
 //! # Order
-//! The strand has total store order, by its [`PSTATE`](platform::sparc64::PSTATE). Then no access overtakes an earlier load or
+//! The strand has total store order, by its `platform::sparc64::PSTATE`. Then no access overtakes an earlier load or
 //! an earlier atomic, and no store overtakes an earlier store to memory. So no barrier is needed
 //! - between the load of the guest's word, or the exchange that takes a hub, and the access;
 //! - between a load from a hub and the store that releases the hub (compiled code has a `membar` for a store that releases);
-//! - after the store that releases the hub: the strand loads nothing that depends on its order, because the next strand that takes the
-//!   hub finds refused strands by the same exchange.
+//! - after the store that releases the hub: the next strand that takes the hub finds refused strands by the same exchange.
 //!
 //! Stores to a device and to memory are not ordered: a set of a hub has `membar #Sync` before the store that releases the hub.
 //!

@@ -27,7 +27,6 @@ pub enum FaultyUnit {
 /// The devices of a machine: its [`Bus`] and its [`StrandRegisters`], for any number of concurrent threads.
 ///
 /// An access [faults](AccessError::Fault) if no device is at its address, or if the node, channel or hub is absent.
-///
 /// Every device has a lock of its own, and no method holds two. To avoid deadlock, a thread that holds the guard of a [strand
 /// unit](Self::strand_unit) may lock one other device at a time, and a thread that holds any other guard locks nothing more.
 #[derive(Debug)]

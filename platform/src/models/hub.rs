@@ -11,7 +11,6 @@ use crate::AccessError;
 type Unit = [u64; HubRole::ALL.len()];
 
 /// A Zambezi: four link port units, the general purpose design block and the address serialization unit. After reset all registers are 0.
-///
 /// An access keeps the chip's register port busy for [a number of cycles](Self::set_access_cycles), in which others are refused.
 #[derive(Clone, Debug)]
 pub struct HubChip {

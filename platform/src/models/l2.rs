@@ -6,8 +6,7 @@ use super::answer;
 use crate::AccessError;
 use crate::address::L2_BANKS;
 
-/// The eight control registers of the L2 cache of a node. They keep all bits except 22, which clears the directory and reads as 0; only
-/// PERF_CONFIG has an effect. (The UltraSPARC T2 keeps bits 21:0. Which bits the T2 Plus keeps besides PERF_CONFIG is unknown.)
+/// The eight control registers of the L2 cache of a node. They keep all bits except 22 (*assumed*); only PERF_CONFIG has an effect.
 #[derive(Clone, Debug)]
 pub struct L2 {
     control: [u64; L2_BANKS],

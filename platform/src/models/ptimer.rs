@@ -13,7 +13,6 @@ const LOW: u64 = (1 << LOW_BITS) - 1;
 ///
 /// The comparator compares when the counter changes and when software writes ALARM_0. It matches each time the counter reaches ALARM_0,
 /// and so again after 2^27 counts. The multiplied crystal is never faster than the external clock, if the rate of that clock is known.
-///
 /// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real ones: every later access faults.
 #[derive(Clone, Debug)]
 pub struct PtimerEngine {
@@ -204,8 +203,7 @@ mod tests {
 
     #[test]
     fn the_chips_clock_times_the_ratio() {
-        // nvidia_ptimer: NV03 counts the memory PLL, NV04 to NV40 the core PLL, times DENOMINATOR / NUMERATOR.
-        // The values of an Xbox: 233,333,324 Hz * 7629 / 56966 = 31,248,462.746 Hz.
+        // The values of an Xbox: a PLL of 233,333,324 Hz * DENOMINATOR 7629 / NUMERATOR 56966 = 31,248,462.746 Hz.
         let hz = 233_333_324;
         for input in [Input::Nv03 { memory_hz: hz }, Input::Nv04 { core_hz: hz }] {
             let mut engine = PtimerEngine::new(input);
@@ -220,8 +218,7 @@ mod tests {
 
     #[test]
     fn the_crystal_times_its_factors_times_the_ratio() {
-        // nvidia_ptimer: from NV40 on, 27 MHz "can be divided or increased up to around 100MHz"; bit 16 "sets the clock source
-        // at its maximum value", which "seems to be 100MHz and 108MHz on nvc0+".
+        // nvidia_ptimer: 27 MHz "can be divided or increased"; bit 16 sets the "maximum value", 100 MHz (NVC0: 108 MHz).
         let unknown = Input::Nv41 { crystal_hz: 27_000_000, external_hz: 0 };
         // CLOCK_SOURCE, NUMERATOR, DENOMINATOR, and the counts in a second.
         for (input, source, numerator, denominator, counts) in [

@@ -11,9 +11,8 @@ const ALARM: u32 = 1;
 
 /// A timer with up to `N` deadlines, each with a token by which the caller identifies it.
 ///
-/// Call [`expired`](Self::expired) at each interrupt of the timer until it returns `None`: then no deadline is lost or comes early. A
-/// deadline is a time of 64 bits, as [`time`](Self::time) returns it. The time is continuous across wraps of the counter (every 73 years
-/// at 31.25 MHz) if a function of this type reads the timer at least once per wrap.
+/// Call [`expired`](Self::expired) at each interrupt of the timer until it returns `None`: then no deadline is lost or comes early. Times
+/// have 64 bits, and go on across wraps (every 73 years at 31.25 MHz) if a function of this type reads the timer once per wrap.
 #[derive(Debug)]
 pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,

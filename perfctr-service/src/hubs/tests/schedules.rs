@@ -1,8 +1,7 @@
 //! The gate of a hub, one ask at a time, and the two bounds on progress that `turns` states.
 //!
 //! - b: a refused strand that goes on asking is served after at most N - 1 accesses of others.
-//! - r: a strand that has gone after a refusal costs the others at most 2w refusals, once, where w is the number of
-//!   remembered strands.
+//! - r: a strand that has gone costs the others at most 2w refusals, once, where w is the number of remembered strands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec;

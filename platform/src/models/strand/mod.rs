@@ -18,8 +18,7 @@ type Counted = [u8; 16];
 
 /// %pcr and %pic of one strand, and bit 15 of its %softint. After reset they are 0; the strand is in user mode and takes interrupts.
 ///
-/// The unit sets OVn when counter n wraps, or, if TOEn is set, as early as [`Early`] states. A write with HOLDOVn keeps OVn; any
-/// other write sets OVn as written. HOLDOV reads as 0.
+/// The unit sets OVn when counter n wraps or, with TOEn, as early as [`Early`] states. A write with HOLDOVn keeps OVn. HOLDOV reads as 0.
 ///
 /// The trap is requested as long as an OV bit and its TOE bit are both set. An event of a flushed instruction also requests the trap, for a
 /// moment, if it would overflow a counter which does not count flushed instructions. A request sets bit 15 of %softint if the strand takes

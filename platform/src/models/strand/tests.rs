@@ -91,7 +91,6 @@ fn mask_bits_are_ored() {
     }
 }
 
-/// Classes 0 to 7 count events of instructions that complete; classes 8 to 15 also count those of flushed instructions.
 #[test]
 fn classes_8_to_15_count_flushed_instructions_too() {
     for class in 0..16_u8 {
