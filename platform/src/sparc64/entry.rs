@@ -15,8 +15,7 @@ pub trait TrapHandler: Sized + 'static {
     /// The fast path of the image: `()` in an image without one.
     type Context: FastPath;
 
-    /// Prepares a strand after reset. Returns the handler of its traps, and the entry of the guest on it. The function has the
-    /// strand's whole stack and all register windows.
+    /// Prepares a strand after reset, with its whole stack and all windows. Returns the handler of its traps, and the entry of its guest.
     ///
     /// Strand 0 is the first. It prepares the data of the others before it [starts](super::interrupt::start_strand) them.
     fn start(strand: StrandId) -> (&'static Self, Entry);
@@ -35,9 +34,8 @@ pub trait TrapHandler: Sized + 'static {
         Served::ALL
     }
 
-    /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2.
-    /// If it returns `None`, as by default, it has done nothing, and [`trap`](Self::trap) serves the call. An image with `hv-core`
-    /// calls `Strand::core_fast`.
+    /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. `None`,
+    /// the default, leaves the call to [`trap`](Self::trap). An image with `hv-core` calls `Strand::core_fast`.
     ///
     /// The veneer calls this as a [leaf function](super#leaf-functions).
     #[inline(always)]
@@ -67,8 +65,7 @@ pub trait TrapHandler: Sized + 'static {
         store_error(trap_type)
     }
 
-    /// Takes the device at the address of a late fault out of service. Returns `false`, as by default, if no device of the image is
-    /// there: then the trap ends the strand.
+    /// Takes the device at the address of a late fault out of service. If it returns `false`, as by default, the trap ends the strand.
     ///
     /// An image with the performance counter service calls `PerfCounterService::faulted_late`. The strand calls this between two
     /// of its hypercalls, on the fast path or while [`Mmio`](super::Mmio) waits for an access. It must not trap.
@@ -148,8 +145,7 @@ pub unsafe extern "C" fn start_entry<H: TrapHandler>(
 #[repr(C)]
 pub struct Outs([u64; 3]);
 
-/// Serves a hypercall of trap 0xff without a stack, from the guest's %o0 to %o2 and %o5. Returns [`layout::CORE`] in %o0 if the call
-/// takes the slow path.
+/// Serves a call of trap 0xff without a stack, from the guest's %o0 to %o2 and %o5. [`layout::CORE`] in %o0 means: take the slow path.
 ///
 /// # Safety
 /// Called by the veneers of an image, after [`start_entry`] has returned, with the handler that it has stored.

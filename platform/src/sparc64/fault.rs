@@ -14,8 +14,7 @@ enum Interrupted {
     NoRust,
     /// An instruction of a veneer that may fault. The veneer goes on at this address.
     Veneer(u64),
-    /// The device access of [`read`](crate::Bus::read) or [`write`](crate::Bus::write) of [`Mmio`](super::Mmio), which goes on at
-    /// this address.
+    /// The device access of [`Mmio`](super::Mmio)'s `read` or `write`, which goes on at this address.
     Access(u64),
     /// Other Rust code, or the handler of another such trap, whose registers are then overwritten.
     Other,

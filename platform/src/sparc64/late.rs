@@ -7,20 +7,16 @@ use crate::PhysicalAddress;
 
 /// The type of the trap store_error. It is deferred: the strand may have executed other instructions after the store.
 const STORE_ERROR: u64 = 0x07;
-
 /// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the store's
 /// entry of the store buffer in bits 57:55. A read clears the register.
 const DFESR: (usize, u64) = (0x4c, 8);
-
 /// The type SBDIOU: the data of a store to a device could not be sent. (2 is SBAPP: the address in the entry cannot be trusted.)
 const SBDIOU: u64 = 1;
-
 /// Diagnostic reads of the store buffer: their ASI, and the address for entry 0. A read returns the entry's physical address in bits
 /// 39:0 and its byte marks in bits 47:40. The number of an entry is in bits 5:3 of the address.
 const STORE_BUFFER: (usize, u64) = (0x4a, 0xc0);
 
-/// Returns the address of the store that a trap of this type (%tt) reports on the UltraSPARC T2; `None` if the trap reports no store,
-/// or no address. For hyperprivileged code.
+/// Returns the address of the store that a trap of this type (%tt) reports on the UltraSPARC T2, if any. For hyperprivileged code.
 ///
 /// Sun's hypervisor and OpenSPARC T2 use these registers. QEMU does not have them, and the registers of the UltraSPARC T2 Plus are
 /// not published: this function has been executed on neither.
