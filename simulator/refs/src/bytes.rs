@@ -36,7 +36,6 @@ pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
 
 /// Returns the first literal, by bits 1:0 of its code, and the bytes after it. There must be at least 8 bytes.
 #[inline(always)]
-#[must_use]
 pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
     let count = LITERAL_BYTES[usize::from(code & 3)] & 7;
@@ -47,7 +46,6 @@ pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
 
 /// Returns the address with these low 48 bits.
 #[inline(always)]
-#[must_use]
 pub fn sign_extended(bits: u64) -> u64 {
     ((bits << 16).cast_signed() >> 16).cast_unsigned()
 }
@@ -110,7 +108,6 @@ impl<'a> Rest<'a> {
 }
 
 /// Returns the checksum that the [format](super) defines.
-#[must_use]
 pub fn hash(bytes: &[u8]) -> u32 {
     let add = |sum: u64, word: [u8; 8]| {
         (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)

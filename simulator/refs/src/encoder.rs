@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::bytes::{put_literal, put_varint};
 use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
-use super::log::{BlockAccess, Log, Word};
-use super::order::Order;
+use super::log::{BlockAccess, Log, Order, Word};
 use super::predictor::Predictor;
 
 /// The most accesses of one execution of a block. Further accesses are an execution of block 0.
@@ -23,7 +22,7 @@ pub const WRONG_SHAPE: u8 = 1 << 4;
 const NONE: u32 = u32::MAX;
 
 /// Encodes the logs of one thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Encoder {
     thread: u32,
     /// The known blocks, each with the index of the first shape in its list.
@@ -47,7 +46,7 @@ struct Known {
     next: u32,
 }
 
-/// An execution of a block.
+/// The accesses of an execution.
 #[derive(Debug, Default)]
 struct Execution {
     places: Vec<BlockAccess>,
@@ -72,17 +71,8 @@ struct Written {
 
 impl Encoder {
     /// Returns the encoder of a thread. Threads are numbered from 0 in the order in which they begin.
-    #[must_use]
     pub fn new(thread: u32) -> Self {
-        Self {
-            thread,
-            blocks: Vec::new(),
-            shapes: Vec::new(),
-            places: Vec::new(),
-            predictor: Predictor::new(),
-            execution: Execution::default(),
-            written: Written::default(),
-        }
+        Self { thread, ..Self::default() }
     }
 
     /// Moves the content of `log` into `frame`, except the latest execution of a block: the next block decides whether its branch

@@ -15,7 +15,7 @@ pub struct Predictor {
     /// A hash of the latest shapes.
     context: u32,
     slots: Box<[Slot; SLOTS]>,
-    /// For each region, the latest difference between two addresses of a slot, the first of which was in the region.
+    /// For each region, the latest difference between two addresses of one slot, of which the first was in the region.
     moved: Box<[u64; REGIONS]>,
 }
 
@@ -37,17 +37,11 @@ const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0],
 
 impl Default for Predictor {
     fn default() -> Self {
-        Self::new()
+        Self { next: boxed(), context: 0, slots: boxed(), moved: boxed() }
     }
 }
 
 impl Predictor {
-    /// Returns the predictor of a thread that has executed nothing.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { next: boxed(), context: 0, slots: boxed(), moved: boxed() }
-    }
-
     fn context(&self) -> usize {
         (self.context.wrapping_mul(0x9e37_79b9) >> 18) as usize % CONTEXTS
     }
@@ -95,7 +89,7 @@ impl Predictor {
         slot.last
     }
 
-    /// Passes the expected address of a slot to `real`, which returns the real one, and notes that.
+    /// Passes the expected address of a slot to `real`, and notes the real address that it returns.
     #[inline(always)]
     pub fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
         let slot = &mut self.slots[slot % SLOTS];
@@ -118,7 +112,6 @@ impl Predictor {
     }
 }
 
-/// Returns the region of an address.
 #[inline(always)]
 fn region(address: u64) -> usize {
     let region = address >> 20;

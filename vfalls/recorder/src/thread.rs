@@ -31,13 +31,13 @@ pub(crate) struct Thread {
 impl Thread {
     pub(crate) fn new(number: u32, tid: Option<u64>) -> Self {
         Self {
-            log: Log::new(),
+            log: Log::default(),
             number,
             instructions: 0,
             tid,
             waits: None,
             encoder: Encoder::new(number),
-            frame: Frame::new(),
+            frame: Frame::default(),
             began: Instant::now(),
             wrote: Instant::now(),
         }

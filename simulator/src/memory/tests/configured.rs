@@ -85,7 +85,7 @@ proptest! {
             (now, places.map(|place| place.passed()), bench.truth().clone())
         };
         let by_steps = run(&Chunk::executing(&shapes, &executions));
-        prop_assert_eq!(by_steps, run(&Chunk::one_by_one(&shapes, &executions)));
+        prop_assert_eq!(by_steps, run(&Chunk::executing(&shapes, &executions).one_by_one()));
     }
 }
 

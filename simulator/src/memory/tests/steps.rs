@@ -148,7 +148,7 @@ proptest! {
             (shape as u32, addresses[..count].to_vec())
         }).collect();
         let by_steps = Chunk::executing(&shapes, &executions);
-        let one_by_one = Chunk::one_by_one(&shapes, &executions);
+        let one_by_one = Chunk::executing(&shapes, &executions).one_by_one();
         prop_assert!(by_steps.references().iter().eq(one_by_one.references().iter()));
         prop_assert_eq!(by_steps.len(), one_by_one.len());
         let run = |chunk: &Chunk, by: &mut dyn FnMut(&mut Work<'_>, &Quantum<'_>) -> Executed| {
