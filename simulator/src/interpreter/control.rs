@@ -1,11 +1,10 @@
 //! The privileged and hyperprivileged registers, and the entry to and return from traps (UltraSPARC Architecture 2007, chapters 5
 //! and 12).
 
-use super::level::Level;
 use super::trap::Trap;
 
 /// The highest trap level of hyperprivileged software.
-pub const MAX_TL: u8 = 6;
+const MAX_TL: u8 = 6;
 const MAX_PTL: u8 = 2;
 
 /// The highest level of globals of hyperprivileged software (GL) and of privileged software (PGL).
@@ -14,6 +13,17 @@ const MAX_PGL: usize = 2;
 
 /// The trap type in %tt after power on.
 const POWER_ON_RESET: u16 = 1;
+
+/// The privilege with which a strand executes (chapter 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nonprivileged software.
+    User,
+    /// An operating system.
+    Privileged,
+    /// A hypervisor.
+    Hyperprivileged,
+}
 
 /// Bits of %pstate.
 pub(super) mod pstate {
@@ -125,7 +135,7 @@ impl Control {
         }
     }
 
-    /// Returns the frame of the current trap level; `None` at level 0.
+    /// Returns the frame of the current trap level; `None` at trap level 0.
     pub(super) fn frame(&mut self) -> Option<&mut Frame> {
         let level = usize::from(self.tl).checked_sub(1)?;
         self.frames.get_mut(level)
@@ -139,8 +149,8 @@ impl Control {
         }
     }
 
-    /// Enters a trap, and returns the handler's address and the greatest value of its %gl; `None` at the highest trap level. `frame`
-    /// is complete but for %htstate.
+    /// Enters a trap. Returns the handler's address and the greatest value of its %gl; `None` at the highest trap level. `frame` lacks
+    /// only %htstate.
     pub(super) fn enter(&mut self, trap: Trap, frame: Frame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;

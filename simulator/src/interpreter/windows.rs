@@ -40,7 +40,6 @@ const LAST: u8 = WINDOWS as u8 - 1;
 
 impl WindowState {
     /// Returns the state in which the current window is in use and all others are free and clean.
-    #[must_use]
     pub const fn new() -> Self {
         Self { can_save: LAST - 1, can_restore: 0, other: 0, clean: LAST, state: 0 }
     }
