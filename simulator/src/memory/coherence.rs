@@ -7,7 +7,7 @@ use super::figures::Variant;
 use super::geometry::L2Line;
 use super::l2::{LineState, Slot, Victim};
 use super::plane::Plane;
-use super::traffic::{Answers, NodeRequest, SnoopAnswer, Source, Transaction};
+use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
 use super::truth::ServedBy;
 
 impl<V: Variant> Access<'_, V> {
@@ -27,7 +27,7 @@ impl<V: Variant> Access<'_, V> {
                 let owner = Node::ALL[owner];
                 self.now += self.timing().cache_to_cache;
                 self.now = self.send(line, owner, self.node, self.now);
-                (Source::Cache(owner), ServedBy::CacheToCache)
+                (Supplier::Cache(owner), ServedBy::CacheToCache)
             }
             None => self.read_memory(line),
         };
@@ -108,7 +108,7 @@ impl<V: Variant> Access<'_, V> {
         answer
     }
 
-    fn read_memory(&mut self, line: L2Line) -> (Source, ServedBy) {
+    fn read_memory(&mut self, line: L2Line) -> (Supplier, ServedBy) {
         let (home, mcu) = self.plan.interleave.home(line);
         let channel = &mut self.channels[home.index()][mcu.index()];
         let (done, held) = channel.read(line, self.now, &self.plan.variant.figures().timing);
@@ -131,7 +131,7 @@ impl<V: Variant> Access<'_, V> {
             self.now = self.send(line, home, self.node, self.now);
             ServedBy::Remote
         };
-        (Source::Memory(home), service)
+        (Supplier::Memory(home), service)
     }
 
     /// Drops a line from the L2 cache of the node, and writes it back if memory is stale.

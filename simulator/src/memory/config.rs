@@ -21,7 +21,6 @@ pub struct Cache {
 
 impl Cache {
     /// Returns the number of sets.
-    #[must_use]
     pub const fn sets(&self) -> u64 {
         self.bytes / (self.ways * self.line)
     }
@@ -145,7 +144,6 @@ impl Config {
     };
 
     /// Reads one number, without a check.
-    #[must_use]
     pub fn get(mut self, setting: &Setting) -> u64 {
         *(setting.field)(&mut self)
     }

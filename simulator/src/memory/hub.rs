@@ -4,7 +4,7 @@ use guest_abi::Node;
 use guest_abi::event::{AsuEvent, LpuEvent};
 use platform::models::HubChip;
 
-use super::traffic::{Answers, NodeRequest, SnoopAnswer, Source, Transaction};
+use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
 
 const LPU_EVENTS: usize = LpuEvent::ALL.len();
 const ASU_EVENTS: usize = AsuEvent::ALL.len();
@@ -73,13 +73,13 @@ impl HubEvents {
     }
 
     /// Counts the delivery of a line to the requester.
-    fn data(&mut self, port: Node, source: Source) {
+    fn data(&mut self, port: Node, source: Supplier) {
         match source {
-            Source::Cache(owner) => {
+            Supplier::Cache(owner) => {
                 self.lpu(port, LpuEvent::CacheHit);
                 self.lpu(port, by_way_of(CACHE_TO_CACHE, port, owner));
             }
-            Source::Memory(home) => {
+            Supplier::Memory(home) => {
                 self.lpu(port, LpuEvent::CacheMiss);
                 if home == port {
                     self.lpu(port, LpuEvent::NoDataReply);

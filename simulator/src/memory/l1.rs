@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::shape::CacheShape;
+use super::figures::CacheShape;
 
 /// Storage of the tags of a cache, set by set.
 pub trait Sets: Clone + Debug {

@@ -1,9 +1,8 @@
 //! The L2 cache of a node.
 
-use super::figures::Variant;
+use super::figures::{CacheShape, Variant};
 use super::geometry::L2Line;
 use super::order::{MOST_WAYS, Order};
-use super::shape::CacheShape;
 
 /// The MOESI state of a line in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -63,7 +63,6 @@ mod order;
 mod plane;
 mod quantum;
 mod queue;
-mod shape;
 mod stores;
 mod system;
 #[cfg(test)]

@@ -123,7 +123,6 @@ impl<V: Variant> MemorySystem<V> {
     }
 
     /// Returns the use of channels, hubs and links since the start.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         Usage::new(&self.truth, &self.plan.machine, self.plan.variant.figures())
     }
@@ -194,7 +193,6 @@ impl AnyMemory {
     }
 
     /// Returns the use of channels, hubs and links since the start.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         either!(self, memory => memory.usage())
     }

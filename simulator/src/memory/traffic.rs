@@ -4,7 +4,7 @@ use guest_abi::{Hub, Node};
 
 /// The node and the unit that supply a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum Supplier {
     Memory(Node),
     Cache(Node),
 }
@@ -33,7 +33,7 @@ pub(super) type Answers = [Option<SnoopAnswer>; Node::ALL.len()];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeRequest {
     /// RTS, which reads the line; or RTO, which reads it to write and invalidates all other copies.
-    Read { to_own: bool, source: Source, answers: Answers },
+    Read { to_own: bool, source: Supplier, answers: Answers },
     /// INV, which invalidates all other copies.
     Invalidate { answers: Answers },
     /// WB, which writes a line back to the memory of another node.

@@ -184,7 +184,6 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Returns the record of all events since the start.
-    #[must_use]
     pub fn truth(&self) -> &Truth {
         &self.system.truth
     }

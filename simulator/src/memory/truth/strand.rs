@@ -112,7 +112,6 @@ pub struct Served {
 
 impl Served {
     /// Returns the sum without the L2 cache of the node.
-    #[must_use]
     pub const fn misses(&self) -> u64 {
         self.local + self.remote + self.c2c
     }
@@ -161,7 +160,6 @@ pub struct Waited {
 
 impl Waited {
     /// Returns the difference to an earlier record.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             served: self.served - earlier.served,
@@ -173,7 +171,6 @@ impl Waited {
     }
 
     /// Returns the sum of all waits in cycles.
-    #[must_use]
     pub const fn cycles(&self) -> u64 {
         let requests = self.requests.l2 + self.requests.misses() + self.arriving;
         requests + self.stores + self.atomics
