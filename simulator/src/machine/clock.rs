@@ -39,13 +39,11 @@ pub struct MachineClock<'a> {
 
 impl<'a> MachineClock<'a> {
     /// Returns the clock of these devices.
-    #[must_use]
     pub fn new(devices: &'a Devices) -> Self {
         Self { devices, call_ends: Cell::new(0) }
     }
 
     /// Returns the time, in cycles.
-    #[must_use]
     pub fn now(&self) -> u64 {
         self.devices.now()
     }

@@ -24,7 +24,6 @@ pub struct Configuration {
 
 impl Configuration {
     /// Returns the settings, as in a file, that differ from those of a T2 Plus with all memory channels enabled.
-    #[must_use]
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));

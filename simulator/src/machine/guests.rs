@@ -22,7 +22,6 @@ pub struct NamedGuest {
 
 impl NamedGuest {
     /// Returns the strand that makes the guest's calls: its first one.
-    #[must_use]
     pub fn caller(&self) -> Option<StrandId> {
         self.config.strands.iter().next()
     }
@@ -162,7 +161,6 @@ impl From<GuestEntry> for NamedGuest {
 }
 
 /// Returns the default guests: the first has all rights and all cores but the last; the second has no right, and the last core.
-#[must_use]
 pub fn default(machine: Machine) -> Vec<NamedGuest> {
     let all = machine.strands();
     let guest = |name: &str, strands: std::ops::Range<usize>, grant| NamedGuest {

@@ -35,7 +35,6 @@ fn start(name: &str) -> String {
 
 impl Description {
     /// Reads a binary description, without removed nodes and properties.
-    #[must_use]
     pub fn read(md: Md<'_>) -> Self {
         let numbers: HashMap<usize, usize> = md.nodes().map(md::Node::index).zip(0..).collect();
         let value = |value: md::Value<'_>| match value {
