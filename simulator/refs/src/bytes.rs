@@ -20,7 +20,7 @@ pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
 const LITERAL_BYTES: [usize; 4] = [0, 1, 3, 6];
 const LITERAL_MASKS: [u64; 4] = [0, (1 << 8) - 1, (1 << 24) - 1, (1 << 48) - 1];
 
-/// Appends the low bytes of a signed number of 48 bits, as many as it needs. Returns their code.
+/// Appends a signed number of 48 bits in the least sufficient number of bytes. Returns the code of this number of bytes.
 #[inline(always)]
 pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     let small = |bits: u32| value.wrapping_add(1 << (bits - 1)) & ((1 << 48) - 1) < 1 << bits;
@@ -44,7 +44,7 @@ pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     Some((((word & mask) ^ sign).wrapping_sub(sign), &bytes[count..]))
 }
 
-/// Returns the address with these low 48 bits.
+/// Returns the address with these low 48 bits. Bit 47 fills the others.
 #[inline(always)]
 pub fn sign_extended(bits: u64) -> u64 {
     ((bits << 16).cast_signed() >> 16).cast_unsigned()

@@ -32,7 +32,7 @@ pub struct BlockDefinition {
 pub enum Exit {
     /// To the instruction after the block.
     None,
-    /// By a conditional branch, which is taken if a block other than the one at address `next` executes next.
+    /// By a conditional branch. The branch is not taken if the block at address `next` executes next.
     Conditional { instruction: u16, next: u64 },
     /// By a branch without a condition, or a jump.
     Jump { instruction: u16 },
@@ -81,7 +81,7 @@ pub struct Definitions {
     slots: Slots,
     /// The references of all blocks and shapes, plus one for each.
     defined: u64,
-    /// The definitions that are not yet written.
+    /// The definitions that no frame holds yet.
     new: New,
 }
 
@@ -158,8 +158,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the definitions that are not yet written into `frame`. Returns `false` if there are none. This frame must be in the
-    /// file before every frame of references encoded so far: the writer takes it while no other thread writes.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must precede every frame of
+    /// references encoded so far, so no other thread may write until the frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };

@@ -11,14 +11,14 @@ use super::predictor::Predictor;
 /// The most accesses of one execution of a block. Further accesses are an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
 
-/// The first byte of an event holds the run from this bit up,
+/// The lowest bit of the run in the first byte of an event.
 pub const RUN_SHIFT: u32 = 5;
-/// or this value if the run is at least as long,
+/// The value that stands for a run of at least this length. The rest of the run follows as a varint.
 pub const LONG_RUN: u64 = 7;
-/// and this bit if the shape is not the expected one.
+/// The bit in the first byte of an event that marks an unexpected shape.
 pub const WRONG_SHAPE: u8 = 1 << 4;
 
-/// Ends the list of shapes of a block.
+/// The index that ends the list of shapes of a block.
 const NONE: u32 = u32::MAX;
 
 /// Encodes the logs of one thread.
@@ -39,7 +39,7 @@ pub struct Encoder {
 struct Known {
     shape: NumberedShape,
     taken: bool,
-    /// Its part of `Encoder::places`.
+    /// The part of `Encoder::places` with the accesses of the shape.
     first: u32,
     count: u32,
     /// The index of the next shape of the block.
@@ -240,7 +240,7 @@ impl Written {
                 difference = address.wrapping_sub(expected);
                 address
             });
-            // The first byte holds the codes of two accesses, each further byte those of four.
+            // The first byte holds the codes of two accesses, each further byte the codes of four.
             let place = (at + 2) % 4;
             if place == 0 {
                 self.codes.push(0);

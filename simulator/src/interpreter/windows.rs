@@ -15,7 +15,7 @@ pub struct WindowState {
     pub other: u8,
     /// %cleanwin: windows without values of other software.
     pub clean: u8,
-    /// %wstate: bits 2:0 select the spill and fill traps of own windows, bits 5:3 those of windows of another address space.
+    /// %wstate: bits 2:0 select the spill and fill traps of own windows, bits 5:3 the traps of windows of another address space.
     pub state: u8,
 }
 

@@ -158,8 +158,8 @@ impl<V: Variant> Access<'_, V> {
         controller.line_written(queued as u32);
     }
 
-    /// Records a request at the hub of its line. Without hubs, the record alone is kept. `met` says that the request waited for
-    /// another one for the same line; `waited` are all cycles that it waited at the hub.
+    /// Records a request at the hub of its line. A machine without hubs counts no events. `met` says that the request waited for
+    /// another request for the same line; `waited` is the number of cycles that the request waited at the hub.
     fn tell_hub(&mut self, line: L2Line, request: NodeRequest, met: bool, waited: u64) {
         let transaction =
             Transaction { hub: line.hub(), requester: self.node, request, met, waited };
@@ -188,11 +188,11 @@ impl<V: Variant> Access<'_, V> {
 
 /// A request to the other nodes, and their answers.
 struct Snoop {
-    /// The time at which its hub began to serve it.
+    /// The time at which the hub began to serve the request.
     begins: u64,
-    /// It waited for another request for the same line.
+    /// The request waited for another request for the same line.
     met: bool,
-    /// The cycles that it waited for that request and for the hub.
+    /// The cycles that the request waited for another request and for the hub.
     waited: u64,
     answers: Answers,
 }

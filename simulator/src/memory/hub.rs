@@ -25,7 +25,7 @@ impl HubEvents {
     }
 
     pub(super) fn any(&self) -> bool {
-        // Every transaction enters as a packet.
+        // Every transaction counts a packet.
         self.asu[AsuEvent::PacketsIn as usize] > 0
     }
 
@@ -124,7 +124,7 @@ const CACHE_TO_CACHE: [E; 3] = [E::CacheToCacheX, E::CacheToCacheY, E::CacheToCa
 const MEMORY: [E; 3] = [E::MemoryX, E::MemoryY, E::MemoryZ];
 const WRITE_BACK: [E; 3] = [E::WriteBackX, E::WriteBackY, E::WriteBackZ];
 
-/// Returns the one of three events that stands for `other`: X, Y and Z are the other ports in ascending order.
+/// Returns the event for the port `other`. The three events are for X, Y and Z, the other ports in ascending order.
 fn by_way_of(events: [LpuEvent; 3], port: Node, other: Node) -> LpuEvent {
     let (port, other) = (port.index(), other.index());
     events[if other < port { other } else { other - 1 }]

@@ -136,9 +136,9 @@ impl<V: Variant> MemorySystem<V> {
 /// The memory system of a machine with any configuration. Callers match on the variant once and then run code compiled for it.
 #[derive(Clone, Debug)]
 pub enum AnyMemory {
-    /// The caches and times are those of a T2 Plus, as constants.
+    /// With the caches and times of a T2 Plus, as constants.
     T2Plus(MemorySystem),
-    /// The caches and times are values.
+    /// With other caches or times, as values.
     Other(MemorySystem<Figures>),
 }
 

@@ -14,7 +14,7 @@ pub(super) enum Supplier {
 pub(super) enum SnoopAnswer {
     Modified,
     Owned,
-    /// A clean copy, which may be the only one.
+    /// A clean copy, which may be the only copy.
     Shared,
     Miss,
 }
@@ -46,8 +46,8 @@ pub(super) struct Transaction {
     pub(super) hub: Hub,
     pub(super) requester: Node,
     pub(super) request: NodeRequest,
-    /// It waited for another request for the same line.
+    /// The request waited for another request for the same line.
     pub(super) met: bool,
-    /// The cycles that it waited for that request and for the hub.
+    /// The cycles that the request waited for another request and for the hub.
     pub(super) waited: u64,
 }

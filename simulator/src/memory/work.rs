@@ -72,7 +72,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes a quantum: its first instruction, or the rest of one, and further instructions that begin before its end.
     ///
-    /// Quanta come in the order of time: none begins before the last instruction of the quantum before it.
+    /// Quanta come in the order of time: none begins before the last instruction of its predecessor.
     ///
     /// # Panics
     /// The machine does not have the strand.
@@ -141,7 +141,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Instructions come in the order of time: none begins before the one before it.
+    /// Instructions come in the order of time: none begins before its predecessor.
     ///
     /// # Panics
     /// The machine does not have the strand.

@@ -4,7 +4,7 @@ use std::array;
 
 use super::reference::{Branch, Kind, Reference};
 
-/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together: only the first of them needs a [step](Step).
+/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together: only the first needs a [step](Step).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
 /// The shapes of a program. A *shape* is one way in which a block executes: its references without the addresses of data.
@@ -88,7 +88,7 @@ pub(crate) struct Done {
     pub(crate) begun: u16,
     /// The number of these instructions that go elsewhere.
     pub(crate) taken: u16,
-    /// The latest instruction goes elsewhere.
+    /// `true` if the latest instruction goes elsewhere.
     pub(crate) is_taken: bool,
     /// The number of loads.
     pub(crate) loads: u16,
@@ -99,7 +99,7 @@ pub(crate) struct Done {
 /// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepAction {
-    /// Fetches aligned [bytes](FETCH_SHIFT) other than those fetched before.
+    /// Fetches aligned [bytes](FETCH_SHIFT) other than the bytes fetched last.
     Fetch,
     Load,
     Store,

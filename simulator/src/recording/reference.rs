@@ -42,7 +42,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// Returns `true` if the next instruction is not the one that follows in memory.
+    /// Returns `true` if the next instruction is not the next in memory.
     #[inline(always)]
     pub(crate) const fn is_elsewhere(self) -> bool {
         self as u8 >= Self::Taken as u8

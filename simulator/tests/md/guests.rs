@@ -190,7 +190,6 @@ fn guests_that_contradict() {
         &two("", "").replace("resource_id = 4", "resource_id = 3"),
         "offset 0x110: node guest: resource_id 3 is there twice",
     );
-    // One strand twice in a guest.
     rejected(
         &two("", "").replace("\"guest-1\"]", "\"guest-0\"]"),
         "offset 0xe0: node guest: resource_id 3 is there twice",

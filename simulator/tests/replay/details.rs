@@ -196,7 +196,7 @@ fn misses_by_instruction() {
     assert_eq!(
         code.collect::<Vec<_>>(),
         [
-            // Its own line, two lines of data, and a part of the first one that hits the L2 cache.
+            // The line of the instruction, two lines of data, and a part of the first data line, which hits the L2 cache.
             (Some(0x1180), [1, 0, 3, 0], 3 * 290 + 23),
             // A store, for which the strand does not wait.
             (Some(0x1184), [1, 0, 0, 0], 0),

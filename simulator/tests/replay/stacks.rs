@@ -147,7 +147,7 @@ fn thread() -> impl Strategy<Value = Vec<Reference>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a thread waits for, its instructions take as long as without waits, and the parts sum to all cycles.
+    /// Waits do not change the time of a thread's instructions, and the parts sum to all cycles.
     #[test]
     fn the_sum_is_all_cycles(
         threads in prop::collection::vec(thread(), 1..7),
@@ -164,7 +164,7 @@ proptest! {
             prop_assert_eq!(results.stack.busy, thread.iter().map(cycles).sum::<u64>());
             prop_assert_eq!(results.stack.sum(), results.cycles);
         }
-        // A node receives as many lines as its threads miss.
+        // A node receives one line for each miss of its threads.
         for node in 0..4 {
             let lines = |kind| -> u64 {
                 let traffic = outcome.usage.traffic.iter();

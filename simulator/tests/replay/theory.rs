@@ -1,4 +1,4 @@
-//! Handwritten programs of known behaviour: the counts are those that theory predicts.
+//! Handwritten programs of known behaviour: theory predicts the counts.
 
 use std::fmt::Write;
 use std::io::Cursor;

@@ -65,7 +65,7 @@ pub struct Described {
 pub struct Platform {
     /// The platform's name, such as `SUNW,T5440`.
     pub name: String,
-    /// The frequency of %stick in Hz, if the description has it.
+    /// The frequency of %stick in Hz, if it is described.
     pub stick_frequency: Option<u64>,
 }
 

@@ -125,7 +125,7 @@ impl Cursor {
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
         while done < end && filled < CHUNK {
-            // The expected executions,
+            // First the expected executions.
             let most = done + run.min(end - done);
             let began = done;
             while done < most && filled < CHUNK {
@@ -146,7 +146,7 @@ impl Cursor {
             if done == end || filled >= CHUNK {
                 break;
             }
-            // then the execution of the event.
+            // Then the execution that the event describes.
             let shape = match event & WRONG_SHAPE {
                 0 => predictor.expected_shape(),
                 _ => predictor.unexpected_shape(u32::try_from(control.varint()?).ok()?),
