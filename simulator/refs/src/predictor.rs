@@ -14,14 +14,14 @@ pub struct Predictor {
     next: Box<[u32; CONTEXTS]>,
     /// A hash of the latest shapes.
     context: u32,
-    slots: Box<[Slot; SLOTS]>,
+    slots: Box<[SlotHistory; SLOTS]>,
     /// For each region, the latest difference between two addresses of one slot, of which the first was in the region.
     moved: Box<[u64; REGIONS]>,
 }
 
 /// The history of the addresses of one access of a block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct SlotHistory {
     last: u64,
     /// The latest difference that came twice in a row.
     stride: i32,
@@ -79,7 +79,7 @@ impl Predictor {
         let alone = select_unpredictable(is_region, -2, 1);
         let score = select_unpredictable(by_stride == by_region, slot.by_stride, alone);
         let is_stride = difference as i16 == slot.difference;
-        *slot = Slot {
+        *slot = SlotHistory {
             last: slot.last.wrapping_add(difference),
             stride: select_unpredictable(is_stride, difference as i32, slot.stride),
             difference: difference as i16,
@@ -101,7 +101,7 @@ impl Predictor {
         let right =
             usize::from(by_stride == difference) << 1 | usize::from(by_region == difference);
         let is_stride = difference as i16 == slot.difference;
-        *slot = Slot {
+        *slot = SlotHistory {
             last: address,
             stride: select_unpredictable(is_stride, difference as i32, slot.stride),
             difference: difference as i16,

@@ -1,6 +1,6 @@
 //! Control registers that instructions read and write by number (UltraSPARC Architecture 2007, sections 5.5 to 5.8).
 
-use super::control::{Frame, Level, hpstate, pstate};
+use super::control::{Level, TrapFrame, hpstate, pstate};
 use super::environment::{Counting, Environment};
 use super::instruction::ControlRegister;
 use super::registers::WINDOWS;
@@ -156,7 +156,7 @@ impl Strand {
     }
 
     /// Returns the frame of the current trap level.
-    fn frame(&mut self) -> Result<&mut Frame, Trap> {
+    fn frame(&mut self) -> Result<&mut TrapFrame, Trap> {
         self.control.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)
     }
 

@@ -58,7 +58,7 @@ pub(super) mod hpstate {
 
 /// The trap registers of one trap level: the state that the trap interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct TrapFrame {
     /// %tpc.
     pub pc: u64,
     /// %tnpc.
@@ -78,7 +78,7 @@ pub struct Control {
     pub(super) hpstate: u16,
     pub(super) tl: u8,
     /// Trap levels 1 and up.
-    frames: [Frame; MAX_TL as usize],
+    frames: [TrapFrame; MAX_TL as usize],
     pub(super) tba: u64,
     pub(super) htba: u64,
     pub(super) pil: u8,
@@ -100,7 +100,7 @@ impl Control {
             pstate: pstate::IE,
             hpstate: 0,
             tl: 0,
-            frames: [Frame { pc: 0, npc: 0, state: 0, number: 0, hpstate: 0 }; MAX_TL as usize],
+            frames: [TrapFrame { pc: 0, npc: 0, state: 0, number: 0, hpstate: 0 }; MAX_TL as usize],
             tba: 0,
             htba: 0,
             pil: 0,
@@ -136,7 +136,7 @@ impl Control {
     }
 
     /// Returns the frame of the current trap level; `None` at trap level 0.
-    pub(super) fn frame(&mut self) -> Option<&mut Frame> {
+    pub(super) fn frame(&mut self) -> Option<&mut TrapFrame> {
         let level = usize::from(self.tl).checked_sub(1)?;
         self.frames.get_mut(level)
     }
@@ -151,7 +151,7 @@ impl Control {
 
     /// Enters a trap. Returns the handler's address and the greatest value of its %gl; `None` at the highest trap level. `frame` lacks
     /// only %htstate.
-    pub(super) fn enter(&mut self, trap: Trap, frame: Frame) -> Option<(u64, usize)> {
+    pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;
         }
@@ -160,7 +160,7 @@ impl Control {
         self.tl += 1;
         let hpstate = self.hpstate;
         if let Some(noted) = self.frame() {
-            *noted = Frame { hpstate, ..frame };
+            *noted = TrapFrame { hpstate, ..frame };
         }
         self.pstate = (self.pstate | pstate::PEF) & !(pstate::AM | pstate::IE | pstate::TCT);
         let number = u64::from(trap.number());
@@ -178,7 +178,7 @@ impl Control {
 
     /// Returns from a trap to the state in its frame. %hpstate is restored at every level, so the hypervisor must leave nothing in a
     /// %htstate to which privileged software can return.
-    pub(super) fn leave(&mut self) -> Option<Frame> {
+    pub(super) fn leave(&mut self) -> Option<TrapFrame> {
         let frame = *self.frame()?;
         self.tl -= 1;
         self.hpstate = frame.hpstate;

@@ -23,7 +23,7 @@ mod trap;
 mod windows;
 
 pub use access::PRIMARY;
-pub use control::{Control, Frame, Level};
+pub use control::{Control, Level, TrapFrame};
 pub use environment::{At, Counting, Environment};
 pub use instruction::Instruction;
 pub use signals::Timer;

@@ -1,7 +1,7 @@
 //! A strand, and the execution of its instructions.
 
 use super::compute::{Computed, XCC, compute, shift};
-use super::control::{Control, Frame, Level, pstate};
+use super::control::{Control, Level, TrapFrame, pstate};
 use super::environment::Environment;
 use super::instruction::{Codes, Instruction, Operand, Register};
 use super::registers::{Registers, WINDOWS};
@@ -109,7 +109,7 @@ impl Strand {
     pub fn take(&mut self, Exception { trap, distance }: Exception) -> Result<(), ErrorState> {
         let global = self.registers.global();
         let window = self.registers.window();
-        let frame = Frame {
+        let frame = TrapFrame {
             pc: self.pc,
             npc: self.npc,
             state: self.state(),
@@ -267,11 +267,11 @@ impl Strand {
                 self.windows.change(change);
             }
             Instruction::Done => {
-                let Frame { npc, .. } = self.leave()?;
+                let TrapFrame { npc, .. } = self.leave()?;
                 return Ok(Next::At(npc, npc.wrapping_add(4)));
             }
             Instruction::Retry => {
-                let Frame { pc, npc, .. } = self.leave()?;
+                let TrapFrame { pc, npc, .. } = self.leave()?;
                 return Ok(Next::At(pc, npc));
             }
             Instruction::FloatingPoint => return Err(Trap::FP_DISABLED.into()),
@@ -281,7 +281,7 @@ impl Strand {
     }
 
     /// Restores the state that the trap of the current level interrupted.
-    fn leave(&mut self) -> Result<Frame, Trap> {
+    fn leave(&mut self) -> Result<TrapFrame, Trap> {
         self.privileged()?;
         let frame = self.control.leave().ok_or(Trap::ILLEGAL_INSTRUCTION)?;
         let state = frame.state;

@@ -5,7 +5,7 @@ use guest_abi::Node;
 use super::access::Access;
 use super::figures::Variant;
 use super::geometry::L2Line;
-use super::l2::{LineState, Slot, Victim};
+use super::l2::{L2Slot, LineState, Victim};
 use super::plane::Plane;
 use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
 use super::truth::ServedBy;
@@ -14,7 +14,7 @@ impl<V: Variant> Access<'_, V> {
     /// Brings a missing line into the node's L2 cache, to write it if `state` is modified. Returns its slot and what served it.
     #[cold]
     #[inline(never)]
-    pub(super) fn miss(&mut self, line: L2Line, state: LineState) -> (Slot, ServedBy) {
+    pub(super) fn miss(&mut self, line: L2Line, state: LineState) -> (L2Slot, ServedBy) {
         let to_own = state == LineState::Modified;
         let snoop = self.snoop(line, to_own);
         let answers = snoop.answers;
@@ -44,7 +44,7 @@ impl<V: Variant> Access<'_, V> {
 
     /// Makes the node the only holder of a line, so that it can be written.
     #[inline(always)]
-    pub(super) fn own(&mut self, line: L2Line, slot: Slot) {
+    pub(super) fn own(&mut self, line: L2Line, slot: L2Slot) {
         match self.l2().state(slot) {
             LineState::Modified => {}
             LineState::Exclusive => self.l2().set_state(slot, LineState::Modified),

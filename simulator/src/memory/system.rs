@@ -20,7 +20,7 @@ use super::truth::{Truth, Usage};
 use super::wires::{Idle, StrandEvents};
 
 #[derive(Clone, Debug)]
-pub(super) struct Core<V: Variant> {
+pub(super) struct CoreState<V: Variant> {
     pub(super) idle: Idle,
     pub(super) instructions: L1<V::Instructions>,
     pub(super) data: L1<V::Data>,
@@ -47,7 +47,7 @@ pub(super) struct Plan<V> {
 pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) plan: Plan<V>,
     pub(super) strands: Vec<StrandState>,
-    pub(super) cores: Vec<Core<V>>,
+    pub(super) cores: Vec<CoreState<V>>,
     pub(super) l2: Vec<L2<V>>,
     /// The banks of the L2 cache of each node.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
@@ -72,7 +72,7 @@ impl MemorySystem {
 
 impl<V: Variant> MemorySystem<V> {
     pub(super) fn with_variant(machine: &Machine, variant: V) -> Result<Self, NoMemory> {
-        let core = Core {
+        let core = CoreState {
             idle: Idle::default(),
             instructions: L1::new(&variant.figures().l1i),
             data: L1::new(&variant.figures().l1d),

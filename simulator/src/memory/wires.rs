@@ -61,10 +61,7 @@ impl StrandEvents {
     }
 
     pub(super) fn instructions(&mut self, by_kind: &ByKind) {
-        let (sums, counts) = (&mut self.instructions, by_kind.counts());
-        for (sum, count) in sums.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
-            *sum += count;
-        }
+        by_kind.add_to(&mut self.instructions);
     }
 
     pub(super) fn count(&mut self, event: StrandEvent) {

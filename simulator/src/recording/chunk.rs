@@ -4,7 +4,7 @@ use refs::Order;
 use std::slice;
 use std::sync::Arc;
 
-use super::code::{Code, MOST_WHOLE, Shape, Step};
+use super::code::{Code, MOST_WHOLE, Shape, ShapeStep};
 use super::reference::Reference;
 use super::runs;
 
@@ -351,7 +351,7 @@ pub(crate) struct Whole<'a> {
 impl<'a> Whole<'a> {
     /// Returns the shape and the steps of the next execution. A shape without steps is executed reference by reference.
     #[inline(always)]
-    pub(crate) fn peek(&self) -> Option<(&'a Shape, &'a [Step])> {
+    pub(crate) fn peek(&self) -> Option<(&'a Shape, &'a [ShapeStep])> {
         let shape = self.code.shape(*self.executions.as_slice().first()?);
         (shape.count as usize <= self.left).then(|| (shape, self.code.steps(shape)))
     }

@@ -56,7 +56,7 @@ mod zstd;
 pub use bundled::{BUNDLED_PROGRAM, BUNDLED_SOURCE, bundled};
 pub use chunk::{Chunk, References};
 pub(crate) use chunk::{Position, Whole};
-pub(crate) use code::{ByKind, Done, FETCH_SHIFT, Step, StepAction};
+pub(crate) use code::{ByKind, Done, FETCH_SHIFT, ShapeStep, StepAction};
 pub use error::RecordingError;
 pub use lackey::{BLOCK, BLOCK_SLACK};
 pub use recording::Recording;

@@ -14,12 +14,12 @@ use super::copies::Copy;
 use super::figures::{Figures, Variant};
 use super::geometry::{ADDRESS_MASK, L2Line};
 use super::hub::HubEvents;
-use super::l2::{L2, LineState, Slot};
+use super::l2::{L2, L2Slot, LineState};
 use super::moves::MovedLines;
 use super::plane::Plane;
 use super::quantum::Executed;
 use super::queue::Queue;
-use super::system::{Core, MemorySystem, Plan, StrandState};
+use super::system::{CoreState, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
 use super::truth::{
     ChannelRecord, CoreRecord, CoreRequest, HubRecord, ServedBy, StrandRecord, Wait, Waited,
@@ -266,7 +266,7 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 
     /// Reads a line through the L2 cache, and returns its slot there.
-    fn read(&mut self, request: CoreRequest, line: L2Line) -> Slot {
+    fn read(&mut self, request: CoreRequest, line: L2Line) -> L2Slot {
         let (data_shift, instruction_shift) = self.line_shifts();
         let shift = match request {
             CoreRequest::Fetch => instruction_shift,
@@ -393,20 +393,20 @@ impl<'w, V: Variant> Access<'w, V> {
 
 /// All cores. The strand's own core is borrowed apart, so that the common access to it needs no index.
 struct Cores<'w, V: Variant> {
-    before: &'w mut [Core<V>],
-    own: &'w mut Core<V>,
-    after: &'w mut [Core<V>],
+    before: &'w mut [CoreState<V>],
+    own: &'w mut CoreState<V>,
+    after: &'w mut [CoreState<V>],
 }
 
 impl<'w, V: Variant> Cores<'w, V> {
     #[inline(always)]
-    fn new(cores: &'w mut [Core<V>], own: usize) -> Self {
+    fn new(cores: &'w mut [CoreState<V>], own: usize) -> Self {
         let (before, rest) = cores.split_at_mut(own);
         let (own, after) = rest.split_first_mut().expect("the strand has a core");
         Self { before, own, after }
     }
 
-    fn get(&mut self, number: usize) -> &mut Core<V> {
+    fn get(&mut self, number: usize) -> &mut CoreState<V> {
         let own = self.before.len();
         match number.cmp(&own) {
             Ordering::Less => &mut self.before[number],

@@ -199,12 +199,8 @@ impl StrandRecord {
         }
     }
 
-    /// Adds instructions by class.
     pub(in crate::memory) fn instructions(&mut self, by_kind: &ByKind) {
-        let (classes, counts) = (&mut self.instructions, by_kind.counts());
-        for (sum, count) in classes.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
-            *sum += count;
-        }
+        by_kind.add_to(&mut self.instructions);
     }
 
     pub(super) fn subtract(&mut self, earlier: &Self) {

@@ -56,7 +56,7 @@ struct ThreadFrames {
 
 /// The checked header of a frame.
 #[derive(Clone, Copy)]
-struct Header {
+struct FrameHeader {
     kind: u8,
     is_zstd: bool,
     thread: u32,
@@ -66,7 +66,7 @@ struct Header {
     sum: u32,
 }
 
-impl Header {
+impl FrameHeader {
     fn new(bytes: &[u8; FRAME_HEADER]) -> Option<Self> {
         let word = |at: usize| {
             let (word, _) = bytes[at..].split_first_chunk()?;
@@ -174,7 +174,7 @@ impl NativeReader {
     /// Interprets the content of a frame without references. Returns `None` if it is malformed.
     fn understand(
         &mut self,
-        header: &Header,
+        header: &FrameHeader,
         content: &[u8],
         templates: &mut Templates,
     ) -> Option<()> {
@@ -231,10 +231,10 @@ impl NativeReader {
     }
 
     /// Reads the header at a position; `None` if the file ends within it.
-    fn header(&mut self, at: u64) -> Result<Option<Header>, RecordingError> {
+    fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, RecordingError> {
         let mut bytes = [0; FRAME_HEADER];
         match self.read_at(at, &mut bytes) {
-            Ok(()) => match Header::new(&bytes) {
+            Ok(()) => match FrameHeader::new(&bytes) {
                 Some(header) => Ok(Some(header)),
                 None => Err(self.damaged(at, "a damaged header")),
             },
@@ -252,7 +252,7 @@ impl NativeReader {
     fn content(
         &mut self,
         at: u64,
-        header: &Header,
+        header: &FrameHeader,
         content: &mut Vec<u8>,
     ) -> Result<(), RecordingError> {
         let mut stored = std::mem::take(&mut self.stored);
