@@ -75,7 +75,7 @@ impl Predictor {
         let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
         let is_region = slot.by_stride < 0;
         let difference = select_unpredictable(is_region, by_region, by_stride);
-        // A prediction that was right alone ends at its extreme score, whatever score chose it.
+        // The chosen prediction is right. If the other is wrong, the score becomes the extreme for this choice.
         let alone = select_unpredictable(is_region, -2, 1);
         let score = select_unpredictable(by_stride == by_region, slot.by_stride, alone);
         let is_stride = difference as i16 == slot.difference;

@@ -9,7 +9,7 @@ use super::trap::Trap;
 pub struct At {
     /// The address, a multiple of the size of the access.
     pub address: u64,
-    /// The number of the address space. Of two spaces that differ in byte order, it is the big-endian one.
+    /// The number of the address space; of two spaces that differ only in byte order, the number of the big-endian space.
     pub space: u8,
     /// The level at which the strand executes.
     pub level: Level,

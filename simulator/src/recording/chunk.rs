@@ -311,7 +311,8 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Removes the executions that were taken from [`whole`](Self::whole) but the last, of which `references` were executed.
+    /// Removes the executions that were taken from [`whole`](Self::whole), except the last, which stays for its other references:
+    /// `references` of it were executed.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);
@@ -356,7 +357,7 @@ impl<'a> Whole<'a> {
         (shape.count as usize <= self.left).then(|| (shape, self.code.steps(shape)))
     }
 
-    /// Takes the next execution, which has this shape. Its data are taken by themselves.
+    /// Takes the next execution, which has this shape. The caller takes its addresses from `data`.
     #[inline(always)]
     pub(crate) fn take(&mut self, shape: &Shape) {
         self.executions.next();

@@ -1,5 +1,6 @@
 //! The executing machine, as far as software sees more of it than the instruction set.
 
+#[rustfmt::skip]
 mod programs;
 
 use std::cell::RefCell;

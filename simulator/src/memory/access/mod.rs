@@ -55,7 +55,7 @@ pub(super) struct Access<'w, V: Variant> {
     instructions: u64,
     /// Instructions of [whole shapes](Self::shapes).
     by_kind: ByKind,
-    /// Step by step, no instruction begins at this time or later.
+    /// In an execution by steps, no instruction begins at this time or later.
     until: u64,
     /// The line of instructions fetched last; [`NO_LINE`] once the instruction cache drops it.
     fetched: u64,
@@ -421,7 +421,7 @@ const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 /// An L2 bank reads `1 << BANK_SHIFT` bytes at once.
 const BANK_SHIFT: u32 = 4;
 
-/// Stands for no line.
+/// A number that no line has.
 const NO_LINE: u64 = u64::MAX;
 
 /// Calls `touch` with the number of each line of `1 << shift` bytes that a reference touches, in ascending order.

@@ -128,8 +128,11 @@ fn shape() -> impl Strategy<Value = Vec<Reference>> {
     })
 }
 
-/// Shapes, and executions of them: the number of a shape, and the addresses of its data.
-pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Vec<(u32, Vec<u64>)>)> {
+/// Executions of shapes: the number of a shape, and the addresses of its data.
+type Executions = Vec<(u32, Vec<u64>)>;
+
+/// Shapes, and their executions.
+pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Executions)> {
     let execution = (any::<prop::sample::Index>(), prop::collection::vec(address(), 30));
     let executed = prop::collection::vec(execution, 1..60);
     (prop::collection::vec(shape(), 1..5), executed).prop_map(|(shapes, executed)| {

@@ -69,8 +69,8 @@ pub(in crate::memory) struct CoreRecord {
 }
 
 impl CoreRecord {
-    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. The core issued none after
-    /// `first` before.
+    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core has issued
+    /// an instruction after `first` yet.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
