@@ -75,41 +75,21 @@ impl Encoder {
         Self { thread, ..Self::default() }
     }
 
-    /// Moves the content of `log` into `frame`, except the latest execution of a block: the next block decides whether its branch
-    /// was taken. Returns `false` if there is nothing to write.
+    /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest execution of a block stays, because the next
+    /// block decides whether its branch was taken. Returns `false` if there is nothing to write.
     ///
     /// # Errors
     /// The program has too much code. The recording ends before this log.
     pub fn encode(
         &mut self,
         log: &mut Log,
+        ended: bool,
         definitions: &Mutex<Definitions>,
         frame: &mut Frame,
     ) -> Result<bool, TooMuchCode> {
-        let latest = log.words.iter().rposition(|word| matches!(Word::new(*word), Word::Block(_)));
-        self.encode_until(latest.unwrap_or(log.words.len()), log, definitions, frame)
-    }
-
-    /// Moves the whole content of `log` into `frame`, after the end of the thread. Returns `false` if there is nothing to write.
-    ///
-    /// # Errors
-    /// As [`encode`](Self::encode).
-    pub fn finish(
-        &mut self,
-        log: &mut Log,
-        definitions: &Mutex<Definitions>,
-        frame: &mut Frame,
-    ) -> Result<bool, TooMuchCode> {
-        self.encode_until(log.words.len(), log, definitions, frame)
-    }
-
-    fn encode_until(
-        &mut self,
-        end: usize,
-        log: &mut Log,
-        definitions: &Mutex<Definitions>,
-        frame: &mut Frame,
-    ) -> Result<bool, TooMuchCode> {
+        let is_block = |word: &u64| matches!(Word::new(*word), Word::Block(_));
+        let latest = log.words.iter().rposition(is_block).filter(|_| !ended);
+        let end = latest.unwrap_or(log.words.len());
         {
             let definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
             let new = definitions.blocks_from(self.blocks.len());

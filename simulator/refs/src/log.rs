@@ -68,10 +68,9 @@ impl Log {
 /// after its signal, so waits never form a circle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// The references before it precede the references of threads after they wait for this number. (The thread starts or wakes
-    /// another, or ends.)
+    /// References before the signal precede references after a wait for this number. (The thread starts or wakes another, or ends.)
     Signal(u64),
-    /// The references after it follow the signal with this number.
+    /// References after the wait follow the signal with this number.
     Wait(u64),
 }
 

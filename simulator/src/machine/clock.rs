@@ -9,8 +9,7 @@ use platform::{AccessError, Bus, PhysicalAddress};
 /// Ticks of the clock in a second: one a cycle.
 pub const HZ: u64 = 1_165_379_275;
 
-/// The cycles of a hypercall.
-pub const HYPERCALL_CYCLES: u64 = 60;
+const HYPERCALL_CYCLES: u64 = 60;
 
 /// The cycles from the trap, or from the previous read, to a read of the clock.
 const READ: u64 = 10;
@@ -31,25 +30,23 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
 ///
 /// Within a call, reads of the clock and accesses to devices advance it, up to the end of the call. The clock is also the
 /// hypervisor's bus, so that it sees these accesses. The devices hold the time ([`Devices::now`]).
-pub struct MachineClock<'a> {
+pub(crate) struct MachineClock<'a> {
     devices: &'a Devices,
     /// The end of the present call or, outside calls, of the last one.
     call_ends: Cell<u64>,
 }
 
 impl<'a> MachineClock<'a> {
-    /// Returns the clock of these devices.
-    pub fn new(devices: &'a Devices) -> Self {
+    pub(crate) fn new(devices: &'a Devices) -> Self {
         Self { devices, call_ends: Cell::new(0) }
     }
 
-    /// Returns the time, in cycles.
-    pub fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.devices.now()
     }
 
     /// Executes `work` as a hypercall, which takes [`HYPERCALL_CYCLES`].
-    pub fn call<R>(&self, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn call<R>(&self, work: impl FnOnce() -> R) -> R {
         self.call_ends.set(self.now() + HYPERCALL_CYCLES);
         let result = work();
         self.pass(HYPERCALL_CYCLES);

@@ -13,7 +13,7 @@ use simulator::run::Replayed;
 use crate::{machine, recording, run};
 
 /// Returns a setup with few counters, so that the points of the series take little time.
-fn setup(program: Recording) -> Setup {
+pub(crate) fn setup(program: Recording) -> Setup {
     Setup {
         details: true,
         selection: Selection::parse("pic:Instr_cnt").unwrap(),
@@ -118,12 +118,6 @@ fn details_change_nothing() {
         let shown = shown.filter(|event| quarter.contains(&event.time)).count();
         assert!(shown >= 100, "{quarter:?}: {shown}");
     }
-}
-
-#[test]
-fn the_same_again() {
-    let all = || serde_json::to_string(&run(setup(crate::program(20_000))).unwrap()).unwrap();
-    assert_eq!(all(), all());
 }
 
 /// Strand 64 reads a buffer of 16 pages, once.

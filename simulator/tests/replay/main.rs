@@ -45,6 +45,15 @@ pub(crate) fn run(setup: Setup) -> Result<Replayed, RunError> {
 }
 
 #[test]
+fn the_same_again() {
+    let setups = [|| details::setup(program(20_000)), || Setup::new(machine(), threads::threads())];
+    for setup in setups {
+        let all = || serde_json::to_string(&run(setup()).unwrap()).unwrap();
+        assert_eq!(all(), all());
+    }
+}
+
+#[test]
 fn progress_is_told_and_can_end_a_replay() {
     let setup = |interval| Setup { interval, ..Setup::new(machine(), program(1_000)) };
     let sampled = |interval| {

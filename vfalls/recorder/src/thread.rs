@@ -87,11 +87,7 @@ impl Thread {
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
         let Self { log, encoder, frame, .. } = self;
-        let encoded = match ended {
-            true => encoder.finish(log, &process.definitions, frame),
-            false => encoder.encode(log, &process.definitions, frame),
-        };
-        match encoded {
+        match encoder.encode(log, ended, &process.definitions, frame) {
             Ok(true) => {
                 let instructions = std::mem::take(&mut self.instructions);
                 process.output.references(frame, instructions, &process.definitions);

@@ -243,7 +243,6 @@ impl<'w, V: Variant> Access<'w, V> {
         done
     }
 
-    /// Fetches a line that misses the instruction cache.
     #[inline(never)]
     fn fetch_missing(&mut self, part: u64) {
         self.event(StrandEvent::InstructionCacheMiss);
@@ -254,7 +253,6 @@ impl<'w, V: Variant> Access<'w, V> {
         self.cores.own.instructions.fill(part);
     }
 
-    /// Loads a line that misses the data cache.
     #[inline(never)]
     fn load_line(&mut self, request: CoreRequest, part: u64) {
         self.event(StrandEvent::DataCacheMiss);

@@ -47,10 +47,7 @@ impl Recorder {
     /// Encodes a log, and all of it if the thread has ended.
     fn encode(&mut self, encoder: &mut Encoder, log: &mut Log, ended: bool) {
         let mut frame = Frame::default();
-        let any = match ended {
-            true => encoder.finish(log, &self.definitions, &mut frame),
-            false => encoder.encode(log, &self.definitions, &mut frame),
-        };
+        let any = encoder.encode(log, ended, &self.definitions, &mut frame);
         let mut definitions = Frame::default();
         let any_new = self.definitions.lock().unwrap().take(&mut definitions);
         if any_new {
