@@ -9,7 +9,8 @@ use platform::{AccessError, Bus, PhysicalAddress};
 /// Ticks of the clock in a second: one a cycle.
 pub const HZ: u64 = 1_165_379_275;
 
-const HYPERCALL_CYCLES: u64 = 60;
+/// The cycles of a hypercall.
+pub const HYPERCALL_CYCLES: u64 = 60;
 
 /// The cycles from the trap, or from the previous read, to a read of the clock.
 const READ: u64 = 10;
@@ -30,7 +31,7 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
 ///
 /// Within a call, reads of the clock and accesses to devices advance it, up to the end of the call. The clock is also the
 /// hypervisor's bus, so that it sees these accesses. The devices hold the time ([`Devices::now`]).
-pub(crate) struct MachineClock<'a> {
+pub struct MachineClock<'a> {
     devices: &'a Devices,
     /// The end of the present call or, outside calls, of the last one.
     call_ends: Cell<u64>,
