@@ -35,7 +35,7 @@ pub(crate) struct Counts {
 
 impl Output {
     pub(crate) fn new(frames: OsString, messages: OsString, limit: u64, end: fn(i32) -> !) -> Self {
-        let written = Mutex::new(Written { references: 0, definitions: Frame::new() });
+        let written = Mutex::new(Written { references: 0, definitions: Frame::default() });
         Self { frames, messages, limit, end, written }
     }
 

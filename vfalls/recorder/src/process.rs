@@ -54,7 +54,7 @@ impl Process {
         Self {
             target,
             id: std::process::id(),
-            definitions: Mutex::new(Definitions::new()),
+            definitions: Mutex::new(Definitions::default()),
             orders: Orders::default(),
             output,
             mappings: Mutex::new(Mappings::before_the_program()),

@@ -31,13 +31,13 @@ pub(crate) struct Thread {
 impl Thread {
     pub(crate) fn new(number: u32, tid: Option<u64>) -> Self {
         Self {
-            log: Log::new(),
+            log: Log::default(),
             number,
             instructions: 0,
             tid,
             waits: None,
             encoder: Encoder::new(number),
-            frame: Frame::new(),
+            frame: Frame::default(),
             began: Instant::now(),
             wrote: Instant::now(),
         }
@@ -87,11 +87,7 @@ impl Thread {
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
         let Self { log, encoder, frame, .. } = self;
-        let encoded = match ended {
-            true => encoder.finish(log, &process.definitions, frame),
-            false => encoder.encode(log, &process.definitions, frame),
-        };
-        match encoded {
+        match encoder.encode(log, ended, &process.definitions, frame) {
             Ok(true) => {
                 let instructions = std::mem::take(&mut self.instructions);
                 process.output.references(frame, instructions, &process.definitions);
