@@ -28,9 +28,13 @@ impl<E: Copy> Choice<E> {
         }
     }
 
-    /// Returns the counters that have an event.
+    /// Returns the counters that have an event of their own.
     pub fn counters(&self) -> &'static [Counter] {
         if self.second.is_some() { Counter::ALL } else { &[Counter::Pic0] }
+    }
+
+    pub(crate) fn events(&self) -> impl Iterator<Item = E> {
+        [Some(self.first), self.second].into_iter().flatten()
     }
 
     /// Adds an event. Returns `false` if both counters have one already.
