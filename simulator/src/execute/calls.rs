@@ -14,10 +14,9 @@ use crate::machine::guests::NamedGuest;
 
 /// A hypercall that has returned to the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Call {
-    #[allow(missing_docs, reason = "its name says it")]
     pub strand: StrandId,
-    /// The software trap.
     pub trap: Trap,
     /// The number of the function: %o5.
     pub function: u64,

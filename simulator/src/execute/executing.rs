@@ -71,7 +71,6 @@ pub(super) struct AtWork<'a, C> {
 }
 
 impl<C: Cost> AtWork<'_, C> {
-    /// Returns the address of the next instruction.
     pub(super) const fn pc(&self) -> u64 {
         self.strand.pc
     }
@@ -261,7 +260,6 @@ const COUNTING: u64 = 0b1110;
 /// The most events that an instruction adds to a counter: its fetch and its data can touch two lines each.
 const MOST_EVENTS: u64 = 8;
 
-/// Returns the kind of an instruction's fetch.
 #[inline(always)]
 const fn kind(instruction: Instruction) -> Kind {
     match instruction {

@@ -32,7 +32,6 @@ pub enum GuestState {
 #[error("the hypervisor is not done with the step before")]
 pub struct StepBefore;
 
-/// Puts a step into the mailbox.
 pub(super) fn put(memory: &mut Physical, step: &Step) -> Result<(), StepBefore> {
     if word(memory, 0) == mailbox::ASKED {
         return Err(StepBefore);
@@ -56,7 +55,6 @@ pub(super) fn take(memory: &mut Physical) -> Option<Result<Option<Seen>, Refusal
     Some(answer)
 }
 
-/// Returns the state of a guest.
 pub(super) fn guest(memory: &mut Physical, guest: usize) -> GuestState {
     if guest >= GUESTS {
         return GuestState::Absent;

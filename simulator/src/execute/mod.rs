@@ -34,7 +34,6 @@ pub mod log;
 pub mod mailbox;
 pub mod map;
 mod niagara;
-mod operated;
 mod physical;
 mod reach;
 pub mod results;
@@ -48,12 +47,13 @@ mod tlb;
 use std::collections::BTreeSet;
 
 use guest_abi::StrandId;
-use perfctr_service::mailbox::{Refusal, Seen, Step};
+use perfctr_service::mailbox::Step;
 use platform::Machine;
 use platform::models::Devices;
 
 use crate::interpreter::{ErrorState, Strand};
 use crate::memory::{AnyMemory, Config, MemoryError, Truth, Usage};
+use crate::operator::{Answer, Operated};
 use calls::CallObserver;
 use cost::Plain;
 use log::Log;
@@ -138,7 +138,7 @@ pub enum Stop {
     Breakpoint(StrandId),
 }
 
-/// A machine that executes.
+/// A machine that executes. A method that takes a strand panics if the machine does not have it.
 pub struct Execution {
     devices: Box<Devices>,
     memory: Option<Box<AnyMemory>>,
@@ -252,44 +252,29 @@ impl Execution {
     }
 
     /// Returns the registers of a strand.
-    ///
-    /// # Panics
-    /// The machine does not have the strand.
     #[must_use]
     pub fn strand(&self, strand: StrandId) -> &Strand {
         &self.running.strands[strand.index()].strand
     }
 
     /// As [`strand`](Self::strand).
-    ///
-    /// # Panics
-    /// The machine does not have the strand.
     pub fn strand_mut(&mut self, strand: StrandId) -> &mut Strand {
         &mut self.running.strands[strand.index()].strand
     }
 
     /// Returns whether a strand executes.
-    ///
-    /// # Panics
-    /// The machine does not have the strand.
     #[must_use]
     pub fn state(&self, strand: StrandId) -> State {
         self.running.strands[strand.index()].local.state
     }
 
     /// Returns what a strand has executed.
-    ///
-    /// # Panics
-    /// The machine does not have the strand.
     #[must_use]
     pub fn counts(&self, strand: StrandId) -> Counts {
         self.running.strands[strand.index()].local.counts
     }
 
     /// Returns the physical address of an address as a strand uses it now; `None` if it has no translation.
-    ///
-    /// # Panics
-    /// The machine does not have the strand.
     #[must_use]
     pub fn physical(&self, strand: StrandId, address: u64) -> Option<u64> {
         self.running.physical(strand, address)
@@ -306,7 +291,7 @@ impl Execution {
     }
 
     /// Returns the hypervisor's answer once it has done the step: what it saw, if the step was a look. The next step can be given then.
-    pub fn operated(&mut self) -> Option<Result<Option<Seen>, Refusal>> {
+    pub fn operated(&mut self) -> Option<Answer> {
         mailbox::take(&mut self.running.shared.physical)
     }
 
@@ -363,5 +348,24 @@ impl Execution {
     /// Returns the addresses of instructions, as their strands address them, at which the execution stops.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
+    }
+}
+
+/// The operator reaches the executing hypervisor through its mailbox.
+impl Operated for Execution {
+    fn devices(&self) -> &Devices {
+        self.devices()
+    }
+
+    fn ask(&mut self, on: StrandId, request: &Step) -> Result<(), String> {
+        self.operate(on, request).map_err(|error| error.to_string())
+    }
+
+    fn answer(&mut self) -> Option<Answer> {
+        self.operated()
+    }
+
+    fn stop(&mut self, strand: StrandId) {
+        self.park(strand);
     }
 }

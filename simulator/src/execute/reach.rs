@@ -50,14 +50,12 @@ impl Done {
         Self { fetched: None, data: None, takes: 0, waits: None, touched: false };
 }
 
-/// What is at an address.
 enum Place {
     Memory(PageNumber, u64),
     Device(u64),
 }
 
 impl<C: Cost> Reach<'_, C> {
-    /// Begins an instruction.
     #[inline(always)]
     pub(super) const fn begin(&mut self, now: u64, pc: u64) {
         (self.now, self.pc) = (now, pc);
@@ -128,7 +126,6 @@ impl<C: Cost> Reach<'_, C> {
         }
     }
 
-    /// Loads from a device, which the strand waits for.
     #[cold]
     fn load_device(&mut self, at: At, physical: u64, shift: u8) -> Result<u64, Trap> {
         let mut earlier = self.local.stores.iter().rev();

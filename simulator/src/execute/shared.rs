@@ -88,7 +88,6 @@ impl Shared {
         }
     }
 
-    /// Counts a call that has returned.
     pub(super) fn called(&mut self, call: &Call) {
         let count = self.hypercalls.entry((call.strand, call.status));
         *count.or_default() += 1;

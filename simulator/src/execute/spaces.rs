@@ -49,7 +49,6 @@ const INSTRUCTION_DEMAP: u8 = 0x57;
 const DATA_DEMAP: u8 = 0x5f;
 
 impl<C: Cost> Reach<'_, C> {
-    /// Loads from a register in an alternate space.
     #[cold]
     pub(super) fn load_register(&mut self, at: At, shift: u8) -> Result<u64, Trap> {
         let register = place(at);
@@ -88,7 +87,6 @@ impl<C: Cost> Reach<'_, C> {
         })
     }
 
-    /// Stores to a register in an alternate space.
     #[cold]
     pub(super) fn store_register(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap> {
         let register = place(at);

@@ -61,7 +61,6 @@ impl Known {
 /// The number of pages of data that a strand remembers.
 const KNOWN: usize = 128;
 
-/// State of a strand beside its registers.
 #[derive(Debug)]
 pub(super) struct Local {
     pub(super) state: State,
@@ -175,13 +174,11 @@ impl Local {
         self.data[place(address)] = Some(Known { key, page, offset, writable });
     }
 
-    /// Forgets the pages, because translation has changed.
     pub(super) fn forget_pages(&mut self) {
         self.code = None;
         *self.data = [None; KNOWN];
     }
 
-    /// Sends the strand an interrupt.
     pub(super) fn send(&mut self, arrives: u64, vector: u8) {
         self.inbox.push((arrives, vector));
         self.due = self.due.min(arrives);
