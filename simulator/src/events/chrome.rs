@@ -149,7 +149,7 @@ impl<W: Write> Chrome<'_, W> {
     }
 }
 
-/// Converts to microseconds, without loss for more than a month.
+/// Converts to microseconds, without loss for a time of up to a month.
 fn microseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1000.0
 }

@@ -6,7 +6,6 @@ use guest_abi::layout::{EventSelect, PerfConfig, SparcPcr, SparcPic};
 use guest_abi::register::{Pics, PmuKind};
 use guest_abi::{Counter, PerfCounters, PerfReg, Pmu, StrandId};
 use hv_core::GuestId;
-use platform::Machine;
 
 use super::error::RunError;
 use super::selection::{Choice, Selection};
@@ -106,7 +105,6 @@ impl<'a> Measurement<'a> {
     /// The hypervisor refuses something that the guest has a right to.
     pub(super) fn start(
         board: &'a Board<'a>,
-        machine: Machine,
         guest: GuestId,
         strands: &[StrandId],
         events: &Selection,
@@ -131,7 +129,7 @@ impl<'a> Measurement<'a> {
         }
         // A call sets PERF_CONFIG of the caller's node, so that a strand of each node has to call.
         if perf_config != PerfConfig::All {
-            for node in 0..machine.nodes() {
+            for node in 0..board.devices().machine().nodes() {
                 let mut on_node = strands.iter().filter(|strand| strand.node().index() == node);
                 let Some(strand) = on_node.next() else { continue };
                 let on_node = PerfCounters::negotiate_best(board.strand(guest, *strand))?;

@@ -10,6 +10,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::machine::strands::{self, StrandListError};
+use crate::recording::Recording;
 
 /// The order in which threads are placed on strands: the first thread on the first strand, and so on. If there are more
 /// threads than strands, the order starts over, and threads share strands.
@@ -66,6 +67,14 @@ const NAMED: [(&str, Placement); 3] = [
 impl Placement {
     /// The number of references that are dealt to a strand at a time.
     pub const TURN: usize = 1024;
+
+    /// Returns for each thread of these programs the strand that its recording names, if any.
+    pub(crate) fn named(programs: &[Recording]) -> Vec<Option<StrandId>> {
+        let named = programs
+            .iter()
+            .flat_map(|program| (0..program.threads()).map(|thread| program.strand_of(thread)));
+        named.map(|strand| strand.and_then(StrandId::new)).collect()
+    }
 
     /// Returns the default placement. `named` has for each thread the strand that its recording names, if any.
     #[must_use]
@@ -207,14 +216,12 @@ mod tests {
 
     #[test]
     fn a_placement_is_read_back() {
-        for text in ["spread", "pack", "one-per-core", "0,8,64-71", "deal:0-7"] {
-            let placement: Placement = text.parse().unwrap();
+        let texts = ["spread", "pack", "one-per-core", "0,8,64-71", "deal:0-7"];
+        let parsed = texts.map(|text| text.parse().unwrap());
+        for placement in parsed.into_iter().chain([Placement::Recorded]) {
             let json = serde_json::to_string(&placement).unwrap();
             assert_eq!(serde_json::from_str::<Placement>(&json).unwrap(), placement);
         }
-        let recorded = serde_json::to_string(&Placement::Recorded).unwrap();
-        let read: Placement = serde_json::from_str(&recorded).unwrap();
-        assert_eq!(read, Placement::Recorded);
     }
 
     #[test]
@@ -232,16 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn pack_and_one_per_core() {
+    fn threads_are_placed_in_order_and_share_strands_if_there_are_more() {
         assert_eq!(on(1, "pack", set(3..64), 4), [3, 4, 5, 6]);
         assert_eq!(
             on(2, "one-per-core", set(0..128), 18),
             [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 4, 12]
         );
-    }
-
-    #[test]
-    fn threads_share_strands_if_there_are_more() {
         assert_eq!(on(1, "7,0,9-10", set(0..64), 6), [7, 0, 9, 10, 7, 0]);
         assert_eq!(on(1, "7,0,9-10", set(0..64), 2), [7, 0]);
         assert_eq!(on(1, "spread", set([5, 17]), 3), [17, 5, 17]);

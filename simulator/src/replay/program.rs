@@ -69,7 +69,7 @@ fn watch<V: Variant>(
 impl Replay {
     /// Returns a replay that has not replayed any reference yet.
     pub(super) fn new(prepared: &mut Prepared) -> Self {
-        let mut programs = std::mem::take(&mut prepared.setup.programs);
+        let programs = std::mem::take(&mut prepared.setup.programs);
         let placed = &prepared.placed;
         let dealt = matches!(prepared.placement, Placement::Deal(_));
         let pic = prepared.setup.selection.pic.as_ref();
@@ -87,18 +87,11 @@ impl Replay {
             memory.note_moves();
             Box::new(Watcher::new(&programs, dealt))
         });
-        let scheduler = match programs.pop() {
-            Some(program) if dealt => Scheduler::dealing(program, placed),
-            last => {
-                programs.extend(last);
-                Scheduler::new(programs, placed)
-            }
-        };
         let number = |number| if dealt { 0 } else { number };
         let threads = placed.iter().enumerate();
         Self {
             threads: Threads::new(threads.map(|(thread, strand)| (number(thread), *strand))),
-            scheduler,
+            scheduler: Scheduler::placed(programs, placed, dealt),
             memory,
             pause: pause(&prepared.setup.memory),
             details,

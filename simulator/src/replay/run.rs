@@ -8,7 +8,7 @@ use super::compared::{counters, names, of_guests};
 use super::error::RunError;
 use super::measure::{Bystander, Measurement, Pair};
 use super::program::Replay;
-use super::setup::Prepared;
+use super::setup::{Prepared, Setup};
 use crate::analysis::details::Point;
 use crate::machine::board::Board;
 use crate::memory::Truth;
@@ -70,9 +70,6 @@ pub(super) fn tell<P>(
 impl Prepared {
     /// Replays the programs to their end, while the guest that executes them samples its counters. Calls `observe` at each stage, and
     /// stops if it returns [`ControlFlow::Break`].
-    ///
-    /// # Errors
-    /// See [`RunError`].
     pub fn run(
         mut self,
         observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
@@ -80,8 +77,13 @@ impl Prepared {
         let mut replay = Replay::new(&mut self);
         let interval = self.setup.interval.unwrap_or(u64::MAX);
         let (mut outcome, trace) = self.boot(|board| {
-            let mut guest = self.start(board)?;
-            let bystanders = self.bystanders(board)?;
+            let Setup { selection, perf_config, .. } = &self.setup;
+            let (measuring, strands) = (self.measuring, &self.strands);
+            let mut guest = Measurement::start(board, measuring, strands, selection, *perf_config)?;
+            let others = self.callers().filter(|(guest, _)| *guest != measuring);
+            let bystanders =
+                others.map(|(guest, strand)| Bystander::new(board.strand(guest, strand)));
+            let bystanders: Vec<_> = bystanders.collect::<Result<_, _>>()?;
             tell(observe, Progress::Started(&guest.refused))?;
             if let Some(watcher) = replay.watcher() {
                 let guests = self.setup.guests.iter().map(|guest| guest.name.clone());
@@ -179,28 +181,7 @@ impl Prepared {
     }
 
     fn counters(&self, pairs: &[Pair], truth: &Truth) -> Vec<CounterResult> {
-        let perf_config = self.setup.perf_config;
-        let counters = |pair| counters(pair, truth, perf_config);
-        pairs.iter().flat_map(counters).collect()
-    }
-
-    fn start<'a>(&self, board: &'a Board<'a>) -> Result<Measurement<'a>, RunError> {
-        Measurement::start(
-            board,
-            self.setup.machine,
-            self.measuring,
-            &self.strands,
-            &self.setup.selection,
-            self.setup.perf_config,
-        )
-    }
-
-    /// Returns a strand of each guest that does not measure.
-    fn bystanders<'a>(&self, board: &'a Board<'a>) -> Result<Vec<Bystander<'a>>, RunError> {
-        self.callers()
-            .filter(|(guest, _)| *guest != self.measuring)
-            .map(|(guest, strand)| Bystander::new(board.strand(guest, strand)))
-            .collect()
+        pairs.iter().flat_map(|pair| counters(pair, truth, self.setup.perf_config)).collect()
     }
 }
 

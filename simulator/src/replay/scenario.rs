@@ -59,9 +59,6 @@ impl Prepared {
     }
 
     /// Plays a scenario to the end of the programs. Calls `observe` at each stage, and stops if it returns [`ControlFlow::Break`].
-    ///
-    /// # Errors
-    /// See [`RunError`].
     pub fn play(
         mut self,
         scenario: Scenario,
@@ -214,7 +211,6 @@ impl<'a> Stage<'a, '_> {
     }
 
     fn begin(&self, replay: &Replay) -> Result<Phase<'a>, RunError> {
-        let machine = self.prepared.setup().machine;
         let all = &self.prepared.setup().selection;
         let of_others = Selection { pic: None, ..*all };
         let mut observers = Vec::new();
@@ -225,8 +221,7 @@ impl<'a> Stage<'a, '_> {
                 (&[strand][..], &of_others)
             };
             let misses = PerfConfig::All;
-            let measurement =
-                Measurement::start(self.board, machine, guest, strands, selection, misses)?;
+            let measurement = Measurement::start(self.board, guest, strands, selection, misses)?;
             observers.push((guest, measurement));
         }
         Ok(Phase { from: replay.references, before: replay.truth().clone(), observers })

@@ -121,9 +121,6 @@ impl Setup {
     }
 
     /// Checks the setup.
-    ///
-    /// # Errors
-    /// See [`SetupError`].
     pub fn check(self) -> Result<Prepared, SetupError> {
         let machine = self.machine;
         let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();
@@ -134,10 +131,7 @@ impl Setup {
             1..=MOST_PROGRAMS => {}
             many => return Err(SetupError::TooManyPrograms(many)),
         }
-        let named: Vec<_> = (self.programs.iter())
-            .flat_map(|program| (0..program.threads()).map(|thread| program.strand_of(thread)))
-            .map(|strand| strand.and_then(StrandId::new))
-            .collect();
+        let named = Placement::named(&self.programs);
         let placement = (self.placement.clone()).unwrap_or_else(|| Placement::default_for(&named));
         let placed = placement.strands(machine, first.strands, &named)?;
         let (mut strands, mut seen) = (placed.clone(), StrandSet::EMPTY);

@@ -97,18 +97,12 @@ impl<'de> Deserialize<'de> for Run {
 
 impl Run {
     /// Reads a run from a file.
-    ///
-    /// # Errors
-    /// See [`ReadError`].
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         Self::parse(&input::read(path, LONGEST)?)
             .map_err(|error| ReadError::Parse { name: path.display().to_string(), error })
     }
 
     /// Reads a run from JSON.
-    ///
-    /// # Errors
-    /// See [`ParseError`].
     pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
         Self::from_value(serde_json::from_slice(text).map_err(ParseError::Json)?)
     }

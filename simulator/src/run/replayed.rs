@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, SubAssign};
 
 use perfctr_service::statistics::{Class, Operation, Outcome, Statistics};
 use serde::{Deserialize, Serialize};
@@ -139,25 +139,29 @@ pub struct Stack {
 }
 
 impl Stack {
+    fn parts(&mut self) -> [&mut u64; 9] {
+        let Self { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline } = self;
+        [busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline]
+    }
+
     /// Returns all cycles.
     #[must_use]
-    pub const fn sum(&self) -> u64 {
-        let requests = self.l2 + self.local + self.remote + self.c2c + self.arriving;
-        self.busy + requests + self.stores + self.atomics + self.pipeline
+    pub fn sum(mut self) -> u64 {
+        self.parts().into_iter().map(|part| *part).sum()
     }
 }
 
 impl AddAssign for Stack {
-    fn add_assign(&mut self, other: Self) {
-        self.busy += other.busy;
-        self.l2 += other.l2;
-        self.local += other.local;
-        self.remote += other.remote;
-        self.c2c += other.c2c;
-        self.arriving += other.arriving;
-        self.stores += other.stores;
-        self.atomics += other.atomics;
-        self.pipeline += other.pipeline;
+    fn add_assign(&mut self, mut other: Self) {
+        let parts = self.parts().into_iter().zip(other.parts());
+        parts.for_each(|(part, other)| *part += *other);
+    }
+}
+
+impl SubAssign for Stack {
+    fn sub_assign(&mut self, mut other: Self) {
+        let parts = self.parts().into_iter().zip(other.parts());
+        parts.for_each(|(part, other)| *part -= *other);
     }
 }
 

@@ -64,12 +64,8 @@ macro_rules! subtract {
 
 impl ThreadRun {
     fn subtract(&mut self, then: &Self) {
-        subtract!(self, then, instructions, cycles);
+        subtract!(self, then, instructions, cycles, stack);
         self.served.subtract(&then.served);
-        subtract!(
-            self.stack, then.stack, busy, l2, local, remote, c2c, arriving, stores, atomics,
-            pipeline
-        );
     }
 }
 

@@ -35,8 +35,8 @@ impl SampledUnit {
 
 /// An event to sample.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Selected<E> {
-    /// The event of the counter unit.
     pub event: E,
     /// The event's name in reports.
     pub name: &'static str,
@@ -118,10 +118,7 @@ fn names(list: &str) -> Result<Vec<&str>, EventError> {
     Ok(names)
 }
 
-/// Returns the events.
-///
-/// # Errors
-/// An event occurs twice.
+/// Checks that no event occurs twice.
 fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {
@@ -193,12 +190,8 @@ pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, Even
         if events.len() > 1 {
             load[event.counter().index()] += 1;
         }
-        selected.push(Selected {
-            event,
-            name: event.name(),
-            absence: r10000::absence(event, flow),
-            usual: r10000_period(event),
-        });
+        let (name, usual) = (event.name(), r10000_period(event));
+        selected.push(Selected { event, name, absence: r10000::absence(event, flow), usual });
     }
     once(selected)
 }

@@ -15,8 +15,8 @@ use crate::machine::configuration::Configuration;
 
 /// The profile of one event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct EventProfile {
-    /// The name of the event.
     pub event: Cow<'static, str>,
     /// Whether the processor model can cause the event.
     pub modelled: bool,
@@ -25,7 +25,6 @@ pub struct EventProfile {
     pub absence: Option<Cow<'static, str>>,
     /// The number of events per sample.
     pub period: u32,
-    /// The number of samples.
     pub samples: u64,
     /// The number of samples lost because the guest's buffer was full.
     pub lost: u64,
@@ -118,22 +117,17 @@ fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 
 /// The profile of a program. In JSON, the profile of the first event is on the top level, and the others are a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ProfileReport {
-    /// The name of the counter unit.
     pub unit: Cow<'static, str>,
-    /// A description of the processor.
     pub processor: String,
     /// The configuration of the machine; `None` for an R10000.
     pub configuration: Option<Configuration>,
-    /// The name of the recording.
     pub program: String,
-    /// The number of the program's threads.
     pub threads: usize,
-    /// The number of executed instructions.
     pub instructions: u64,
     /// The number of replayed references, fetches included.
     pub references: u64,
-    /// The cycles of the execution.
     pub cycles: u64,
     /// The number of interrupts of the counters.
     pub interrupts: u64,
@@ -141,7 +135,6 @@ pub struct ProfileReport {
     pub randomised: bool,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
-    /// The profile of the first event.
     #[serde(flatten)]
     pub first: EventProfile,
     /// The profiles of the other events.

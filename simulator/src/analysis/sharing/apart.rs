@@ -46,7 +46,6 @@ impl Apart {
         self.lines.is_empty()
     }
 
-    /// Returns the number of lines whose bytes move.
     pub(super) fn lines(&self) -> usize {
         self.lines.len()
     }

@@ -205,10 +205,9 @@ fn event(block: &Block) -> Result<(u64, (&'static Class, Type)), String> {
         *name == field.name && matches!(of, Type::Integer { bits, .. } if *bits == field.bits)
     };
     if found.len() != class.fields.len() || !found.iter().zip(class.fields).all(same) {
-        let expected: Vec<String> = (class.fields.iter())
-            .map(|field| format!("{} of {} bits", field.name, field.bits))
-            .collect();
-        let expected = expected.join(", ");
+        let expected =
+            class.fields.iter().map(|field| format!("{} of {} bits", field.name, field.bits));
+        let expected = expected.collect::<Vec<_>>().join(", ");
         return Err(format!("{name} has other fields, expected {expected}"));
     }
     Ok((block.number("id")?, (class, fields.clone())))

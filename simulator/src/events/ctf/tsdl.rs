@@ -1,5 +1,4 @@
-//! A parser of the Trace Stream Description Language, as far as traces of unsigned integers need it. It is this crate's own
-//! because `vfalls events` has to work with no other program installed.
+//! A parser of the Trace Stream Description Language, as far as traces of unsigned integers need it.
 
 use std::collections::HashMap;
 
@@ -19,7 +18,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Returns a value, if the block has it. A text has no quotes.
+    /// Returns the value of a key; a text without its quotes.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let found = self.values.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str())
@@ -78,8 +77,11 @@ impl<'a> Parser<'_, 'a> {
             Some((_, Token::Text(text))) => format!("{text:?}"),
             None => "the end".to_owned(),
         };
-        let line = self.line();
-        Err(format!("line {line}: found {found}, expected {what}"))
+        self.wrong(&format!("found {found}, expected {what}"))
+    }
+
+    fn wrong<T>(&self, problem: &str) -> Result<T, String> {
+        Err(format!("line {}: {problem}", self.line()))
     }
 
     /// Returns the line of the next token.
@@ -207,27 +209,20 @@ impl<'a> Parser<'_, 'a> {
                 Some((_, Token::Word(name))) => self.aliases.get(name).cloned(),
                 _ => None,
             };
-            match known {
-                Some(known) => {
-                    self.word()?;
-                    Ok(known)
-                }
-                None => self.expected("a type"),
-            }
+            let Some(known) = known else { return self.expected("a type") };
+            self.word()?;
+            Ok(known)
         }
     }
 
     fn alignment(&mut self) -> Result<u32, String> {
-        match self.tokens {
-            [(_, Token::Word(word)), rest @ ..] => match word.parse() {
-                Ok(align @ (1 | 8 | 16 | 32 | 64)) => {
-                    self.tokens = rest;
-                    Ok(align)
-                }
-                _ => self.expected("1, 8, 16, 32 or 64"),
-            },
-            _ => self.expected("1, 8, 16, 32 or 64"),
+        if let [(_, Token::Word(word)), rest @ ..] = self.tokens
+            && let Ok(align @ (1 | 8 | 16 | 32 | 64)) = word.parse()
+        {
+            self.tokens = rest;
+            return Ok(align);
         }
+        self.expected("1, 8, 16, 32 or 64")
     }
 
     /// Consumes the properties of an unsigned integer.
@@ -241,10 +236,7 @@ impl<'a> Parser<'_, 'a> {
                 "size" => match self.number()? {
                     size @ 1..=64 => bits = size as u32,
                     size => {
-                        let line = self.line();
-                        return Err(format!(
-                            "line {line}: an integer of {size} bits, expected 1 to 64"
-                        ));
+                        return self.wrong(&format!("an integer of {size} bits, expected 1 to 64"));
                     }
                 },
                 "align" => align = Some(self.alignment()?),
@@ -252,18 +244,11 @@ impl<'a> Parser<'_, 'a> {
                     self.path()?;
                     clock = true;
                 }
-                "signed" => {
-                    if !self.takes("false") {
-                        return self.expected("'false'");
-                    }
-                }
+                "signed" => self.mark("false")?,
                 "base" | "encoding" => {
                     self.word()?;
                 }
-                _ => {
-                    let line = self.line();
-                    return Err(format!("line {line}: an integer has no property {key}"));
-                }
+                _ => return self.wrong(&format!("an integer has no property {key}")),
             }
             self.mark(";")?;
         }
@@ -298,7 +283,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Type::Integer { bits, align, clock, names })
     }
 
-    /// Takes the fields of a structure or a variant.
+    /// Consumes the fields of a structure or a variant.
     fn fields(&mut self, depth: usize) -> Result<Vec<(String, Type)>, String> {
         let mut fields = Vec::new();
         self.mark("{")?;

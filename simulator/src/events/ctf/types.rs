@@ -1,5 +1,4 @@
-//! The types that metadata describe, and their values: part of the reader that `vfalls events` needs to work with no other
-//! program installed.
+//! The types that metadata describe, and their values.
 
 use std::ops::RangeInclusive;
 
@@ -35,8 +34,7 @@ impl Type {
     }
 }
 
-/// Integers in the order in which they were read, with the names of fields and values. Of several values of a name, the last is
-/// found.
+/// Integers in the order of the packet, with the names of fields and values. A search by name returns the last value.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a>(Vec<(&'a str, u64, Option<&'a str>)>);
 
