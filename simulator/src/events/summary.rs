@@ -158,10 +158,7 @@ impl Summary {
 /// Returns the function, class of registers and outcome of a call. Calls that agree in these share a [`Latency`].
 fn kind(call: &TracedCall) -> (&'static str, &'static str, &'static str) {
     let class = (call.function.register()).map_or("", |id| Class::from_id(id).name());
-    let ended = match call.status {
-        guest_abi::status::EOK => "EOK",
-        _ => "refused",
-    };
+    let ended = if call.status == guest_abi::status::EOK { "EOK" } else { "refused" };
     (call.function.name(), class, ended)
 }
 

@@ -13,7 +13,6 @@ use crate::machine::guests::NamedGuest;
 use crate::memory::Truth;
 use crate::run::{CounterResult, GuestCalls, Hypercalls, class};
 
-/// Returns the calls of each guest.
 pub(super) fn of_guests(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCalls> {
     let result = |((id, guest), tally): ((GuestId, &NamedGuest), &Tally)| {
         let statistics = board.service().statistics(id);

@@ -100,9 +100,6 @@ pub(super) struct Measurement<'a> {
 impl<'a> Measurement<'a> {
     /// Negotiates, finds the PMUs of the machine, sets PERF_CONFIG on each node that the guest has strands on, programs
     /// all PMUs that the guest may use, and starts the counters of `strands`.
-    ///
-    /// # Errors
-    /// The hypervisor refuses something that the guest has a right to.
     pub(super) fn start(
         board: &'a Board<'a>,
         guest: GuestId,
@@ -211,9 +208,6 @@ impl<'a> Measurement<'a> {
     }
 
     /// Reads every counter.
-    ///
-    /// # Errors
-    /// A register cannot be read, or a strand's counter stopped.
     pub(super) fn sample(&mut self) -> Result<(), RunError> {
         let bounds = Bounds { attempts: TRIES, tries: TRIES };
         let mut strands = self.strands.iter();

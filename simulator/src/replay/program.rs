@@ -15,7 +15,7 @@ use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 use crate::run::ThreadRun;
 
-/// The most references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
+/// The most references without a pause, on a machine whose DRAM channels are as fast as on a T2 Plus.
 const PAUSE: u64 = 1 << 14;
 
 /// The most references between two reads of the counters, so that no counter of 31 bits wraps twice in between.
@@ -35,13 +35,10 @@ fn pause(memory: &Config) -> u64 {
     PAUSE * usual / own.max(usual)
 }
 
-/// A replay of the programs.
 pub(super) struct Replay {
     scheduler: Scheduler,
     memory: AnyMemory,
-    /// The most references without a pause.
     pause: u64,
-    /// The references until now.
     pub(super) references: u64,
     threads: Threads,
     details: Option<Box<Watcher>>,
@@ -103,9 +100,6 @@ impl Replay {
 
     /// Replays references, at most `most`, or less if the caller should report its progress or
     /// [read the counters](Self::is_long_unread). Returns `false` if all threads have ended.
-    ///
-    /// # Errors
-    /// A recording cannot be read any further.
     pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let unread = LONGEST_UNREAD - (self.references - self.read.0);
         let part = Part {
@@ -138,7 +132,6 @@ impl Replay {
             || self.truth().most_queued() - cycles > MOST_UNREAD_CYCLES
     }
 
-    /// Notes that the guest has read the counters.
     pub(super) fn note_read(&mut self) {
         self.read = (self.references, self.truth().most_queued());
     }
@@ -169,7 +162,6 @@ impl Replay {
         self.memory.usage()
     }
 
-    /// Returns what the threads did until now.
     pub(super) fn threads(&self) -> Vec<ThreadRun> {
         self.threads.results(self.truth())
     }
@@ -188,7 +180,6 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Replays references, and returns their number.
     fn replay<V: Variant>(
         self,
         memory: &mut MemorySystem<V>,

@@ -185,7 +185,6 @@ impl Prepared {
     }
 }
 
-/// Returns the number of hypercalls of each guest.
 fn calls(board: &Board<'_>) -> Vec<u64> {
     let tallies = board.tallies();
     (tallies.iter()).map(|tally| tally.values().sum()).collect()

@@ -227,7 +227,6 @@ impl<'a> Stage<'a, '_> {
         Ok(Phase { from: replay.references, before: replay.truth().clone(), observers })
     }
 
-    /// Plays the steps that are due.
     fn steps(
         &self,
         operator: &mut Operator,
@@ -278,15 +277,10 @@ impl<'a> Stage<'a, '_> {
             for (guest, strand) in self.prepared.callers() {
                 let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
                 for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG] {
-                    let status = match calls.get(register) {
-                        Ok(_) => "EOK".to_owned(),
-                        Err(error) => error.to_string(),
-                    };
-                    settled.meanwhile.push(Asked {
-                        guest: self.name(guest),
-                        register: register.name().into(),
-                        status,
-                    });
+                    let got = calls.get(register);
+                    let status = got.map_or_else(|error| error.to_string(), |_| "EOK".to_owned());
+                    let (guest, register) = (self.name(guest), register.name().into());
+                    settled.meanwhile.push(Asked { guest, register, status });
                 }
             }
         }
@@ -314,7 +308,6 @@ impl<'a> Stage<'a, '_> {
     }
 }
 
-/// Returns all units of the machine.
 fn units(board: &Board<'_>) -> Vec<UnitRun> {
     let service = board.service();
     Unit::all()

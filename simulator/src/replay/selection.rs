@@ -75,7 +75,6 @@ pub struct Listed {
     pub absence: Option<&'static str>,
 }
 
-/// The names of the classes.
 const CLASSES: [&str; 5] = ["dram", "lpu", "gpd", "asu", "pic"];
 
 /// Why a text is no list of events.

@@ -29,12 +29,10 @@ pub struct Setup {
     /// Sizes of the caches, and the cycles of each access.
     pub memory: Config,
     pub guests: Vec<NamedGuest>,
-    /// The programs that the machine executes.
     pub programs: Vec<Recording>,
     /// Which strand executes which thread of the programs. All strands belong to one guest, which measures: to the first guest, unless
     /// a list or a recording names the strands. The default (`None`) is [`Placement::default_for`] the recordings.
     pub placement: Option<Placement>,
-    /// The events to count.
     pub selection: Selection,
     /// The L2 misses that the strands' counters count.
     pub perf_config: PerfConfig,
@@ -178,8 +176,8 @@ impl Setup {
                 return Err(SetupError::TwoGuests(first, second));
             }
         }
-        let (_, holder) = holder.ok_or(PlacementError::NoStrand)?;
-        GuestId::new(holder).ok_or(SetupError::Placement(PlacementError::NoStrand))
+        let holder = holder.and_then(|(_, holder)| GuestId::new(holder));
+        Ok(holder.ok_or(PlacementError::NoStrand)?)
     }
 
     /// Returns the name of a program whose recording names this strand.

@@ -5,7 +5,6 @@ use guest_abi::StrandId;
 use crate::memory::{Executed, Truth, Waited};
 use crate::run::ThreadRun;
 
-/// The threads of a replay.
 pub(super) struct Threads {
     /// What the threads did, without what happened on a strand since its latest change of threads.
     results: Vec<ThreadRun>,
@@ -13,7 +12,6 @@ pub(super) struct Threads {
     on: Vec<(usize, Waited)>,
 }
 
-/// No thread has this number.
 const NONE: usize = usize::MAX;
 
 impl Threads {
@@ -59,7 +57,6 @@ impl Threads {
         results.stack.pipeline += cycles - (executed.ends - begins);
     }
 
-    /// Returns what the threads did until now.
     pub(super) fn results(&self, truth: &Truth) -> Vec<ThreadRun> {
         let mut all = self.results.clone();
         let strands = (0..).map_while(StrandId::new);

@@ -20,7 +20,6 @@ pub struct Played {
     /// The number of nodes.
     pub nodes: usize,
     pub configuration: Configuration,
-    /// The number of references.
     pub references: u64,
     /// The cycles until the last thread ended.
     pub cycles: u64,

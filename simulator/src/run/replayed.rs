@@ -25,7 +25,6 @@ pub struct Replayed {
     /// The number of nodes.
     pub nodes: usize,
     pub configuration: Configuration,
-    /// The number of references.
     pub references: u64,
     /// The cycles until the last thread ended.
     pub cycles: u64,
@@ -219,7 +218,7 @@ impl Hypercalls {
                 + statistics.count(Operation::Set, class, *outcome)
         };
         let counts = Outcome::ALL.iter().map(|outcome| (outcome.name().to_owned(), count(outcome)));
-        let by_status: BTreeMap<String, u64> = counts.filter(|(_, count)| *count != 0).collect();
+        let by_status: BTreeMap<_, _> = counts.filter(|(_, count)| *count != 0).collect();
         Self { total: by_status.values().sum(), by_status }
     }
 

@@ -45,7 +45,6 @@ impl Missed {
 /// The number of a program, and the address of an instruction in it.
 type Address = (usize, Option<u64>);
 
-/// The misses counted so far.
 #[derive(Debug, Default)]
 pub(super) struct Misses {
     instructions: HashMap<Address, Missed>,

@@ -48,11 +48,11 @@ type Cells = [[u64; 2]; COLUMNS];
 /// The number of a program, and of a block of its memory.
 type Block = (usize, u64);
 
-/// The misses counted so far.
 #[derive(Debug)]
 pub(super) struct Map {
     blocks: BTreeMap<Block, Box<Cells>>,
     shift: u32,
+    /// The cycles of a column.
     width: u64,
     /// The last column with a count.
     last: usize,
@@ -78,7 +78,6 @@ impl Map {
         }
     }
 
-    /// Merges each two columns into one.
     fn widen(&mut self) {
         for cells in self.blocks.values_mut() {
             for column in 0..COLUMNS {
@@ -90,7 +89,6 @@ impl Map {
         self.last /= 2;
     }
 
-    /// Merges each two blocks into one.
     fn coarsen(&mut self) {
         self.shift += 1;
         for ((program, block), cells) in std::mem::take(&mut self.blocks) {
@@ -101,7 +99,6 @@ impl Map {
         }
     }
 
-    /// Returns the counts until the time `now`.
     pub(super) fn heat(&self, now: u64) -> Heat {
         let mut rows: Vec<HeatRow> = (self.blocks.iter())
             .map(|(&(program, block), cells)| {

@@ -87,7 +87,6 @@ impl ProgramDetails {
     }
 }
 
-/// Collects details during a replay.
 pub(crate) struct Watcher {
     programs: Vec<ProgramDetails>,
     points: Option<series::Points>,
@@ -134,7 +133,6 @@ impl Watcher {
         }
     }
 
-    /// Notes a replayed reference of a thread.
     pub(crate) fn note(
         &mut self,
         thread: usize,

@@ -14,7 +14,6 @@ const LEAST: usize = 32;
 /// The soft limit of numbers of counters that are kept. (There are never more than twice this number.)
 const NUMBERS: usize = 1 << 14;
 
-/// The references of the first intervals.
 const STEP: u64 = 512;
 
 /// Intervals with fewer references are short. At most `LEAST` short intervals are kept, because the guest makes hundreds of
@@ -134,7 +133,6 @@ pub(crate) struct Point {
     pub(crate) usage: Usage,
 }
 
-/// The points collected so far.
 pub(super) struct Points {
     guests: Vec<String>,
     counters: Vec<CounterName>,

@@ -38,7 +38,6 @@ impl SampledUnit {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Selected<E> {
     pub event: E,
-    /// The event's name in reports.
     pub name: &'static str,
     /// If the event never happens, and its count is always 0: the reason.
     pub absence: Option<&'static str>,
@@ -55,7 +54,7 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// A randomised period varies by itself shifted right by this: an eighth.
+/// A randomised period varies by an eighth: by itself, shifted right by this number.
 const SPREAD: u32 = 3;
 
 impl Rate {
@@ -237,5 +236,4 @@ const EVERY_INSTRUCTION: u32 = 701;
 /// The usual period of events that about one instruction in ten causes.
 const LOADS_AND_STORES: u32 = 61;
 
-/// The usual period of rarer events.
 const RARE: u32 = 13;

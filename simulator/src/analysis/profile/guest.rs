@@ -37,7 +37,6 @@ impl AddAssign for Weight {
     }
 }
 
-/// Samples by instruction and call stack.
 pub(crate) type Taken = HashMap<Point, Weight>;
 
 /// The guest's profiler, and the samples read so far.

@@ -163,7 +163,6 @@ impl Job<'_> {
     }
 }
 
-/// A program after its execution.
 struct Execution {
     program: String,
     threads: usize,

@@ -20,10 +20,10 @@ pub struct EventProfile {
     pub event: Cow<'static, str>,
     /// Whether the processor model can cause the event.
     pub modelled: bool,
-    /// If not, the reason.
+    /// Why the event cannot happen; `None` if it is modelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absence: Option<Cow<'static, str>>,
-    /// The number of events per sample.
+    /// Events per sample.
     pub period: u32,
     pub samples: u64,
     /// The number of samples lost because the guest's buffer was full.
@@ -129,7 +129,6 @@ pub struct ProfileReport {
     /// The number of replayed references, fetches included.
     pub references: u64,
     pub cycles: u64,
-    /// The number of interrupts of the counters.
     pub interrupts: u64,
     /// Whether periods vary at random.
     pub randomised: bool,
@@ -137,7 +136,6 @@ pub struct ProfileReport {
     pub notes: Vec<String>,
     #[serde(flatten)]
     pub first: EventProfile,
-    /// The profiles of the other events.
     pub further_events: Vec<EventProfile>,
     #[serde(skip)]
     pub(super) stacks: Stacks,

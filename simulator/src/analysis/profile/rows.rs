@@ -47,7 +47,6 @@ pub struct Rows {
     pub by_chance: f64,
 }
 
-/// Samples, and the true number of events.
 type Sum = (Weight, u64);
 
 impl Rows {

@@ -26,7 +26,6 @@ pub(crate) trait Processor {
 /// The true number of events of one kind at each point.
 pub(crate) type Exact = HashMap<Point, u64>;
 
-/// The true counts of an execution.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) instructions: u64,

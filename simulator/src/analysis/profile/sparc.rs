@@ -15,7 +15,6 @@ use super::stacks::{Point, StackId};
 use crate::machine::board::{Board, SimulatedStrand};
 use crate::memory::{self, Executed, Quantum, Variant, Work};
 
-/// The only guest.
 const GUEST: GuestId = match GuestId::new(0) {
     Some(guest) => guest,
     None => unreachable!(),
@@ -43,7 +42,6 @@ struct SampledStrand<'a> {
     /// The cycles of executed instructions.
     time: u64,
     next_tick: u64,
-    /// The current instruction.
     at: Point,
     /// The address after the current instruction.
     next: u64,

@@ -71,7 +71,6 @@ pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Mo
     lines
 }
 
-/// The outcome of one replay.
 struct Replayed {
     cost: Cost,
     /// The moved lines by number, in no order.
@@ -122,15 +121,14 @@ impl Job<'_> {
         let lines: Vec<_> = lines.collect();
 
         let apart = Apart::new(&lines, home.homes(), users.free());
-        let apart = match apart.is_empty() {
-            true => None,
-            false => {
-                let mut scheduler = schedule((self.open)()?);
-                let moved = apart.lines();
-                scheduler.move_data(move |address| apart.address(address));
-                let cost = self.replay(2, scheduler, |_, _, _| ())?.cost;
-                Some(Separated { lines: moved, cost })
-            }
+        let apart = if apart.lines() == 0 {
+            None
+        } else {
+            let mut scheduler = schedule((self.open)()?);
+            let lines = apart.lines();
+            scheduler.move_data(move |address| apart.address(address));
+            let cost = self.replay(2, scheduler, |_, _, _| ())?.cost;
+            Some(Separated { lines, cost })
         };
         Ok(SharingReport {
             program,

@@ -116,15 +116,14 @@ const LINE: u64 = 1 << LINE_SHIFT;
 
 /// The size of a region as a power of two. [`Users`] tracks which regions of memory a program uses.
 const REGION_SHIFT: u32 = 24;
+pub(super) const REGION: u64 = 1 << REGION_SHIFT;
 
-/// The users of a set of lines.
 pub(crate) struct Users {
     /// The lines by number in memory, with their addresses in the program.
     lines: HashMap<u64, u64>,
     users: HashMap<(u64, usize, Option<u64>, Use), User>,
     /// The address of each thread's latest instruction.
     instructions: Vec<Option<u64>>,
-    /// The used regions.
     regions: HashSet<u64>,
 }
 
@@ -215,6 +214,3 @@ impl Users {
         regions.rfind(|region| !self.regions.contains(region)).map(|region| region << REGION_SHIFT)
     }
 }
-
-/// The bytes of a region.
-pub(super) const REGION: u64 = 1 << REGION_SHIFT;

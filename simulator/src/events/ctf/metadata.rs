@@ -20,7 +20,6 @@ pub(super) fn is_ours(text: &str) -> bool {
     text.lines().any(|line| line.trim() == TRACER)
 }
 
-/// Returns the metadata of a trace.
 pub(super) fn write(trace: &Trace, endian: Endian) -> String {
     let Trace { hz, layout, began, epoch, missed, guests, .. } = trace;
     let mut names = String::new();

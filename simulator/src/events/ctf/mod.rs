@@ -38,7 +38,6 @@ const MAGIC: u64 = 0xc1fc_1fc1;
 /// The bytes of a packet's header: magic number, number of the stream class, and context.
 const PACKET_HEADER: usize = 4 + 4 + 6 * 8 + 4;
 
-/// The name of the metadata file.
 const METADATA: &str = "metadata";
 
 /// Returns the name of the file of a stream.

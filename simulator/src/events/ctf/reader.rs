@@ -71,7 +71,6 @@ fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(problem()) }
 }
 
-/// The header of a packet.
 struct PacketHeader<'a> {
     begin: u64,
     end: u64,

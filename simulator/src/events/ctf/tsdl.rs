@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::tokens::{Token, tokens};
 use super::types::Type;
 
-/// The deepest nesting of types.
 const DEEPEST: usize = 8;
 
 /// A block of the metadata: `event { name = "a"; fields := struct { ... }; };`.
@@ -51,7 +50,6 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Reads all blocks.
 pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
     let tokens = tokens(text)?;
     let lines = text.lines().count();
@@ -225,7 +223,6 @@ impl<'a> Parser<'_, 'a> {
         self.expected("1, 8, 16, 32 or 64")
     }
 
-    /// Consumes the properties of an unsigned integer.
     fn integer(&mut self) -> Result<Type, String> {
         let (mut bits, mut align, mut clock) = (0, None, false);
         self.mark("{")?;
@@ -259,7 +256,6 @@ impl<'a> Parser<'_, 'a> {
         Ok(Type::Integer { bits, align: align.unwrap_or(default), clock, names: Vec::new() })
     }
 
-    /// Consumes the names of an enumeration.
     fn names(&mut self, of: Type) -> Result<Type, String> {
         let Type::Integer { bits, align, clock, .. } = of else {
             return self.expected("an enumeration of integers before this");

@@ -6,7 +6,6 @@ use super::Endian;
 
 #[derive(Clone, Debug)]
 pub(super) enum Type {
-    /// An unsigned integer.
     Integer {
         bits: u32,
         align: u32,
@@ -50,7 +49,6 @@ impl Values<'_> {
         self.find(name).ok_or_else(|| format!("has no {name}"))
     }
 
-    /// Returns the name of an enumeration's value.
     fn name(&self, field: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(name, ..)| *name == field);
         found.and_then(|(_, _, name)| *name)
@@ -61,7 +59,6 @@ impl Values<'_> {
     }
 }
 
-/// Reads values from a packet.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
@@ -70,7 +67,6 @@ pub(super) struct Cursor<'a> {
     /// The end of the content in bits.
     pub(super) end: u64,
     pub(super) endian: Endian,
-    /// The present time.
     pub(super) now: u64,
 }
 

@@ -79,7 +79,6 @@ struct ScheduledThread {
 struct StrandQueue {
     /// The threads that have not ended. The first one executes.
     threads: VecDeque<usize>,
-    /// When the strand can execute its next instruction.
     ready: u64,
 }
 
@@ -351,18 +350,15 @@ impl Scheduler {
         self.turns.set(id, Some(strand.ready));
     }
 
-    /// Ends the wait of a thread on the earliest strand, if all remaining threads wait for signals that a cut-off recording
+    /// Ends the wait of a thread on the earliest strand, when all remaining threads wait for signals that a cut-off recording
     /// lacks. Returns `false` if no thread waits.
     fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));
         let first = waiting.min_by_key(|(number, thread, _)| {
-            let ready = self.strands[thread.strand.index()].ready;
-            (ready, thread.strand, *number)
+            (self.strands[thread.strand.index()].ready, thread.strand, *number)
         });
-        let Some((number, thread, waits_for)) = first else {
-            return false;
-        };
+        let Some((number, thread, waits_for)) = first else { return false };
         let program = &mut self.programs[thread.program];
         program.signals.give_up(waits_for, number);
         program.dropped += 1;

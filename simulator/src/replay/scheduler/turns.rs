@@ -42,7 +42,6 @@ impl Pipeline {
     }
 }
 
-/// The turn of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) strand: StrandId,

@@ -1,6 +1,5 @@
 //! A write-back cache of two ways.
 
-/// A line in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CacheLine {
     /// The address of the line, divided by its size.

@@ -20,15 +20,11 @@ const DATA_QUADWORDS: u64 = 1 << (DATA_SHIFT - 4);
 const SECONDARY_QUADWORDS: u64 = 1 << (SECONDARY_SHIFT - 4);
 
 counts! {
-    /// The cache events of references.
+    /// The cache events of references. Misses are of the primary caches, unless named secondary: then both caches missed.
     pub(super) struct Traffic {
-        /// Misses of the primary instruction cache.
         pub(super) instruction_misses: u64,
-        /// Instruction fetches that also missed the secondary cache.
         pub(super) secondary_instruction_misses: u64,
-        /// Misses of the primary data cache.
         pub(super) data_misses: u64,
-        /// Data accesses that also missed the secondary cache.
         pub(super) secondary_data_misses: u64,
         /// Quadwords written back from the primary data cache.
         pub(super) data_quadwords: u64,
@@ -63,7 +59,6 @@ impl Caches {
         }
     }
 
-    /// Fetches an instruction of `size` bytes.
     pub(super) fn fetch(&mut self, address: u64, size: u16, traffic: &mut Traffic) {
         for number in lines(address, size, INSTRUCTION_SHIFT) {
             if self.instructions.touch(number, false).is_some() {
@@ -78,7 +73,6 @@ impl Caches {
         }
     }
 
-    /// Loads or stores `size` bytes.
     pub(super) fn access(&mut self, address: u64, size: u16, store: bool, traffic: &mut Traffic) {
         for number in lines(address, size, DATA_SHIFT) {
             let block = number >> (SECONDARY_SHIFT - DATA_SHIFT);

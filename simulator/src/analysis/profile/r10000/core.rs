@@ -51,7 +51,6 @@ pub(crate) struct Core {
     /// The instructions that have not graduated, the oldest first. The first `active` are in the active list.
     instructions: VecDeque<ActiveInstruction>,
     active: usize,
-    /// The references of these instructions.
     references: VecDeque<Reference>,
     /// The number of references already removed from `references`.
     passed: u64,
@@ -64,7 +63,6 @@ pub(crate) struct Core {
     /// The point after the last graduated instruction.
     next: Point,
     events: Vec<R10000Event>,
-    /// Whether events in exception mode count.
     exceptions: bool,
 }
 
@@ -204,15 +202,13 @@ impl Core {
             if one.is_conditional() {
                 let taken = one.fetch.flow == Flow::Taken;
                 self.branches.resolve(one.fetch.address, taken);
-                let branch = match one.mispredicted {
-                    true => Branch::Mispredicted,
-                    false => Branch::Predicted,
-                };
-                *cycle = std::mem::take(cycle).resolve_branch(branch);
+                let mut branch = Branch::Predicted;
                 if one.mispredicted {
+                    branch = Branch::Mispredicted;
                     one.happened.mispredicted += 1;
                     self.decodes_at = Some(self.now + MISPREDICTED_CYCLES);
                 }
+                *cycle = std::mem::take(cycle).resolve_branch(branch);
             }
             one.stage = Stage::Issued(done);
         }

@@ -101,13 +101,11 @@ impl Stacks {
         if self.known.len() == MOST_STACKS {
             return stack;
         }
-        let is_under_way = self.inward(stack).any(|other| other == call);
-        let with = match is_under_way {
-            true => stack,
-            false => {
-                self.added.push((stack, call));
-                StackId(self.added.len() as u32)
-            }
+        let with = if self.inward(stack).any(|other| other == call) {
+            stack
+        } else {
+            self.added.push((stack, call));
+            StackId(self.added.len() as u32)
         };
         self.known.insert((stack, call), with);
         with
