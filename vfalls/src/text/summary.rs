@@ -20,7 +20,7 @@ const OTHERS: usize = 6;
 /// Returns a row for each event: the sums over all units that count it, measured and true.
 pub fn totals(counters: &[CounterResult]) -> String {
     let mut table = table::with_header("event|>counters|>measured|>truth");
-    for sum in Total::of(counters) {
+    for sum in Total::by_event(counters) {
         let name = format!("{}:{}", sum.class, sum.event);
         let numbers = [sum.counters, sum.measured, sum.truth].map(|number| number.to_string());
         table.add_row([name].into_iter().chain(numbers));
@@ -33,7 +33,7 @@ pub fn totals(counters: &[CounterResult]) -> String {
 /// # Errors
 /// `output` cannot be written.
 pub fn print(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
-    let sums = Total::of(&outcome.counters);
+    let sums = Total::by_event(&outcome.counters);
     let units = units(&sums, outcome);
     let most = LINES - OTHERS - 2 - sums.len();
     write!(output, "{units}\n{}", threads(&outcome.threads, most))?;

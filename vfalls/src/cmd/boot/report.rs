@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::table;
 use crate::text::summary::short;
-use simulator::execute::log::{Entry, Log, What};
+use simulator::execute::log::{Log, Noted, What};
 use simulator::machine::strands;
 use simulator::run::{Executed, StepRun};
 
@@ -47,7 +47,7 @@ pub(crate) fn step(scenario: &str, step: &StepRun) -> String {
 /// # Errors
 /// `output` cannot be written.
 pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
-    for Entry { strand, pc, what } in log.entries() {
+    for Noted { strand, pc, what } in log.entries() {
         write!(output, "strand {strand} at {pc:#x}: {what}")?;
         match what {
             What::Illegal(word) | What::FloatingPoint(word) => {

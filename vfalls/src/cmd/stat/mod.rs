@@ -295,20 +295,20 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
 }
 
 fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyhow::Result<Played> {
-    use scenario::Progress;
+    use scenario::ScenarioStage;
 
     let bar = progress_bar(&prepared.setup().programs)?;
     let file = &scenario.name.clone();
-    let mut show = |progress: Progress<'_>| {
+    let mut show = |progress: ScenarioStage<'_>| {
         match progress {
-            Progress::Read(bytes) => bar.set_position(bytes),
-            Progress::Step(step) => {
+            ScenarioStage::Read(bytes) => bar.set_position(bytes),
+            ScenarioStage::Step(step) => {
                 bar.suspend(|| scenario_report::step(output, file, step))?;
             }
-            Progress::Phase(number, phase) => {
+            ScenarioStage::Phase(number, phase) => {
                 bar.suspend(|| scenario_report::phase(output, number, phase))?;
             }
-            Progress::NotReached(step, references) => bar.suspend(|| {
+            ScenarioStage::NotReached(step, references) => bar.suspend(|| {
                 say(format_args!(
                     "note: {file}:{}: not reached, the program ends after {references} references",
                     step.line

@@ -29,7 +29,7 @@ pub(super) fn page(of: &Replayed) -> Page {
 
 /// Returns a row for each event: what the guest measured, what happened, and the shares of nodes or hubs.
 pub(super) fn counters(of: &Replayed, look: Look<'_>) -> Page {
-    let totals = Total::of(&of.counters);
+    let totals = Total::by_event(&of.counters);
     let places = match totals.iter().any(Total::is_by_hub) {
         true => 4,
         false => look.machine.nodes(),
