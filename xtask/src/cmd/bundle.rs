@@ -13,10 +13,6 @@ pub struct Args {
     pin: bool,
 }
 
-/// Makes them.
-///
-/// # Errors
-/// See [`bundle::make`].
 pub fn run(args: Args) -> anyhow::Result<()> {
     bundle::make(args.pin)
 }

@@ -23,16 +23,10 @@ const TOOLCHAIN: &str = "toolchain.txt";
 /// The names of the bundled files, without `.elf.gz`.
 pub const NAMES: [&str; 2] = ["hypervisor", "guest"];
 
-/// Returns the path of a bundled file.
-#[must_use]
 pub fn path(name: &str) -> PathBuf {
     root().join(FOLDER).join(format!("{name}.elf.gz"))
 }
 
-/// Returns a bundled ELF file.
-///
-/// # Errors
-/// The file is missing or broken.
 pub fn bundled(name: &str) -> anyhow::Result<Vec<u8>> {
     let compressed = fs::read(path(name))?;
     let mut elf = Vec::new();
@@ -41,9 +35,6 @@ pub fn bundled(name: &str) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Returns the lines that name a toolchain: the compiler with its commit, and the linker.
-///
-/// # Errors
-/// A program of it cannot be run.
 pub fn versions(toolchain: &Toolchain) -> anyhow::Result<String> {
     let first_line = |command: &mut Command| -> anyhow::Result<String> {
         let said = output(command.arg("--version"), "a version")?;
@@ -56,18 +47,12 @@ pub fn versions(toolchain: &Toolchain) -> anyhow::Result<String> {
 }
 
 /// Returns the lines that name the toolchain of the bundled files.
-///
-/// # Errors
-/// The file that has them is missing.
 pub fn pinned() -> anyhow::Result<String> {
     let path = root().join(FOLDER).join(TOOLCHAIN);
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
 /// Builds the images, and returns them as they are bundled, in the order of [`NAMES`].
-///
-/// # Errors
-/// One does not compile.
 pub fn build(toolchain: &Toolchain) -> anyhow::Result<[Vec<u8>; 2]> {
     let hypervisor = build::production(toolchain, Production::Shipped)?;
     let guest = build::guest_to_copy(toolchain)?;
@@ -75,9 +60,6 @@ pub fn build(toolchain: &Toolchain) -> anyhow::Result<[Vec<u8>; 2]> {
 }
 
 /// Returns an image without debugging information. Symbols stay: they name what traps.
-///
-/// # Errors
-/// objcopy is missing and cannot be installed, or fails.
 pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     let stripped = image.with_extension("stripped");
     let mut objcopy = Command::new(tools::path(&SPARC_OBJCOPY)?);
@@ -87,9 +69,6 @@ pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Makes the bundled files anew, by the toolchain that is pinned, or by the one that is found if it takes its place.
-///
-/// # Errors
-/// The toolchain that is found is another one and does not take its place; or an image does not compile.
 pub fn make(takes_its_place: bool) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let found = versions(&toolchain)?;

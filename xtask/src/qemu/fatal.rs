@@ -10,9 +10,6 @@ use vfalls::cmd::boot::fatal::addresses;
 
 /// Returns a line for each address of code among the registers that the hypervisor has printed: that of the trap, those of
 /// calls in %o7 and, window by window, in %i7. Addresses that are in no function are left out.
-///
-/// # Errors
-/// addr2line is missing and cannot be installed, or fails.
 pub fn places(console: &str, boot: &Boot<'_>) -> anyhow::Result<String> {
     let Some((is_hypervisor, addresses)) = addresses(console) else {
         return Ok(String::new());

@@ -20,9 +20,6 @@ use vfalls::interrupt::{self, Interrupted};
 const BATCH: u64 = 1 << 16;
 
 /// Boots, and returns what the guest writes, and how the run ends.
-///
-/// # Errors
-/// A file cannot be read, the strand enters error state, or [`Interrupted`].
 pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     let deadline = Instant::now() + boot.timeout;
     let mut execution = loaded(boot)?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use anyhow::{Context, ensure};
 use object::elf::{EM_SPARCV9, PT_LOAD, SHF_EXECINSTR};
 use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
-use object::{BigEndian, Object, ObjectSection};
+use object::{BigEndian, Object, ObjectSection, ObjectSymbol};
 
 /// An ELF file for SPARC V9, checked by [`parse`].
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
@@ -65,6 +65,15 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
         }
     }
     Some(segments)
+}
+
+/// Returns the address of a symbol.
+///
+/// # Errors
+/// No symbol has this name.
+pub fn address(elf: &Elf<'_>, name: &str) -> anyhow::Result<u64> {
+    let symbol = elf.symbol_by_name(name).map(|symbol| symbol.address());
+    symbol.with_context(|| format!("the image has no symbol {name}"))
 }
 
 /// Returns the size of a section in bytes; 0 if no section has this name.
