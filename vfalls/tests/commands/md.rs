@@ -14,8 +14,7 @@ fn source(name: &str) -> String {
 #[test]
 fn build_dump_and_check() {
     let place = Place::new("md");
-    let file = place.path().join("machine.md");
-    let file = file.to_str().unwrap();
+    let file = &place.at("machine.md");
     let source = source("batoka-2");
     assert_eq!(vfalls(&["md", "build", &source, "-o", file]).well(), "");
     assert_eq!(fs::read(file).unwrap()[..4], [0, 1, 0, 0]);

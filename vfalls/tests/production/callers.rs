@@ -78,9 +78,6 @@ impl Callers {
     }
 
     /// Notes the return of the strand's last call, and starts the given call; without one, the strand is idle.
-    ///
-    /// # Errors
-    /// Returns what the last call changed besides its results.
     pub(crate) fn turn(
         &mut self,
         execution: &mut Execution,
@@ -178,9 +175,6 @@ fn outs(strand: &Strand) -> [u64; 6] {
 
 /// Compares a strand before and after a call, without %o0 to %o5. In two windows that were free, values that the guest cannot
 /// rely on may become 0.
-///
-/// # Errors
-/// Returns the difference.
 fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     let differ = |what: &str, before: u64, after: u64| match before == after {
         true => Ok(()),

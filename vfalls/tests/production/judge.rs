@@ -59,9 +59,6 @@ impl Judge {
     }
 
     /// Compares calls and their accesses to devices. No other calls may overlap them.
-    ///
-    /// # Panics
-    /// If the contract does not allow an answer or an access.
     pub(crate) fn judge(&mut self, made: &[Made], devices: &[Observed]) {
         let own = |call: &Made| -> Vec<(usize, Observed)> {
             let places = call.accesses.clone();

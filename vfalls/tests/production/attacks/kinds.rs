@@ -17,6 +17,7 @@ use tests::assembler::{
     WRPR, accesses, computes, mov, number, sethi, trap, wrpr,
 };
 
+/// A kind of attack.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     /// The number of attacks of this kind.
@@ -29,89 +30,37 @@ pub(super) struct Kind {
     attack: fn(&mut Index) -> Attack,
 }
 
-pub(super) const SPACES: Kind = Kind {
-    name: "alternate spaces",
-    count: 256 * 17 * EDGES.len(),
-    stride: 53,
-    has_rights: false,
-    attack: space,
-};
-pub(super) const ADDRESSES: Kind = Kind {
-    name: "addresses",
-    count: 5 * ADDRESSES_OF_ALL,
-    stride: 7,
-    has_rights: false,
-    attack: address,
-};
-pub(super) const JUMPS: Kind = Kind {
-    name: "jumps",
-    count: 4 * 2 * ADDRESSES_OF_ALL,
-    stride: 11,
-    has_rights: false,
-    attack: jump,
-};
-pub(super) const REGISTERS: Kind = Kind {
-    name: "registers",
-    count: 6 * 32 * VALUES.len() * 2,
-    stride: 5,
-    has_rights: false,
-    attack: register,
-};
-pub(super) const WINDOWS: Kind = Kind {
-    name: "windows",
-    count: 6 * 8 * 8 * 8 * 8,
-    stride: 13,
-    has_rights: true,
-    attack: window,
-};
-pub(super) const STACKS: Kind = Kind {
-    name: "stack pointers",
-    count: EDGES.len() * 2 * 7 * 6,
-    stride: 5,
-    has_rights: true,
-    attack: stack,
-};
-pub(super) const LEVELS: Kind =
-    Kind { name: "trap levels", count: 2 * TRAPS, stride: 3, has_rights: false, attack: level };
-pub(super) const DEATHS: Kind = Kind {
-    name: "ends of the guest",
-    count: 4 * (TRAPS_OF_GUESTS + 2),
-    stride: 41,
-    has_rights: false,
-    attack: death,
-};
-pub(super) const RETURNS: Kind = Kind {
-    name: "returns from traps",
-    count: 2 * 3 * 2 * 50,
-    stride: 1,
-    has_rights: true,
-    attack: returns,
-};
-pub(super) const CALLS: Kind = Kind {
-    name: "calls",
-    count: 292 * EDGES.len() * SECONDS.len() * 3,
-    stride: 131,
-    has_rights: false,
-    attack: call,
-};
-pub(super) const OWN_CODE: Kind = Kind {
-    name: "changed code",
-    count: 128 + 2 * 64 * 4 + 8 * 4,
-    stride: 3,
-    has_rights: false,
-    attack: own_code,
-};
-pub(super) const RANDOM: Kind = Kind {
-    name: "at random",
-    count: 5000,
-    stride: 13,
-    has_rights: false,
-    attack: |index| random::attack(&mut Random(index.below(5000) as u64)),
-};
+const fn kind(
+    name: &'static str,
+    count: usize,
+    stride: usize,
+    attack: fn(&mut Index) -> Attack,
+) -> Kind {
+    Kind { name, count, stride, has_rights: false, attack }
+}
 
-pub(super) const ALL: [&Kind; 12] = [
-    &SPACES, &ADDRESSES, &JUMPS, &REGISTERS, &WINDOWS, &STACKS, &LEVELS, &DEATHS, &RETURNS, &CALLS,
-    &OWN_CODE, &RANDOM,
+const fn with_rights(kind: Kind) -> Kind {
+    Kind { has_rights: true, ..kind }
+}
+
+pub(super) static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
+pub(super) static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
+pub(super) static STACKS: Kind =
+    with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
+
+pub(super) static ALL: [&Kind; 12] = [
+    &kind("alternate spaces", 256 * 17 * EDGES.len(), 53, space),
+    &ADDRESSES,
+    &JUMPS,
+    &kind("registers", 6 * 32 * VALUES.len() * 2, 5, register),
+    &with_rights(kind("windows", 6 * 8 * 8 * 8 * 8, 13, window)),
+    &STACKS,
+    &kind("trap levels", 2 * TRAPS, 3, level),
+    &kind("ends of the guest", 4 * (TRAPS_OF_GUESTS + 2), 41, death),
+    &with_rights(kind("returns from traps", 2 * 3 * 2 * 50, 1, returns)),
+    &kind("calls", 292 * EDGES.len() * SECONDS.len() * 3, 131, call),
+    &kind("changed code", 128 + 2 * 64 * 4 + 8 * 4, 3, own_code),
+    &kind("at random", 5000, 13, |index| random::attack(&mut Random(index.below(5000) as u64))),
 ];
 
 /// In place of the number of an attack: the program with which the guest negotiates first.

@@ -323,12 +323,6 @@ fn jump(to: u64) -> [u32; 3] {
 }
 
 /// Boots this hypervisor and lets one guest make the numbered attacks of a kind, while the other makes calls.
-///
-/// # Errors
-/// Returns the first failure.
-///
-/// # Panics
-/// If the reference model disagrees with an answer to the neighbour.
 fn attacked(
     hypervisor: &[u8],
     (sides, guest): (&Sides, usize),
