@@ -136,14 +136,14 @@ fn bad_input() {
 #[test]
 fn sim_takes_machine_and_guests() {
     let place = Place::new("md-stat");
-    let refs = place.file("refs.txt", program(3_000));
+    place.file("refs.txt", program(3_000));
     for (name, machine, nodes, guests, counters) in [
         ("maramba-2", "maramba", 2, "primary global+strand, ldg1 htstrand", 10),
         ("batoka-4", "batoka", 4, "primary global+htstrand, ldg1 htstrand, ldg2 none", 58),
         // A disabled channel: two counters fewer.
         ("batoka-4-disabled", "batoka", 4, "primary global+htstrand, ldg1 htstrand, ldg2 none", 56),
     ] {
-        let results = simulate(&place, &[&refs, "--md", &source(name)]);
+        let results = simulate(&place, &format!("refs.txt --md {}", source(name)));
         assert_eq!((&results["machine"], &results["nodes"]), (&json!(machine), &json!(nodes)));
         let listed: Vec<String> = (results["guests"].as_array().unwrap().iter())
             .map(|guest| {

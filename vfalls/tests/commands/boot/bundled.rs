@@ -10,16 +10,16 @@ use xtask::qemu::bundle;
 use xtask::qemu::toolchain::Toolchain;
 
 use crate::boot::{THREE, run};
+use crate::program::Place;
 
 /// Returns what does not depend on addresses in the image, which follow from the directory of the build: what guests print,
 /// except for the number of reads that bring lines of memory; each strand's executed guest instructions; the hypercalls.
 fn results(arguments: &[&str]) -> (Vec<String>, Vec<Value>, Value) {
-    let directory = tempfile::tempdir().unwrap();
-    let json = directory.path().join("results.json");
-    let printed = run(&[arguments, &["--json", json.to_str().unwrap()]].concat()).well();
+    let place = Place::new("bundled-images");
+    let printed = run(&[arguments, &["--json", &place.at("results.json")]].concat()).well();
     let console = printed.lines().take_while(|line| !line.is_empty());
     let console = console.map(|line| line.split(" lines read").next().unwrap().to_owned());
-    let mut results: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let mut results = place.json("results.json");
     for guest in results["guests"].as_array_mut().unwrap() {
         guest.as_object_mut().unwrap().retain(|key, _| !["program", "console"].contains(&&**key));
     }

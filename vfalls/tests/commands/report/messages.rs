@@ -3,12 +3,13 @@
 use guest_abi::event::SparcEvent;
 
 use crate::program::{Ended, Place, squeezed};
-use crate::report::{recording, run};
+use crate::report::run;
+use crate::stat::program;
 
 #[test]
 fn what_is_not_modelled_says_so() {
     let place = Place::new("profile-not-modelled");
-    let refs = place.file("refs.txt", recording(1_000));
+    let refs = place.file("refs.txt", program(1_000));
     for (unit, event, absence) in [
         ("sparc", "ITLB_miss", "addresses are not translated, so there are no TLBs"),
         (
@@ -76,7 +77,7 @@ fn the_list_says_what_a_recording_cannot_cause() {
 #[test]
 fn bad_input_gets_one_line() {
     let place = Place::new("profile-bad");
-    let refs = place.file("refs.txt", recording(10));
+    let refs = place.file("refs.txt", program(10));
     let data = place.file("data.txt", " L 1000,8\n");
     let broken = place.file("broken.txt", "I  04001090,3\n L zzz,8\n");
     let nearly = place.file("nearly.elf", "\x7fELF");
