@@ -1,5 +1,5 @@
 //! The tools of other projects that building and checking need. A missing tool is installed, or the error says what to type. The
-//! installer is our own: crates find programs, but none that is kept up installs the packages of a distribution.
+//! installer is our own: crates find programs, but no maintained crate installs the packages of a distribution.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ impl Installer {
     }
 
     /// Runs apt-get unattended, and prints its output if it fails. Tries again while another process holds a lock of apt: apt-get
-    /// itself waits for dpkg's lock, but not for those of the package lists and the archive.
+    /// itself waits for dpkg's lock, but not for the locks of the package lists and the archive.
     fn apt(&self, apt: &Path, arguments: &[&str]) -> anyhow::Result<()> {
         let started = Instant::now();
         let mut waits = false;

@@ -32,7 +32,7 @@ pub struct Args {
 
 const CRATES: [&str; 4] = ["guest-abi", "hv-core", "platform", "perfctr-service"];
 
-/// The C interface, which programs in C call: no counts are collected of them.
+/// The C interface: only programs in C call it, and their coverage is not measured.
 const FROM_C: &str = "src/capi";
 
 const VERSION: &str = "0.9.1";

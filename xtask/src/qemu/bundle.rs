@@ -1,4 +1,4 @@
-//! The hypervisor and the guest that the tool has inside, and the toolchain that makes them, byte for byte.
+//! The hypervisor and the guest that `vfalls` contains, and the toolchain that builds them, byte for byte.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -68,17 +68,17 @@ pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(fs::read(&stripped)?)
 }
 
-/// Makes the bundled files anew, by the toolchain that is pinned, or by the one that is found if it takes its place.
-pub fn make(takes_its_place: bool) -> anyhow::Result<()> {
+/// Rebuilds the bundled files. With `pins`, the toolchain that is found becomes the pinned one; otherwise it must be the pinned one.
+pub fn make(pins: bool) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let found = versions(&toolchain)?;
-    if takes_its_place {
+    if pins {
         fs::write(root().join(FOLDER).join(TOOLCHAIN), &found)?;
     }
     let pinned = pinned()?;
     ensure!(
         found == pinned,
-        "the bundled files are made by\n{pinned}here is\n{found}(rustup toolchain install, or --pin to make them by this one)"
+        "the bundled files are built by\n{pinned}here is\n{found}(rustup toolchain install, or --pin to build them by this one)"
     );
     for (name, elf) in NAMES.into_iter().zip(build(&toolchain)?) {
         // No name and no time.

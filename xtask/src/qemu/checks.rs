@@ -149,7 +149,7 @@ impl Checks<'_> {
         self.say(&lines)
     }
 
-    /// Runs the sweep and compares the answers with those of the host.
+    /// Runs the sweep and compares the answers with the host's.
     fn sweep(&mut self, of: swept::SweptDevices) -> anyhow::Result<()> {
         let (devices, task) = match of {
             swept::SweptDevices::Models => (Devices::Control, task::SWEEP),

@@ -9,7 +9,7 @@ use vfalls::cmd::boot::elf::{self, Elf, instructions};
 /// The name of a check, and the reason why it failed, if it did.
 pub type Finding = (&'static str, Option<String>);
 
-/// The name of a symbol, as the linker has it, and its address.
+/// The mangled name of a symbol, and its address.
 type Symbol<'a> = (&'a str, u64);
 
 fn symbols<'a>(elf: &Elf<'a>) -> anyhow::Result<Vec<Symbol<'a>>> {

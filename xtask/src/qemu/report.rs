@@ -20,7 +20,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds the console of a run.
     pub fn add(&mut self, console: &str) {
         for line in console.lines() {
             if let Some((name, result)) = pair(line, "check ") {

@@ -42,7 +42,7 @@ fn the_bundled_images_do_what_their_sources_do() {
     let bundled = results(&["--md", THREE]);
     assert_eq!(bundled.0.len(), 12, "{:?}", bundled.0);
     let built = results(&["--md", THREE, "--hypervisor", hypervisor, guest, guest, guest]);
-    assert_eq!(bundled, built, "cargo xtask bundle makes them anew");
+    assert_eq!(bundled, built, "cargo xtask bundle rebuilds them");
 }
 
 /// Where the pinned toolchain is not installed, the other tests compare what the images do.
@@ -55,7 +55,7 @@ fn the_pinned_toolchain_makes_the_bundled_bytes() {
     }
     for (name, built) in bundle::NAMES.iter().zip(bundle::build(&toolchain).unwrap()) {
         let bundled = bundle::bundled(name).unwrap();
-        assert!(built == bundled, "{name}: cargo xtask bundle makes it anew");
+        assert!(built == bundled, "{name}: cargo xtask bundle rebuilds it");
     }
 }
 

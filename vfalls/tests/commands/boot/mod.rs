@@ -49,7 +49,7 @@ fn guests_of_a_description() {
         let line = format!("{guest}: {strands} strands, 60000 loads each");
         assert!(lines.any(|other| other == line), "{said}");
     }
-    // The first guest has no right to the memory channels; the second has it.
+    // Only the second guest has a right to the memory channels.
     assert!(said.contains("primary: 16384 lines read, 0 reads in 0 memory channels\n"));
     assert!(said.contains(" reads in 2 memory channels\n"));
 }

@@ -55,7 +55,7 @@ fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (
         let exact = row["exact_percent"].as_f64().unwrap();
         assert!((percent - exact).abs() < 3.0, "{name}: {percent}, {exact}");
     }
-    // Every function has a name, also those of the C library.
+    // Functions of the C library have names, too.
     let unnamed = rows.iter().find(|row| row["name"].as_str().unwrap().starts_with("page"));
     assert_eq!(unnamed, None);
     assert_eq!(rows[0]["name"], "sort_by_price");

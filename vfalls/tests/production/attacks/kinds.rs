@@ -14,7 +14,7 @@ use crate::{MEMORY, REAL};
 use tests::assembler::{
     ACCESSES, CAS, DONE, FLUSH, FLUSHW, GL, ILLEGAL, JMPL, L1, L2, L3, L4, NOP, O0, O1, O5, PIL,
     PSTATE, RD, RDHPR, RDPR, RESTORE, RETURN, SAVE, SP, TBA, TL, TNPC, TPC, TSTATE, WR, WRHPR,
-    WRPR, accesses, computes, mov, number, sethi, trap, wrpr,
+    WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
 /// A kind of attack.
@@ -360,7 +360,7 @@ fn window(index: &mut Index) -> Attack {
     let words = match way {
         0 => vec![computes(SAVE, SP, SP, number(0x1f40))],
         1 => vec![computes(RESTORE, 0, 0, 0)],
-        2 => vec![computes(RD, L2, 5, 0), computes(RETURN, 0, L2, number(12)), NOP],
+        2 => vec![read_pc(L2), computes(RETURN, 0, L2, number(12)), NOP],
         3 => vec![computes(FLUSHW, 0, 0, 0)],
         4 => CPU_STATE.into(),
         _ => hub(),
@@ -511,7 +511,7 @@ fn returns(index: &mut Index) -> Attack {
         return Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN)]);
     }
     words.extend([
-        computes(RD, L1, 5, 0),
+        read_pc(L1),
         computes(0x00, L1, L1, number(7 * 4)),
         computes(WRPR, TPC, L1, 0),
         computes(WRPR, TNPC, L1, 0),
@@ -564,6 +564,6 @@ fn own_code(index: &mut Index) -> Attack {
         }
         branch => ((branch % 8) << 22 | (branch / 8 % 4) << 28 | 2, Demanded::Anything),
     };
-    let words = [computes(RD, L1, 5, 0), accesses(0x04, L3, L1, number(12)), FLUSH, NOP, NOP];
+    let words = [read_pc(L1), accesses(0x04, L3, L1, number(12)), FLUSH, NOP, NOP];
     Attack::new(words, demanded).with([(L2, END - 8), (L3, word.into())])
 }

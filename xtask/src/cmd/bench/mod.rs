@@ -1,4 +1,4 @@
-//! `bench`: the cost of calls and samples, and the speed of the simulation.
+//! `bench`: the cost of calls and samples, and the speed of replay and execution.
 
 mod calls;
 mod execution;
@@ -35,8 +35,8 @@ use vfalls::table;
 /// every kind of call; the ratios are to rustsbi's call in the same round. CPU time is the sum over all processors. References in
 /// memory are replayed while all counters of a Batoka count; the best, the median and the worst of several rounds are
 /// printed. `vfalls stat FILE` is the whole command, which reads and decodes in a second thread where there are two processors; its
-/// instructions are those of a long file less those of a short one. The cost of recording is the processor time that it adds to
-/// that of the emulator; it needs qemu-user.
+/// instructions are the difference between a long file and a short one. The cost of recording is the processor time that recording
+/// adds to the emulator's own; it needs qemu-user.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
 pub struct Args {
@@ -101,7 +101,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let bench = Bench { progress: ProgressBar::new(steps as u64).with_style(style) };
 
     let counter = bench.step("building what is counted", Counter::new)?;
-    let instructions = bench.count(&counter)?;
+    let instructions = bench.count_calls(&counter)?;
     let instructions_per_reference = bench.count_references(&counter)?;
     let times = bench.step("time of calls", Times::measure)?;
     times.tables().iter().try_for_each(|table| bench.print(table))?;
@@ -149,8 +149,7 @@ impl Bench {
         self.progress.suspend(|| writeln!(io::stdout(), "{text}"))
     }
 
-    /// Counts the instructions of every kind of call.
-    fn count(&self, counter: &Counter) -> anyhow::Result<Counts> {
+    fn count_calls(&self, counter: &Counter) -> anyhow::Result<Counts> {
         let mut instructions = BTreeMap::new();
         for kind in &CALLS {
             instructions.insert(kind.name, self.step(kind.name, || counter.count(kind))?);
@@ -228,7 +227,6 @@ impl Bench {
         Ok(all)
     }
 
-    /// Measures the cost of recording programs.
     fn record(&self) -> anyhow::Result<BTreeMap<&'static str, Cost>> {
         let mut table = table::with_header(
             "recording|>million references|>ns of CPU time each (to reach: 10)|>times the emulator|>bytes each (to reach: 0.4)|\

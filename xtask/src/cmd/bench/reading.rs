@@ -82,7 +82,6 @@ struct Replayed {
     references: u64,
 }
 
-/// The lengths of files.
 struct Lengths {
     /// The lines that `sort` sorts.
     numbers: u32,
@@ -96,7 +95,6 @@ const SHORT: Lengths = Lengths { numbers: 50, rounds: 1, lackey: 100_000 };
 const LONG: Lengths = Lengths { numbers: 2_000, rounds: 25, lackey: 2_000_000 };
 
 impl Files {
-    /// Makes files of a kind.
     pub(super) fn new(kind: FileKind) -> anyhow::Result<Self> {
         let file = |name: &str| {
             let name = format!("xtask-bench-{}-{name}", std::process::id());
@@ -171,7 +169,7 @@ pub(super) fn within_budget() -> anyhow::Result<()> {
     OF_X86.keep(&counts)
 }
 
-/// Makes a file, with the help of the file `scratch`.
+/// Makes a file. `scratch` is a file for intermediate results.
 fn make(kind: FileKind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::Result<()> {
     match kind {
         FileKind::OneThread => {
