@@ -51,9 +51,7 @@ fn run() -> Run {
         details: true,
         ..Setup::new(machine, bundled())
     };
-    let simulation = setup.check().unwrap();
-    let outcome = simulation.run(&mut |_| ControlFlow::Continue(())).unwrap();
-    outcome.into()
+    setup.check().unwrap().run(&mut |_| ControlFlow::Continue(())).unwrap().into()
 }
 
 /// Opens a page in a window of this width. Returns the probe's JSON and the browser's messages.

@@ -50,7 +50,7 @@ pub(crate) fn ended(mut child: Child) -> Option<i32> {
 }
 
 #[test]
-fn an_interrupted_simulation_leaves_nothing() {
+fn an_interrupted_replay_leaves_nothing() {
     let place = Place::new("interrupted-stat");
     for signal in ["INT", "TERM"] {
         let child = stat(&["--json", &place.at("results.json")], &begin());
@@ -111,11 +111,11 @@ fn a_signal_ends_the_program_from_the_first_instant_that_has_a_handler() {
 }
 
 #[test]
-fn early_signals_end_the_simulation() {
+fn early_signals_end_the_replay() {
     let place = Place::new("interrupted-early");
     for instant in 0..200 {
         let child = stat(&["--json", &place.at("results.json")], &begin());
-        // Unordered instants within 20 ms.
+        // Instants within 20 ms, in no order.
         thread::sleep(Duration::from_micros(instant * 7919 % 20_000));
         send("TERM", &child);
         // No status: the signal came before the program's first statement.

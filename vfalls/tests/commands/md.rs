@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::program::{Place, vfalls};
-use crate::stat::{json as simulate, program};
+use crate::stat::{json as replayed, program};
 
 fn source(name: &str) -> String {
     format!("{}/../simulator/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"))
@@ -134,7 +134,7 @@ fn bad_input() {
 }
 
 #[test]
-fn sim_takes_machine_and_guests() {
+fn stat_takes_machine_and_guests() {
     let place = Place::new("md-stat");
     place.file("refs.txt", program(3_000));
     for (name, machine, nodes, guests, counters) in [
@@ -143,7 +143,7 @@ fn sim_takes_machine_and_guests() {
         // A disabled channel: two counters fewer.
         ("batoka-4-disabled", "batoka", 4, "primary global+htstrand, ldg1 htstrand, ldg2 none", 56),
     ] {
-        let results = simulate(&place, &format!("refs.txt --md {}", source(name)));
+        let results = replayed(&place, &format!("refs.txt --md {}", source(name)));
         assert_eq!((&results["machine"], &results["nodes"]), (&json!(machine), &json!(nodes)));
         let listed: Vec<String> = (results["guests"].as_array().unwrap().iter())
             .map(|guest| {
@@ -161,7 +161,7 @@ fn sim_takes_machine_and_guests() {
 }
 
 #[test]
-fn sim_refuses_unsuitable_descriptions() {
+fn stat_refuses_unsuitable_descriptions() {
     let batoka = source("batoka-4");
     let (guest, t1) = (source("guest"), source("t1"));
     let place = Place::new("md-stat-bad");

@@ -277,7 +277,7 @@ struct Waits {
     /// For each waiting strand, how often others were served since its refusal.
     waiting: BTreeMap<usize, usize>,
     ended: usize,
-    /// The number of waits that ended because the strand did not ask once in r asks of the others.
+    /// Waits that ended because the strand did not ask again while others asked r times.
     cut: usize,
     /// The most refusals on behalf of one strand.
     refusals: u32,

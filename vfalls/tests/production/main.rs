@@ -38,7 +38,7 @@ use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, SPARC_GCC};
 
 const MEMORY: u64 = 8 << 20;
-/// The addresses of a guest's task, the number of its CPUs, an address, and its results.
+/// Offsets in a guest's memory: of its task, followed by the number of its CPUs and an address, and of its results.
 const TASK: u64 = 0x40;
 const RESULTS: u64 = 0x80;
 /// The trap table of `guest.s`.

@@ -9,7 +9,7 @@ use crate::interrupts::wait_for;
 use crate::program::{Place, command};
 use crate::stat;
 
-/// Identifiers, too, are the same.
+/// The identifiers in the files are the same, too.
 #[test]
 fn files_are_the_same_each_time() {
     let place = Place::new("events-same");
@@ -32,7 +32,7 @@ fn existing_directories() {
     fs::remove_dir_all(place.at("events")).unwrap();
     fs::create_dir(place.at("events")).unwrap();
     run("events").well();
-    run("events").badly("error: events: is there; --force replaces it");
+    run("events").badly(&format!("error: {}: is there; --force replaces it", place.at("events")));
     place.file("events/strand_001", "left over");
     run("events --force").well();
     assert_eq!(place.names("events"), ["metadata", "strand_000", "strand_248"]);
@@ -61,20 +61,20 @@ fn what_comes_meanwhile_stays() {
         (&["--events-out", &*directory, "--force"][..], &letter),
         (&["--events-chrome", &file], &file),
     ] {
-        let mut simulation = command(&["stat", "-"])
+        let mut replay = command(&["stat", "-"])
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut input = simulation.stdin.take().unwrap();
+        let mut input = replay.stdin.take().unwrap();
         input.write_all(stat::program(100).as_bytes()).unwrap();
         let hidden = |name: &String| name.ends_with(".partial");
         wait_for(|| place.names(".").iter().any(hidden).then_some(()));
         fs::write(came, "mine").unwrap();
         drop(input);
-        let output = simulation.wait_with_output().unwrap();
+        let output = replay.wait_with_output().unwrap();
         let said = format!("error: {came}: has come meanwhile, and stays; nothing was written\n");
         assert_eq!(String::from_utf8(output.stderr).unwrap(), said);
         assert_eq!(output.status.code(), Some(2));

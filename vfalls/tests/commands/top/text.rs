@@ -13,7 +13,7 @@ fn column(text: &str, column: usize) -> Vec<u64> {
 }
 
 #[test]
-fn a_block_for_each_interval_and_then_what_sim_prints() {
+fn a_block_for_each_interval_and_then_what_stat_prints() {
     let text = with_input(&["top", "--interval", "600", "-"], two_threads()).well();
     assert!(
         text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand)\n"),

@@ -63,7 +63,7 @@ pub(super) static ALL: [&Kind; 12] = [
     &kind("at random", 5000, 13, |index| random::attack(&mut Random(index.below(5000) as u64))),
 ];
 
-/// In place of the number of an attack: the program with which the guest negotiates first.
+/// Stands for the number of an attack: the guest's first program, which negotiates.
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
