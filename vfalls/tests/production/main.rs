@@ -91,12 +91,16 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// Returns the image. All variants are built in one directory, one after another.
-fn image(production: Production) -> Vec<u8> {
+/// Builds an image and returns its path. All variants are built in one directory, one after another.
+fn built(production: Production) -> PathBuf {
     static TOOLCHAIN: Mutex<Option<Toolchain>> = Mutex::new(None);
     let mut toolchain = TOOLCHAIN.lock().unwrap();
     let toolchain = toolchain.get_or_insert_with(|| Toolchain::find().unwrap());
-    fs::read(build::production(toolchain, production).unwrap()).unwrap()
+    build::production(toolchain, production).unwrap()
+}
+
+fn image(production: Production) -> Vec<u8> {
+    fs::read(built(production)).unwrap()
 }
 
 /// Assembles a guest of this directory for a real address, and returns the path of the ELF file.

@@ -2,15 +2,15 @@
 //!
 //! Each kind is a product of a few lists. An attack is a number below the size of the product; its digits choose from the lists.
 
-use std::sync::OnceLock;
-
 use simulator::execute::map;
 use simulator::interpreter::WindowState;
 use tests::random::Random;
 
+use super::edges::{
+    ADDRESSES_OF_ALL, EDGES, END, NEIGHBOUR, OWN, SECONDS, VALUES, addresses, is_own,
+};
 use super::random;
-use crate::judge::cells;
-use crate::{MEMORY, REAL};
+use crate::REAL;
 use tests::assembler::{
     ACCESSES, CAS, DONE, FLUSH, FLUSHW, GL, ILLEGAL, JMPL, L1, L2, L3, L4, NOP, O0, O1, O5, PIL,
     PSTATE, RD, RDHPR, RDPR, RESTORE, RETURN, SAVE, SP, TBA, TL, TNPC, TPC, TSTATE, WR, WRHPR,
@@ -150,66 +150,6 @@ impl Attack {
     }
 }
 
-/// The end of the guest's memory, and the physical address of its neighbour's.
-const END: u64 = REAL + MEMORY;
-const NEIGHBOUR: u64 = map::PARTITION + MEMORY;
-
-/// Memory of the guest that its program does not use.
-const OWN: u64 = REAL + 0x60_0000;
-
-/// Addresses at and beside the edges of every region, with every alignment.
-const EDGES: [u64; 26] = [
-    0,
-    8,
-    map::HYPERVISOR.start,
-    map::HYPERVISOR.start + 0x4000,
-    map::HYPERVISOR.start + 0x1_2344,
-    map::MAILBOX,
-    map::MAILBOX + 0x808,
-    map::HYPERVISOR.end - 8,
-    REAL - 8,
-    REAL,
-    REAL + 1,
-    OWN,
-    OWN + 4,
-    END - 8,
-    END,
-    NEIGHBOUR + 8,
-    NEIGHBOUR + MEMORY - 16,
-    map::ROM.start + 0x20,
-    map::DESCRIPTION.start,
-    map::CONSOLES,
-    map::CONSOLES + map::CONSOLE_STRIDE + 5,
-    0x84_0000_0400,
-    0xa9_0000_0000,
-    0xe1_3000_4000,
-    1 << 63,
-    u64::MAX,
-];
-
-const fn is_own(address: u64) -> bool {
-    REAL <= address && address < END
-}
-
-const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
-
-/// Addresses all over the physical space: around each power of two, every 64 KB of the hypervisor and of the neighbour, the edges
-/// of read-only memory, the registers of two consoles, and the registers of all other devices.
-fn addresses() -> &'static [u64] {
-    static ALL: OnceLock<Vec<u64>> = OnceLock::new();
-    ALL.get_or_init(|| {
-        let powers =
-            (3..64).flat_map(|bit| [-8, 0, 8].map(|by| (1_u64 << bit).wrapping_add_signed(by)));
-        let of_hypervisor = map::HYPERVISOR.step_by(0x1_0000);
-        let of_neighbour = (NEIGHBOUR..NEIGHBOUR + MEMORY).step_by(0x1_0000);
-        let edges = [map::ROM, map::DESCRIPTION].map(|it| [it.start, it.start + 0x28, it.end - 8]);
-        let consoles = (0..16).map(|it| map::CONSOLES + it / 8 * map::CONSOLE_STRIDE + it % 8);
-        let devices = cells().map(|(cell, node)| cell.address_from(node));
-        let all = powers.chain(of_hypervisor).chain(of_neighbour);
-        all.chain(edges.concat()).chain(consoles).chain(devices).collect()
-    })
-}
-
 /// `ldtw`, which becomes `ldtxa` in some spaces.
 const LDTW: u32 = 0x03;
 
@@ -284,22 +224,6 @@ fn jump(index: &mut Index) -> Attack {
     let windows = WindowState { can_save: 5, can_restore: 1, ..WindowState::new() };
     Attack { windows, ..Attack::new(words, demanded).with([(L2, address)]) }
 }
-
-const VALUES: [u64; 13] = [
-    0,
-    1,
-    2,
-    7,
-    8,
-    0xff,
-    0x1ff,
-    map::HYPERVISOR.start,
-    NEIGHBOUR,
-    OWN,
-    1 << 63,
-    0x5555_5555_5555_5555,
-    u64::MAX,
-];
 
 /// Reads and writes every register number at trap levels 0 and 1, then makes a call.
 fn register(index: &mut Index) -> Attack {
@@ -523,9 +447,6 @@ fn returns(index: &mut Index) -> Attack {
     let attack = Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN), (L3, state)]);
     Attack { level: level - 1, ..attack }
 }
-
-/// Values of %o1 in calls: sizes, addresses, and others.
-const SECONDS: [u64; 7] = [0, 1, 8, 0x100, MEMORY, OWN, u64::MAX];
 
 /// Every function of both traps, except those that end the guest or stop a CPU, with edges as arguments, at every trap level.
 fn call(index: &mut Index) -> Attack {

@@ -3,6 +3,7 @@
 //! instruction fail this test.
 
 mod attacker;
+mod edges;
 mod kinds;
 mod random;
 

@@ -4,8 +4,9 @@ use simulator::execute::map;
 use simulator::interpreter::WindowState;
 use tests::random::Random;
 
+use super::edges::{END, NEIGHBOUR};
 use super::kinds::{Attack, Demanded};
-use crate::MEMORY;
+use crate::REAL;
 use tests::assembler::{
     ACCESSES, CAS, DONE, FLUSH, GL, ILLEGAL, L1, L2, NOP, O0, O5, RD, RDHPR, RDPR, SP, TBA, TL,
     TNPC, TSTATE, WR, WRHPR, WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
@@ -51,13 +52,12 @@ fn value(random: &mut Random) -> u64 {
         2 => any & 0xfff8,
         _ => 0,
     };
-    let neighbour = map::PARTITION + MEMORY;
     let base = match random.below(16) {
         0..3 => 0x8010_0000,
-        3 => 0x8000_0000,
-        4 => 0x8000_0000 + MEMORY - 8,
-        5 => 0x8000_0000 + MEMORY,
-        6 => neighbour + (any >> 32 & 0xff_fff8),
+        3 => REAL,
+        4 => END - 8,
+        5 => END,
+        6 => NEIGHBOUR + (any >> 32 & 0xff_fff8),
         7 => map::HYPERVISOR.start + (any >> 32 & 0xf_fff8),
         8 => map::MAILBOX,
         9 => map::ROM.start,
