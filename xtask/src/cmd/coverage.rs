@@ -37,10 +37,6 @@ const FROM_C: &str = "c";
 
 const VERSION: &str = "0.9.1";
 
-/// Measures and prints the coverage.
-///
-/// # Errors
-/// A test fails, a tool is missing and cannot be installed, or the file cannot be written.
 pub fn run(args: Args) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;

@@ -43,10 +43,6 @@ const TARGETS: [(&str, u32); 4] =
 /// The directory of the corpus and of failing inputs, from the root of the workspace.
 const PLACE: &str = "target/fuzz";
 
-/// Runs the fuzzer.
-///
-/// # Errors
-/// [`Mismatch`] if an input fails; a toolchain or tool is missing, or a target cannot be built.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let cargo = Fuzz::find()?;
     let wanted = |name: &str| args.target.as_deref().is_none_or(|target| target == name);

@@ -14,9 +14,6 @@ pub struct Args {
 }
 
 /// Becomes the program `header`, a package of its own, so that other commands are built without what it depends on.
-///
-/// # Errors
-/// cargo cannot be run.
 pub fn run(args: Args) -> anyhow::Result<()> {
     become_package("header", args.check.then_some("--check"))
 }

@@ -108,11 +108,6 @@ const SUITES: [Suite; 4] = [
     },
 ];
 
-/// Tests the mutants that `args` choose.
-///
-/// # Errors
-/// [`Mismatch`] if the tests miss a mutant, or too many are excluded. cargo-mutants is missing, the tests do not pass without a
-/// mutant, an entry of the configuration excludes no mutant, or another run is under way.
 pub fn run(args: Args) -> anyhow::Result<()> {
     ensure!(
         works(cargo().args(["mutants", "--version"])),
@@ -210,9 +205,6 @@ impl Config {
     }
 
     /// Returns the mutants that are excluded by regular expressions.
-    ///
-    /// # Errors
-    /// [`Mismatch`] if they are too many. An entry is not of the form `^FILE:.*: CHANGE$`, or excludes no mutant: it is out of date.
     fn excluded<'a>(&self, all: &'a [String]) -> anyhow::Result<BTreeSet<&'a str>> {
         let mut excluded = BTreeSet::new();
         for entry in &self.exclude_re {

@@ -60,10 +60,6 @@ pub struct Args {
     force: Force,
 }
 
-/// Runs it.
-///
-/// # Errors
-/// [`Mismatch`] if a check failed or the guest ended badly. Otherwise what is missing, or cannot be built or written.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let machine = args.machine.machine()?;
     let entry = args.guest.as_deref().map(entry).transpose()?;

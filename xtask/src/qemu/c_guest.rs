@@ -10,40 +10,13 @@ use super::toolchain::Toolchain;
 use crate::cargo::{passes, root};
 use crate::tools::{self, SPARC_GCC};
 
-const SOURCES: [&str; 9] = [
-    "guest.c",
-    "preserved.c",
-    "contract.c",
-    "report.c",
-    "../assembly/entry.s",
-    "../assembly/around.s",
-    "../assembly/deep.s",
-    "../assembly/left.s",
-    "../assembly/level.s",
-];
+const SOURCES: &str = "guest.c preserved.c contract.c report.c ../assembly/entry.s ../assembly/around.s ../assembly/deep.s \
+                       ../assembly/left.s ../assembly/level.s";
 
-/// Options as for a kernel: no FPU, and no addresses beyond 32 bits.
-const FLAGS: [&str; 18] = [
-    "-std=c99",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    "-pedantic",
-    "-O2",
-    "-ffreestanding",
-    "-fno-pie",
-    "-fno-pic",
-    "-mcpu=v9",
-    "-mcmodel=medlow",
-    "-mno-fpu",
-    "-Wa,-Av9b",
-    "-nostdlib",
-    "-static",
-    "-no-pie",
-    "-Wl,--build-id=none,--gc-sections",
-    // The assembly files do not declare that they need no executable stack.
-    "-Wl,-z,noexecstack",
-];
+/// Options as for a kernel: no FPU, and no addresses beyond 32 bits. The assembly files do not declare that they need no executable
+/// stack (`noexecstack`).
+const FLAGS: &str = "-std=c99 -Wall -Wextra -Werror -pedantic -O2 -ffreestanding -fno-pie -fno-pic -mcpu=v9 -mcmodel=medlow -mno-fpu \
+                     -Wa,-Av9b -nostdlib -static -no-pie -Wl,--build-id=none,--gc-sections -Wl,-z,noexecstack";
 
 /// Builds the C interface as a static library for SPARC V9 without an operating system.
 ///
@@ -60,9 +33,6 @@ pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
 }
 
 /// Builds the guest that checks the service.
-///
-/// # Errors
-/// The compiler is missing and cannot be installed, or something does not compile.
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let gcc = tools::path(&SPARC_GCC)?;
     let library = library(toolchain)?;
@@ -70,12 +40,12 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let mut command = Command::new(gcc);
     command
         .current_dir(root().join("tests/images/c-guest"))
-        .args(FLAGS)
+        .args(FLAGS.split(' '))
         .arg("-I")
         .arg(root().join("guest-abi/c/include"))
         .arg("-T")
         .arg(root().join("guest-abi/guests/c/image.ld"))
-        .args(SOURCES)
+        .args(SOURCES.split(' '))
         .arg(library)
         .arg("-o")
         .arg(&image);

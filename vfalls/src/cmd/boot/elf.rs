@@ -5,7 +5,8 @@ use std::ops::Range;
 use anyhow::{Context, ensure};
 use object::elf::{EM_SPARCV9, PT_LOAD, SHF_EXECINSTR};
 use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
-use object::{BigEndian, Object, ObjectSection};
+use object::{BigEndian, Object, ObjectSection, ObjectSymbol};
+use simulator::execute::Execution;
 
 /// An ELF file for SPARC V9, checked by [`parse`].
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
@@ -65,6 +66,30 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
         }
     }
     Some(segments)
+}
+
+/// Loads each segment of an ELF file for SPARC V9 at its physical address plus `moved`.
+///
+/// # Errors
+/// The headers are broken, or a segment is outside of memory.
+pub fn load(file: &[u8], execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
+    let elf = parse(file)?;
+    for part in elf.elf_program_headers() {
+        if part.p_type(BigEndian) == PT_LOAD {
+            let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
+            execution.load(part.p_paddr(BigEndian).wrapping_add(moved), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the address of a symbol.
+///
+/// # Errors
+/// No symbol has this name.
+pub fn address(elf: &Elf<'_>, name: &str) -> anyhow::Result<u64> {
+    let symbol = elf.symbol_by_name(name).map(|symbol| symbol.address());
+    symbol.with_context(|| format!("the image has no symbol {name}"))
 }
 
 /// Returns the size of a section in bytes; 0 if no section has this name.

@@ -7,9 +7,6 @@ use std::path::{Path, PathBuf};
 use crate::cmd::boot::elf;
 use anyhow::Context;
 use flate2::read::GzDecoder;
-use object::BigEndian;
-use object::elf::PT_LOAD;
-use object::read::elf::ProgramHeader;
 use simulator::execute::{Execution, map};
 use simulator::input;
 
@@ -67,15 +64,7 @@ impl Image {
 
     /// Loads each segment at its address plus `moved`.
     pub(crate) fn load(&self, execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
-        let elf = elf::parse(&self.bytes)?;
-        for part in elf.elf_program_headers() {
-            if part.p_type(BigEndian) == PT_LOAD {
-                let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
-                let at = part.p_paddr(BigEndian).wrapping_add(moved);
-                execution.load(at, bytes).with_context(|| self.name.clone())?;
-            }
-        }
-        Ok(())
+        elf::load(&self.bytes, execution, moved).with_context(|| self.name.clone())
     }
 
     /// Returns the name of the file without its extension; `guest` for a bundled image.
