@@ -7,7 +7,7 @@ use crate::qemu::bundle;
 /// They are the same, byte for byte, in any directory. The toolchain that makes them is named in a file beside them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bundle")]
-pub struct Args {
+pub struct BundleArgs {
     /// From now on the toolchain that is installed here makes them
     #[arg(long)]
     pin: bool,
@@ -17,6 +17,6 @@ pub struct Args {
 ///
 /// # Errors
 /// See [`bundle::make`].
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: BundleArgs) -> anyhow::Result<()> {
     bundle::make(args.pin)
 }

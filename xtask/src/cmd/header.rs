@@ -7,7 +7,7 @@ use crate::cargo::become_package;
 /// The header is made from the tables and the C interface (feature `capi`) of guest-abi.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask header --check")]
-pub struct Args {
+pub struct HeaderArgs {
     /// Write nothing; the exit status is 1 if the header differs from the source
     #[arg(long)]
     check: bool,
@@ -17,6 +17,6 @@ pub struct Args {
 ///
 /// # Errors
 /// cargo cannot be run.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: HeaderArgs) -> anyhow::Result<()> {
     become_package("header", args.check.then_some("--check"))
 }

@@ -39,7 +39,7 @@ use vfalls::table;
 /// that of the emulator; it needs qemu-user.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
-pub struct Args {
+pub struct BenchArgs {
     /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -88,7 +88,7 @@ const REPLAYS: [(&str, &[&str]); 5] = [
 /// # Errors
 /// This is a debug build, valgrind or qemu-user is missing and cannot be installed, the file cannot be written, a count is above
 /// its budget, or an interrupt came ([`Interrupted`]).
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     ensure!(
         !cfg!(debug_assertions),
         "bench: this is a debug build, expected a release build as cargo xtask bench makes it"
