@@ -19,14 +19,15 @@ pub(crate) struct Mappings {
 impl Mappings {
     /// Notes the emulator's own mappings. The emulator must not have loaded the program.
     pub(crate) fn before_the_program() -> Self {
-        let emulator = all().map(|(mapping, _)| (mapping.start, mapping.end)).collect();
+        let emulator =
+            current_mappings().map(|(mapping, _)| (mapping.start, mapping.end)).collect();
         Self { emulator, ..Self::default() }
     }
 
     /// Returns the mappings of ELF files that are new since the last call.
     pub(crate) fn look(&mut self) -> Vec<Mapping> {
         let mut new = Vec::new();
-        for (mut mapping, key) in all() {
+        for (mut mapping, key) in current_mappings() {
             let own = |&(start, end): &(u64, u64)| mapping.start < end && start < mapping.end;
             if self.emulator.iter().any(own) || !self.found.insert(key) {
                 continue;
@@ -42,7 +43,7 @@ impl Mappings {
     }
 }
 
-fn all() -> impl Iterator<Item = (Mapping, (u64, u64, u64, String))> {
+fn current_mappings() -> impl Iterator<Item = (Mapping, (u64, u64, u64, String))> {
     let text = fs::read("/proc/self/maps").unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = text.lines().filter_map(parse).collect();

@@ -82,7 +82,7 @@ impl Thread {
         }
     }
 
-    /// Writes the references, those of the current block only if it has `ended`.
+    /// Writes the references. The current block is written only if it has `ended`.
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
         let Self { log, encoder, frame, .. } = self;
