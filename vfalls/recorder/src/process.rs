@@ -1,4 +1,4 @@
-//! The program that is recorded.
+//! The recorded process.
 
 use std::cell::Cell;
 use std::fs::{self, File};

@@ -18,7 +18,6 @@ use crate::thread::Thread;
 
 /// QEMU's block of instructions during its translation.
 type Block = c_void;
-/// An instruction of a [`Block`].
 type Instruction = c_void;
 
 type Simple = extern "C" fn(id: u64, vcpu: c_uint);

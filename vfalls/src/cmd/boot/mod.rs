@@ -99,7 +99,7 @@ pub(crate) struct BootArgs {
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 
-    /// Make an operator's steps, each after a number of instructions of all strands: a file as vfalls stat --help describes it,
+    /// Carry out an operator's steps, each after a number of instructions of all strands: a file as vfalls stat --help describes it,
     /// without guests. A guest that is reset begins at its entry, with its memory unchanged
     #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
     scenario: Option<PathBuf>,
@@ -305,7 +305,7 @@ fn load(
     Ok(())
 }
 
-/// Executes until the machine stops, makes the operator's steps, and prints the consoles.
+/// Executes until the machine stops. Carries out the operator's steps and prints the consoles meanwhile.
 fn execute(
     execution: &mut Execution,
     consoles: &mut Consoles,

@@ -56,7 +56,7 @@ pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
     }
 }
 
-/// Returns a row for each event.
+/// Returns a row for each event, with its count on each node or hub.
 fn events(results: &Executed) -> String {
     let places = results.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
     let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
@@ -70,7 +70,6 @@ fn events(results: &Executed) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each strand.
 fn strand_table(results: &Executed) -> String {
     let mut table = table::with_header(
         ">strand|>guest's instructions|>hypervisor's|>cycles|>CPI|>traps|>L2 hits|>local|>remote|>c2c",
@@ -87,7 +86,7 @@ fn strand_table(results: &Executed) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each guest.
+/// Returns a row for each guest, with its number of hypercalls by status.
 fn calls(results: &Executed) -> String {
     let statuses: Vec<&String> = results.hypercalls.by_status.keys().collect();
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();
