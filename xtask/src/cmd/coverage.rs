@@ -21,7 +21,7 @@ use vfalls::table;
 /// which this host does not compile, nor the C interface, which programs in C test, is measured.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask coverage --json coverage.json")]
-pub struct Args {
+pub struct CoverageArgs {
     /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -37,7 +37,7 @@ const FROM_C: &str = "c";
 
 const VERSION: &str = "0.9.1";
 
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: CoverageArgs) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let export = measure()?;

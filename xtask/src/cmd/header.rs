@@ -7,13 +7,13 @@ use crate::cargo::become_package;
 /// The header is made from the tables of guest-abi and the functions of guest-abi-c.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask header --check")]
-pub struct Args {
+pub struct HeaderArgs {
     /// Write nothing; the exit status is 1 if the header differs from the source
     #[arg(long)]
     check: bool,
 }
 
 /// Becomes the program `header`, a package of its own, so that other commands are built without what it depends on.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: HeaderArgs) -> anyhow::Result<()> {
     become_package("header", args.check.then_some("--check"))
 }

@@ -24,7 +24,7 @@ use vfalls::exit::Mismatch;
 #[command(
     after_help = "Examples:\n  cargo xtask mutants\n  cargo xtask mutants --shard 0/1 --file hv-core/src/trace"
 )]
-pub struct Args {
+pub struct MutantsArgs {
     /// Test only every N-th mutant, from number K on
     #[arg(long, value_name = "K/N", default_value = "0/7", value_parser = shard)]
     shard: (usize, usize),
@@ -108,7 +108,7 @@ const SUITES: [Suite; 4] = [
     },
 ];
 
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: MutantsArgs) -> anyhow::Result<()> {
     ensure!(
         works(cargo().args(["mutants", "--version"])),
         "cargo mutants is missing; install it with: {INSTALL}"
@@ -235,7 +235,7 @@ impl Config {
 fn chosen<'a>(
     all: &'a [String],
     excluded: &BTreeSet<&str>,
-    args: &Args,
+    args: &MutantsArgs,
 ) -> anyhow::Result<BTreeSet<&'a str>> {
     let is_in = |name: &str, path: &PathBuf| {
         let file = name.split(':').next().unwrap_or_default();

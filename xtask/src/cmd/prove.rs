@@ -18,7 +18,7 @@ use crate::tools;
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
 )]
-pub struct Args {
+pub struct ProveArgs {
     #[command(flatten)]
     chosen: Chosen<Prove>,
 }
@@ -63,7 +63,7 @@ const UNLIMITED: [&str; 9] = [
     "negotiation::two_strands_negotiate",
 ];
 
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: ProveArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 

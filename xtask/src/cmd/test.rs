@@ -33,7 +33,7 @@ use crate::tools::{
 #[command(
     after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --only clippy --only loom\n  cargo xtask test --list"
 )]
-pub struct Args {
+pub struct TestArgs {
     #[command(flatten)]
     chosen: Chosen<Test>,
 }
@@ -94,7 +94,7 @@ impl Steps for Test {
     ];
 }
 
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: TestArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 

@@ -39,7 +39,7 @@ use vfalls::table;
 /// adds to the emulator's own; it needs qemu-user.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
-pub struct Args {
+pub struct BenchArgs {
     /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -83,7 +83,7 @@ const REPLAYS: [(&str, &[&str]); 5] = [
     ("on 8 strands of 4 nodes", &["--nodes", "4"]),
 ];
 
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     ensure!(
         !cfg!(debug_assertions),
         "bench: this is a debug build, expected a release build as cargo xtask bench makes it"

@@ -56,7 +56,7 @@ fn files_directories_and_shares_are_chosen() {
     let excluded = BTreeSet::from([&*all[3]]);
     let chosen = |files: &[&str], shard| {
         let file = files.iter().map(PathBuf::from).collect();
-        let chosen = chosen(&all, &excluded, &Args { shard, file });
+        let chosen = chosen(&all, &excluded, &MutantsArgs { shard, file });
         chosen.map(|names| names.into_iter().collect::<Vec<_>>())
     };
     assert_eq!(chosen(&[], (0, 1)).unwrap(), all[..3]);
