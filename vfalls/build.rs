@@ -31,8 +31,8 @@ fn variable(name: &str) -> OsString {
     env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"))
 }
 
-/// Compiles a crate with `rustc` alone. It is optimised in every profile, because every instruction of a recorded program calls
-/// it.
+/// Compiles a crate with `rustc` alone. It is optimised in every profile, because it is called for every instruction of a recorded
+/// program.
 fn compile(name: &str, kind: &str, source: &Path, output: &Path, linked: &[OsString]) -> PathBuf {
     let status = Command::new(variable("RUSTC"))
         .args(["--edition=2024", "-Copt-level=3", "-Ccodegen-units=1", "-Cstrip=symbols"])
@@ -43,7 +43,6 @@ fn compile(name: &str, kind: &str, source: &Path, output: &Path, linked: &[OsStr
         .arg(output)
         .arg(source.join("lib.rs"))
         .status();
-    let compiled = status.is_ok_and(|status| status.success());
-    assert!(compiled, "{name} cannot be compiled");
+    assert!(status.is_ok_and(|status| status.success()), "{name} cannot be compiled");
     output.to_owned()
 }

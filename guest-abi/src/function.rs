@@ -4,8 +4,7 @@ use core::sync::atomic::AtomicBool;
 
 /// A set of function numbers: any of the numbers below [`LIMIT`](Self::LIMIT), and either all larger numbers or none.
 ///
-/// In memory it is an array of bytes, one for each number below the limit and a last one for all larger numbers: 1 if the number
-/// is in the set, else 0. Trap entries read it in assembly.
+/// Trap entries read its memory in assembly: a byte for each number below the limit and one for all larger numbers, 1 or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FunctionSet {

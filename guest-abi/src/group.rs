@@ -15,8 +15,7 @@ impl ApiGroup {
     #[doc(alias("HV_GRP_CORE", "HSVC_GROUP_CORE"))]
     pub const CORE: Self = Self(1);
 
-    /// Victoria Falls performance counters. Version 1.0 has registers 0 to 17 (FWARC/2007/237), version 1.1 has all 90
-    /// (FWARC/2007/529 section 3.2).
+    /// Victoria Falls performance counters: registers 0 to 17 in version 1.0 (FWARC/2007/237), all 90 in 1.1 (FWARC/2007/529).
     #[doc(alias("HV_GRP_VF_CPU", "HSVC_GROUP_VFALLS_CPU"))]
     pub const VFALLS: Self = Self(0x205);
 }

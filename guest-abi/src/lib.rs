@@ -4,8 +4,6 @@
 #![deny(unsafe_code)]
 
 mod bit_set;
-#[cfg(feature = "capi")]
-pub mod capi;
 pub mod clock;
 mod counter;
 mod error_text;

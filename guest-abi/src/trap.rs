@@ -1,5 +1,4 @@
-//! Trap and function numbers, and the registers that cross a trap (sun4v specification, "hypercall conventions";
-//! FWARC/2007/529 section 3.2).
+//! Trap and function numbers, and the registers that cross a trap (sun4v specification, "hypercall conventions").
 
 use core::mem::offset_of;
 

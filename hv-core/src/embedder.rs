@@ -30,8 +30,8 @@ pub trait Embedder {
     /// Sends a byte or a break to the console of the caller's guest. EWOULDBLOCK if the console cannot take it now.
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError>;
 
-    /// The numbers of the functions that [`fast`](Self::fast) serves, as far as no service has them. To all others the hypervisor
-    /// answers EBADTRAP, in the trap entries of SPARC V9 without a call of Rust. With `None`, the default, `fast` gets every call.
+    /// The numbers of the functions that [`fast`](Self::fast) serves unless a service has them. All others get EBADTRAP, on SPARC V9
+    /// from the trap entries, without a call of Rust. With `None`, the default, `fast` gets every call.
     const FAST: Option<&'static [u64]> = None;
 
     /// The numbers of the functions that [`core`](Self::core) serves, or `None`, as with [`FAST`](Self::FAST).

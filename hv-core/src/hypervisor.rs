@@ -13,7 +13,7 @@ use crate::{Caller, Frame, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum After {
-    /// It continues at the instruction behind the trap.
+    /// It continues at the instruction after the trap.
     Resume,
     /// It stops: the guest has ended itself with this code. No register has changed.
     Exit(u64),
@@ -256,8 +256,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .versions
                 .version::<S>(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            // While tracing is on, `core_slow` writes an event of the call. Relaxed: if tracing is switched during the call, either
-            // path is right.
+            // While tracing is on, `core_slow` writes an event. Relaxed: either path is right if tracing is switched meanwhile.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
                     Ok(asked) if !asked.version.is(asked.granted) => return None,

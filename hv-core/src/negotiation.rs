@@ -7,8 +7,7 @@ use static_assertions::assert_impl_all;
 
 use crate::sync::{AtomicU32, Ordering, fence};
 
-/// A version of a group that a guest has negotiated: its position in the group's list of versions, counted from 1. 0 stands
-/// for "not negotiated".
+/// A negotiated version of a group: its position in the group's list, counted from 1. 0 stands for "not negotiated".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NegotiatedVersion(u8);
 
@@ -35,9 +34,8 @@ impl NegotiatedVersion {
     }
 }
 
-/// Returns the version that a guest gets when it asks for `wanted`, and its position in the group's list: the same major number,
-/// and the highest minor number up to the wanted one. Major 0 gives the group up. ENOTSUPPORTED if the list does not have the major
-/// number.
+/// Returns the version that a guest gets for `wanted`: the same major number, and the highest minor number up to the wanted one.
+/// Major 0 gives the group up. Fails with ENOTSUPPORTED if the list does not have the major number.
 #[inline(always)]
 pub(crate) fn negotiate(
     versions: &[Version],
@@ -122,8 +120,7 @@ impl Negotiated {
 
     /// Stores a version. The caller then calls [`Service::version_changed`](crate::Service::version_changed).
     pub(crate) fn set(&self, version: NegotiatedVersion) {
-        // An exchange, because loom orders exchanges of two strands but not their stores. Relaxed: the service publishes it when it
-        // exchanges its own word afterwards.
+        // An exchange: loom does not order stores of two strands. Relaxed: the service then publishes it by an exchange of its own.
         self.0.swap(version.0.into(), Ordering::Relaxed);
     }
 }

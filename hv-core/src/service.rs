@@ -29,13 +29,12 @@ pub trait Service {
     /// Returns the context of a strand. `version` always holds the version that its guest has negotiated.
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> Self::Context<'a>;
 
-    /// Takes note that a guest has negotiated a version or given the group up. `version` holds the result. A service whose fast
-    /// path depends on the version implements this. Other strands of the guest may make calls or negotiate at the same time: each
-    /// of them calls this function after its own change.
+    /// The hypervisor calls this after a guest has negotiated a version or given the group up. `version` holds the result. A service
+    /// whose fast path depends on the version implements this. Other strands of the guest may call or negotiate at the same time.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {}
 
-    /// Brings what belongs to the guest to its state at boot. [`version_changed`](Self::version_changed) was called before, with
+    /// Resets all that belongs to the guest to its state at boot. [`version_changed`](Self::version_changed) was called before, with
     /// nothing negotiated. `on` is the strand that executes the call. Meanwhile no strand executes code of the guest.
     fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
@@ -70,8 +69,7 @@ pub trait Context {
         false
     }
 
-    /// Takes note that the hypervisor has refused a FAST call of the group with EBADTRAP, because the guest has not negotiated the
-    /// group. A service that counts refusals implements this.
+    /// The hypervisor calls this after it has refused a FAST call with EBADTRAP, because the guest has not negotiated the group.
     #[allow(unused_variables)]
     fn not_negotiated(&self, function: u64, registers: &Registers) {}
 }
@@ -79,8 +77,7 @@ pub trait Context {
 /// The versions that one guest has negotiated, in the order of a list of services.
 pub type NegotiatedGroups = [Negotiated; 4];
 
-/// A fixed list of services, resolved at compile time: `()`, or a tuple of up to four. Of several services with the same group
-/// or function, the first one is asked.
+/// A list of services: `()`, or a tuple of up to four. Of several with the same group or function, the first one is asked.
 pub trait Services {
     /// The contexts of a strand at all services.
     type Contexts<'a>

@@ -1,5 +1,4 @@
-//! A sun4v hypervisor for the guests of a machine description, with the performance counter service and what a small kernel needs
-//! to run on several strands.
+//! A sun4v hypervisor for the guests of a machine description: the performance counter service, and what a small kernel needs.
 //!
 //! [`services`] is for any image. The rest is for SPARC V9 only. `Handler` is the start of the image and its strands, which
 //! `perfctr_service::sun4v_image!` links with the trap entries; an image implements `Board` for the hardware below it.
@@ -12,8 +11,8 @@
 //! other guests go on. When the last one has ended, the machine is switched off. A guest whose last strand has died has not ended:
 //! the machine stays on, and the operator sees it in the mailbox.
 //!
-//! The operator resets a guest, also one that has ended: it begins at its entry, on the first of its strands that has not died, if there is one. Its
-//! memory stays as it is. The image has no copy of the program; whoever needs a fresh one loads it before the reset.
+//! If the operator resets a guest, also one that has ended, it begins at its entry, on the first of its strands that has not died.
+//! Its memory stays as it is, because the image has no copy of the program; the operator can load it before the reset.
 #![no_std]
 #![deny(unsafe_code)]
 

@@ -13,7 +13,6 @@ use platform::sparc64::{End, Entry, Mmio, StrandRegs, TrapHandler, panicked};
 use platform::{Machine, Model, PhysicalAddress};
 use spin::{Mutex, MutexGuard};
 
-/// The bus, and the registers of a strand.
 type Board = (Mmio, StrandRegs);
 type Services = (PerfCounterService<Board>,);
 
@@ -33,7 +32,6 @@ impl Embedder for Consoles {
     }
 }
 
-/// The strand that the guest runs on.
 struct Handler {
     strand: Strand<'static, Services, Consoles>,
     service: &'static PerfCounterService<Board>,
@@ -47,8 +45,7 @@ impl TrapHandler for Handler {
     fn start(strand: StrandId) -> &'static Self {
         let Some(guest) = GuestId::new(0) else { stop() };
         let Ok(machine) = Machine::new(Model::Batoka, 4) else { stop() };
-        // SAFETY: the image runs in hyperprivileged mode with the MMU off, and nothing but device registers is at the
-        // addresses of performance registers. It has one strand, which makes all calls.
+        // SAFETY: the image runs in hyperprivileged mode with the MMU off, and its one strand accesses only device registers.
         let board = unsafe { (Mmio::new(), StrandRegs::new(|_| {})) };
         let guests = [GuestConfig {
             strands: [strand].into_iter().collect(),

@@ -1,4 +1,4 @@
-//! What an image gives the service.
+//! The hardware and the tracer that an image gives the service.
 
 use hv_core::trace::{Off, Trace};
 use platform::{Bus, StrandRegisters};

@@ -8,24 +8,21 @@ use platform::{AccessError, Bus, PhysicalAddress};
 
 use crate::progress::{Found, Progress, Stopwatch};
 
-/// The number of tries to get the lock of a node's L2 control before the call ends with EWOULDBLOCK. A strand holds the lock for at
-/// most 8 reads and 16 writes, and the 63 other strands of the node may come first. Model checkers see a success and a failure with
-/// one try.
+/// The number of tries to get the lock of a node's L2 control before the call ends with EWOULDBLOCK. A strand holds the lock for at most 8
+/// reads and 16 writes, and the 63 other strands of the node may come first. Model checkers see both results with one try.
 pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
 }
 
-/// Decides which strand has the L2 control registers of one node. A strand holds them across accesses, because the contract makes a
-/// set one step for the other strands of the node.
+/// Decides which strand has the L2 control registers of a node. A strand holds them across accesses, so that a set is one step.
 #[derive(Debug)]
 pub(crate) struct L2Arbiter {
     lock: OwnedLock,
     progress: Progress,
 }
 
-/// The right of one strand to the L2 control registers of a node, until this is dropped.
 pub(crate) struct HeldL2<'a> {
     progress: &'a Progress,
     _lock: OwnedGuard<'a>,
@@ -43,8 +40,7 @@ impl L2Arbiter {
         Some(HeldL2 { progress: &self.progress, _lock: lock })
     }
 
-    /// Counts that a strand could not take the registers. Returns `true` if they have been taken for too long. `watch` is the strand's
-    /// own, and `now` returns its time.
+    /// Counts that a strand with this stopwatch and time could not take the registers. Returns `true` if they were taken for too long.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         watch.look(&self.progress, Found::Busy, 0, now)
     }
@@ -53,7 +49,6 @@ impl L2Arbiter {
         self.lock.owner()
     }
 
-    /// Releases the registers that a dead strand held.
     pub(crate) fn abandon(&self, dead: StrandId) {
         if self.holder() == Some(dead) {
             self.progress.ended();
@@ -63,7 +58,6 @@ impl L2Arbiter {
 }
 
 impl HeldL2<'_> {
-    /// Counts the end of an access.
     pub(crate) fn access_ended(&self) {
         self.progress.ended();
     }
@@ -74,8 +68,7 @@ impl HeldL2<'_> {
         Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
     }
 
-    /// Sets PERF_CONFIG of all banks, and no other bits. Reads all banks before it writes the first. If a bank cannot be written,
-    /// restores the banks before it, and calls `differ` if one of them cannot be restored.
+    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores the earlier banks, and calls `differ` if that fails.
     #[inline(always)]
     pub(crate) fn set(
         &self,

@@ -2,6 +2,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate std;
+
 #[cfg(feature = "decisions")]
 pub mod decisions;
 pub mod description;

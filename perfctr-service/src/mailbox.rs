@@ -10,10 +10,9 @@
 //! | 1 | the step: 1 reconfigure, 2 a strand died, 3 reset of a guest, 4 return to service, 5 look |
 //! | 2 | the number of guests, or the number of the strand, guest or [unit](Unit::number) |
 //! | 8 | the result: 0 for done, else a number of [`Refusal`] |
-//! | 9 on | grants of a reconfiguration, what [`Step::Look`] sees, or the two numbers of a refusal |
+//! | 9 on | grants of a reconfiguration, the answer to [`Step::Look`], or the two numbers of a refusal |
 //!
-//! [`Step::Look`] writes, from word 9 on: 1 while a change is pending, else 0; 4 words of the strands that the change waits for; a word
-//! for each of 16 units; and, from word 30 on, what the guests hold.
+//! [`Step::Look`] writes, from word 9 on: 1 while a change is pending; 4 words of the strands it waits for; a word per unit; the rights held.
 //!
 //! The layout is this project's own: Sun's hypervisor takes such steps through a logical domain channel, in its own format.
 
@@ -22,12 +21,10 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::AccessError;
 
-use crate::environment::Environment;
-use crate::rights::grants::Grants;
-use crate::rights::policy::{ConfigError, Grant, StrandSet};
-use crate::service::PerfCounterService;
-use crate::service::operator::ChangeError;
-use crate::units::{Unit, UnitState};
+use crate::{
+    ChangeError, ConfigError, Environment, Grant, Grants, PerfCounterService, StrandSet, Unit,
+    UnitState,
+};
 
 /// The number of words of a mailbox.
 pub const WORDS: usize = platform::memory_map::mailbox::OPERATOR_WORDS;
@@ -58,12 +55,12 @@ struct UnitWord {
     faults: u32,
 }
 
-/// The places of what [`Step::Look`] writes.
+/// The first words of the parts that [`Step::Look`] writes.
 const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
 
-/// A step of the operator's.
+/// A step of the operator.
 // Steps are rare, and there is no allocation.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +73,11 @@ pub enum Step {
     Reset(GuestId),
     /// See [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
-    /// Asks for what is [`Seen`], with this number of guests. Changes nothing.
+    /// Asks for a [`Seen`] with this number of guests. Changes nothing.
     Look(usize),
 }
 
-/// What the operator sees.
+/// The answer to [`Step::Look`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// See [`PerfCounterService::pending`].
@@ -128,7 +125,7 @@ pub fn ask(words: &mut [u64; WORDS], step: &Step) {
     words[STATE] = ASKED;
 }
 
-/// Returns the step in the words; `None` if it is unknown, or its argument is.
+/// Returns the step in the words; `None` if the step or its argument is unknown.
 fn asked(words: &[u64; WORDS]) -> Option<Step> {
     let argument = usize::try_from(words[ARGUMENT]).ok()?;
     match words[STEP] {
@@ -141,8 +138,7 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
     }
 }
 
-/// Serves the step that waits, on the strand `on`, which executes this. Does nothing if no step waits. `rest` does the image's part of
-/// a death or a reset: a dead strand executes no guest, and a reset guest starts again.
+/// Serves the step that waits, if any, on the strand `on`, which executes this. `rest` does the image's part of a death or a reset.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,
@@ -185,7 +181,7 @@ pub fn serve<E: Environment>(
 fn numbers(error: ChangeError) -> [u64; 3] {
     match error {
         ChangeError::Config(ConfigError::TwoGlobals(a, b)) => [2, a as u64, b as u64],
-        // The other problems are found before the guests start.
+        // The other problems are found before the first guest starts.
         ChangeError::Config(_) => [UNKNOWN, 0, 0],
         ChangeError::OtherGuests { given, there_are } => [3, given as u64, there_are as u64],
         ChangeError::Busy => [4, 0, 0],
@@ -195,11 +191,7 @@ fn numbers(error: ChangeError) -> [u64; 3] {
     }
 }
 
-/// Returns the answer to a step that has been served, with what is seen if the step was [`Step::Look`]. `None` unless the step
-/// is [`DONE`].
-///
-/// # Errors
-/// Returns why the step failed.
+/// Returns the answer to a step that is [`DONE`], with the answer to a [`Step::Look`]; `None` if no step is done.
 pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<Seen>, Refusal>> {
     let (first, second) = (words[DATA] as usize, words[DATA + 1] as usize);
     let unit = || Unit::all().nth(first);

@@ -62,7 +62,7 @@ impl Class {
 pub enum Refusal {
     /// EBADTRAP: the group is not negotiated.
     BadTrap,
-    /// EINVAL: the number is no register's.
+    /// EINVAL: no register has the number.
     Invalid,
     /// ENOTSUPPORTED: the version or the machine does not have the register.
     NotSupported,
@@ -128,8 +128,7 @@ const OPERATIONS: usize = 2;
 const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
-/// The counts of one strand. Only this strand writes them, so counting takes no read-modify-write. Relaxed, because a count says
-/// nothing about other memory.
+/// The counts of one strand, which only this strand writes, without read-modify-write. Relaxed: a count says nothing of other memory.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
@@ -188,8 +187,6 @@ impl Statistics {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    extern crate std;
-
     use std::vec::Vec;
 
     use super::*;

@@ -1,5 +1,4 @@
-//! The register table: the address and the writable bits of each of the 90 registers (FWARC/2007/529 sections 2 and 3.1),
-//! computed at compile time.
+//! The address and the writable bits of each of the 90 registers (FWARC/2007/529 sections 2 and 3.1), computed at compile time.
 
 use guest_abi::{Kind, Node, PerfReg};
 use platform::address::{L2_BANKS, l2_control};

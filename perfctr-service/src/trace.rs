@@ -50,14 +50,12 @@ const GRANTS: Shown = Shown::Names(&[
 hv_core::events! {
     /// The events of the service, with numbers from 8 on.
     ///
-    /// The event of a call has the time of the call's end. Events of what the call met, such as a taken hub or a faulty unit,
-    /// come before it.
+    /// The event of a call has the time of the call's end, and comes after events of what the call met, such as a taken hub.
     ///
     /// Fields that several events have:
     /// - `perfreg`: the number of a register; of a refused call the number that the guest passed, which may be no register's;
     /// - `status`: EOK of a served call, or why the call was refused;
-    /// - `guest`, `hub`, `unit`: the number of each, as [`GuestId`](hv_core::GuestId), [`Hub`](guest_abi::Hub) and
-    ///   [`Unit::number`](crate::Unit::number) count;
+    /// - `guest`, `hub`, `unit`: the number of each: see [`Unit::number`](crate::Unit::number);
     /// - `strand`: the number of the calling strand; in events that belong to no call, of the strand that recorded the event;
     /// - `duration`: the duration of the call in ticks, at most `u32::MAX`.
     pub enum ServiceEvent {

@@ -87,14 +87,12 @@ impl core::fmt::Display for Unit {
     }
 }
 
-/// What the operator sees of a unit.
+/// The state of a unit, for the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitState {
-    /// Guests can use the unit. Otherwise every call for it ends with ENOACCESS until the operator
-    /// [returns it to service](crate::PerfCounterService::return_to_service).
+    /// Whether guests can use the unit. If not, calls for it end with ENOACCESS until the operator returns it to service.
     pub in_service: bool,
-    /// The unit holds no values of a guest that has lost it. A unit that could not be scrubbed is out of service, and is scrubbed
-    /// when it returns.
+    /// The unit holds no values of a guest that has lost it. A unit that cannot be scrubbed goes out of service, and is scrubbed on return.
     pub clean: bool,
     /// The number of accesses that faulted.
     pub faults: u32,
@@ -198,7 +196,6 @@ impl Units {
         &self.scrubbed[unit.number() % Unit::COUNT]
     }
 
-    /// Returns `true` if the unit of a register is out of service.
     pub(crate) fn is_out(&self, register: PerfReg, caller: Node) -> bool {
         Unit::for_register(register, caller).is_some_and(|unit| self.out.has(unit))
     }

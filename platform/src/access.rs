@@ -12,8 +12,7 @@ use crate::address::PhysicalAddress;
 pub enum AccessError {
     /// The device does not answer, or answers with an error. A retry fails too.
     Fault,
-    /// The hub is executing another access. This one had no effect, and a later retry can succeed. Only hubs are ever
-    /// busy: a caller may treat `Busy` from any other device as a fault.
+    /// The hub is executing another access. This one had no effect, and a later retry can succeed. Only hubs are ever busy.
     Busy,
 }
 
@@ -28,21 +27,16 @@ impl fmt::Display for AccessError {
 
 impl core::error::Error for AccessError {}
 
-/// Physical access to device registers, 64 bits at a time. Several strands call it concurrently.
-///
-/// `strand` is the strand that executes the access: a local address means a device of its node. Hardware ignores the
-/// argument; a simulation needs it.
+/// Physical access to device registers, 64 bits at a time. Several strands call it concurrently. `strand` is the strand that executes the
+/// access: a local address means a device of its node. (Hardware ignores the argument; models need it.)
 ///
 /// # Order
-/// The caller orders accesses of different strands by atomics in memory: before a strand lets another access a device, it
-/// releases a word, and the other strand acquires the word. The implementation makes this order hold at the devices, on every
-/// machine:
+/// The caller orders accesses of different strands by atomics in memory: a strand that lets another one access a device releases a
+/// word, and the other strand acquires the word. The implementation makes this order hold at the devices, on every machine:
 ///
 /// - An access happens after every load of memory that precedes the access on the strand.
-/// - [`read`](Self::read) and [`write`](Self::write) return when the access is complete: the device has taken the access and has
-///   answered, and no later store or atomic of the strand becomes visible before.
-/// - A fast path in assembly ([`is_direct`](Self::is_direct)) may end before its write is complete. The service then calls
-///   [`complete_writes`](Self::complete_writes) before it lets another strand access the device.
+/// - [`read`](Self::read) and [`write`](Self::write) return when the device has answered, before any later store.
+/// - A fast path in assembly may end before its write is complete; [`complete_writes`](Self::complete_writes) comes before the next access.
 ///
 /// If the machine does not order stores to devices with accesses to memory, this needs a barrier: `membar #Sync` on SPARC V9.
 pub trait Bus {
@@ -52,9 +46,8 @@ pub trait Bus {
     /// Writes a register. Returns when the write is complete. An access that returns an error has no effect.
     fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError>;
 
-    /// Returns whether a fast path in assembly may access the registers by instructions of its own, at the addresses of
-    /// [`read`](Self::read) and [`write`](Self::write). If so, `membar #Sync` is equal to
-    /// [`complete_writes`](Self::complete_writes). Always `false` for a reference to a bus.
+    /// Returns whether a fast path in assembly may access the registers by instructions of its own, at the same addresses. If so,
+    /// `membar #Sync` does the work of [`complete_writes`](Self::complete_writes). Always `false` for a reference to a bus.
     fn is_direct() -> bool
     where
         Self: Sized,
@@ -62,15 +55,13 @@ pub trait Bus {
         false
     }
 
-    /// Waits until every write of the strand's fast path is complete, or has trapped. The trap's handler, on SPARC V9 that of
-    /// `platform::sparc64`, tells the service the address (`PerfCounterService::faulted_late` for the performance counters).
+    /// Waits until every write of the strand's fast path is complete, or has trapped. The trap's handler (on SPARC V9, in
+    /// `platform::sparc64`) tells the service the address: see `PerfCounterService::faulted_late`.
     #[inline(always)]
     fn complete_writes(&self, _strand: StrandId) {}
 }
 
-/// The registers of the strand that executes the call, and cross-calls to other strands.
-///
-/// Except in [`cross_call`](Self::cross_call), `strand` is always the strand that executes the call.
+/// The registers of the strand that executes the call, which `strand` is except in [`cross_call`](Self::cross_call).
 pub trait StrandRegisters {
     /// Reads %pcr (ASR 16).
     fn pcr(&self, strand: StrandId) -> u64;
@@ -86,10 +77,9 @@ pub trait StrandRegisters {
 
     /// Sends a cross-call to a strand, which may be the one that executes this. Returns at once.
     ///
-    /// The implementation delivers a cross-call between two hypercalls of the target strand, never during one, and before
-    /// the strand next executes guest code. The strand then calls the handler of the service that sent the cross-call
-    /// (`PerfCounterService::cross_called` for the performance counters). A cross-call that arrives while the strand
-    /// handles an earlier one is delivered afterwards. A cross-call to a dead strand stays pending until the strand restarts.
+    /// The implementation delivers a cross-call between two hypercalls of the target strand, before the strand next executes guest code.
+    /// The strand then calls the handler of the service that sent it, such as `PerfCounterService::cross_called`. A cross-call that
+    /// arrives during the handling of another one is delivered afterwards; to a dead strand, when the strand restarts.
     ///
     /// All earlier writes of the sending strand to memory are visible to the target when it takes the cross-call. If a store to a
     /// device sends the interrupt, and can overtake a store to memory, this needs a barrier first: `membar #Sync` on SPARC V9.

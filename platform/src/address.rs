@@ -48,34 +48,21 @@ const fn within_hub(unit: HubUnit, role: HubRole) -> u64 {
     ((2 * unit as u64 + 1) << 12) | (role as u64 * 8)
 }
 
-/// Returns the local address of a DRAM register of the strand's own node (section 2.2).
-pub const fn dram_local(mcu: Mcu, role: McuRole) -> PhysicalAddress {
-    PhysicalAddress(DRAM_LOCAL + dram_offset(mcu, role))
-}
-
 /// Returns the global address of a DRAM register of any node (section 2.2).
 pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress {
     PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
 }
 
-/// Returns the local address of a hub register from section 3.1: the address within the hub, without the hub's number. The service
-/// uses [`hub_global`] only.
-pub const fn hub_local(unit: HubUnit, role: HubRole) -> PhysicalAddress {
-    PhysicalAddress(HUB_LOCAL + within_hub(unit, role))
-}
-
 /// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6): bits 39:28 are 0x813, bits 17:14 and
 /// 11:0 hold the two parts of the address within the hub, and bits 13:12 between them hold the number of the hub.
 ///
-/// Section 3.1 gives the same local addresses another meaning: 0x81.3000.5000 is port A of hub 1 here and port C there. Global
-/// addresses agree with both sections, and the service uses only global ones.
+/// Section 3.1 gives some of these local addresses another meaning. The service uses only global addresses of hubs.
 pub const fn hub_access(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let address = within_hub(unit, role);
     PhysicalAddress(HUB_LOCAL + ((address >> 12) << 14) + ((hub as u64) << 12) + (address & 0xfff))
 }
 
-/// Returns the global address of a hub register (section 3.1): its [access address](hub_access) in the global address space. Bits
-/// 35:34, which hold the node in other global addresses, repeat the number of the hub.
+/// Returns the global address of a hub register (section 3.1): the [access address](hub_access), with the hub again in bits 35:34.
 pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let PhysicalAddress(access) = hub_access(hub, unit, role);
     PhysicalAddress(access - HUB_LOCAL + HUB_GLOBAL + ((hub as u64) << GLOBAL_SHIFT))
@@ -90,13 +77,14 @@ pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     }
 }
 
-/// Returns the local address of a performance register; `None` for registers 0 and 1.
+/// Returns the local address of a performance register; `None` for registers 0 and 1. For a DRAM register it is of the strand's own node
+/// (section 2.2), and for a hub register without the hub's number (section 3.1). The service uses only global addresses of hubs.
 pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
-    match register.kind() {
-        Kind::Strand | Kind::L2 => None,
-        Kind::Dram { mcu, role, .. } => Some(dram_local(mcu, role)),
-        Kind::Hub { unit, role, .. } => Some(hub_local(unit, role)),
-    }
+    Some(PhysicalAddress(match register.kind() {
+        Kind::Strand | Kind::L2 => return None,
+        Kind::Dram { mcu, role, .. } => DRAM_LOCAL + dram_offset(mcu, role),
+        Kind::Hub { unit, role, .. } => HUB_LOCAL + within_hub(unit, role),
+    }))
 }
 
 /// Returns the global address of a performance register; `None` for registers 0 and 1.

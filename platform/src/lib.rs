@@ -3,6 +3,9 @@
 #![cfg_attr(target_arch = "sparc64", feature(asm_experimental_arch))]
 #![deny(unsafe_code)]
 
+#[cfg(test)]
+extern crate std;
+
 pub mod access;
 pub mod address;
 pub mod machine;

@@ -4,7 +4,6 @@ use core::fmt;
 
 use guest_abi::{Kind, Mcu, Node, PerfReg, StrandId};
 
-/// The platforms with Victoria Falls processors.
 const PLATFORMS: [(&str, Model); 6] = [
     ("SUNW,T5140", Model::Maramba),
     ("SUNW,T5240", Model::Maramba),
@@ -53,8 +52,7 @@ impl Model {
         Self::ALL.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the family of the platform with this name, such as `SUNW,T5440`; `None` if the platform has no Victoria
-    /// Falls processors.
+    /// Returns the family of a platform such as `SUNW,T5440`; `None` if the platform has no Victoria Falls processors.
     pub fn from_platform_name(name: &str) -> Option<Self> {
         PLATFORMS.iter().find(|(platform, _)| *platform == name).map(|(_, model)| *model)
     }
@@ -91,10 +89,7 @@ impl fmt::Display for MachineError {
 impl core::error::Error for MachineError {}
 
 impl Machine {
-    /// Returns a machine with all its memory channels enabled.
-    ///
-    /// # Errors
-    /// `nodes` is 0, or above [`Model::max_nodes`].
+    /// Returns a machine with all its memory channels enabled. Fails if `nodes` is 0 or above [`Model::max_nodes`].
     pub const fn new(model: Model, nodes: usize) -> Result<Self, MachineError> {
         if nodes >= 1 && nodes <= model.max_nodes() {
             Ok(Self { model, nodes: nodes as u8, disabled_channels: 0 })
@@ -151,8 +146,6 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-
     use super::*;
 
     fn registers(machine: Machine) -> impl Iterator<Item = u64> {
@@ -188,11 +181,9 @@ mod tests {
 
     #[test]
     fn rejected_numbers_of_nodes() {
-        for (model, nodes) in
-            [(Model::Maramba, 0), (Model::Maramba, 3), (Model::Batoka, 0), (Model::Batoka, 5)]
-        {
-            let error = MachineError { model, nodes };
-            assert_eq!(Machine::new(model, nodes), Err(error));
+        let (maramba, batoka) = (Model::Maramba, Model::Batoka);
+        for (model, nodes) in [(maramba, 0), (maramba, 3), (batoka, 0), (batoka, 5)] {
+            assert_eq!(Machine::new(model, nodes), Err(MachineError { model, nodes }));
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Where the project's hypervisor and whoever starts its machine find each other: the image `hypervisor/` reads these numbers, and
-//! so do the simulator, which executes it, and the tools that load it.
+//! The memory map of the project's hypervisor, for the image `hypervisor/`, the simulator that executes it, and tools that load it.
 //!
 //! | physical addresses | content |
 //! |---|---|
@@ -15,34 +14,24 @@ use core::ops::Range;
 
 /// The hypervisor's memory. The image is linked at its first byte and entered there.
 pub const HYPERVISOR: Range<u64> = 0x10_0000..0x400_0000;
-
 /// The [mailbox]: a page of the hypervisor's memory.
 pub const MAILBOX: u64 = 0x3fe_0000;
-
 /// The first byte of the memory of guests.
 pub const PARTITION: u64 = 0x8000_0000;
-
 /// The real address at which a guest has its memory, unless its description says another one.
 pub const REAL: u64 = 0x8000_0000;
-
 /// The size in bytes of the memory of a guest without a description, unless [`start::MEMORY`] says another one.
 pub const ONLY_GUEST: u64 = 128 << 20;
-
 /// Addresses and sizes of guests' memory are multiples of this number of bytes.
 pub const PAGE: u64 = 8 << 10;
-
 /// The first console. (That there is more than one is *assumed*.)
 pub const CONSOLES: u64 = 0x1f_1000_0000;
-
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
-
 /// The machine description, in memory that the program which starts the machine fills. Without one it is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
-
-/// The memory in which execution begins after power on.
+/// The memory that contains the first instruction after power on.
 pub const ROM: Range<u64> = 0xff_f000_0000..0xff_f040_0000;
-
 /// The first instruction after power on.
 pub const RESET: u64 = ROM.start + 0x20;
 
@@ -56,15 +45,14 @@ pub mod start {
 
     use super::HYPERVISOR;
 
-    /// The machine without a description: see [`machine_word`].
+    /// The machine, if there is no description: see [`machine_word`].
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
-    /// The real address at which the guest without a description begins; 0 for the first byte of its memory.
+    /// The real address at which a guest without a description begins; 0 for the first byte of its memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
-    /// The size in bytes of the memory of the guest without a description; 0 for [`ONLY_GUEST`](super::ONLY_GUEST).
+    /// The size in bytes of the memory of a guest without a description; 0 for [`ONLY_GUEST`](super::ONLY_GUEST).
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
     /// The seconds from 1970 to when the machine was switched on.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
-
     /// Set in [`MACHINE`] for a Maramba.
     const MARAMBA: u64 = 0x100;
 
@@ -78,7 +66,7 @@ pub mod start {
         machine.nodes() as u64 | model
     }
 
-    /// Returns the machine of a word: the largest of its model without a number of nodes that the model can have.
+    /// Returns the machine of a word. If the word's number of nodes is not possible, that is the largest machine of its model.
     #[must_use]
     pub fn machine(word: u64) -> Option<Machine> {
         let model = match word & MARAMBA {
@@ -91,7 +79,7 @@ pub mod start {
     }
 }
 
-/// The page by which the operator and the hypervisor talk. Guests do not reach it.
+/// The page by which the operator and the hypervisor communicate. Guests cannot access it.
 ///
 /// | word | content |
 /// |---|---|
@@ -110,7 +98,7 @@ pub mod mailbox {
     pub const GUESTS: usize = 16;
     /// The last word of the page.
     pub const POWER: usize = 511;
-    /// The vector of the interrupt by which the operator says that a step is there.
+    /// The number of the interrupt by which the operator announces a step.
     pub const VECTOR: u8 = 2;
 
     /// States of guests; 0 is for a guest that is absent.
@@ -126,28 +114,28 @@ pub mod mailbox {
     }
 }
 
-/// Names of properties of a `guest` in the machine description: this project's own, beside those that LDoms has.
+/// Names of this project's own properties of a `guest` in the machine description. All are numbers.
 pub mod property {
-    /// The number: the physical address of the guest's memory, a multiple of [`PAGE`](super::PAGE).
+    /// The physical address of the guest's memory, a multiple of [`PAGE`](super::PAGE).
     pub const MEMORY_BASE: &str = "memory-base";
-    /// The number: the size of the guest's memory in bytes, a multiple of [`PAGE`](super::PAGE).
+    /// The size of the guest's memory in bytes, a multiple of [`PAGE`](super::PAGE).
     pub const MEMORY_SIZE: &str = "memory-size";
-    /// The number: the real address of the guest's memory, a multiple of [`PAGE`](super::PAGE); [`REAL`](super::REAL) without it.
+    /// The real address of the guest's memory, a multiple of [`PAGE`](super::PAGE); by default [`REAL`](super::REAL).
     pub const REAL_BASE: &str = "real-base";
-    /// The number: the real address at which the first strand begins; that of the memory without it.
+    /// The real address at which the first strand begins; by default the first address of the memory.
     pub const ENTRY: &str = "entry";
 }
 
-/// What the hypervisor writes to the console of a machine without a description beside the guest's bytes: [`DLE`](escape::DLE) and
-/// [`END`](escape::END), a decimal number and LF, when the guest or the hypervisor has ended. It doubles a DLE of the guest.
+/// The message that the hypervisor writes to the console of a machine without a description when the guest or the hypervisor has ended:
+/// [`DLE`](escape::DLE), [`END`](escape::END), a decimal number and LF. So that no guest can write it, the guest's own DLEs are doubled.
 pub mod escape {
     /// The byte that is doubled if the guest writes it.
     pub const DLE: u8 = 0x10;
-    /// The byte behind DLE that announces the code of the end.
+    /// The byte after DLE that announces the exit code.
     pub const END: u8 = b'X';
 
-    // Codes of the hypervisor itself are larger than any code of a guest (32 bits).
-    /// The hypervisor cannot begin.
+    // Codes of the hypervisor are above all codes of guests, which have 32 bits.
+    /// The hypervisor cannot start.
     pub const NOT_STARTED: u64 = 1 << 32;
     /// A trap has ended the guest or the hypervisor.
     pub const TRAPPED: u64 = NOT_STARTED + 1;

@@ -23,7 +23,7 @@ pub enum InputError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is longer than its kind may be.
+    /// The file is longer than files of its kind can be.
     #[error("{file}: longer than {longest} bytes")]
     TooLong {
         /// The path, for messages.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The most names that are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// Returns a message of one line: there is no `what` called `text`, with the nearest of `names`.
+/// Returns a message of one line: there is no `what` called `text`, but the nearest of `names`.
 pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let mut message = format!("there is no {what} '{}'", text.escape_debug());
     let near: Vec<String> =
@@ -22,7 +22,7 @@ pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>)
     message
 }
 
-/// Returns the nearest of `names`, best first, with those almost as near as the best.
+/// Returns the nearest of `names`, best first, and all names that are almost as near.
 fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let text = text.to_lowercase();
     let mut scored: Vec<(f64, &str)> =

@@ -1,7 +1,7 @@
 //! Programs of the project as a person or a script runs them, and places for their files.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, DirEntry};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -74,19 +74,35 @@ impl Place {
         &self.0
     }
 
+    /// Returns the path of a file in this directory.
+    #[must_use]
+    pub fn at(&self, name: &str) -> String {
+        self.0.join(name).into_os_string().into_string().unwrap()
+    }
+
+    /// Returns the names of the files in this directory, or in a directory below it.
+    #[must_use]
+    pub fn names(&self, directory: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.0.join(directory)).unwrap();
+        let name = |entry: io::Result<DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
     /// Runs a command in this directory, without input. Its arguments are the words of `line`.
     #[must_use]
     pub fn run(&self, mut command: Command, line: &str) -> Ended {
-        command.args(line.split(' ')).current_dir(&self.0);
+        command.args(line.split_whitespace()).current_dir(&self.0);
         end(command, b"")
     }
 
     /// Writes a file and returns its path.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let path = self.at(name);
+        fs::create_dir_all(Path::new(&path).parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
-        path.into_os_string().into_string().unwrap()
+        path
     }
 }
 

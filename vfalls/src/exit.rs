@@ -9,12 +9,11 @@ use crate::interrupt::{self, Interrupted};
 use crate::output;
 use crate::say::say;
 
-/// The exit status for bad input, and for any other failure but a [`Mismatch`].
+/// The exit status of bad input and of every failure but [`Mismatch`] and [`Interrupted`].
 const CANNOT: u8 = 2;
 
-/// Parses the arguments and calls `run` with them. Returns the exit status of the program: 0 for success, 1 for a
-/// [`Mismatch`], 130 after an interrupt, 2 for any other error. A program calls this first, because it sets up the handling of
-/// interrupts.
+/// Parses the arguments and calls `run` with them. Returns the exit status of the program: 0 for success, 1 for a [`Mismatch`], 130
+/// after an interrupt, 2 for any other error. A program calls this first, because it sets up the handling of interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
     if let Err(error) = interrupt::end_at_once() {
         return failure(&error.into());
@@ -26,16 +25,11 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints a failure on one line. If the reader of standard output closes the pipe, that is a failure only if a file that the user
-/// asked for is not written because of it.
+/// Prints a failure on one line. A pipe that the reader of standard output has closed is a failure only if it costs the user a file.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
-        let kind = match cause.downcast_ref::<io::Error>() {
-            Some(error) => Some(error.kind()),
-            None => {
-                cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)
-            }
-        };
+        let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind).or_else(json);
         kind == Some(io::ErrorKind::BrokenPipe)
     };
     if error.chain().find(gone).is_some() {

@@ -17,7 +17,7 @@ pub const EXIT_STATUS: i32 = 130;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Whether the signal handler itself ends the process.
+/// Whether the signal handler itself ends the process, and no thread cleans up before.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -26,9 +26,6 @@ static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
 
 /// Makes interrupts end the process with [`EXIT_STATUS`], from the signal handler. The kernel's default action does not suffice: in
 /// a container this program may be process 1, for which the kernel ignores signals without a handler.
-///
-/// # Errors
-/// The signals cannot be handled.
 pub fn end_at_once() -> io::Result<()> {
     // `signal_hook` installs its handler before it registers the handler's action: a signal in between would be lost.
     let signals = SIGNALS.map(Signal::try_from).into_iter();
@@ -40,9 +37,6 @@ pub fn end_at_once() -> io::Result<()> {
 }
 
 /// Makes interrupts remove the [files that are not complete](crate::output) before they end the process.
-///
-/// # Errors
-/// The signals cannot be caught.
 pub fn clean_up() -> anyhow::Result<()> {
     let start = || -> io::Result<()> {
         let mut signals = Signals::new(SIGNALS)?;
@@ -63,16 +57,13 @@ fn interrupt() {
     }
 }
 
-/// Sets the function to call before an interrupt ends the process, if [`clean_up`] or [`catch`] handles it. Only the first function
-/// that is set is called.
+/// Sets the function that [`clean_up`] and [`catch`] call before an interrupt ends the process. Later calls of this function change
+/// nothing.
 pub fn before_end(call: fn()) {
     let _ = BEFORE_END.set(call);
 }
 
 /// Makes the first interrupt only set a flag. A second one ends the process at once.
-///
-/// # Errors
-/// The signals cannot be caught.
 pub fn catch() -> anyhow::Result<()> {
     CAUGHT.store(true, Ordering::SeqCst);
     clean_up()
@@ -83,8 +74,7 @@ pub fn release() {
     CAUGHT.store(false, Ordering::SeqCst);
 }
 
-/// Returns whether there was an interrupt since [`catch`].
-#[must_use]
+/// Returns `true` if there was an interrupt since [`catch`].
 pub fn happened() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }

@@ -1,15 +1,16 @@
-//! The commands of `vfalls`, and what they share.
+//! The commands of `vfalls`, and the modules that they share.
 #![deny(unsafe_code, clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cmd;
 mod disassembly;
 pub mod exit;
 pub mod interrupt;
+mod numbers;
 pub mod output;
 pub mod page;
 pub mod recorder;
 pub mod say;
-pub mod symbols;
+mod symbols;
 pub mod table;
-pub mod text;
+mod text;
 pub mod tools;

@@ -1,12 +1,11 @@
-//! Files and directories that appear whole or not at all. They replace nothing, unless the user says `--force`; a file that
-//! someone else makes meanwhile stays in any case.
+//! Files and directories that appear whole or not at all. They replace others only with `--force`, and never a file that someone
+//! else makes meanwhile.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,10 +15,9 @@ use tempfile::TempPath;
 
 use crate::interrupt;
 
-/// The outputs that an interrupt removes: for the name of each its temporary name, and below a directory those of its files.
+/// The outputs that an interrupt removes: for the name of each, its temporary name and, for a directory, the names of its files.
 static INCOMPLETE: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
 
-/// Whether an output was dropped before it was complete.
 static ABANDONED: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether an output was dropped before it was complete.
@@ -38,8 +36,8 @@ pub(crate) fn remove_incomplete(end: impl FnOnce()) {
     end();
 }
 
-/// Removes files and directories, the last first. Ignores failures, which nobody can mend. A directory with other files in it
-/// stays.
+/// Removes files and directories, the last first. A directory with other files in it stays. Failures are ignored: nobody can mend
+/// them.
 fn remove(paths: &[PathBuf]) {
     for path in paths.iter().rev() {
         let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
@@ -53,7 +51,7 @@ struct Incomplete {
 }
 
 impl Incomplete {
-    /// Makes an output for the name `path`, by `make`, which gets the temporary name.
+    /// Begins an output for the name `path`. `make` makes it under the temporary name.
     fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
         let shown = path.display();
         let name = path.file_name();
@@ -72,12 +70,12 @@ impl Incomplete {
         Ok((Self { temporary, path }, made))
     }
 
-    /// Gives the output its own name, by `rename`, which gets the temporary name and the path.
+    /// Gives the output its own name. `rename` gets the temporary name and the path.
     fn complete(
         self,
         rename: impl FnOnce(&Path, &Path) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        // No interrupt comes between the renaming and the removal of the record.
+        // An interrupt waits for this lock, so it does not remove what has just been renamed.
         let mut incomplete = incomplete();
         rename(&self.temporary, &self.path)?;
         incomplete.remove(&self.path);
@@ -104,9 +102,6 @@ pub struct Force {
 
 impl Force {
     /// Begins to write the file `path`.
-    ///
-    /// # Errors
-    /// As [`OutputFile::create`].
     pub fn create(self, path: &Path) -> anyhow::Result<OutputFile> {
         if path.is_file() {
             self.check(path)?;
@@ -114,18 +109,12 @@ impl Force {
         OutputFile::create(path, self.force)
     }
 
-    /// Begins to write a file, if one is wanted.
-    ///
-    /// # Errors
-    /// As [`OutputFile::create`].
+    /// Begins to write a file, if the user names one.
     pub fn create_if_wanted(self, path: Option<&PathBuf>) -> anyhow::Result<Option<OutputFile>> {
         path.map(|path| self.create(path)).transpose()
     }
 
     /// Fails unless the file at `path` may be replaced.
-    ///
-    /// # Errors
-    /// The option was not given.
     pub fn check(self, path: &Path) -> anyhow::Result<()> {
         ensure!(self.force, "{}: is there; --force replaces it", path.display());
         Ok(())
@@ -141,11 +130,7 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Begins to write the file `path`, which replaces a file of that name only if `replaces`.
-    ///
-    /// # Errors
-    /// The directory cannot be written; or `path` exists, and must not be replaced or is no ordinary file (but a directory, a
-    /// device, a pipe).
+    /// Begins to write the file `path`. Fails if `path` exists, unless it is an ordinary file and `replaces` is `true`.
     pub fn create(path: impl AsRef<Path>, replaces: bool) -> anyhow::Result<Self> {
         let mut path = path.as_ref().to_owned();
         let shown = path.display();
@@ -158,32 +143,12 @@ impl OutputFile {
         Ok(Self { file, incomplete, replaces })
     }
 
-    /// Returns the temporary name.
-    #[must_use]
+    /// Returns the name under which the file grows.
     pub fn temporary(&self) -> &Path {
         &self.incomplete.temporary
     }
 
-    /// Returns the file as the output of another program.
-    ///
-    /// # Errors
-    /// The process has too many open files.
-    pub fn stdio(&self) -> anyhow::Result<Stdio> {
-        Ok(self.file.try_clone()?.into())
-    }
-
-    /// Removes the file. Unlike one that is dropped, it is not an output that the user asked for.
-    ///
-    /// # Errors
-    /// The file cannot be removed.
-    pub fn discard(self) -> anyhow::Result<()> {
-        (self.incomplete).complete(|temporary, _| Ok(fs::remove_file(temporary)?))
-    }
-
-    /// Gives the file its name.
-    ///
-    /// # Errors
-    /// The file cannot be renamed, or a file that must not be replaced has its name meanwhile.
+    /// Gives the file its name. Fails if another file must not be replaced and has this name meanwhile.
     pub fn complete(self) -> anyhow::Result<()> {
         let replaces = self.replaces;
         self.incomplete.complete(|temporary, path| {
@@ -192,16 +157,13 @@ impl OutputFile {
                 false => rename_to_new(temporary, path),
             };
             renamed.map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => stays(path),
+                io::ErrorKind::AlreadyExists => has_come(path),
                 _ => cannot_be_written(path, error),
             })
         })
     }
 
     /// Writes `value` as JSON, and gives the file its name.
-    ///
-    /// # Errors
-    /// The file cannot be written, or as [`complete`](Self::complete).
     pub fn complete_json(mut self, value: &impl Serialize) -> anyhow::Result<()> {
         let mut output = BufWriter::new(&mut self.file);
         serde_json::to_writer_pretty(&mut output, value)
@@ -237,8 +199,8 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Does the same where the file system has no links and no such renaming: makes an empty directory or file of the name, and
-/// removes it if the renaming fails.
+/// Renames on a file system that cannot refuse to replace: an empty directory or file takes the name first, and is removed if the
+/// renaming fails.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     match from.is_dir() {
         true => fs::create_dir(to)?,
@@ -247,20 +209,16 @@ fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to).inspect_err(|_| remove(&[to.to_owned()]))
 }
 
-/// A directory that is written under a temporary name beside its own, as [`OutputFile`]s are.
-pub struct OutputDirectory {
+/// A directory that is written under a temporary name beside its own, as an [`OutputFile`] is.
+pub(crate) struct OutputDirectory {
     incomplete: Incomplete,
     /// The files of the older directory, the only ones that may be removed; `None` if there was no directory.
     replaces: Option<Vec<OsString>>,
 }
 
 impl OutputDirectory {
-    /// Begins to write the directory `path`. If such a directory exists and is not empty, `check` fails unless its files may be
-    /// replaced.
-    ///
-    /// # Errors
-    /// The parent directory cannot be written, or a file must not be replaced.
-    pub fn create(
+    /// Begins to write the directory `path`. If it exists with files, `check` decides whether they may be replaced.
+    pub(crate) fn create(
         path: impl AsRef<Path>,
         check: impl FnOnce(&Path) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
@@ -282,11 +240,7 @@ impl OutputDirectory {
         Ok(Self { incomplete, replaces })
     }
 
-    /// Writes a file of the directory.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let Incomplete { temporary, path } = &self.incomplete;
         let file = temporary.join(name);
         if let Some(all) = incomplete().get_mut(path) {
@@ -295,11 +249,8 @@ impl OutputDirectory {
         fs::write(file, bytes).map_err(|error| cannot_be_written(&path.join(name), error))
     }
 
-    /// Gives the directory its name, in place of an older one whose files may be replaced.
-    ///
-    /// # Errors
-    /// The directory cannot be renamed, or the older one has a new file. The older one stays.
-    pub fn complete(self) -> anyhow::Result<()> {
+    /// Gives the directory its name, in place of an older one whose files may be replaced. If that fails, the older one stays.
+    pub(crate) fn complete(self) -> anyhow::Result<()> {
         let Self { incomplete, replaces } = self;
         incomplete.complete(|temporary, path| {
             let renamed = match &replaces {
@@ -308,28 +259,28 @@ impl OutputDirectory {
                 Some(files) if files.is_empty() => fs::rename(temporary, path),
                 Some(files) => return replace(temporary, path, files),
             };
-            renamed.map_err(|error| match come(path, &[]) {
-                Some(name) => stays(&path.join(name)),
-                None if error.kind() == io::ErrorKind::AlreadyExists => stays(path),
+            renamed.map_err(|error| match new_file(path, &[]) {
+                Some(name) => has_come(&path.join(name)),
+                None if error.kind() == io::ErrorKind::AlreadyExists => has_come(path),
                 None => cannot_be_written(path, error),
             })
         })
     }
 }
 
-/// Renames a directory to the name of an older one, and removes that one, which must have no other files than `files`.
+/// Renames a directory to the name of an older one, and removes the older one, which must have no other files than `files`.
 fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     let mut aside = new.as_os_str().to_owned();
     aside.push(".old");
     let aside = PathBuf::from(aside);
     let cannot = |error| cannot_be_written(path, error);
     fs::rename(path, &aside).map_err(cannot)?;
-    // The files are not those of the target of a link.
+    // Behind a link, the files would be another directory's.
     let is_directory = fs::symlink_metadata(&aside).is_ok_and(|aside| aside.is_dir());
-    let renamed = match come(&aside, files) {
-        _ if !is_directory => Err(stays(path)),
+    let renamed = match new_file(&aside, files) {
+        _ if !is_directory => Err(has_come(path)),
         None => fs::rename(new, path).map_err(cannot),
-        Some(name) => Err(stays(&path.join(name))),
+        Some(name) => Err(has_come(&path.join(name))),
     };
     if let Err(error) = renamed {
         fs::rename(&aside, path)
@@ -344,12 +295,20 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
 }
 
 /// Returns the name of a file of a directory that is not among `files`.
-fn come(directory: &Path, files: &[OsString]) -> Option<OsString> {
+fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     let mut names = names(directory).ok()?.into_iter();
     names.find(|name| !files.contains(name))
 }
 
-fn stays(path: &Path) -> anyhow::Error {
+/// Writes `value` as JSON to a file, if there is one.
+pub(crate) fn complete_json(
+    file: Option<OutputFile>,
+    value: &impl Serialize,
+) -> anyhow::Result<()> {
+    file.map_or(Ok(()), |file| file.complete_json(value))
+}
+
+fn has_come(path: &Path) -> anyhow::Error {
     anyhow!("{}: has come meanwhile, and stays; nothing was written", path.display())
 }
 

@@ -5,11 +5,10 @@ use comfy_table::presets::NOTHING;
 
 pub use comfy_table::Table;
 
-/// The width of a screen.
+/// The most characters of a line of text.
 pub const WIDTH: usize = 100;
 
 /// Returns a text of at most `most` characters, or its first `most` characters and "...".
-#[must_use]
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -17,8 +16,7 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns the words of a text in lines of at most `most` characters, but for words that are longer.
-#[must_use]
+/// Breaks a text between words, into lines of at most `most` characters; a longer word has a line of its own.
 pub fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -33,15 +31,13 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Returns a table without rows. `header` has the names of the columns with `|` between them; `>` before a name aligns
-/// its column right, as numbers are.
-#[must_use]
+/// Returns a table without rows. `header` has the names of the columns, with `|` between them; `>` before a name aligns the column
+/// right.
 pub fn with_header(header: &str) -> Table {
     with_columns(header.split('|'))
 }
 
 /// Returns a table without rows, as [`with_header`] does. The names may contain `|`.
-#[must_use]
 pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table {
     let names: Vec<N> = names.into_iter().collect();
     let mut table = Table::new();
@@ -57,7 +53,6 @@ pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table 
 }
 
 /// Returns the lines of a table, each column as wide as its widest cell, without spaces at their ends.
-#[must_use]
 pub fn text(table: &Table) -> String {
     table.trim_fmt() + "\n"
 }

@@ -7,10 +7,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::Context;
 
-/// A program in PATH, and the Debian package that contains it. A name with a slash is a file: an absolute path, or a path
-/// relative to a directory of PATH.
+/// A program in PATH, and the Debian package that contains it. A name with a slash is an absolute path, or is relative to a
+/// directory of PATH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     name: Cow<'static, str>,
@@ -24,38 +24,27 @@ pub const QEMU_SPARC: Tool = Tool::new("qemu-sparc64", "qemu-user");
 
 impl Tool {
     /// Names a tool and its Debian package.
-    #[must_use]
     pub const fn new(name: &'static str, package: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
     /// Returns a program of LLVM in one major version.
-    #[must_use]
     pub fn llvm(program: &str, version: &str) -> Self {
-        Self {
-            name: format!("{program}-{version}").into(),
-            package: format!("llvm-{version}").into(),
-        }
+        let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
+        Self { name, package }
     }
 
-    /// Returns the path of the tool.
-    ///
-    /// # Errors
-    /// The tool is missing; the message says how to install it.
+    /// Returns the path of the tool, or an error that says how to install it.
     pub fn find(&self) -> anyhow::Result<PathBuf> {
         let host = Host::here();
-        match host.locate(self) {
-            Some(path) => Ok(path),
-            None => {
-                let missing = Missing(vec![self]);
-                bail!("{}; {}", missing.not_installed(), host.advice(&missing))
-            }
-        }
+        host.locate(self).with_context(|| {
+            let missing = Missing(vec![self]);
+            format!("{}; {}", missing.not_installed(), host.advice(&missing))
+        })
     }
 }
 
 /// Returns the path of a program that is given by its name or path, as a shell finds it.
-#[must_use]
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     Host::here().find(program.as_ref())
 }
@@ -81,7 +70,6 @@ const INSTALLERS: [(&str, &str); 6] = [
 
 impl Host {
     /// Returns the properties of this computer.
-    #[must_use]
     pub fn here() -> Self {
         Self {
             path: env::var_os("PATH").unwrap_or_default(),
@@ -91,7 +79,6 @@ impl Host {
     }
 
     /// Returns the path of a program, as a shell finds it.
-    #[must_use]
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
         if program.as_encoded_bytes().contains(&b'/') {
             return is_program(Path::new(program)).then(|| program.into());
@@ -100,7 +87,6 @@ impl Host {
     }
 
     /// Returns the path of a tool, if it is installed.
-    #[must_use]
     pub fn locate(&self, tool: &Tool) -> Option<PathBuf> {
         if tool.name.contains('/') {
             return self.search(tool.name.as_ref().as_ref(), Path::exists);
@@ -115,20 +101,17 @@ impl Host {
     }
 
     /// Returns the tools that are not installed.
-    #[must_use]
     pub fn missing<'a>(&self, tools: &'a [Tool]) -> Missing<'a> {
         let missing = tools.iter().filter(|tool| self.locate(tool).is_none());
         Missing(missing.collect())
     }
 
     /// Returns the command that installs what is missing, as a sentence to print.
-    #[must_use]
     pub fn advice(&self, missing: &Missing<'_>) -> String {
         let sudo = if self.root { "" } else { "sudo " };
         let packages = missing.packages().join(" ");
-        let installer =
-            INSTALLERS.iter().find(|(program, _)| self.find(program.as_ref()).is_some());
-        match installer {
+        let is_here = |(program, _): &&(&str, &str)| self.find(program.as_ref()).is_some();
+        match INSTALLERS.iter().find(is_here) {
             Some((_, command)) => format!("type: {sudo}{command} {packages}"),
             None => format!("install these packages of your system: {packages}"),
         }
@@ -141,13 +124,11 @@ pub struct Missing<'a>(Vec<&'a Tool>);
 
 impl Missing<'_> {
     /// Returns `true` if nothing is missing.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns the packages that contain the tools, each once.
-    #[must_use]
     pub fn packages(&self) -> Vec<&str> {
         let mut packages: Vec<&str> = Vec::new();
         for tool in &self.0 {
@@ -159,7 +140,6 @@ impl Missing<'_> {
     }
 
     /// Returns a sentence that names the tools.
-    #[must_use]
     pub fn not_installed(&self) -> String {
         let names: Vec<&str> = self.0.iter().map(|tool| &*tool.name).collect();
         let are = if names.len() == 1 { "is" } else { "are" };

@@ -1,9 +1,7 @@
 //! The page of the bundled recording in a real browser.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::process::Command;
 
 use platform::{Machine, Model};
@@ -11,6 +9,7 @@ use serde_json::Value;
 use simulator::recording::bundled;
 use simulator::replay::{Selection, Setup};
 use simulator::run::Run;
+use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
@@ -52,22 +51,20 @@ fn run() -> Run {
         details: true,
         ..Setup::new(machine, bundled())
     };
-    let simulation = setup.check().unwrap();
-    let outcome = simulation.run(&mut |_| ControlFlow::Continue(())).unwrap();
-    outcome.into()
+    setup.check().unwrap().run(&mut |_| ControlFlow::Continue(())).unwrap().into()
 }
 
 /// Opens a page in a window of this width. Returns the probe's JSON and the browser's messages.
-fn probe(place: &Path, page: &Path, width: u32, dark: bool) -> (Value, String) {
+fn probe(place: &Place, page: &str, width: u32, dark: bool) -> (Value, String) {
     let mut browser = Command::new(CHROMIUM.find().unwrap());
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
     browser.args(["--enable-logging=stderr", "--v=0", "--hide-scrollbars"]);
-    browser.arg(format!("--user-data-dir={}", place.join("browser").display()));
+    browser.arg(format!("--user-data-dir={}", place.at("browser")));
     browser.arg(format!("--window-size={width},1000"));
     if dark {
         browser.args(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]);
     }
-    let output = browser.arg(format!("file://{}", page.display())).output();
+    let output = browser.arg(format!("file://{page}")).output();
     let output = output.unwrap();
     let [document, said] =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
@@ -82,11 +79,11 @@ fn numbers(value: &Value) -> Vec<u64> {
 }
 
 /// Writes a page, asserts what holds for every page, and returns the probe's JSON.
-fn legible(place: &Path, page: &str, width: u32, dark: bool) -> Value {
+fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));
-    let file = place.join("page.html");
-    fs::write(&file, page.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
+    let page = page.replace("</body>", &format!("{PROBE}</body>"));
+    let file = place.file("page.html", page);
     let (shown, said) = probe(place, &file, width, dark);
     assert!(!said.contains("CONSOLE"), "{said}");
     assert_eq!((&shown["overflow"], &shown["loads"]), (&0.into(), &0.into()), "{width}");
@@ -107,9 +104,7 @@ fn legible(place: &Path, page: &str, width: u32, dark: bool) -> Value {
 #[test]
 #[ignore = "needs a browser"]
 fn a_browser_shows_the_numbers_of_the_report() {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page-in-browser");
-    let _ = fs::remove_dir_all(&place);
-    fs::create_dir_all(&place).unwrap();
+    let place = Place::below(env!("CARGO_TARGET_TMPDIR"), "page-in-browser");
     let run = run();
     let report = serde_json::to_value(&run).unwrap();
     let page = Page::new(&run).unwrap();
@@ -139,7 +134,6 @@ fn a_browser_shows_the_numbers_of_the_report() {
         let shown = legible(&place, &executed, width, dark);
         assert_eq!(shown["figures"]["cycles"]["rows"][1][4], "500000");
     }
-    fs::remove_dir_all(place).unwrap();
 }
 
 fn page_of(json: &[u8]) -> String {
@@ -222,19 +216,8 @@ fn compare(report: &Value, figures: &Value) {
         .collect();
     bytes.sort_unstable();
     assert_eq!(bytes, ["0-7", "16-23", "24-31", "32-39", "40-47", "48-55", "56-63", "8-15"]);
-    for id in [
-        "map",
-        "transfers",
-        "functions",
-        "instructions",
-        "links",
-        "calls",
-        "latencies",
-        "conflicts",
-        "waits",
-        "call-rate",
-        "events",
-    ] {
+    let others = "map transfers functions instructions links calls latencies conflicts waits call-rate events";
+    for id in others.split(' ') {
         assert!(!rows(id).is_empty(), "{id}");
     }
 }

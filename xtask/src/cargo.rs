@@ -13,7 +13,6 @@ use crate::tools;
 use vfalls::say::say;
 
 /// The root of the workspace.
-#[must_use]
 pub fn root() -> &'static Path {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own)
@@ -76,7 +75,6 @@ pub(crate) fn become_package(
     Err(command.exec()).context("cargo cannot be run")
 }
 
-/// Returns the standard output of rustc.
 pub(crate) fn rustc(arguments: &[&str]) -> anyhow::Result<String> {
     let program = env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
     let mut rustc = Command::new(program);

@@ -70,9 +70,6 @@ const SENTENCES: [(&str, &[Name]); 4] = [
 ];
 
 /// Compares all figures. Returns the differences, a line each.
-///
-/// # Errors
-/// The file cannot be read.
 pub(crate) fn differ(counted: &Counted) -> anyhow::Result<Vec<String>> {
     let text = fs::read_to_string(root().join(FILE)).context(FILE)?;
     let mut wrong = rows(&text, counted);
@@ -96,7 +93,7 @@ fn rows(text: &str, counted: &Counted) -> Vec<String> {
             wrong.push(format!("{FILE}: the table has no row {call}"));
             continue;
         };
-        let others = OF_SPARC.of(name).and_then(|budget| budget.others);
+        let others = OF_SPARC.budget(name).and_then(|budget| budget.others);
         let expected = [
             (OF_X86.name, counted.get(OF_X86.name, name)),
             (OF_SPARC.name, counted.get(OF_SPARC.name, name)),
@@ -155,9 +152,8 @@ fn numbers(text: &str, sentence: &str) -> Option<(usize, Vec<u64>)> {
 }
 
 /// Returns the names of the budgets that have no count.
-#[must_use]
 pub(crate) fn not_counted(budgets: &Budgets, counted: &Counted) -> Vec<&'static str> {
-    let names = budgets.all().map(|budget| budget.name);
+    let names = budgets.all.iter().map(|budget| budget.name);
     names.filter(|name| counted.get(budgets.name, name).is_none()).collect()
 }
 

@@ -19,13 +19,13 @@ struct Cli {
     command: Command,
 }
 
-/// Defines the command line and runs the commands: each is a module with `Args` and `run`.
+/// Defines the command line and runs the commands: each is a module with a struct of arguments and `run`.
 macro_rules! commands {
-    ($($name:ident: $module:ident),* $(,)?) => {
+    ($($name:ident: $module:ident::$args:ident),* $(,)?) => {
         #[derive(Subcommand, Debug)]
         #[allow(clippy::large_enum_variant, reason = "there is one value")]
         enum Command {
-            $($name($module::Args),)*
+            $($name($module::$args),)*
         }
 
         impl Command {
@@ -39,8 +39,9 @@ macro_rules! commands {
 }
 
 commands! {
-    Test: test, Prove: prove, Bench: bench, Coverage: coverage, Fuzz: fuzz, Header: header,
-    Mutants: mutants, Qemu: qemu, Bundle: bundle,
+    Test: test::TestArgs, Prove: prove::ProveArgs, Bench: bench::BenchArgs, Coverage: coverage::CoverageArgs,
+    Fuzz: fuzz::FuzzArgs, Header: header::HeaderArgs, Mutants: mutants::MutantsArgs, Qemu: qemu::QemuArgs,
+    Bundle: bundle::BundleArgs,
 }
 
 fn main() -> ExitCode {

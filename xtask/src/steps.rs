@@ -11,25 +11,23 @@ use clap::builder::PossibleValuesParser;
 use vfalls::exit::Mismatch;
 
 /// A step of a command. `T` is what the steps of the command share.
-pub(crate) struct Step<T: 'static> {
+pub(crate) struct CommandStep<T: 'static> {
     /// The name on the command line.
     pub(crate) name: &'static str,
     /// What is printed before the step runs.
     pub(crate) about: &'static str,
     /// The steps whose results this one uses.
     pub(crate) needs: &'static [&'static str],
-    /// Runs the step.
     pub(crate) run: fn(&mut T) -> anyhow::Result<()>,
 }
 
-impl<T> Step<T> {
-    pub(crate) const fn new(
-        name: &'static str,
-        about: &'static str,
-        run: fn(&mut T) -> anyhow::Result<()>,
-    ) -> Self {
-        Self { name, about, needs: &[], run }
-    }
+/// Returns a step that uses no results of other steps.
+pub(crate) const fn step<T>(
+    name: &'static str,
+    about: &'static str,
+    run: fn(&mut T) -> anyhow::Result<()>,
+) -> CommandStep<T> {
+    CommandStep { name, about, needs: &[], run }
 }
 
 /// A command that consists of steps.
@@ -37,7 +35,7 @@ pub(crate) trait Steps: Send + Sync + 'static {
     /// What the steps share, and may change.
     type Shared: Default + 'static;
     /// The steps, in the order in which they run.
-    const STEPS: &'static [Step<Self::Shared>];
+    const STEPS: &'static [CommandStep<Self::Shared>];
 }
 
 /// The options that choose steps of the command `S`.
@@ -59,14 +57,11 @@ fn names<S: Steps>() -> PossibleValuesParser {
 
 impl<S: Steps> Chosen<S> {
     /// Runs the chosen steps in their order, or lists them.
-    ///
-    /// # Errors
-    /// [`Mismatch`] if a step fails. The steps after it do not run.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let steps = self.steps();
         if self.list {
             let width = S::STEPS.iter().map(|step| step.name.len()).max().unwrap_or(0);
-            for Step { name, about, .. } in steps {
+            for CommandStep { name, about, .. } in steps {
                 say(format_args!("{name:<width$}  {about}"));
             }
             return Ok(());
@@ -89,9 +84,9 @@ impl<S: Steps> Chosen<S> {
         Ok(())
     }
 
-    fn steps(&self) -> Vec<&'static Step<S::Shared>> {
+    fn steps(&self) -> Vec<&'static CommandStep<S::Shared>> {
         let named = |name: &str| self.only.iter().any(|only| only == name);
-        let chosen = |step: &&Step<S::Shared>| {
+        let chosen = |step: &&CommandStep<S::Shared>| {
             let mut users = S::STEPS.iter().filter(|user| user.needs.contains(&step.name));
             self.only.is_empty() || named(step.name) || users.any(|user| named(user.name))
         };

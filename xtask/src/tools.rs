@@ -1,5 +1,5 @@
 //! The tools of other projects that building and checking need. A missing tool is installed, or the error says what to type. The
-//! installer is our own: crates find programs, but none that is kept up installs the packages of a distribution.
+//! installer is our own: crates find programs, but no maintained crate installs the packages of a distribution.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -17,11 +17,8 @@ pub use vfalls::tools::{QEMU_SPARC, QEMU_X86, Tool, find};
 pub const VALGRIND: Tool = Tool::new("valgrind", "valgrind");
 /// Reads traces of events.
 pub const BABELTRACE: Tool = Tool::new("babeltrace2", "babeltrace2");
-/// The C compiler for SPARC V9.
 pub const SPARC_GCC: Tool = Tool::new("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu");
-/// The linker for SPARC V9.
 pub const SPARC_LD: Tool = Tool::new("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu");
-/// Copies ELF files for SPARC V9.
 pub const SPARC_OBJCOPY: Tool =
     Tool::new("sparc64-linux-gnu-objcopy", "binutils-sparc64-linux-gnu");
 /// Builds the guest in C to copy.
@@ -32,7 +29,6 @@ pub const SPARC_ADDR2LINE: Tool =
 /// The C library for SPARC V9 under Linux. The package of the compiler recommends it, and does not depend on it.
 pub const SPARC_LIBC: Tool =
     Tool::new("../sparc64-linux-gnu/lib/crt1.o", "libc6-dev-sparc64-cross");
-/// Emulates a sun4v machine.
 pub const QEMU_SUN4V: Tool = Tool::new("qemu-system-sparc64", "qemu-system-sparc");
 /// Debian's Rust, used where rustup has no toolchain with the source of the library.
 pub const DEBIAN_RUST: [Tool; 3] = [
@@ -48,22 +44,15 @@ pub const TMUX: Tool = Tool::new("tmux", "tmux");
 pub const GDB: Tool = Tool::new("gdb-multiarch", "gdb-multiarch");
 /// Decides the formulas of proofs.
 pub const Z3: Tool = Tool::new("z3", "z3");
-/// The C++ compiler of the host.
 pub const CXX: Tool = Tool::new("c++", "g++");
 
 /// Installs all missing `tools` at once, as root on Debian and its derivatives. Processes that install at the same time wait for each
 /// other, and for other users of apt.
-///
-/// # Errors
-/// Tools are missing and cannot be installed. The message names them all, and says what to type.
 pub fn require(tools: &[Tool]) -> anyhow::Result<()> {
     Installer::here().require(tools)
 }
 
 /// Returns the path of a tool. A missing tool is installed: see [`require`].
-///
-/// # Errors
-/// The tool is missing and cannot be installed. The message says what to type.
 pub fn path(tool: &Tool) -> anyhow::Result<PathBuf> {
     require(std::slice::from_ref(tool))?;
     tool.find()
@@ -137,7 +126,7 @@ impl Installer {
     }
 
     /// Runs apt-get unattended, and prints its output if it fails. Tries again while another process holds a lock of apt: apt-get
-    /// itself waits for dpkg's lock, but not for those of the package lists and the archive.
+    /// itself waits for dpkg's lock, but not for the locks of the package lists and the archive.
     fn apt(&self, apt: &Path, arguments: &[&str]) -> anyhow::Result<()> {
         let started = Instant::now();
         let mut waits = false;

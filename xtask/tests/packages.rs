@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use serde::Deserialize;
+use serde_json::Value;
 
 /// Licences that can go with "MIT OR Apache-2.0". A dependency must offer one of them.
 const LICENCES: [&str; 6] =
@@ -11,56 +11,14 @@ const LICENCES: [&str; 6] =
 
 /// Dependencies under another licence, which only programs that are not published are linked with, unmodified.
 const NOT_PUBLISHED: [(&str, &str); 2] = [
-    // Writes the C header of guest-abi; what it writes is not covered by its licence.
+    // Writes the header of the C interface; what it writes is not covered by its licence.
     ("cbindgen", "MPL-2.0"),
     // Draws flame graphs for `cargo xtask profile`.
     ("inferno", "CDDL-1.0"),
 ];
 
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    resolve: Resolve,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    id: String,
-    /// `None` for packages of this workspace.
-    source: Option<String>,
-    license: Option<String>,
-    rust_version: Option<String>,
-    /// `None` if the package may be published anywhere.
-    publish: Option<Vec<String>>,
-    description: Option<String>,
-    readme: Option<String>,
-    keywords: Vec<String>,
-    categories: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Dependency>,
-}
-
-#[derive(Deserialize)]
-struct Dependency {
-    pkg: String,
-    dep_kinds: Vec<DependencyKind>,
-}
-
-#[derive(Deserialize)]
-struct DependencyKind {
-    /// `None` for an ordinary dependency.
-    kind: Option<String>,
-}
+/// What `cargo metadata` prints.
+struct Metadata(Value);
 
 impl Metadata {
     fn read() -> Self {
@@ -70,36 +28,43 @@ impl Metadata {
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
+        Self(serde_json::from_slice(&output.stdout).unwrap())
     }
 
-    fn published(&self) -> impl Iterator<Item = &Package> {
-        let ours = |package: &&Package| package.source.is_none() && package.publish.is_none();
-        self.packages.iter().filter(ours)
+    fn packages(&self) -> &[Value] {
+        self.0["packages"].as_array().unwrap()
     }
 
-    /// The names of all packages that a published one is built from.
+    /// Returns the packages of this workspace that may be published anywhere.
+    fn published(&self) -> impl Iterator<Item = &Value> {
+        let ours = |package: &&Value| package["source"].is_null() && package["publish"].is_null();
+        self.packages().iter().filter(ours)
+    }
+
+    /// Returns the names of all packages that a published one is built from.
     fn built_in(&self) -> BTreeSet<&str> {
         let mut found = BTreeSet::new();
-        let mut open: Vec<&str> = self.published().map(|package| &*package.id).collect();
+        let mut open: Vec<_> = self.published().map(|package| &package["id"]).collect();
+        let nodes = self.0["resolve"]["nodes"].as_array().unwrap();
         while let Some(id) = open.pop() {
-            if !found.insert(id) {
+            if !found.insert(id.as_str().unwrap()) {
                 continue;
             }
-            let node = self.resolve.nodes.iter().find(|node| node.id == id);
-            for dependency in &node.unwrap().deps {
-                let mut kinds = dependency.dep_kinds.iter();
-                if kinds.any(|kind| kind.kind.as_deref() != Some("dev")) {
-                    open.push(&dependency.pkg);
+            let node = nodes.iter().find(|node| node["id"] == *id).unwrap();
+            for dependency in node["deps"].as_array().unwrap() {
+                let mut kinds = dependency["dep_kinds"].as_array().unwrap().iter();
+                if kinds.any(|kind| kind["kind"] != "dev") {
+                    open.push(&dependency["pkg"]);
                 }
             }
         }
-        let packages = self.packages.iter();
-        packages
-            .filter(|package| found.contains(&*package.id))
-            .map(|package| &*package.name)
-            .collect()
+        let is_found = |package: &&Value| found.contains(package["id"].as_str().unwrap());
+        self.packages().iter().filter(is_found).map(name).collect()
     }
+}
+
+fn name(package: &Value) -> &str {
+    package["name"].as_str().unwrap()
 }
 
 #[test]
@@ -107,17 +72,16 @@ fn licences_of_dependencies_can_go_with_ours() {
     let metadata = Metadata::read();
     let built_in = metadata.built_in();
     assert!(built_in.contains("spin") && !built_in.contains("clap"));
-    for package in &metadata.packages {
-        let licence = package.license.as_deref().unwrap_or("none");
+    for package in metadata.packages() {
+        let licence = package["license"].as_str().unwrap_or("none");
         // Older packages write a slash for OR.
         let offers = licence.replace('/', " OR ");
         let mut offers = offers.split(" OR ").map(str::trim);
-        let known =
-            NOT_PUBLISHED.contains(&(&package.name, licence)) && !built_in.contains(&*package.name);
+        let name = name(package);
+        let known = NOT_PUBLISHED.contains(&(name, licence)) && !built_in.contains(name);
         assert!(
             LICENCES.contains(&licence) || offers.any(|one| LICENCES.contains(&one)) || known,
-            "{}: {licence}",
-            package.name
+            "{name}: {licence}"
         );
     }
 }
@@ -129,9 +93,9 @@ fn no_dependency_needs_a_newer_rust() {
         numbers.chain([0]).take(3).collect()
     };
     let ours = env!("CARGO_PKG_RUST_VERSION");
-    for package in &Metadata::read().packages {
-        if let Some(theirs) = &package.rust_version {
-            assert!(version(theirs) <= version(ours), "{}: {theirs}", package.name);
+    for package in Metadata::read().packages() {
+        if let Some(theirs) = package["rust_version"].as_str() {
+            assert!(version(theirs) <= version(ours), "{}: {theirs}", name(package));
         }
     }
 }
@@ -139,14 +103,15 @@ fn no_dependency_needs_a_newer_rust() {
 #[test]
 fn what_is_published_describes_itself() {
     let metadata = Metadata::read();
-    let names: BTreeSet<&str> = metadata.published().map(|package| &*package.name).collect();
+    let names: BTreeSet<&str> = metadata.published().map(name).collect();
     assert_eq!(names, BTreeSet::from(xtask::cmd::packages::PUBLISHED));
     for package in metadata.published() {
-        let name = &package.name;
-        assert_eq!(package.license.as_deref(), Some("MIT OR Apache-2.0"), "{name}");
-        assert_eq!(package.readme.as_deref(), Some("README.md"), "{name}");
-        assert!(package.description.is_some(), "{name}");
-        assert!(!package.keywords.is_empty(), "{name}");
-        assert!(!package.categories.is_empty(), "{name}");
+        let name = name(package);
+        assert_eq!(package["license"], "MIT OR Apache-2.0", "{name}");
+        assert_eq!(package["readme"], "README.md", "{name}");
+        assert!(package["description"].is_string(), "{name}");
+        for list in ["keywords", "categories"] {
+            assert!(!package[list].as_array().unwrap().is_empty(), "{name}");
+        }
     }
 }

@@ -9,10 +9,8 @@ pub trait ClockSource {
     /// Returns the description of the counter, which never changes.
     fn describe(&self) -> Description;
 
-    /// Reads the counter on the strand that executes the call, which is `strand`. Bits beyond the counter's width have no
-    /// meaning. Returns `None` if the counter cannot be read.
-    ///
-    /// Hardware knows its strand without the argument; a simulation does not.
+    /// Reads the counter on `strand`, which executes the call; `None` if the counter cannot be read. Bits beyond the counter's width
+    /// have no meaning. Hardware knows its strand without the argument; a simulation does not.
     fn read(&self, strand: StrandId) -> Option<u64>;
 }
 
@@ -74,8 +72,7 @@ pub struct Hazards {
 pub struct Width(u8);
 
 impl Width {
-    /// The width of %tick and %stick. Their bit 63 is NPT ("non-privileged trap"), not part of the counter (UltraSPARC
-    /// Architecture 2007).
+    /// The width of %tick and %stick, whose bit 63 is NPT ("non-privileged trap") (UltraSPARC Architecture 2007).
     pub const TICK: Self = Self(63);
 
     /// A whole word, 64 bits.

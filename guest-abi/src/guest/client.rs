@@ -34,10 +34,7 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(Self { hypercall, version })
     }
 
-    /// Negotiates 1.1, and 1.0 where 1.1 is refused.
-    ///
-    /// # Errors
-    /// The error of [`negotiate`](Self::negotiate) for 1.0.
+    /// Negotiates 1.1, and 1.0 where 1.1 is refused. Fails as [`negotiate`](Self::negotiate) of 1.0.
     pub fn negotiate_best(hypercall: H) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, Version::V1_1).or_else(|error| match error {
             NegotiateError::Refused(_) => ask(&hypercall, Version::V1_0),
@@ -46,19 +43,11 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(Self { hypercall, version })
     }
 
-    /// Returns the counters in the version that another strand of this guest has negotiated; `None` if none has.
-    ///
-    /// # Errors
-    /// The status of `api_get_version`: EINVAL if the hypervisor does not know the group.
+    /// Returns the counters in the version that another strand of this guest has negotiated; `None` if none has. Fails with EINVAL if
+    /// the hypervisor does not know the group.
     pub fn join(hypercall: H) -> Result<Option<Self>, HvError> {
         let version = Core::new(&hypercall).api_get_version(ApiGroup::VFALLS)?;
         Ok((version.major != 0).then_some(Self { hypercall, version }))
-    }
-
-    /// Returns counters without negotiation, for a caller that relies on an earlier one.
-    #[cfg(feature = "capi")]
-    pub(crate) const fn assumed(hypercall: H, version: Version) -> Self {
-        Self { hypercall, version }
     }
 
     /// Returns the granted version.
@@ -66,10 +55,7 @@ impl<H: Hypercall> PerfCounters<H> {
         self.version
     }
 
-    /// Gives the group up, for the whole guest. The counters keep their values.
-    ///
-    /// # Errors
-    /// The status of `api_set_version`.
+    /// Gives the group up, for the whole guest. The counters keep their values. Fails with the status of `api_set_version`.
     pub fn release(self) -> Result<(), HvError> {
         Core::new(&self.hypercall).api_set_version(ApiGroup::VFALLS, Version::NONE)?;
         Ok(())
@@ -78,10 +64,8 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Reads a register.
     ///
     /// # Errors
-    /// ENOTSUPPORTED if this version or machine does not have the register, ENOACCESS if the guest may not use it or its unit is
+    /// ENOTSUPPORTED if this version or machine does not have the register, ENOACCESS while the guest may not use it or its unit is
     /// out of service, EWOULDBLOCK if its hub is taken at this moment (see [`get_retrying`](Self::get_retrying)).
-    ///
-    /// ENOACCESS applies to this register only, and may end: rights are granted again, and units return to service.
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
         get_perfreg(&self.hypercall, register.id())
@@ -159,8 +143,7 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
 pub enum NegotiateError {
     /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if it does not know the major number.
     Refused(HvError),
-    /// The hypervisor granted this version, with a higher minor number than was asked for, which the contract forbids. The group
-    /// has been given up again.
+    /// The hypervisor granted this version, with a higher minor number than the contract allows. The group is given up again.
     MoreThanAsked(Version),
     /// The caller asked for major number 0, which would give the group up. No call was made.
     MajorZero,

@@ -30,19 +30,13 @@ impl<H: Hypercall> Core<H> {
         Ok(Version::new(version.major, minor))
     }
 
-    /// Returns the negotiated version of a group; [`Version::NONE`] before negotiation.
-    ///
-    /// # Errors
-    /// EINVAL if the hypervisor does not know the group.
+    /// Returns the negotiated version of a group; [`Version::NONE`] before negotiation. Fails with EINVAL for an unknown group.
     pub fn api_get_version(&self, group: ApiGroup) -> Result<Version, HvError> {
         let [major, minor, ..] = self.call(API_GET_VERSION, [group.0, 0, 0, 0, 0])?;
         Ok(Version::new(major, minor))
     }
 
-    /// Writes one character to the guest's console.
-    ///
-    /// # Errors
-    /// The hypervisor's status, such as EWOULDBLOCK while the console takes no character.
+    /// Writes one character to the guest's console. Fails with EWOULDBLOCK while the console takes no character.
     pub fn putchar(&self, character: u8) -> Result<(), HvError> {
         self.call(CONS_PUTCHAR, [character.into(), 0, 0, 0, 0]).map(drop)
     }
@@ -53,9 +47,6 @@ impl<H: Hypercall> Core<H> {
     }
 
     /// Stops the guest, with an exit code. Returns only if the transport simulates the call, or the hypervisor refuses it.
-    ///
-    /// # Errors
-    /// The hypervisor's status.
     pub fn exit(&self, code: u64) -> Result<(), HvError> {
         self.call(EXIT, [code, 0, 0, 0, 0]).map(drop)
     }

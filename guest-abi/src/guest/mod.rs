@@ -26,6 +26,4 @@ pub use snapshot::{Bounds, Skew, Snapshot, SnapshotError};
 #[cfg(target_arch = "sparc64")]
 pub use sparc64::Sun4v;
 pub use transport::Hypercall;
-#[cfg(feature = "capi")]
-pub(crate) use transport::{get_perfreg, set_perfreg};
 pub use widen::{DramCount, HubCount, Rate, StrandCount, TimedCount, TooLate, Widened};

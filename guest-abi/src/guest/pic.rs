@@ -76,8 +76,7 @@ impl<S: StrandCounters> StrandDriver<S> {
         self.counters.set_pic(SparcPic::new());
     }
 
-    /// Stops counting: clears UT and ST, and keeps the rest of the PCR, even an OV bit that is set meanwhile. Loses up to 8 events of
-    /// each counter: see [`StrandCounters`].
+    /// Stops counting: clears UT and ST, and keeps the other bits of the PCR. Loses up to 8 events a counter: see [`StrandCounters`].
     ///
     /// # Errors
     /// If HT is set, in which case hyperprivileged events still count.
@@ -133,8 +132,7 @@ impl<S: StrandCounters> StrandDriver<S> {
         }
     }
 
-    /// Returns `true` if the hypervisor has cleared HT since the counters were started with this PCR. The counts then lack
-    /// hyperprivileged events.
+    /// Returns `true` if the hypervisor has cleared HT since a start with this PCR. The counts then lack hyperprivileged events.
     pub fn revoked(&self, started_with: SparcPcr) -> bool {
         started_with.hypervisor() && !self.counters.pcr().hypervisor()
     }

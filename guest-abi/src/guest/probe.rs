@@ -9,14 +9,6 @@ crate::bit_set::bit_set! {
     PmuSet(u32) of Pmu
 }
 
-#[cfg(feature = "capi")]
-impl PmuSet {
-    /// Returns the set as bits: bit n stands for PMU n of [`Pmu::ALL`].
-    pub(crate) const fn bits(self) -> u32 {
-        self.0
-    }
-}
-
 /// The result of the probe of a PMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
@@ -36,9 +28,9 @@ pub enum Presence {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Present {
     all: PmuSet,
-    pub(crate) refused: PmuSet,
-    pub(crate) busy: PmuSet,
-    pub(crate) unclear: PmuSet,
+    refused: PmuSet,
+    busy: PmuSet,
+    unclear: PmuSet,
 }
 
 impl Present {

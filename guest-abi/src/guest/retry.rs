@@ -1,7 +1,6 @@
 //! Calls that are repeated a bounded number of times if their status is EWOULDBLOCK.
 //!
-//! The service remembers a refused strand, and serves it before others if it asks again soon. So keep the pause between two tries
-//! short.
+//! The service remembers a refused strand, and serves it before others if it asks again soon. So keep the pauses short.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -25,15 +24,6 @@ impl Tries {
             Some(number) => Some(Self(number)),
             None => None,
         }
-    }
-
-    /// Calls `attempt` until its status is not EWOULDBLOCK, but at most this number of times.
-    #[cfg(feature = "capi")]
-    pub(crate) fn retry(
-        self,
-        attempt: impl FnMut() -> Result<(), HvError>,
-    ) -> Result<(), RetryError> {
-        retry(self, spin, attempt).map(|(value, _)| value)
     }
 
     /// Returns the number of tries.
@@ -94,7 +84,6 @@ impl<H: Hypercall> PerfCounters<H> {
     }
 
     /// As [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
-    /// Fails with the error of the last try.
     pub fn get_retrying_with(
         &self,
         register: PerfReg,
@@ -115,7 +104,6 @@ impl<H: Hypercall> PerfCounters<H> {
     }
 
     /// As [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far.
-    /// Fails with the error of the last try.
     pub fn set_retrying_with(
         &self,
         register: PerfReg,

@@ -95,10 +95,7 @@ impl fmt::Display for SnapshotError {
 impl core::error::Error for SnapshotError {}
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Reads the PCR and the counters of a PMU. The skew has no ticks.
-    ///
-    /// # Errors
-    /// If a read fails, or the PCR keeps changing, within the bounds.
+    /// As [`snapshot_with`](Self::snapshot_with), without a clock, so that the skew has no ticks.
     pub fn snapshot(&self, pmu: impl Into<Pmu>, bounds: Bounds) -> Result<Snapshot, SnapshotError> {
         self.snapshot_with(pmu, bounds, None, spin)
     }

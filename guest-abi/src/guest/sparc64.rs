@@ -8,8 +8,7 @@ use crate::clock::Clock;
 use crate::layout::{SparcPcr, SparcPic};
 use crate::trap::{Registers, Trap};
 
-/// The sun4v virtual machine in which this code runs: its hypervisor, its clock %stick, and the counters of the strand that
-/// executes the call.
+/// The sun4v virtual machine in which this code runs: hypervisor, clock %stick, and the counters of the calling strand.
 #[derive(Clone, Copy, Debug)]
 pub struct Sun4v(());
 
@@ -18,8 +17,7 @@ impl Sun4v {
     ///
     /// # Safety
     /// Every strand that uses the value or a copy has to run in privileged mode of a sun4v virtual machine. Calls through
-    /// [`Hypercall`] must not change memory or translations that the program relies on. No call of this
-    /// crate does.
+    /// [`Hypercall`] must not change memory or translations that the program relies on. No call of this crate does.
     pub const unsafe fn new() -> Self {
         Self(())
     }

@@ -1,8 +1,7 @@
 //! Counts of 64 bits from counters of 31, 32 or any other number of bits.
 //!
-//! Two reads of a counter tell the number of events between the reads if it is less than 2^BITS, whether the counter wrapped or
-//! not. A larger number goes unnoticed: only a clock and a bound on the rate of the events can tell that the interval was too
-//! long. [`Widened`] leaves this check to the caller; [`TimedCount`] makes it.
+//! Two reads of a counter tell the number of events between them if it is less than 2^BITS. A larger number goes unnoticed: only a
+//! clock and a bound on the rate of the events can tell. [`Widened`] leaves this check to the caller; [`TimedCount`] makes it.
 //!
 //! The counters of DRAM channels have a flag, which a wrap sets and a write clears. While the flag is clear, no wrap has happened,
 //! however long the interval: see [`Widened::right_up_to`].
@@ -31,7 +30,7 @@ pub type DramCount = Widened<31, true>;
 /// The count of a 32-bit counter of a strand's %pic.
 pub type StrandCount = Widened<32>;
 
-/// The count of a 64-bit counter of a hub. It needs no widening; the type lets a caller treat all counters alike.
+/// The count of a 64-bit counter of a hub. It needs no widening, but has the interface of the other counts.
 pub type HubCount = Widened<64>;
 
 impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
@@ -48,10 +47,9 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     /// The mask of the counter and its flag.
     const KEPT: u64 = Self::MOST | Self::WRAPPED;
 
-    /// Returns a count of 0 for a counter whose raw value is `raw`. All methods ignore bits of raw values beyond the counter and its
-    /// flag.
+    /// Returns a count of 0 for a counter with this raw value. All methods ignore bits beyond the counter and its flag.
     pub fn new(raw: impl Into<u64>) -> Self {
-        Self::resumed(0, raw.into() & Self::KEPT)
+        Self { events: 0, last: raw.into() & Self::KEPT, right_up_to: Self::MOST }
     }
 
     /// Takes the present raw value, and returns the count. The count is right if at most [`right_up_to`](Self::right_up_to) events
@@ -86,30 +84,17 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         self.right_up_to
     }
 
-    /// Continues from a raw value that the guest has written. The count stays, without the events since the last
-    /// [`update`](Self::update).
+    /// Continues from a raw value that the guest has written. Drops the events since the last [`update`](Self::update).
     pub fn rebase(&mut self, raw: impl Into<u64>) {
         self.last = raw.into() & Self::KEPT;
     }
 
-    /// Returns a count that continues from `events` and the raw value `last`.
-    pub(crate) const fn resumed(events: u64, last: u64) -> Self {
-        Self { events, last, right_up_to: Self::MOST }
-    }
-
-    /// Returns the raw value at the last read or write.
-    #[cfg(feature = "capi")]
-    pub(crate) const fn last(&self) -> u64 {
-        self.last
-    }
-
-    /// Returns the count as of the last [`update`](Self::update).
+    /// Returns the count at the last [`update`](Self::update).
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// Returns the longest safe interval between two reads, in ticks of the rate's clock: at most [`MOST`](Self::MOST) events can
-    /// happen in it. 0 if no interval is safe.
+    /// Returns the longest interval, in ticks of the rate's clock, in which at most [`MOST`](Self::MOST) events can happen.
     pub const fn longest_interval(rate: Rate) -> u64 {
         rate.longest(Self::MOST)
     }
@@ -191,7 +176,7 @@ impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
         Widened::<BITS, FLAG>::longest_interval(self.rate)
     }
 
-    /// Returns the count as of the last [`update_at`](Self::update_at).
+    /// Returns the count at the last [`update_at`](Self::update_at).
     pub const fn events(&self) -> u64 {
         self.count.events()
     }

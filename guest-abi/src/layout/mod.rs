@@ -1,7 +1,6 @@
 //! The fields of the registers.
 //!
-//! Every control register selects an event for each of two counters: see [`EventSelect`]. A change of one event keeps all other bits,
-//! as `busstat` does with the mask that it gets from the kernel.
+//! Every control register selects an event for each of two counters: see [`EventSelect`]. A change of one event keeps all other bits.
 
 mod dram;
 mod hub;
@@ -31,10 +30,7 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
     #[must_use]
     fn with_event(self, counter: Counter, event: Self::Event) -> Self;
 
-    /// Returns the event that a counter counts.
-    ///
-    /// # Errors
-    /// If the code is reserved.
+    /// Returns the event that a counter counts. Fails if the code is reserved.
     fn event(self, counter: Counter) -> Result<Self::Event, ReservedEvent>;
 
     /// Returns `busstat`'s `clear_pic` mask: zeros in the select field of a counter, and ones elsewhere.

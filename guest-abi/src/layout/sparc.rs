@@ -186,8 +186,7 @@ impl SparcPcr {
             .with_hypervisor(false)
     }
 
-    /// Returns the value to write to clear the OV bits of these counters. The write does not change the OV bit of
-    /// the other counter, even if that counter overflows just before.
+    /// Returns the value to write to clear the OV bits of these counters. An overflow of the other counter is not lost.
     #[must_use]
     pub const fn acknowledging(self, counters: CounterSet) -> Self {
         self.with_overflows(self.overflows().without(counters))

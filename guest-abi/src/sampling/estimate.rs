@@ -16,8 +16,7 @@ pub struct Estimate {
     /// One standard error of `events`, rounded up. 0 if the event was counted all the time; `None` if it was counted in fewer than
     /// two turns, because one turn has no variance.
     ///
-    /// The error is right if the turns are a random sample of the time, and wrong for a program that changes in step with the
-    /// rotation.
+    /// The error is wrong for a program that changes in step with the rotation.
     pub error: Option<u64>,
 }
 

@@ -1,5 +1,4 @@
-//! Sampling, to find the code that causes the events: a trait for counters that interrupt when they overflow, and a profiler
-//! that drives such counters.
+//! Finds the code that causes events: a trait for counters that interrupt when they overflow, and a profiler that drives them.
 //!
 //! - [`CounterUnit`] stands for two counters of 32 bits that count what a [`Program`] says. [`OwnCounters`] implements it for the
 //!   strand's own %pcr and %pic (FWARC/2007/529 section 2.1). The counters of other processors can implement it too.

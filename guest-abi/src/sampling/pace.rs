@@ -34,8 +34,7 @@ impl Pace {
         Self::new(Rhythm::Events(period))
     }
 
-    /// Returns a pace of one sample per `ticks` of running time, on average: the period follows the rate of the events. `first` is
-    /// the first period.
+    /// Returns a pace of one sample per `ticks` of running time: the period follows the rate of the events, from `first` on.
     pub const fn interval(ticks: NonZeroU32, first: Period) -> Self {
         Self::new(Rhythm::Ticks(ticks, first))
     }
@@ -108,8 +107,7 @@ impl Pacer {
         self.current
     }
 
-    /// Ends the current period at the time `now`, after this number of events, and begins the next one. Returns `true` if the
-    /// interrupt exceeded the bound, so that periods get longer.
+    /// Begins the next period at the time `now`, after this number of events. Returns `true` if the interrupt exceeded the bound.
     pub(super) fn next(&mut self, now: u64, events: u64) -> bool {
         if let Rhythm::Ticks(ticks, _) = self.pace.rhythm {
             let took = now.saturating_sub(self.sampled_at).max(1);

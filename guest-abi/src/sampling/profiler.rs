@@ -53,8 +53,7 @@ type Turn<E> = [Option<Slot<E>>; 2];
 /// a strand are up to date if its handlers run in a mode that is not counted. Otherwise each call loses up to 8 events of each
 /// counter, which are the handler's own: see [`StrandCounters`].
 ///
-/// Samples do not drift: each overflow is due one period after the previous one was due, however late or early the interrupts
-/// come.
+/// Samples do not drift: each overflow is due one period after the previous one was due, however late the interrupts come.
 #[derive(Clone, Debug)]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     turns: [Turn<U::Event>; TURNS],
@@ -73,10 +72,8 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
 assert_impl_all!(Profiler<OwnCounters<&dyn StrandCounters, &dyn Hypercall>, 1, 1>: Send, Sync);
 
 impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS, SAMPLES> {
-    /// Returns a profiler for these events in these modes. Each event gets the first free turn on a counter that can count it.
-    ///
-    /// # Errors
-    /// If no turn is left for an event.
+    /// Returns a profiler for these events in these modes. Each event gets the first free turn on a counter that can count it; fails
+    /// if no turn is left.
     pub fn new(
         modes: ModeSet<U::Mode>,
         requests: &[Request<U::Event>],
@@ -103,10 +100,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts to count, at the time `time`.
-    ///
-    /// # Errors
-    /// If the unit refuses the program.
+    /// Starts to count, at the time `time`. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();
         unit.acknowledge(CounterSet::BOTH);
@@ -180,7 +174,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         self.spurious
     }
 
-    /// Returns the number of samples that were lost for want of room.
+    /// Returns the number of samples that were lost because there was no room.
     pub fn lost(&self) -> u64 {
         self.turns.iter().flatten().flatten().map(Slot::lost).sum()
     }

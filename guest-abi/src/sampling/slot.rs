@@ -18,10 +18,9 @@ pub struct EventReport<E> {
     pub estimate: Option<Estimate>,
     /// The number of samples, lost ones included.
     pub samples: u64,
-    /// The number of samples that were lost for want of room.
+    /// The number of samples that were lost because there was no room.
     pub lost: u64,
-    /// The number of periods that ended before the interrupt of an earlier period was handled. The sample of that interrupt stands for
-    /// these periods too.
+    /// The number of periods that ended before the interrupt of an earlier period, whose sample stands for them too.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,

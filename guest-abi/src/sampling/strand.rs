@@ -17,8 +17,7 @@ pub struct OwnCounters<S, H> {
 }
 
 impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
-    /// Returns the counters as a unit, whose methods have to run on the strand of the counters. Without a service, the unit cannot
-    /// count hyperprivileged events.
+    /// Returns the counters as a unit. Its methods have to run on their strand. Hyperprivileged events need a service.
     pub const fn new(counters: S, service: Option<PerfCounters<H>>) -> Self {
         Self { counters, service }
     }
@@ -38,8 +37,7 @@ impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
 impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Event = SparcSelect;
     type Mode = SparcMode;
-    /// The service's status for HT in register 0: ENOACCESS without the right to HT at this moment. It says nothing about other
-    /// registers.
+    /// The service's status for HT in register 0: ENOACCESS without the right to HT at this moment.
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;

@@ -26,8 +26,7 @@ pub trait CounterUnit {
     /// The number of bits of a counter. [`Profiler`](super::Profiler) relies on 32.
     const WIDTH: u32 = 32;
 
-    /// The value of a counter that has just overflowed: 0 if a wrap is the overflow, 2^31 if the highest bit marks the
-    /// overflow.
+    /// The value of a counter that has just overflowed: 0 if a wrap is the overflow, 2^31 if the highest bit marks it.
     const OVERFLOWS_AT: u32;
 
     /// The most events by which the interrupt may come before the overflow. After an early interrupt, the handler has to write the
@@ -37,10 +36,8 @@ pub trait CounterUnit {
     /// Returns every event that has a name.
     fn events() -> impl Iterator<Item = Self::Event>;
 
-    /// Starts to count as the program says. Keeps the values of the counters, and overflows that are not acknowledged.
-    ///
-    /// # Errors
-    /// If the unit may not count in one of the modes. It is then stopped.
+    /// Starts to count as the program says. Keeps the values of the counters, and overflows that are not acknowledged. Fails if the
+    /// unit may not count in one of the modes; it is then stopped.
     fn start(&mut self, program: &Program<Self::Event, Self::Mode>) -> Result<(), Self::Refusal>;
 
     /// Stops counting until the next [`start`](Self::start). The interrupt of a counter that has overflowed stays pending.

@@ -91,16 +91,12 @@ proptest! {
     #[test]
     fn sparc_bits_are_where_the_manual_has_them(value: u64) {
         let pcr = SparcPcr::from(value);
-        let bit = |at: u32| value >> at & 1 == 1;
-        prop_assert_eq!(
-            [pcr.privileged(), pcr.system(), pcr.user(), pcr.hypervisor()],
-            [bit(0), bit(1), bit(2), bit(3)]
-        );
-        prop_assert_eq!(
-            [pcr.trap_on_overflow0(), pcr.trap_on_overflow1(), pcr.overflow0(), pcr.overflow1()],
-            [bit(4), bit(5), bit(18), bit(31)]
-        );
-        prop_assert_eq!([pcr.hold_overflow0(), pcr.hold_overflow1()], [bit(62), bit(63)]);
+        let modes = [pcr.privileged(), pcr.system(), pcr.user(), pcr.hypervisor()];
+        let traps = [pcr.trap_on_overflow0(), pcr.trap_on_overflow1()];
+        let overflows = [pcr.overflow0(), pcr.overflow1()];
+        let holds = [pcr.hold_overflow0(), pcr.hold_overflow1()];
+        let bits = [0, 1, 2, 3, 4, 5, 18, 31, 62, 63].map(|at| value >> at & 1 == 1);
+        prop_assert_eq!([&modes[..], &traps, &overflows, &holds].concat(), bits);
         prop_assert_eq!(u64::from(pcr.mask0()) | u64::from(pcr.class0()) << 8, value >> 6 & 0xfff);
         prop_assert_eq!(u64::from(pcr.mask1()) | u64::from(pcr.class1()) << 8, value >> 19 & 0xfff);
         prop_assert_eq!(u64::from(pcr), value);
@@ -125,12 +121,8 @@ proptest! {
         let config = L2Control::from(value).perf_config();
         prop_assert_eq!(config.value(), value >> 36 & 3);
         prop_assert_eq!(PerfConfig::from_value(value).value(), value & 3);
-        for (config, code) in [
-            (PerfConfig::All, 0u64),
-            (PerfConfig::Local, 1),
-            (PerfConfig::Remote, 2),
-            (PerfConfig::CacheToCache, 3),
-        ] {
+        use PerfConfig::{All, CacheToCache, Local, Remote};
+        for (config, code) in [(All, 0_u64), (Local, 1), (Remote, 2), (CacheToCache, 3)] {
             let changed = L2Control::from(value).with_perf_config(config);
             prop_assert_eq!(u64::from(changed), value & !(3 << 36) | code << 36);
         }

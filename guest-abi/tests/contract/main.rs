@@ -1,9 +1,7 @@
 //! Tests of the numbers and layouts, against copies of the contract's tables.
 
-mod clocks;
 mod encoding;
 mod events;
-mod names;
-mod pmus;
+mod registers;
 mod statuses;
 mod strands;

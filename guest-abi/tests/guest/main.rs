@@ -7,5 +7,4 @@ mod retry;
 mod script;
 mod snapshot;
 mod strand;
-mod typed;
 mod widen;

@@ -34,8 +34,7 @@ fn refusals() {
 
 #[test]
 fn major_zero_is_not_a_version() {
-    let found = refused(&[], Version::new(0, 1));
-    assert_eq!(found, Some(NegotiateError::MajorZero));
+    assert_eq!(refused(&[], Version::new(0, 1)), Some(NegotiateError::MajorZero));
 }
 
 #[test]
@@ -69,21 +68,19 @@ fn best_takes_what_there_is() {
 
 #[test]
 fn a_strand_joins_what_another_negotiated() {
-    let answer = |after| Script::new([core([0x205, 0, 0, 0, 0, 3], after), get(2, 5)]);
-    let counters = PerfCounters::join(answer([0, 1, 1, JUNK, JUNK, JUNK])).unwrap();
-    let counters = counters.expect("1.1 is negotiated");
+    let join = |after, steps: &[Step]| {
+        let get_version = core([0x205, 0, 0, 0, 0, 3], after);
+        PerfCounters::join(Script::new([&[get_version], steps].concat()))
+    };
+    let counters = join([0, 1, 1, JUNK, JUNK, JUNK], &[get(2, 5)]).unwrap().unwrap();
     assert_eq!(counters.version(), Version::V1_1);
     assert_eq!(counters.get("NODE0_MCU0_PCR".parse().unwrap()), Ok(5));
-
-    let none = Script::new([core([0x205, 0, 0, 0, 0, 3], [0, 0, 0, JUNK, JUNK, JUNK])]);
-    assert!(PerfCounters::join(none).unwrap().is_none());
-    let unknown = Script::new([core([0x205, 0, 0, 0, 0, 3], [6, 0, 0, 0, 0, 3])]);
-    assert_eq!(PerfCounters::join(unknown).err(), Some(HvError::Invalid));
+    assert!(join([0, 0, 0, JUNK, JUNK, JUNK], &[]).unwrap().is_none());
+    assert_eq!(join([6, 0, 0, 0, 0, 3], &[]).err(), Some(HvError::Invalid));
 }
 
 #[test]
 fn release_asks_for_major_zero() {
     assert_eq!(Script::counters([granted(0, 0, 0)]).release(), Ok(()));
-    let refused = Script::counters([not_granted(0, 0, 6)]);
-    assert_eq!(refused.release(), Err(HvError::Invalid));
+    assert_eq!(Script::counters([not_granted(0, 0, 6)]).release(), Err(HvError::Invalid));
 }

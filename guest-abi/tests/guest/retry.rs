@@ -24,14 +24,9 @@ fn zero_tries_are_not_a_bound() {
 
 #[test]
 fn stops_at_the_first_answer() {
-    let counters = Script::counters([
-        get(19, 7),
-        get_fails(19, BLOCKED),
-        get_fails(19, BLOCKED),
-        get(19, 8),
-        set_fails(19, 5, BLOCKED),
-        set(19, 5),
-    ]);
+    let read = [get(19, 7), get_fails(19, BLOCKED), get_fails(19, BLOCKED), get(19, 8)];
+    let written = [set_fails(19, 5, BLOCKED), set(19, 5)];
+    let counters = Script::counters(read.into_iter().chain(written));
     assert_eq!(counters.get_retrying(lpu(), tries(3)), Ok(7));
     assert_eq!(counters.get_retrying(lpu(), tries(3)), Ok(8));
     assert_eq!(counters.set_retrying(lpu(), 5, tries(2)), Ok(()));
@@ -41,9 +36,9 @@ fn stops_at_the_first_answer() {
 fn gives_up_after_the_bound() {
     for number in 1..5 {
         let blocked = RetryError::StillBlocked(tries(number));
-        let counters = Script::counters((0..number).map(|_| get_fails(19, BLOCKED)));
+        let counters = Script::counters(vec![get_fails(19, BLOCKED); number as usize]);
         assert_eq!(counters.get_retrying(lpu(), tries(number)), Err(blocked));
-        let counters = Script::counters((0..number).map(|_| set_fails(19, 5, BLOCKED)));
+        let counters = Script::counters(vec![set_fails(19, 5, BLOCKED); number as usize]);
         assert_eq!(counters.set_retrying(lpu(), 5, tries(number)), Err(blocked));
     }
 }
@@ -52,21 +47,15 @@ fn gives_up_after_the_bound() {
 fn other_errors_are_final() {
     let counters = Script::counters([get_fails(19, 10), get_fails(19, BLOCKED), get_fails(19, 13)]);
     for error in [HvError::NoAccess, HvError::NotSupported] {
-        let read = counters.get_retrying(lpu(), tries(9));
-        assert_eq!(read, Err(RetryError::Failed(error)));
+        assert_eq!(counters.get_retrying(lpu(), tries(9)), Err(RetryError::Failed(error)));
     }
 }
 
 #[test]
 fn the_pause_is_between_tries() {
     let mut pauses = Vec::new();
-    let counters = Script::counters([
-        get_fails(19, BLOCKED),
-        get_fails(19, BLOCKED),
-        get_fails(19, BLOCKED),
-        set_fails(19, 1, BLOCKED),
-        set(19, 1),
-    ]);
+    let written = [set_fails(19, 1, BLOCKED), set(19, 1)];
+    let counters = Script::counters([get_fails(19, BLOCKED); 3].into_iter().chain(written));
     let answer = counters.get_retrying_with(lpu(), tries(3), |refused| pauses.push(refused));
     assert_eq!(answer, Err(RetryError::StillBlocked(tries(3))));
     assert_eq!(pauses, [1, 2]);

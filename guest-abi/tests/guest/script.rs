@@ -11,13 +11,11 @@ pub(crate) type Step = (Trap, [u64; 6], [u64; 6]);
 /// The value of a register to which the contract gives no meaning after a call.
 pub(crate) const JUNK: u64 = 0xdead_beef_dead_beef;
 
-pub(crate) struct Script {
-    steps: RefCell<VecDeque<Step>>,
-}
+pub(crate) struct Script(RefCell<VecDeque<Step>>);
 
 impl Script {
     pub(crate) fn new(steps: impl IntoIterator<Item = Step>) -> Self {
-        Self { steps: RefCell::new(steps.into_iter().collect()) }
+        Self(RefCell::new(steps.into_iter().collect()))
     }
 
     /// Returns counters that have negotiated 1.1 and now expect these steps.
@@ -29,7 +27,7 @@ impl Script {
 
 impl Hypercall for Script {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
-        let next = self.steps.borrow_mut().pop_front();
+        let next = self.0.borrow_mut().pop_front();
         let (expected, before, after) = next.expect("a call beyond the script");
         assert_eq!((trap, registers.to_array()), (expected, before));
         *registers = after.into();
@@ -39,8 +37,7 @@ impl Hypercall for Script {
 impl Drop for Script {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            let left = self.steps.borrow().len();
-            assert_eq!(left, 0, "calls of the script were not made");
+            assert!(self.0.borrow().is_empty(), "calls of the script were not made");
         }
     }
 }
@@ -66,20 +63,17 @@ pub(crate) fn not_granted(major: u64, minor: u64, status: u64) -> Step {
 
 /// Expects a get of this register, and returns `value`.
 pub(crate) fn get(register: u64, value: u64) -> Step {
-    let before = [register, 0, 0, 0, 0, 0x106];
-    (Trap::Fast, before, answer(0, value))
+    (Trap::Fast, [register, 0, 0, 0, 0, 0x106], answer(0, value))
 }
 
 /// Expects a get of this register, and refuses it.
 pub(crate) fn get_fails(register: u64, status: u64) -> Step {
-    let (trap, before, _) = get(register, 0);
-    (trap, before, answer(status, JUNK))
+    (Trap::Fast, [register, 0, 0, 0, 0, 0x106], answer(status, JUNK))
 }
 
 /// Expects a get of each of these registers, and returns the values.
 pub(crate) fn gets(values: &[(u64, u64)]) -> Vec<Step> {
-    let each = values.iter();
-    each.map(|(register, value)| get(*register, *value)).collect()
+    values.iter().map(|(register, value)| get(*register, *value)).collect()
 }
 
 /// Expects a set of this register to `value`.
@@ -89,6 +83,5 @@ pub(crate) fn set(register: u64, value: u64) -> Step {
 
 /// Expects a set of this register, and refuses it.
 pub(crate) fn set_fails(register: u64, value: u64, status: u64) -> Step {
-    let before = [register, value, 0, 0, 0, 0x107];
-    (Trap::Fast, before, answer(status, JUNK))
+    (Trap::Fast, [register, value, 0, 0, 0, 0x107], answer(status, JUNK))
 }

@@ -31,15 +31,13 @@ fn skew(hypercalls: u32, ticks: Option<u64>, pic0_events: u64) -> Skew {
 
 #[test]
 fn a_channel_has_no_skew() {
-    let counters = Script::counters([get(6, 0x01), get(7, 0x7fff_ffff_0000_0002), get(6, 0x01)]);
+    let counters = Script::counters(gets(&[(6, 1), (7, 0x7fff_ffff_0000_0002), (6, 1)]));
     let snapshot = counters.snapshot(CHANNEL, bounds(1, 1)).unwrap();
-    assert_eq!(snapshot.pmu, CHANNEL.into());
-    assert_eq!((snapshot.pcr, snapshot.attempts), (0x01, 1));
-    assert_eq!(snapshot.counter(Counter::Pic0), 0x7fff_ffff);
-    assert_eq!(snapshot.counter(Counter::Pic1), 2);
-    assert_eq!(snapshot.skew, skew(0, None, 0));
+    assert_eq!((snapshot.pmu, snapshot.pcr, snapshot.attempts), (CHANNEL.into(), 1, 1));
+    let read = [Counter::Pic0, Counter::Pic1].map(|counter| snapshot.counter(counter));
+    assert_eq!((read, snapshot.skew), ([0x7fff_ffff, 2], skew(0, None, 0)));
 
-    let counters = Script::counters([get(6, 0), get(7, 0), get(6, 0)]);
+    let counters = Script::counters(gets(&[(6, 0), (7, 0), (6, 0)]));
     let clock = Ticking(Cell::new(0));
     let snapshot = counters.snapshot_with(CHANNEL, bounds(1, 1), Some(&clock), |_| ());
     assert_eq!(snapshot.unwrap().skew.ticks, Some(0));
@@ -64,10 +62,8 @@ fn refused_tries_widen_the_skew() {
     let clock = Ticking(Cell::new(1000));
     let mut pauses = Vec::new();
     let pause = |refused| pauses.push(refused);
-    let snapshot = counters.snapshot_with(PORT, bounds(1, 3), Some(&clock), pause);
-    let snapshot = snapshot.unwrap();
-    // After the reading before the successful try of PIC0, the clock is read once after that try, once before each of the three
-    // tries of PIC1, and once after the last try.
+    let snapshot = counters.snapshot_with(PORT, bounds(1, 3), Some(&clock), pause).unwrap();
+    // The clock is read after the successful try of PIC0, before each of the three tries of PIC1, and after the last try.
     assert_eq!(snapshot.skew, skew(3, Some(50), 3));
     assert_eq!(pauses, [1, 1, 1, 2]);
 }

@@ -31,15 +31,7 @@ struct Fake {
 
 impl Fake {
     fn new(pcr: u64) -> Self {
-        Self {
-            pcr: Cell::new(pcr),
-            pic: Cell::new(0x5_0000_0007),
-            writes: RefCell::new(Vec::new()),
-        }
-    }
-
-    fn writes(&self) -> Vec<Write> {
-        self.writes.take()
+        Self { pcr: pcr.into(), pic: 0x5_0000_0007.into(), writes: RefCell::default() }
     }
 }
 
@@ -68,38 +60,32 @@ impl StrandCounters for Fake {
 fn act<R>(pcr: u64, act: impl FnOnce(StrandDriver<&Fake>) -> R) -> (R, Vec<Write>) {
     let fake = Fake::new(pcr);
     let result = act(StrandDriver::new(&fake));
-    (result, fake.writes())
+    (result, fake.writes.take())
 }
 
 #[test]
 fn read_and_clear() {
-    let (read, writes) = act(0, |driver| {
-        let read = driver.read();
-        driver.clear();
-        (read.pic0(), read.pic1())
-    });
-    assert_eq!((read, writes), ((7, 5), vec![Pic(0)]));
+    let read = act(0, |driver| driver.read());
+    assert_eq!(read, (SparcPic::new().with_pic0(7).with_pic1(5), vec![]));
+    assert_eq!(act(0, |driver| driver.clear()), ((), vec![Pic(0)]));
 }
 
 #[test]
 fn stop_clears_ut_and_st_only() {
-    for (pcr, result, write) in
-        [(0x7fff_fff7, Ok(()), HOLD | 0x7fff_fff1), (HT | UT | PRIV, Err(HtSet), HOLD | HT | PRIV)]
-    {
-        assert_eq!(act(pcr, |driver| driver.stop()), (result, vec![Pcr(write)]));
-    }
+    let stop = |pcr| act(pcr, |driver| driver.stop());
+    assert_eq!(stop(0x7fff_fff7), (Ok(()), vec![Pcr(HOLD | 0x7fff_fff1)]));
+    assert_eq!(stop(HT | UT | PRIV), (Err(HtSet), vec![Pcr(HOLD | HT | PRIV)]));
 }
 
 #[test]
 fn start_without_ht_makes_no_call() {
     let wanted = SparcPcr::from(0x2fd << 6 | UT | ST);
     let from = SparcPic::from(u64::MAX);
-    let expected = [Pcr(HOLD | PRIV), Pic(u64::MAX), Pcr(0x2fd << 6 | UT | ST)];
-    let (result, writes) = act(UT | PRIV, |driver| driver.start(wanted, from));
-    assert_eq!((result, &*writes), (Ok(()), &expected[..]));
+    let writes = || vec![Pcr(HOLD | PRIV), Pic(u64::MAX), Pcr(0x2fd << 6 | UT | ST)];
+    assert_eq!(act(UT | PRIV, |driver| driver.start(wanted, from)), (Ok(()), writes()));
     let service = Script::counters([]);
-    let (result, writes) = act(UT | PRIV, |driver| driver.start_by(&service, wanted, from));
-    assert_eq!((result, &*writes), (Ok(()), &expected[..]));
+    let started = act(UT | PRIV, |driver| driver.start_by(&service, wanted, from));
+    assert_eq!(started, (Ok(()), writes()));
 }
 
 #[test]

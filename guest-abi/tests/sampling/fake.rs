@@ -144,13 +144,8 @@ pub(crate) fn period(events: u32) -> Period {
     Period::new(events).unwrap()
 }
 
-fn request(event: u8, pace: Option<Pace>) -> Request<FakeEvent> {
-    let event = FakeEvent(event);
-    Request { event, pace }
-}
-
 pub(crate) fn sampled(event: u8, pace: Pace) -> Request<FakeEvent> {
-    request(event, Some(pace))
+    Request { event: FakeEvent(event), pace: Some(pace) }
 }
 
 pub(crate) fn every(event: u8, events: u32) -> Request<FakeEvent> {
@@ -158,7 +153,7 @@ pub(crate) fn every(event: u8, events: u32) -> Request<FakeEvent> {
 }
 
 pub(crate) fn counted(event: u8) -> Request<FakeEvent> {
-    request(event, None)
+    Request { event: FakeEvent(event), pace: None }
 }
 
 /// Starts a profiler at time 0. Returns the profiler and its unit, with an empty log of writes.

@@ -11,36 +11,31 @@ use crate::fake::{FakeEvent, Mode, Topmost, Wrapping, period};
 
 #[test]
 fn sets_of_counters() {
+    let (none, both) = (CounterSet::NONE, CounterSet::BOTH);
     let (zero, one) = (CounterSet::only(Pic0), CounterSet::only(Pic1));
-    assert_eq!(zero | one, CounterSet::BOTH);
-    assert_eq!(CounterSet::BOTH.without(zero), one);
-    assert_eq!(zero.intersection(one), CounterSet::NONE);
+    assert_eq!([zero | one, both.without(zero), zero.intersection(one)], [both, one, none]);
     let sets = [(false, false), (true, false), (false, true), (true, true)];
     let sets = sets.map(|(pic0, pic1)| CounterSet::new(pic0, pic1));
-    assert_eq!(sets, [CounterSet::NONE, zero, one, CounterSet::BOTH]);
-    assert_eq!(CounterSet::BOTH.iter().collect::<Vec<_>>(), [Pic0, Pic1]);
+    assert_eq!(sets, [none, zero, one, both]);
+    assert!(both.iter().eq([Pic0, Pic1]));
     assert_eq!(one.iter().collect::<CounterSet>(), one);
-    let lengths = [CounterSet::NONE, one, CounterSet::BOTH].map(CounterSet::len);
-    assert_eq!(lengths, [0, 1, 2]);
+    assert_eq!(sets.map(CounterSet::len), [0, 1, 1, 2]);
     assert!(one.contains(Pic1) && !one.contains(Pic0) && !one.is_empty());
-    assert!(CounterSet::NONE.is_empty());
-    assert_eq!(format!("{:?}", CounterSet::BOTH), "{Pic0, Pic1}");
+    assert!(none.is_empty());
+    assert_eq!(format!("{both:?}"), "{Pic0, Pic1}");
 }
 
 #[test]
 fn sets_of_modes() {
     let every: Vec<_> = ModeSet::<Mode>::every().collect();
-    let user = ModeSet::from(Mode::User);
-    let kernel = ModeSet::from(Mode::Kernel);
+    let (user, kernel) = (ModeSet::from(Mode::User), ModeSet::from(Mode::Kernel));
     assert_eq!(every, [ModeSet::NONE, user, kernel, ModeSet::ALL]);
     assert_eq!(user | kernel, ModeSet::ALL);
-    let empty: Vec<_> = ModeSet::<Mode>::every().map(ModeSet::is_empty).collect();
-    assert_eq!(empty, [true, false, false, false]);
+    assert!(every.into_iter().map(ModeSet::is_empty).eq([true, false, false, false]));
     assert!(user.contains(Mode::User) && !user.contains(Mode::Kernel));
     let all = format!("{:?}", ModeSet::<SparcMode>::ALL);
     assert_eq!(all, "{User, Privileged, Hyperprivileged}");
-    let numbers = SparcMode::ALL.iter().map(|mode| mode.index());
-    assert!(numbers.eq(0..3));
+    assert!(SparcMode::ALL.iter().map(|mode| mode.index()).eq(0..3));
 }
 
 #[test]
@@ -71,8 +66,7 @@ fn assignments_fit_the_counters() {
         assert_eq!(assigned, Some([Some(on_zero), Some(one)]));
     }
     assert_eq!(Assignment::one(one).map(events), Some([None, Some(one)]));
-    let assigned = Assignment::one(one).unwrap();
-    assert_eq!(assigned.counters(), CounterSet::only(Pic1));
+    assert_eq!(Assignment::one(one).unwrap().counters(), CounterSet::only(Pic1));
     assert_eq!(Assignment::<FakeEvent>::NONE.counters(), CounterSet::NONE);
     assert!(any.on(Pic0) && any.on(Pic1) && !zero.on(Pic1));
 }
@@ -115,9 +109,8 @@ fn programs_of_the_pcr() {
         let ov0_and_priv = 1 << 18 | 1;
         let before = SparcPcr::from_bits(0x7ff8_002e | ov0_and_priv);
         let programmed = 3 << 62 | ov0_and_priv | 0x208 << 6 | 0x200 << 19 | 1 << 4 | bits;
-        assert_eq!(program.applied_to(before), SparcPcr::from_bits(programmed));
-        let stopped = 3 << 62 | 0x7ff8_0020 | ov0_and_priv;
-        assert_eq!(before.stopped(), SparcPcr::from_bits(stopped));
+        assert_eq!(u64::from(program.applied_to(before)), programmed);
+        assert_eq!(u64::from(before.stopped()), 3 << 62 | 0x7ff8_0020 | ov0_and_priv);
     }
 }
 
@@ -125,9 +118,9 @@ fn programs_of_the_pcr() {
 #[test]
 fn counters_that_are_off() {
     assert_eq!(SparcPcr::OFF, SparcPcr::from_bits(0x200 << 6 | 0x200 << 19));
-    let both = SparcPcr::from_bits(0xffff_ffff);
-    let without0 = 0xffff_ffff & !(0xfff << 6 | 1 << 4) | 0x200 << 6;
-    assert_eq!(both.without(Pic0), SparcPcr::from_bits(without0));
-    let without1 = 0xffff_ffff & !(0xfff << 19 | 1 << 5) | 0x200 << 19;
-    assert_eq!(both.without(Pic1), SparcPcr::from_bits(without1));
+    for (counter, select, trap) in [(Pic0, 6, 4), (Pic1, 19, 5)] {
+        let without = SparcPcr::from_bits(0xffff_ffff).without(counter);
+        let expected = 0xffff_ffff & !(0xfff << select | 1 << trap) | 0x200 << select;
+        assert_eq!(without, SparcPcr::from_bits(expected));
+    }
 }

@@ -33,7 +33,7 @@ macro_rules! ids {
 
 ids!(StrandId GuestId);
 
-/// Holds a [`StrandId`] or [`GuestId`], or none, as at first. Accesses are sequentially consistent unless they say otherwise.
+/// Holds a [`StrandId`] or [`GuestId`], at first none. Accesses are sequentially consistent unless they say otherwise.
 #[derive(Debug)]
 pub struct AtomicId<T>(AtomicU32, PhantomData<T>);
 

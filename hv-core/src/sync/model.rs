@@ -6,8 +6,7 @@
 //! several of them change.
 //!
 //! The environment variable `PREEMPTIONS` replaces the stated bounds. 255 is no limit for strands with fewer steps. (Without any
-//! bound, loom tries fewer orders than with a large one: it leaves out orders that it takes for equal, and compares only the
-//! last accesses to a word; with a bound, it compares earlier ones, too.)
+//! bound, loom tries fewer orders than with a large one, because it compares only the last accesses to a word.)
 
 extern crate std;
 
@@ -16,10 +15,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Runs a model in all orders with at most `preemptions` preemptions, and prints the number of orders.
-///
-/// # Panics
-/// If the model panics, or has fewer than `least` orders, which is a mistake in the model.
+/// Runs a model in all orders with at most `preemptions` preemptions, and prints the number of orders. Panics if the model does, or if
+/// it has fewer than `least` orders, which is a mistake in the model.
 pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 'static) {
     let preemptions = std::env::var("PREEMPTIONS")
         .map_or(preemptions, |number| number.parse().expect("a number of preemptions"));
@@ -46,10 +43,7 @@ pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 
 /// The code of one strand of a model, which gets the shared data.
 pub type Part<T> = fn(&T);
 
-/// Runs the strands concurrently, and waits for all. (Loom itself runs them in turn, on one thread.)
-///
-/// # Panics
-/// If a strand panics.
+/// Runs the strands concurrently, and waits for all. Panics if a strand panics.
 pub fn meet<T: 'static, const N: usize>(shared: &Rc<T>, parts: [Part<T>; N]) {
     let threads = parts.map(|part| {
         let shared = Rc::clone(shared);

@@ -48,7 +48,7 @@ impl OwnedLock {
         self.owner.replace(Some(dead), None)
     }
 
-    /// Frees the lock, whichever strand owns it. Call it only while every strand that may own the lock is dead.
+    /// Frees the lock for certain. Call it only while every strand that may own the lock is dead.
     pub fn reset(&self) {
         self.owner.store(None);
     }

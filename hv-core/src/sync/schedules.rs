@@ -37,10 +37,8 @@ const STEPS: usize = 2_000_000;
 /// The size of the stack of a strand in bytes. A model builds the service on it.
 const STACK: usize = 4 << 20;
 
-/// Runs a model in this number of random schedules and the same number of PCT schedules, and prints the numbers.
-///
-/// # Panics
-/// If the model panics. It first prints the schedule, for the variable `SCHEDULE`.
+/// Runs a model in this number of random schedules and the same number of PCT schedules, and prints the numbers. If the model panics,
+/// prints the schedule, for the variable `SCHEDULE`, and panics.
 pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'static) {
     let setting = |name: &str| std::env::var(name).ok();
     let test = std::thread::current();
@@ -67,10 +65,7 @@ fn run(scheduler: impl Scheduler + 'static, model: impl Fn() + Send + Sync + 'st
     Runner::new(scheduler, config).run(model)
 }
 
-/// Calls `part` on strands 0 to `strands - 1` concurrently, and waits for all.
-///
-/// # Panics
-/// If a strand panics.
+/// Calls `part` on strands 0 to `strands - 1` concurrently, and waits for all. Panics if a strand panics.
 pub fn meet(strands: usize, part: impl Fn(usize) + Sync) {
     thread::scope(|scope| {
         let part = &part;

@@ -82,10 +82,7 @@ fn change_plans(change: impl FnOnce(&mut Vec<Plan>)) {
 }
 
 /// Makes a call on a strand that dies before the step of the call with this number, counted from 0. Returns the result of the
-/// call; `None` if the strand has died.
-///
-/// # Panics
-/// If the call panics.
+/// call; `None` if the strand has died. Panics if the call panics.
 pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
     let die = || {
         DEAD.with(|dead| dead.set(true));

@@ -1,7 +1,6 @@
 //! The time of day, apart from the clock that measures durations.
 
-/// A reading of the reference for a [`TimeOfDay`], such as a battery-backed clock or a time server. Times are in
-/// nanoseconds.
+/// A reading, in nanoseconds, of the reference of a [`TimeOfDay`], such as a battery-backed clock or a time server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayReading {
     /// The time by the clock before the reading.
@@ -10,8 +9,7 @@ pub struct DayReading {
     pub day: u64,
     /// The time by the clock after the reading.
     pub after: u64,
-    /// The largest amount by which the reference may have been behind the true time of day: its step, and the delay of its
-    /// update.
+    /// The largest amount by which the reference may be behind the true time of day: its step, and the delay of its update.
     pub late: u64,
 }
 
@@ -34,10 +32,9 @@ pub enum Followed {
 
 /// A time of day that follows a reference, and never goes back.
 ///
-/// It adds a correction to the time of a clock, such as a [`StrandClock`](super::StrandClock). The clock itself does not change:
-/// the durations that it measures never include a correction. The reference may be coarse and late, so that a reading gives only
-/// bounds of the true time of day. As long as the time of day is within the bounds, there is no correction; otherwise it is
-/// corrected to the nearer bound, and no further. So the noise of the reference has no effect, and the correction does not swing.
+/// It adds a correction to the time of a clock, such as a [`StrandClock`](super::StrandClock), which itself does not change. The
+/// reference may be coarse and late, so that a reading gives only bounds of the true time of day. Within these bounds there is no
+/// correction; beyond them, the time of day is corrected to the nearer bound. So the noise of the reference has no effect.
 ///
 /// One value serves all strands: keep it behind a lock.
 ///
@@ -86,15 +83,13 @@ impl TimeOfDay {
         }
     }
 
-    /// Returns the time of day at a time by the clock, in nanoseconds since the epoch of the reference. It is never earlier than
-    /// the result of an earlier call.
+    /// Returns the time of day at a time by the clock, in nanoseconds since the epoch of the reference. It never goes back.
     pub fn at(&mut self, clock: u64) -> u64 {
         self.last = self.last.max(self.corrected(clock));
         self.last
     }
 
-    /// Follows the reference. Call it regularly, at most once per millisecond: between two calls, the time of day drifts as the
-    /// clock does.
+    /// Follows the reference. Call it regularly, at most once per millisecond: meanwhile the time of day drifts as the clock does.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
         let DayReading { before, day, after, .. } = reading;
         let Some(taken) = after.checked_sub(before).filter(|_| after >= self.clock) else {

@@ -83,8 +83,7 @@ pub enum Finding {
     Demoted { source: usize, fault: Fault, chosen: usize },
 }
 
-/// The frequency of `source`, the chosen source, that a [`Watchdog`](super::Watchdog) has measured by `reference`. Sources are
-/// indices into the list of candidates.
+/// The frequency of `source`, the chosen one, measured by `reference`. Sources are indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Measured {

@@ -45,10 +45,8 @@ impl fmt::Display for Frequency {
     }
 }
 
-/// Measures the frequency of a clock with every reading.
-///
-/// The result covers all readings at first, and becomes more certain with each. Later it covers the readings of the last one to
-/// two [`WINDOW`](Self::WINDOW)s, so that it follows a change.
+/// Measures the frequency of a clock. The result covers all readings at first, and becomes more certain with each. Later it covers
+/// the readings of the last one to two [`WINDOW`](Self::WINDOW)s, so that it follows a change.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyMeter {
     /// The steps of the clock and of the reference.
@@ -66,7 +64,7 @@ struct Readings {
 }
 
 impl FrequencyMeter {
-    /// The time, in seconds, that a result covers at least, as soon as there are readings of so long a time.
+    /// The shortest time that a result covers, in seconds, once the readings cover it.
     pub const WINDOW: u64 = 60;
 
     /// Returns a meter of `clock` that compares it with `reference`.

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use guest_abi::StrandId;
-use guest_abi::clock::{Clock, ClockSource, Description};
+use guest_abi::clock::{Clock, ClockSource};
 use static_assertions::assert_impl_all;
 
 use super::safety::{Environment, Reason, Verdict, choose, longest_poll};
@@ -27,9 +27,8 @@ impl core::error::Error for NoUsableClock {}
 /// The index of a source is its position in the list of candidates. A source that was retired stays so.
 ///
 /// # Change of source
-/// An epoch is the period between two changes of source. It consists of its source, of the source's count at its beginning, and
-/// of the time then. A change first writes the next epoch and then publishes its number: the epoch that a reader uses never
-/// changes, and no strand waits. Each change retires a source, so that there are at most `N` epochs.
+/// An epoch is the period between two changes of source. A change first writes the next epoch and then publishes its number: the
+/// epoch that a reader uses never changes, and no strand waits. Each change retires a source, so there are at most `N` epochs.
 #[derive(Debug)]
 pub struct Timekeeper<S, const N: usize> {
     sources: [Option<Tracked<S>>; N],
@@ -40,6 +39,7 @@ pub struct Timekeeper<S, const N: usize> {
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
 
+/// A source, and its count and the time at the beginning of the epoch.
 #[derive(Debug)]
 struct Epoch {
     source: AtomicU32,
@@ -52,8 +52,7 @@ impl Epoch {
         Self { source: AtomicU32::new(0), ticks: AtomicU64::new(0), time: AtomicU64::new(0) }
     }
 
-    /// Writes an epoch that is not in use yet. Relaxed, as all loads of it: the number of the epoch publishes it, and then it
-    /// never changes.
+    /// Writes an epoch that is not in use yet. Relaxed, as all loads: the number of the epoch publishes it.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
         self.source.store(source as u32, Ordering::Relaxed);
         self.ticks.store(ticks, Ordering::Relaxed);
@@ -67,11 +66,8 @@ impl Epoch {
 }
 
 impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
-    /// Chooses the best candidate that is safe on the machine, or that the operator forces, and that can be read on this
-    /// strand.
-    ///
-    /// # Errors
-    /// No candidate is usable.
+    /// Chooses the best candidate that can be read on this strand, and is safe on the machine or forced by the operator. Fails if there
+    /// is none.
     pub fn new(
         candidates: [Candidate<S>; N],
         environment: &Environment,
@@ -89,8 +85,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Ok(keeper)
     }
 
-    /// Returns a clock for a strand. Create one per strand: the time of each clock never goes back, but two clocks of a
-    /// strand may differ.
+    /// Returns a clock for a strand. Create one per strand: two clocks of a strand may differ.
     pub fn clock(&self, strand: StrandId) -> StrandClock<'_, S, N> {
         StrandClock { keeper: self, strand, last: AtomicU64::new(0) }
     }
@@ -116,8 +111,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Some((source.verdict, !source.is_retired()))
     }
 
-    /// Reads all sources, so that no wrap goes unnoticed. Call it at least once in every
-    /// [`longest_poll`](Self::longest_poll).
+    /// Reads all sources, so that no wrap goes unnoticed. Call it once in every [`longest_poll`](Self::longest_poll) or more often.
     pub fn poll(&self, strand: StrandId) {
         for source in self.sources.iter().flatten() {
             source.ticks(strand);
@@ -127,17 +121,13 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     /// Returns the longest safe time between two polls, in nanoseconds.
     pub fn longest_poll(&self) -> u64 {
         let sources = self.sources.iter().flatten();
-        let polls = sources.map(|source| longest_poll(&source.description));
-        polls.min().unwrap_or(u64::MAX)
+        sources.map(|source| longest_poll(&source.description)).min().unwrap_or(u64::MAX)
     }
 
     /// Retires a source. If it is the chosen one, the best of the others replaces it: the time continues from its present
-    /// value, or from `at_least` if that is later.
+    /// value, or from `at_least` if that is later. Returns the index of the source that is then chosen.
     ///
-    /// Returns the index of the source that is then chosen.
-    ///
-    /// # Errors
-    /// The source was never usable; the source is the last one, and stays in use; or another strand is changing the source.
+    /// Fails if the source was never usable, is the last one (which stays in use), or if another strand is changing the source.
     pub fn demote(
         &self,
         source: usize,
@@ -150,18 +140,12 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         }
         tracked.set_retired(true);
         let changed = source != self.chosen() || self.begin_epoch(strand, at_least);
-        if !changed {
-            tracked.set_retired(false);
-        }
+        tracked.set_retired(changed);
         self.changing.store(false, Ordering::Release);
-        match changed {
-            true => Ok(self.chosen()),
-            false => Err(NoUsableClock),
-        }
+        if changed { Ok(self.chosen()) } else { Err(NoUsableClock) }
     }
 
-    /// Begins an epoch with the best source that is left. Returns `false` if no source is left. Only the strand that has set
-    /// `changing` may call this function.
+    /// Begins an epoch with the best source; `false` if none is left. Only the strand that has set `changing` may call it.
     fn begin_epoch(&self, strand: StrandId, at_least: u64) -> bool {
         // Reads the new source before the old one, so that the new epoch includes the time that passes in between.
         let Some((source, ticks)) = self.best_readable(strand) else {
@@ -194,14 +178,11 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
     /// Returns the best source that is in use, except for `others`.
     pub(super) fn best_except(&self, others: [Option<usize>; 2]) -> Option<usize> {
-        choose(self.sources.iter().enumerate().map(|(index, source)| {
-            let source = source
-                .as_ref()
-                .filter(|source| !source.is_retired() && !others.contains(&Some(index)));
-            match source {
-                Some(source) => (source.verdict, source.description.rating),
-                None => (Verdict::Unsafe(Reason::Absent), 0),
+        choose(self.sources.iter().enumerate().map(|(index, source)| match source {
+            Some(source) if !source.is_retired() && !others.contains(&Some(index)) => {
+                (source.verdict, source.description.rating)
             }
+            _ => (Verdict::Unsafe(Reason::Absent), 0),
         }))
     }
 
@@ -215,23 +196,15 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.tracked(source).map_or(0, |source| source.between(from, to))
     }
 
-    pub(super) fn description(&self, source: usize) -> Option<&Description> {
-        self.tracked(source).map(|source| &source.description)
-    }
-
-    /// Returns [`Tracked::step`] of a source.
+    /// Returns the largest amount, in nanoseconds, by which a source advances at once.
     pub(super) fn step(&self, source: usize) -> u64 {
         self.tracked(source).map_or(0, Tracked::step)
     }
 
     /// Returns the time at which the chosen source had this count.
-    pub(super) fn time_at(&self, ticks: u64) -> u64 {
-        let at = || {
-            let epoch = self.current()?;
-            let source = self.tracked(epoch.source())?;
-            Some(Self::time_of(epoch, source, ticks))
-        };
-        at().unwrap_or(0)
+    pub(super) fn time_at(&self, ticks: u64) -> Option<u64> {
+        let epoch = self.current()?;
+        Some(Self::time_of(epoch, self.tracked(epoch.source())?, ticks))
     }
 
     #[inline]
@@ -246,15 +219,14 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     }
 
     #[inline]
-    fn tracked(&self, source: usize) -> Option<&Tracked<S>> {
+    pub(super) fn tracked(&self, source: usize) -> Option<&Tracked<S>> {
         self.sources.get(source)?.as_ref()
     }
 }
 
 /// The clock of a strand: nanoseconds since the creation of the [`Timekeeper`]. It never goes back.
 ///
-/// If the time of the timekeeper goes back, the clock stands still until that time has caught up with it. The clock also
-/// stands still while the source cannot be read.
+/// The clock stands still while the time of the timekeeper is behind it, and while the source cannot be read.
 #[derive(Debug)]
 pub struct StrandClock<'a, S, const N: usize> {
     keeper: &'a Timekeeper<S, N>,

@@ -1,7 +1,7 @@
 //! The clocks of a PC, for a [`Timekeeper`](super::Timekeeper).
 //!
 //! In the order of their ratings: the [cycle counter](tsc) of the CPU; the [performance counter](performance_counter), which
-//! may be one of several timers, or the cycle counter in disguise; the [tick counter](tick_counter), which an interrupt
+//! may be one of several timers, or the cycle counter itself; the [tick counter](tick_counter), which an interrupt
 //! increments; and the [real-time clock](rtc). A tick counter at 1000 Hz is the last resort: nothing makes it unsafe, but
 //! it loses time if an interrupt is lost. Only the operator can disable it, which may leave the machine without a clock.
 
@@ -16,12 +16,8 @@ pub const PMT_HZ: u64 = 3_579_545;
 /// The rate of the oscillator of the real-time clock, in Hz.
 pub const RTC_HZ: u64 = 32_768;
 
-const fn width(bits: u8) -> Width {
-    match Width::new(bits) {
-        Some(width) => width,
-        None => Width::WORD,
-    }
-}
+const BITS_24: Width = Width::new(24).unwrap();
+const BITS_32: Width = Width::new(32).unwrap();
 
 /// A clock without hazards.
 const SOUND: Description = Description {
@@ -42,8 +38,7 @@ const SOUND: Description = Description {
 /// Returns the description of the cycle counter of the CPU (TSC), which counts the CPU's clock.
 ///
 /// `hz` is the rate of that clock, or 0 if it is unknown. The description assumes that the counters of two CPUs differ, and that
-/// the rate follows power management. It does not matter that the counter stands still in deep sleep, in which the CPU does no
-/// work.
+/// the rate follows power management. The counter stands still only in deep sleep, in which the CPU does no work.
 pub const fn tsc(hz: u64) -> Description {
     Description {
         name: "TSC",
@@ -59,12 +54,11 @@ pub const fn tsc(hz: u64) -> Description {
 ///
 /// `hz` is the rate that the system states. The counter is safe if that is the rate of a well-known timer, or if it differs
 /// from the rate of the CPU's clock by at least 5%. A counter that divides the CPU's clock is not recognised. If `hz` is
-/// [`PMT_HZ`], only the 24 bits of that timer can be trusted: the upper bits are wrong unless the counter is read at least
-/// once per wrap, every 4.7 seconds.
+/// [`PMT_HZ`], only the 24 bits of that timer can be trusted: it wraps every 4.7 seconds.
 pub const fn performance_counter(hz: u64) -> Description {
     Description {
         name: "QPC",
-        width: width(if hz == PMT_HZ { 24 } else { 64 }),
+        width: if hz == PMT_HZ { BITS_24 } else { Width::WORD },
         hz,
         rating: 200,
         hazards: Hazards { may_be_cpu_clock: true, ..SOUND.hazards },
@@ -77,7 +71,7 @@ pub const fn performance_counter(hz: u64) -> Description {
 pub const fn tick_counter(step: u16) -> Description {
     Description {
         name: "tick counter",
-        width: width(32),
+        width: BITS_32,
         hz: 1000,
         step: step as u64,
         rating: if step <= 1 { 50 } else { 25 },

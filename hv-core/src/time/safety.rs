@@ -1,5 +1,6 @@
 //! Decides which sources of time are safe on a machine, and which of them is the best.
 
+use core::cmp::Reverse;
 use core::fmt;
 
 use guest_abi::clock::{Description, Scope};
@@ -31,8 +32,7 @@ pub enum Operator {
     Default,
     /// The source is not used.
     Disable,
-    /// The source is used even if it is not safe, unless it is absent or its frequency is unusable. A better source still
-    /// has priority.
+    /// The source is used even if it is not safe, unless it is absent or its frequency is unusable, or another source is better.
     Force,
 }
 
@@ -145,10 +145,8 @@ fn check_hazards(source: &Description, environment: &Environment) -> Result<(), 
     Ok(())
 }
 
-/// Checks that a counter of this rate, of unknown hardware, is not the clock of the CPU.
-///
-/// A counter with the rate of a well-known timer is that timer. Any other counter is safe if the rate of the CPU's clock is known
-/// and differs by at least 5%.
+/// Checks that a counter of unknown hardware is not the clock of the CPU: it has the rate of a well-known timer, or the rate of the
+/// CPU's clock is known and differs by at least 5%.
 fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
     if let pc::PIT_HZ | pc::PMT_HZ = hz {
         return Ok(());
@@ -156,10 +154,8 @@ fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
     if cpu_hz == 0 {
         return Err(Reason::CpuClockUnknown);
     }
-    match u128::from(cpu_hz.abs_diff(hz)) * 20 < hz.into() {
-        true => Err(Reason::CpuClock(hz, cpu_hz)),
-        false => Ok(()),
-    }
+    let is_near = u128::from(cpu_hz.abs_diff(hz)) * 20 < hz.into();
+    if is_near { Err(Reason::CpuClock(hz, cpu_hz)) } else { Ok(()) }
 }
 
 /// Returns the longest safe time between two polls of a source, in nanoseconds; 0 if its frequency is unusable.
@@ -173,11 +169,6 @@ pub fn longest_poll(source: &Description) -> u64 {
 
 /// Returns the index of the usable source with the highest rating, the first one among equals; `None` if no source is usable.
 pub fn choose(sources: impl IntoIterator<Item = (Verdict, u16)>) -> Option<usize> {
-    let mut best: Option<(usize, u16)> = None;
-    for (index, (verdict, rating)) in sources.into_iter().enumerate() {
-        if verdict.is_usable() && best.is_none_or(|(_, highest)| rating > highest) {
-            best = Some((index, rating));
-        }
-    }
-    best.map(|(index, _)| index)
+    let usable = sources.into_iter().enumerate().filter(|(_, (verdict, _))| verdict.is_usable());
+    usable.min_by_key(|(_, (_, rating))| Reverse(*rating)).map(|(index, _)| index)
 }

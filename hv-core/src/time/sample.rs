@@ -27,8 +27,7 @@ impl Roles {
     }
 }
 
-/// The counts of the sources in ticks, read in this order: `reference[0]`, `chosen[0]`, `reference[1]`, `reference[2]`,
-/// `tiebreaker`, `reference[3]`, `chosen[1]`.
+/// The counts of the sources, read in the order reference, chosen, reference, reference, tiebreaker, reference, chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) roles: Roles,
@@ -106,8 +105,7 @@ pub(super) struct Observer<'a, S, const N: usize> {
 }
 
 impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
-    /// Takes a sample. The first two reads of the reference, around the read of the chosen source, are at most
-    /// [`Limits::bracket`] apart.
+    /// Takes a sample whose first two reads of the reference are at most [`Limits::bracket`] apart.
     pub(super) fn sample(&self) -> Result<Sample, Problem> {
         let mut skipped = Skipped::SlowReference;
         for _ in 0..self.limits.tries.max(1) {
@@ -138,15 +136,15 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             reference: [before, after, again, end],
             chosen: [chosen, read(roles.chosen)?],
             tiebreaker,
-            time: keeper.time_at(chosen),
+            time: keeper.time_at(chosen).unwrap_or(0),
         })
     }
 
     /// Returns a meter for the frequency of the chosen source.
     pub(super) fn meter(&self) -> Option<FrequencyMeter> {
-        let describe = |source| self.keeper.description(source);
+        let describe = |source| Some(self.keeper.tracked(source)?.description);
         let Roles { chosen, reference, .. } = self.roles;
-        Some(FrequencyMeter::new(describe(chosen)?, describe(reference)?))
+        Some(FrequencyMeter::new(&describe(chosen)?, &describe(reference)?))
     }
 
     /// Compares the durations between two samples according to the sources.
@@ -157,11 +155,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         let Some(fault) = self.tolerant(bounds, [chosen, reference]).fault(measured) else {
             return Ok(());
         };
-        let reference_is_bad =
-            tiebreaker.zip(old.tiebreaker.zip(new.tiebreaker)).is_some_and(|(source, counts)| {
-                self.tiebreaker_confirms(old, new, source, counts, measured)
-            });
-        if reference_is_bad {
+        let tiebreaker = tiebreaker.zip(old.tiebreaker.zip(new.tiebreaker));
+        if tiebreaker.is_some_and(|of| self.tiebreaker_confirms(old, new, of, measured)) {
             let fault = match fault {
                 _ if self.reference_stalled(new) => Fault::Stopped,
                 Fault::Fast => Fault::Slow,
@@ -180,18 +175,15 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
     /// Returns the present time: the time of a sample, plus the duration since then according to the reference.
     pub(super) fn time_by_reference(&self, last: &Sample) -> u64 {
         let now = self.keeper.ticks(self.roles.reference, self.strand);
-        let passed = now.map_or(0, |now| self.reference(last.reference[1], now));
-        last.time.saturating_add(passed)
+        last.time.saturating_add(now.map_or(0, |now| self.reference(last.reference[1], now)))
     }
 
-    /// Returns `true` if the tiebreaker agrees with the duration that the chosen source measured, and contradicts the
-    /// reference.
+    /// Returns `true` if the tiebreaker agrees with the duration that the chosen source measured, and contradicts the reference.
     fn tiebreaker_confirms(
         &self,
         old: &Sample,
         new: &Sample,
-        tiebreaker: usize,
-        (from, to): (u64, u64),
+        (tiebreaker, (from, to)): (usize, (u64, u64)),
         measured: u64,
     ) -> bool {
         let by_tiebreaker = self.keeper.between(tiebreaker, from, to);
@@ -219,8 +211,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             .widened(first.saturating_add(second))
     }
 
-    /// Returns the duration of a sample: the longer of the durations according to the reference and the chosen source, because
-    /// either source may be bad.
+    /// Returns the duration of a sample: the longer one of reference and chosen source, because either may be bad.
     fn length(&self, sample: &Sample) -> u64 {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;
@@ -228,16 +219,14 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         self.reference(before, end).max(by_chosen)
     }
 
-    /// Returns `true` if the chosen source did not advance during the sample, although the sample took longer than a step
-    /// of the source.
+    /// Returns `true` if the chosen source did not advance during a sample that took longer than a step of the source.
     fn chosen_stalled(&self, sample: &Sample) -> bool {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;
         first == last && self.reference(before, end) > self.keeper.step(self.roles.chosen)
     }
 
-    /// Returns `true` if the reference did not advance during the sample, although the sample took longer than a step of
-    /// the reference.
+    /// Returns `true` if the reference did not advance during a sample that took longer than a step of the reference.
     fn reference_stalled(&self, sample: &Sample) -> bool {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;

@@ -42,9 +42,6 @@ impl Scale {
     #[inline]
     pub const fn nanoseconds(self, ticks: u64) -> u64 {
         let nanoseconds = (ticks as u128 * self.multiplier as u128) >> self.shift;
-        match nanoseconds >> 64 {
-            0 => nanoseconds as u64,
-            _ => u64::MAX,
-        }
+        if nanoseconds >> 64 == 0 { nanoseconds as u64 } else { u64::MAX }
     }
 }

@@ -26,20 +26,9 @@ use super::sample::{Observer, Problem, Roles, Sample};
 pub struct Watchdog {
     limits: Limits,
     last: Option<Sample>,
-    stalled: Stalled,
+    /// The number of consecutive checks that found a difference while the reference stood still, and its count in the last one.
+    stalled: Option<(u32, u64)>,
     meter: Option<FrequencyMeter>,
-}
-
-/// The consecutive checks that found a difference while the reference stood still.
-#[derive(Clone, Copy, Debug)]
-struct Stalled {
-    checks: u32,
-    /// The count of the reference in the last of these checks.
-    reference: Option<u64>,
-}
-
-impl Stalled {
-    const NONE: Self = Self { checks: 0, reference: None };
 }
 
 /// A reference that has stood still in this number of consecutive checks counts as bad.
@@ -48,7 +37,7 @@ const STALLED_CHECKS: u32 = 16;
 impl Watchdog {
     /// Returns a watchdog that has made no check.
     pub const fn new(limits: Limits) -> Self {
-        Self { limits, last: None, stalled: Stalled::NONE, meter: None }
+        Self { limits, last: None, stalled: None, meter: None }
     }
 
     /// Returns the frequency of the chosen source, measured by the reference since both have been in use, but at most for the last
@@ -103,11 +92,11 @@ impl Watchdog {
                 Ok(()) => Finding::Agrees,
                 Err(Problem::Bad(source, _))
                     if source == sample.roles.chosen
-                        && !sample.reference_advanced(self.stalled.reference) =>
+                        && !sample.reference_advanced(self.stalled.map(|(_, count)| count)) =>
                 {
-                    self.stalled.reference = Some(sample.reference_end());
-                    self.stalled.checks = self.stalled.checks.saturating_add(1);
-                    return Err(match self.stalled.checks {
+                    let checks = self.stalled.map_or(1, |(checks, _)| checks.saturating_add(1));
+                    self.stalled = Some((checks, sample.reference_end()));
+                    return Err(match checks {
                         STALLED_CHECKS.. => Problem::Bad(sample.roles.reference, Fault::Stopped),
                         _ => Problem::Skip(Skipped::ReferenceStill),
                     });
@@ -115,14 +104,12 @@ impl Watchdog {
                 Err(problem) => return Err(problem),
             },
         };
-        if self.meter.is_none() {
-            self.meter = observer.meter();
-        }
+        self.meter = self.meter.or_else(|| observer.meter());
         if let Some(meter) = &mut self.meter {
             meter.add(sample.reading());
         }
         self.last = Some(sample);
-        self.stalled = Stalled::NONE;
+        self.stalled = None;
         Ok(finding)
     }
 

@@ -7,9 +7,8 @@ use crate::sync::plain::{AtomicU64, Ordering};
 /// Extends the values of a counter to 64 bits.
 ///
 /// Any number of strands may call [`extend`](Self::extend) concurrently. Some strand must do so at least once in every
-/// [`longest_interval`](Self::longest_interval), a quarter of the counter's wrap. Between two such calls, the values of other
-/// strands may be earlier or later by less than half a wrap. So a strand may be delayed between its read of the counter and the
-/// call, and the counters of strands may differ slightly.
+/// [`longest_interval`](Self::longest_interval), a quarter of the counter's wrap. A value may be earlier or later by less than half a
+/// wrap: a strand may be delayed between its read and the call, and the counters of strands may differ slightly.
 #[derive(Debug)]
 pub struct Wrap {
     width: Width,

@@ -3,9 +3,7 @@
 use super::event::STATUSES;
 
 crate::events! {
-    /// The events of `hv-core`. Numbers 1 to 7 are reserved for them.
-    ///
-    /// The time of the event of a call is the end of the call.
+    /// The events of `hv-core`, numbered from 1 to 7. The time of the event of a call is the end of the call.
     #[non_exhaustive]
     pub enum HypervisorEvent {
         /// A guest negotiated a version, or gave one up: a call of `api_set_version`.

@@ -48,10 +48,7 @@ pub enum Shown {
 pub const STATUSES: Shown = {
     use guest_abi::HvError;
     const fn named(error: HvError) -> (u64, &'static str) {
-        match error.name() {
-            Some(name) => (error.number(), name),
-            None => panic!("a status of the contract has a name"),
-        }
+        (error.number(), error.name().expect("a status of the contract has a name"))
     }
     Shown::Names(&[
         (guest_abi::status::EOK, "EOK"),
@@ -109,7 +106,7 @@ pub const fn fits(fields: &[Field]) -> bool {
     bit % 32 == 0
 }
 
-/// Stores a field of `bits` bits behind the first `at` bits of the words. The words must be 0 there.
+/// Stores a field of `bits` bits after the first `at` bits of the words. The words must be 0 there.
 #[doc(hidden)]
 #[inline(always)]
 pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
@@ -122,7 +119,7 @@ pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
     }
 }
 
-/// Returns the field of `bits` bits behind the first `at` bits of the words. Missing words count as 0.
+/// Returns the field of `bits` bits after the first `at` bits of the words. Missing words count as 0.
 #[doc(hidden)]
 pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
     let word = |index: usize| words.get(index).copied().unwrap_or(0);

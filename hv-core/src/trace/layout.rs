@@ -1,6 +1,6 @@
 //! Layouts of the header of an event, which holds the number of its kind and bits of the clock.
 //!
-//! A *full* header holds the whole time, which becomes the *base* of the events behind it. A *short* header holds the lower bits
+//! A *full* header holds the whole time, which becomes the *base* of the events after it. A *short* header holds the lower bits
 //! only. It serves for an event that is so near to its base that only one time has these lower bits.
 //!
 //! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers, so
@@ -70,7 +70,7 @@ pub trait Layout {
         store_large(into, id, payload, units);
     }
 
-    /// Decodes the header at the beginning of these words. Returns `None` if neither an event nor anything behind it is here.
+    /// Decodes the header at the beginning of these words. Returns `None` if neither an event nor anything after it is here.
     fn read(words: &[u32]) -> Option<Header>;
 }
 

@@ -71,7 +71,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
-        // Relaxed: behind the fence, so that a reader that loads one of these values also finds that the number has changed.
+        // Relaxed: after the fence, so that a reader that loads one of these values also finds that the number has changed.
         self.base.store(start.base, Ordering::Relaxed);
         self.first.store(start.first, Ordering::Relaxed);
         self.discarded.store(start.discarded, Ordering::Relaxed);
@@ -120,7 +120,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// For a reader: copies the written words behind the first `from`. Returns `None` if the packet with this number is not here, or
+    /// For a reader: copies the written words after the first `from`. Returns `None` if the packet with this number is not here, or
     /// was overwritten meanwhile; the contents of `copy` are then invalid.
     pub(super) fn read(
         &self,
@@ -132,8 +132,7 @@ impl<const WORDS: usize> Packet<WORDS> {
             return None;
         }
         let fill = Fill(self.fill.load(Ordering::Acquire));
-        // Relaxed, here and for the words: behind the loads of the number and the fill, and before the fence. The load of the number
-        // behind the fence shows whether the packet was overwritten meanwhile.
+        // Relaxed, here and for the words: the load of the number after the fence shows whether the packet was overwritten.
         let start = Start {
             base: self.base.load(Ordering::Relaxed),
             first: self.first.load(Ordering::Relaxed),

@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::layout::{Header, Layout, Stamp, size};
 use super::ring::Ring;
 
-/// The largest number of looks at packets in one call, if the writer overtakes the reader again and again.
+/// The largest number of packets that one call reads, if the writer overtakes the reader again and again.
 const TRIES: usize = 16;
 
 /// An event in a ring.
@@ -175,7 +175,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         self.ring.release(number);
     }
 
-    /// Returns the number of events that were offered to the ring, including those that were discarded behind the last packet. For
+    /// Returns the number of events that were offered to the ring, including those that were discarded after the last packet. For
     /// use when there is nothing more to read.
     fn offered_at_last(&mut self) -> u64 {
         let discarded = self.ring.discarded();

@@ -80,8 +80,7 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
 }
 
 impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
-    /// Records an event at a time in ticks, which must not be earlier than that of the previous event. The times of a
-    /// [`Clock`](guest_abi::Clock) never go back.
+    /// Records an event at a time in ticks, which must not be earlier than the time of the previous event.
     #[inline(always)]
     pub fn record<E: TraceEvent>(&self, time: u64, event: E) {
         self.record_or(time, || event, || (), |units, event| self.record_slow(units, event()));
@@ -180,7 +179,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         packet
     }
 
-    /// Makes a full time the base of the events behind it.
+    /// Makes a full time the base of the events after it.
     fn set_base(&self, units: u64) {
         let reach = units.saturating_add(L::REACH);
         // Relaxed: no other strand uses it.

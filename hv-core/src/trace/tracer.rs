@@ -147,8 +147,7 @@ impl<C: Clock> Clocks for C {
     }
 }
 
-/// A clock per strand, such as [`StrandClock`](crate::time::StrandClock), indexed by the number of the strand. The time of a
-/// strand without a clock is always 0.
+/// A clock per strand, by the number of the strand, such as [`StrandClock`](crate::time::StrandClock); without one the time is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PerStrand<'a, C>(pub &'a [C]);
 

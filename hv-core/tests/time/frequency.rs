@@ -2,10 +2,11 @@
 //! measurement)".
 
 use guest_abi::clock::{ClockSource, Description};
-use hv_core::time::{Finding, Frequency, FrequencyMeter, Limits, Reading, Watchdog, pc};
+use hv_core::time::{Finding, Frequency, FrequencyMeter, Measured, Reading, pc};
 use proptest::prelude::*;
 
-use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
+use crate::watchdog::Watched;
+use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, strand};
 
 const fn reading((before, count, after): (u64, u64, u64)) -> Reading {
     Reading { before, count, after }
@@ -49,15 +50,17 @@ fn the_bounds_include_every_uncertainty() {
 
 #[test]
 fn a_frequency_is_readable() {
-    let text = |least, most| Frequency { least, most }.to_string();
-    let strand = text(1_165_379_273_500, 1_165_379_276_500);
-    assert_eq!(strand, "1165379275.000 ±1.500 Hz");
-    assert_eq!(text(0, 101), "0.050 ±0.051 Hz");
+    let strand = Frequency { least: 1_165_379_273_500, most: 1_165_379_276_500 };
+    assert_eq!(strand.to_string(), "1165379275.000 ±1.500 Hz");
+    assert_eq!(Frequency { least: 0, most: 101 }.to_string(), "0.050 ±0.051 Hz");
 }
 
-fn counters(world: &World) -> [Counter<'_>; 3] {
-    [(1_165_379_275, 3), (SECOND, 2), (31_250_000, 1)]
-        .map(|(hz, rating)| Counter::new(world, 63, hz, rating))
+/// Returns a watchdog of counters of 1,165,379,275 Hz, 1 GHz and 31.25 MHz.
+fn watched() -> Watched<3> {
+    Watched::new(|_, [_, second, third]| {
+        second.describe_as(|description| description.hz = SECOND);
+        third.describe_as(|description| description.hz = 31_250_000);
+    })
 }
 
 fn is_within(millihertz: u64, bounds: Frequency) -> bool {
@@ -66,20 +69,16 @@ fn is_within(millihertz: u64, bounds: Frequency) -> bool {
 
 #[test]
 fn the_watchdog_measures_again_and_again() {
-    let world = World::default();
-    let counters = counters(&world);
+    let watched = watched();
     // 100 parts per million of 1,165,379,275 Hz are 116,537.9275 Hz.
-    counters[0].set_drift(100_000);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = Watchdog::new(Limits::default());
-    assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
-    assert_eq!(watchdog.frequency(), None);
+    watched.counters[0].set_drift(100_000);
+    assert_eq!(watched.check(0), Finding::Begun);
+    assert_eq!(watched.watchdog.borrow().frequency(), None);
     for check in 1..=200 {
-        world.pass(SECOND);
-        assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Agrees);
-        let measured = watchdog.frequency().unwrap();
-        let frequency = measured.frequency;
-        assert_eq!((measured.source, measured.reference), (0, 1));
+        assert_eq!(watched.check_after(SECOND), Finding::Agrees);
+        let measured = watched.watchdog.borrow().frequency();
+        let Measured { source, reference, frequency } = measured.unwrap();
+        assert_eq!((source, reference), (0, 1));
         assert!(is_within(1_165_495_812_927, frequency), "{check}: {frequency}");
         // A reading takes 40 ns: after a second that is 47 Hz, after a minute less than 1 Hz.
         let expected = match check {
@@ -94,44 +93,32 @@ fn the_watchdog_measures_again_and_again() {
 
 #[test]
 fn the_measure_follows_a_change_of_the_rate() {
-    let world = World::default();
-    let counters = counters(&world);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = Watchdog::new(Limits::default());
+    let watched = watched();
     for _ in 0..1000 {
-        watchdog.check(&keeper, strand(0));
-        world.pass(SECOND);
+        watched.check_after(SECOND);
     }
-    counters[0].set_drift(-200_000);
+    watched.counters[0].set_drift(-200_000);
     for _ in 0..122 {
-        assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Agrees);
-        world.pass(SECOND);
+        assert_eq!(watched.check_after(SECOND), Finding::Agrees);
     }
-    let frequency = watchdog.frequency().unwrap().frequency;
+    let frequency = watched.watchdog.borrow().frequency().unwrap().frequency;
     // 1,165,379,275 Hz less 200 parts per million.
     assert!(is_within(1_165_146_199_145, frequency), "{frequency}");
 }
 
 #[test]
 fn a_change_of_source_begins_a_new_measure() {
-    let world = World::default();
-    let counters = counters(&world);
-    let keeper = keeper(counters.each_ref());
-    let mut watchdog = Watchdog::new(Limits::default());
-    let check_twice = |watchdog: &mut Watchdog| {
-        for _ in 0..2 {
-            watchdog.check(&keeper, strand(0));
-            world.pass(SECOND);
-        }
-        watchdog.frequency()
+    let watched = watched();
+    let check_twice = || {
+        watched.check(0);
+        watched.check_after(SECOND);
+        watched.watchdog.borrow().frequency()
     };
-    assert!(check_twice(&mut watchdog).is_some());
-    counters[0].set_stopped(true);
-    world.pass(SECOND);
-    let found = watchdog.check(&keeper, strand(0));
-    assert!(matches!(found, Finding::Demoted { .. }));
-    assert_eq!(watchdog.frequency(), None);
-    let measured = check_twice(&mut watchdog).unwrap();
+    assert!(check_twice().is_some());
+    watched.counters[0].set_stopped(true);
+    assert!(matches!(watched.check_after(SECOND), Finding::Demoted { .. }));
+    assert_eq!(watched.watchdog.borrow().frequency(), None);
+    let measured = check_twice().unwrap();
     assert_eq!((measured.source, measured.reference), (1, 2));
     assert!(is_within(1_000_000_000_000, measured.frequency));
 }

@@ -10,27 +10,25 @@ use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, str
 
 const HALF: u64 = SECOND / 2;
 
-fn counters<const N: usize>(world: &World) -> [Counter<'_>; N] {
-    let sources = [(63, 1_165_379_275, 300), (56, 31_250_000, 200), (63, SECOND, 100)];
-    std::array::from_fn(|number| {
-        let (width, hz, rating) = sources[number];
-        Counter::new(world, width, hz, rating)
-    })
-}
+const SOURCES: [(u8, u64, u16); 3] =
+    [(63, 1_165_379_275, 300), (56, 31_250_000, 200), (63, SECOND, 100)];
 
 /// A timekeeper of leaked counters, and its watchdog.
-struct Watched<const N: usize> {
-    world: &'static World,
-    counters: &'static [Counter<'static>; N],
+pub(crate) struct Watched<const N: usize> {
+    pub(crate) world: &'static World,
+    pub(crate) counters: &'static [Counter<'static>; N],
     keeper: Timekeeper<&'static Counter<'static>, N>,
-    watchdog: RefCell<Watchdog>,
+    pub(crate) watchdog: RefCell<Watchdog>,
 }
 
 impl<const N: usize> Watched<N> {
     /// Returns a timekeeper before its first check, whose counters `change` has modified.
-    fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
+    pub(crate) fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
         let world: &World = Box::leak(Box::default());
-        let counters: &[_; N] = Box::leak(Box::new(counters(world)));
+        let counters: &[_; N] = Box::leak(Box::new(std::array::from_fn(|number| {
+            let (width, hz, rating) = SOURCES[number];
+            Counter::new(world, width, hz, rating)
+        })));
         change(world, counters);
         Self {
             world,
@@ -48,12 +46,12 @@ impl<const N: usize> Watched<N> {
     }
 
     /// Checks the timekeeper on the strand of this number.
-    fn check(&self, on: usize) -> Finding {
+    pub(crate) fn check(&self, on: usize) -> Finding {
         self.watchdog.borrow_mut().check(&self.keeper, strand(on))
     }
 
     /// Checks the timekeeper after a time.
-    fn check_after(&self, nanoseconds: u64) -> Finding {
+    pub(crate) fn check_after(&self, nanoseconds: u64) -> Finding {
         self.world.pass(nanoseconds);
         self.check(0)
     }
@@ -63,12 +61,12 @@ const fn skipped(why: Skipped) -> Finding {
     Finding::Skipped(why)
 }
 
-/// The watchdog has retired source 1, the reference.
+/// Source 1, the reference, is retired.
 const fn bad_reference(fault: Fault) -> Finding {
     Finding::BadReference { source: 1, fault }
 }
 
-/// The watchdog has replaced source 0, the chosen source, by source 1.
+/// Source 1 replaces source 0, the chosen source.
 pub(crate) const fn demoted(fault: Fault) -> Finding {
     Finding::Demoted { source: 0, fault, chosen: 1 }
 }
@@ -95,16 +93,14 @@ fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
     fn case<const N: usize>(inject: &dyn Fn(&Counter<'_>), fault: Fault) {
         let watched = Watched::<N>::new(|world, _| world.pass(SECOND));
         let world = watched.world;
-        let begun = world.now();
-        let clock = watched.keeper.clock(strand(0));
+        let (begun, clock) = (world.now(), watched.keeper.clock(strand(0)));
         assert_eq!(watched.check_after(10 * SECOND), Finding::Begun);
         inject(&watched.counters[0]);
         world.pass(HALF);
         let before = clock.ticks();
         assert_eq!(watched.check(0), demoted(fault));
         assert_eq!(watched.keeper.chosen(), 1);
-        let after = clock.ticks();
-        let passed = world.now() - begun;
+        let (after, passed) = (clock.ticks(), world.now() - begun);
         assert!(after >= before, "a step back");
         // The clock includes the time that the chosen source did not count.
         assert!(after + 2 * MICROSECOND >= passed, "{after} after {passed}");
@@ -136,8 +132,7 @@ fn a_bad_clock_is_replaced_without_a_step_back() {
 
 #[test]
 fn a_clock_that_stands_still_from_the_first_check_on_is_replaced() {
-    let watched = Watched::<2>::new(|world, _| world.pass(SECOND));
-    watched.counters[0].set_stopped(true);
+    let watched = Watched::<2>::new(|_, counters| counters[0].set_stopped(true));
     assert_eq!(watched.check(0), Finding::Begun);
     assert_eq!(watched.check_after(HALF), demoted(Fault::Stopped));
 }
@@ -309,10 +304,8 @@ proptest! {
             watched.counters[0].cost.set(chosen);
             watched.counters[1].cost.set(reference);
             let found = watched.check_after(pause);
-            prop_assert!(
-                matches!(found, Finding::Begun | Finding::Agrees | Finding::Skipped(_)),
-                "{:?}", found
-            );
+            let is_good = matches!(found, Finding::Begun | Finding::Agrees | Finding::Skipped(_));
+            prop_assert!(is_good, "{:?}", found);
         }
         prop_assert_eq!(watched.keeper.chosen(), 0);
     }

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use guest_abi::StrandId;
-use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
-use hv_core::time::{Candidate, Environment, Timekeeper};
+use guest_abi::clock::{ClockSource, Description, Width};
+use hv_core::time::{Candidate, Environment, Timekeeper, pc};
 
 pub(crate) const MICROSECOND: u64 = 1000;
 pub(crate) const MILLISECOND: u64 = 1000 * MICROSECOND;
@@ -36,17 +36,9 @@ impl World {
     }
 }
 
-/// Returns the description of a counter without hazards.
+/// Returns the description of a counter without hazards that advances by single ticks.
 pub(crate) fn description(width: u8, hz: u64, rating: u16) -> Description {
-    Description {
-        name: "a counter",
-        width: Width::new(width).unwrap(),
-        hz,
-        step: 1,
-        rating,
-        scope: Scope::Machine,
-        hazards: Hazards::default(),
-    }
+    Description { width: Width::new(width).unwrap(), hz, rating, ..pc::rtc(0) }
 }
 
 /// A counter, with faults that tests inject.

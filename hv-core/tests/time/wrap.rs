@@ -29,12 +29,9 @@ fn a_quarter_of_the_wrap_between_two_reads_is_safe() {
             let mut count = start;
             // The first step is just less than a quarter, so that `Wrap` does not store it.
             for less in [1, 0, 0, 1, 0, quarter - 1, 0, 0, 0] {
-                let Some(sum) = count.checked_add(quarter - less) else {
-                    break;
-                };
+                let Some(sum) = count.checked_add(quarter - less) else { break };
                 count = sum;
-                let extended = wrap.extend(shown(bits, count));
-                assert_eq!(extended, count, "{bits} bits from {start:#x}");
+                assert_eq!(wrap.extend(shown(bits, count)), count, "{bits} bits from {start:#x}");
             }
         }
     }
@@ -60,9 +57,8 @@ fn npt_is_not_part_of_a_count() {
 #[test]
 fn an_earlier_value_gives_an_earlier_count() {
     let wrap = Wrap::new(width(16), 0xfff0);
-    assert_eq!(wrap.extend(0x4010), 0x1_4010);
-    assert_eq!(wrap.extend(0xfff5), 0xfff5);
-    assert_eq!(wrap.extend(0x4011), 0x1_4011);
+    let counts = [0x4010, 0xfff5, 0x4011].map(|value| wrap.extend(value));
+    assert_eq!(counts, [0x1_4010, 0xfff5, 0x1_4011]);
 }
 
 proptest! {

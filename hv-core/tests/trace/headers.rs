@@ -1,7 +1,7 @@
 //! Headers of each layout, bit by bit. Line numbers are those of the seed document, compact_trace_events.txt.
 
 use std::any::type_name;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use hv_core::trace::Stamp::{Full, Low};
 use hv_core::trace::{
@@ -11,16 +11,14 @@ use hv_core::trace::{
 
 const TIME: u64 = 0x1234_5678_9abc_def0;
 
-/// The full header of most layouts, of kind 0x7abc with 4 words of payload: the type bit 0, 15 bits of the number, the size in
-/// bytes; then the time in units.
+/// The full header of most layouts: the type bit 0, the number 0x7abc in 15 bits, a payload of 16 bytes; then the time.
 const LARGE: &[u32] = &[0x7abc_0010, 0x1234_5678, 0x9abc_def0];
 
 fn written(words: usize, write: impl Fn(&[AtomicU32])) -> Vec<u32> {
     // Not 0, so that a bit that is not written shows.
     let cells: Vec<_> = (0..words).map(|_| AtomicU32::new(0xa5a5_a5a5)).collect();
     write(&cells);
-    let words = cells.iter().map(|cell| cell.load(Ordering::Relaxed));
-    words.collect()
+    cells.into_iter().map(AtomicU32::into_inner).collect()
 }
 
 fn full<L: Layout>(id: u16, payload: usize) -> Vec<u32> {
@@ -45,8 +43,7 @@ fn check<L: Layout>(
         assert_eq!(L::read(words), Some(header));
     };
     for &(id, units, words, stamp) in shorts {
-        let short = written(L::SHORT_WORDS, |into| L::short(into, id, 4, units));
-        assert_eq!(short, words);
+        assert_eq!(written(L::SHORT_WORDS, |into| L::short(into, id, 4, units)), words);
         reads(words, id, bits[2] > 0, stamp);
     }
     assert_eq!(full::<L>(0x7abc, 4), words);
@@ -57,35 +54,20 @@ fn check<L: Layout>(
     }
 }
 
-/// Lines 12 to 21: "1 bit to select event type", 4 bits of the number, 27 bits of the clock with the upper ones cut;
-/// "granularity : 2^0 = 1 cycle"; "payload size known by facility".
+/// Each with "1 bit to select event type" and "payload size known by facility". Lines 12 to 21: 4 bits of the number, 27 bits of the
+/// clock with the upper ones cut; "granularity : 2^0 = 1 cycle". Lines 25 to 32: as before, but "granularity : 2^5 = 32 cycles". Lines
+/// 36 to 43: 5 and 26 bits; "granularity : 2^6 = 64 cycles". Lines 47 to 54: 6 and 25 bits; "granularity : 2^7 = 128 cycles".
 #[test]
-fn clock27_with_a_type_bit() {
-    let short = (0xa, TIME, &[0xd2bc_def0][..], Low(0x2bc_def0));
-    check::<Clock27Typed>([1, 4, 0, 27], (0, 0x7ff_ffff, 16), &[short], LARGE);
-}
-
-/// Lines 25 to 32: as before, but "granularity : 2^5 = 32 cycles".
-#[test]
-fn clock27_without_the_lowest_5_bits() {
-    let short = (0x5, TIME, &[0xaabc_def0][..], Low(0x2bc_def0));
-    check::<Clock27Cut5>([1, 4, 0, 27], (5, 0x7ff_ffff, 16), &[short], LARGE);
-}
-
-/// Lines 36 to 43: "1 bit to select event type", 5 bits of the number, 26 bits of the clock; "granularity : 2^6 = 64
-/// cycles".
-#[test]
-fn clock26_without_the_lowest_6_bits() {
-    let short = (0x15, TIME, &[0xd6bc_def0][..], Low(0x2bc_def0));
-    check::<Clock26Cut6>([1, 5, 0, 26], (6, 0x3ff_ffff, 32), &[short], LARGE);
-}
-
-/// Lines 47 to 54: "1 bit to select event type", 6 bits of the number, 25 bits of the clock; "granularity : 2^7 = 128
-/// cycles".
-#[test]
-fn clock25_without_the_lowest_7_bits() {
-    let short = (0x2a, TIME, &[0xd4bc_def0][..], Low(0xbc_def0));
-    check::<Clock25Cut7>([1, 6, 0, 25], (7, 0x1ff_ffff, 64), &[short], LARGE);
+fn one_word_with_a_type_bit() {
+    let short = |id, word: &'static [u32], low| [(id, TIME, word, Low(low))];
+    let shorts = short(0xa, &[0xd2bc_def0], 0x2bc_def0);
+    check::<Clock27Typed>([1, 4, 0, 27], (0, 0x7ff_ffff, 16), &shorts, LARGE);
+    let shorts = short(0x5, &[0xaabc_def0], 0x2bc_def0);
+    check::<Clock27Cut5>([1, 4, 0, 27], (5, 0x7ff_ffff, 16), &shorts, LARGE);
+    let shorts = short(0x15, &[0xd6bc_def0], 0x2bc_def0);
+    check::<Clock26Cut6>([1, 5, 0, 26], (6, 0x3ff_ffff, 32), &shorts, LARGE);
+    let shorts = short(0x2a, &[0xd4bc_def0], 0xbc_def0);
+    check::<Clock25Cut7>([1, 6, 0, 25], (7, 0x1ff_ffff, 64), &shorts, LARGE);
 }
 
 /// Lines 121 to 131: "remove 9 LSB"; "9LSB + 4MSB = 13 bits total. 12 bits for event IDs : 4096 events."
@@ -134,8 +116,7 @@ fn clock64() {
 fn headers_are_aligned_to_32_bits() {
     fn check<L: Layout>(_: u64) {
         let is_aligned = type_name::<L>() == type_name::<Clock64Aligned>();
-        let alignment = if is_aligned { 2 } else { 1 };
-        assert_eq!(L::ALIGNMENT, alignment, "{}", type_name::<L>());
+        assert_eq!(L::ALIGNMENT, 1 + usize::from(is_aligned), "{}", type_name::<L>());
     }
     for_each_layout!(check());
 }
@@ -147,8 +128,7 @@ fn words_without_a_header() {
         assert_eq!(L::read(&[]), None, "{name}");
         assert_eq!(L::read(&[0, 1, 2, 3]), None, "{name}: number 0");
         for words in 0..L::FULL_WORDS {
-            let cut = &full::<L>(0x123, 0)[..words];
-            assert_eq!(L::read(cut), None, "{name}: {words} words");
+            assert_eq!(L::read(&full::<L>(0x123, 0)[..words]), None, "{name}: {words} words");
         }
     }
     for_each_layout!(check());

@@ -69,29 +69,20 @@ fn events_are_recorded_while_tracing_is_on() {
     negotiate(1, 1, 7);
     negotiate(1, 2, 3);
     negotiate(0x205, 1, u64::MAX);
-    fast(0x400);
-    fast(1 << 40);
-    fast(0x401);
+    [0x400, 1 << 40, 0x401].into_iter().for_each(fast);
     hypervisor.reset_guest(caller.guest, operator);
     tracer.set_on(false);
     negotiate(1, 0, 0);
     fast(0x400);
     hypervisor.reset_guest(caller.guest, operator);
 
+    let (guest, strand, duration, granted) = (5, 3, 1, 0);
     let set_version = |status, group, major, minor| {
-        HypervisorEvent::SetVersion(SetVersion {
-            status,
-            guest: 5,
-            strand: 3,
-            duration: 1,
-            group,
-            major,
-            minor,
-            granted: 0,
-        })
+        let event = SetVersion { status, guest, strand, duration, group, major, minor, granted };
+        HypervisorEvent::SetVersion(event)
     };
     let fast_call = |status, function| {
-        HypervisorEvent::FastCall(FastCall { status, guest: 5, strand: 3, duration: 1, function })
+        HypervisorEvent::FastCall(FastCall { status, guest, strand, duration, function })
     };
     assert_eq!(
         events(tracer.ring(caller.strand).unwrap()),
@@ -107,21 +98,15 @@ fn events_are_recorded_while_tracing_is_on() {
     let of_operator = events(tracer.ring(operator).unwrap());
     assert_eq!(of_operator, [(12, HypervisorEvent::GuestReset(RESET))]);
     for other in [0, 2] {
-        let other = StrandId::new(other).unwrap();
-        assert_eq!(events(tracer.ring(other).unwrap()), []);
+        assert_eq!(events(tracer.ring(StrandId::new(other).unwrap()).unwrap()), []);
     }
 }
 
 /// A tracer without the optional functions. Its time is 1,000, 1,001 and so on.
+#[derive(Default)]
 struct Switched {
     on: Cell<bool>,
     looks: Cell<u64>,
-}
-
-impl Switched {
-    fn new(on: bool) -> Self {
-        Self { on: on.into(), looks: 0.into() }
-    }
 }
 
 impl Trace for Switched {
@@ -144,7 +129,7 @@ impl Trace for Switched {
 fn what_takes_few_instructions_is_recorded_at_once() {
     let strand = StrandId::new(3).unwrap();
     let reset = || RESET;
-    let bare = Switched::new(true);
+    let bare = Switched::default();
     assert_eq!((bare.ring(strand), Off.ring(strand)), (None, None));
     assert_eq!(Off.time(strand), None);
     assert!(!Switched::try_record(&(), 1000, reset));
@@ -174,12 +159,11 @@ fn the_times_of_a_call_in_which_the_tracer_is_switched() {
         (false, true, (1001, "made", 1001)),
         (false, false, (0, "made", 0)),
     ] {
-        let trace = Switched::new(before);
-        let call = || {
+        let trace = Switched { on: before.into(), ..Switched::default() };
+        let seen = trace.timed(strand, || {
             trace.on.set(behind);
             "made"
-        };
-        let seen = trace.timed(strand, call);
+        });
         assert_eq!(seen, expected, "{before}, {behind}");
     }
 }

@@ -94,9 +94,7 @@ fn a_reader_returns_its_copy_of_an_overwritten_packet() {
     record_small(&ring, 0..3);
     assert!(matches!(reader.next(TestEvent::words), Some(Next::Event(event)) if event.time == 0));
     record_small(&ring, 3..12);
-    let copied = vec![small(1), small(2)];
-    let left = [copied, lost_before(3, 6..12)].concat();
-    assert_eq!(drain(&mut reader), left);
+    assert_eq!(drain(&mut reader), [vec![small(1), small(2)], lost_before(3, 6..12)].concat());
 }
 
 #[test]
@@ -135,10 +133,9 @@ fn unknown_events_count_as_lost() {
     let ring = ring(Mode::Overwrite);
     record_small(&ring, 0..5);
     let mut reader = Reader::new(&ring);
-    let nothing_known = |_| None;
-    assert_eq!(reader.next(nothing_known), Some(Next::Lost(3)));
-    assert_eq!(reader.next(nothing_known), Some(Next::Lost(2)));
-    assert_eq!(reader.next(nothing_known), None);
+    for expected in [Some(Next::Lost(3)), Some(Next::Lost(2)), None] {
+        assert_eq!(reader.next(|_| None), expected);
+    }
 }
 
 /// A reader reports a loss before later events, even if these are recorded in the same packet.
@@ -182,18 +179,14 @@ fn check<L: Layout>(resolution: u64, mode: Mode, steps: &[Step]) {
     let mut recorded = Vec::new();
     let mut next = 0;
     let mut take = |got: Got, recorded: &[Got]| {
-        match got {
-            Got::Lost(lost) => {
-                assert!(lost > 0);
-                next += lost as usize;
-            }
-            event => {
-                assert_eq!(event, recorded[next], "{} {mode:?}", type_name::<L>());
-                next += 1;
-            }
+        if let Got::Lost(lost) = got {
+            assert!(lost > 0);
+            next += lost as usize;
+        } else {
+            assert_eq!(got, recorded[next], "{} {mode:?}", type_name::<L>());
+            next += 1;
         }
         assert!(next <= recorded.len());
-        next
     };
     let mut time = 0;
     for (number, step) in (0..).zip(steps) {
@@ -205,9 +198,7 @@ fn check<L: Layout>(resolution: u64, mode: Mode, steps: &[Step]) {
             }
             Step::Read(entries) => {
                 for _ in 0..entries {
-                    let Some(entry) = reader.next(TestEvent::words) else {
-                        break;
-                    };
+                    let Some(entry) = reader.next(TestEvent::words) else { break };
                     take(entry.into(), &recorded);
                 }
             }

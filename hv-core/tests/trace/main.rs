@@ -79,23 +79,17 @@ pub(crate) fn record<L: Layout, const P: usize, const W: usize>(
     kind: u8,
     number: u32,
 ) -> TestEvent {
-    match kind {
-        0 => {
-            ring.record(time, Empty {});
-            TestEvent::Empty(Empty {})
-        }
-        1 => {
-            ring.record(time, Small { number });
-            TestEvent::Small(Small { number })
-        }
-        2 => {
-            ring.record(time, Rare { number });
-            TestEvent::Rare(Rare { number })
-        }
-        _ => {
-            let value = u64::MAX - u64::from(number);
-            ring.record(time, Large { number, value });
-            TestEvent::Large(Large { number, value })
-        }
+    let event = match kind {
+        0 => TestEvent::Empty(Empty {}),
+        1 => TestEvent::Small(Small { number }),
+        2 => TestEvent::Rare(Rare { number }),
+        _ => TestEvent::Large(Large { number, value: u64::MAX - u64::from(number) }),
+    };
+    match event {
+        TestEvent::Empty(event) => ring.record(time, event),
+        TestEvent::Small(event) => ring.record(time, event),
+        TestEvent::Rare(event) => ring.record(time, event),
+        TestEvent::Large(event) => ring.record(time, event),
     }
+    event
 }

@@ -9,7 +9,7 @@ use hypervisor::{Board, Handler, Place};
 use platform::Machine;
 use platform::sparc64::{Mmio, StrandRegs, panicked};
 
-/// The devices of the processor, at their physical addresses.
+/// The registers of the processor and of its devices.
 struct Devices;
 
 static PLACE: Place<Devices> = Place::new();
@@ -22,7 +22,7 @@ impl Board for Devices {
     }
 
     fn environment(_: Machine) -> Self::Environment {
-        // SAFETY: this is a hypervisor with the MMU off. What the service asks for are device registers, on the strand that they are of.
+        // SAFETY: this is a hypervisor with the MMU off. The service uses only device registers, each on the strand that owns it.
         unsafe { (Mmio::new(), StrandRegs::new(hypervisor::cross_call)) }
     }
 }

@@ -20,10 +20,10 @@ pub trait Board: Sized + 'static {
     /// The numbers of the functions that [`core`](Self::core) serves.
     const CORE: Option<&'static [u64]> = Some(&[]);
 
-    /// Returns where the hypervisor is kept: a `static` of the image.
+    /// Returns the `static` of the image that holds the hypervisor.
     fn place() -> &'static Place<Self>;
 
-    /// Returns what the counters' service reaches on a machine. Called once, at the start.
+    /// Returns the hardware that the performance counter service uses. Called once, at the start.
     fn environment(machine: Machine) -> Self::Environment;
 
     /// Returns the address of the 16550 UART that is the console of a guest.
@@ -31,43 +31,34 @@ pub trait Board: Sized + 'static {
         CONSOLES + guest.index() as u64 * CONSOLE_STRIDE
     }
 
-    /// Serves a FAST call that no service has.
-    ///
-    /// # Errors
-    /// The status of the call: EBADTRAP, as here.
+    /// Serves a FAST call that no service has. The error is the status of the call: EBADTRAP in this implementation.
     fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let _ = (caller, function, registers);
         Err(HvError::BadTrap)
     }
 
-    /// Serves a CORE call beyond those of the specification.
-    ///
-    /// # Errors
-    /// As [`fast`](Self::fast).
+    /// Serves a CORE call that the specification does not have, as [`fast`](Self::fast) does for FAST calls.
     fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         Self::fast(caller, function, registers)
     }
 
-    /// Serves a software trap that the image claims: see `perfctr_service::sun4v_image!`.
-    ///
-    /// # Errors
-    /// As [`fast`](Self::fast).
+    /// Serves a software trap that the image claims (see `perfctr_service::sun4v_image!`), as [`fast`](Self::fast) does for FAST calls.
     fn software_trap(caller: Caller, number: u8, registers: &Registers) -> Result<Reply, HvError> {
         Self::fast(caller, number.into(), registers)
     }
 }
 
-/// Room for the hypervisor of a board, in static memory.
+/// Static memory for the hypervisor of a board.
 pub struct Place<B: Board> {
     pub(super) layout: Mutex<Option<Layout>>,
     pub(super) hypervisor: Mutex<Option<HypervisorOf<B>>>,
-    /// The hypervisor, for the strands that strand 0 starts.
+    /// Set before strand 0 starts the other strands, which read it.
     pub(super) ready: Mutex<Option<&'static HypervisorOf<B>>>,
     pub(super) handlers: [Mutex<Option<Handler<B>>>; StrandId::COUNT],
 }
 
 impl<B: Board> Place<B> {
-    /// Returns an empty one.
+    /// Returns a place without a hypervisor.
     #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     #[must_use]
     pub const fn new() -> Self {

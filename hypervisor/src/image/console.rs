@@ -19,48 +19,44 @@ const READY: u8 = 0x20;
 /// How often the hypervisor asks the device whether it accepts a byte.
 const TRIES: usize = 100_000;
 
-/// A console.
+/// A UART, by its address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Console(u64);
 
 impl Console {
-    /// Returns the console of the hypervisor itself, and of the first guest.
+    /// Returns the console that the hypervisor shares with the first guest.
     pub(super) const fn first() -> Self {
         Self(CONSOLES)
     }
 
-    /// Returns the console of a guest on a board.
-    pub(super) fn of<B: Board>(guest: GuestId) -> Self {
+    pub(super) fn for_guest<B: Board>(guest: GuestId) -> Self {
         Self(B::console(guest))
     }
 
     fn status(self) -> u8 {
-        // SAFETY: a UART, which reads and writes of these two registers cannot upset.
+        // SAFETY: the line status register of a UART: a read of it changes nothing that the hypervisor needs.
         unsafe { ((self.0 + LINE_STATUS) as *const u8).read_volatile() }
     }
 
-    /// Sends a byte.
-    ///
-    /// # Errors
-    /// EWOULDBLOCK if the device does not take it.
+    /// Sends a byte. Fails with EWOULDBLOCK if the device does not accept the byte in time.
     pub(super) fn put(self, byte: u8) -> Result<(), HvError> {
         if !(0..TRIES).any(|_| self.status() & READY != 0) {
             return Err(HvError::WouldBlock);
         }
-        // SAFETY: as above.
+        // SAFETY: a write to the data register of a UART only sends a byte.
         unsafe { (self.0 as *mut u8).write_volatile(byte) };
         Ok(())
     }
 
-    /// Returns a byte that has been received; `None` if there is none.
+    /// Takes a byte that has been received; `None` if there is none.
     pub(super) fn get(self) -> Option<u8> {
-        // SAFETY: as above.
+        // SAFETY: a read of the data register of a UART only takes a byte.
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 
     /// Reports to the program that runs the machine how the only guest, or the hypervisor itself, has ended.
     pub(super) fn end(mut self, code: u64) {
-        // There is no other place to report to.
+        // If the console does not work, there is no other place to report to.
         let _ = writeln!(self, "{}{}{code}", char::from(DLE), char::from(END));
     }
 }

@@ -1,4 +1,4 @@
-//! The guests: what the services ask of the image.
+//! The guests, and what the services need of the image for them.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
@@ -20,21 +20,20 @@ pub(super) const CROSS_CALL: u8 = 1;
 pub(super) const OPERATOR: u8 = mailbox::VECTOR;
 const STATE: u8 = 3;
 
-/// What comes when all strands of a guest have left it.
+/// Values of [`Life::then`].
 const ENDS: u8 = 1;
 const RESTARTS: u8 = 2;
 
-/// How a guest is.
 struct Life {
     runs: AtomicBool,
-    /// What comes when all its strands have left it; 0 while nothing does.
+    /// What the guest does when all its strands have left it; 0 if it is not to end.
     then: AtomicU8,
 }
 
 static LIVES: [Life; GuestId::COUNT] =
     [const { Life { runs: AtomicBool::new(false), then: AtomicU8::new(0) } }; GuestId::COUNT];
 
-/// What each strand's guest has passed to mach_exit, and whether it has.
+/// For each strand: whether its guest has called mach_exit there, and with which code.
 static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
     [const { (AtomicBool::new(false), AtomicU64::new(0)) }; StrandId::COUNT];
 
@@ -53,49 +52,48 @@ impl<B> Clone for Guests<B> {
 
 impl<B> Copy for Guests<B> {}
 
-/// What a guest that has no strand left does.
+/// What a guest does when all its strands have left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// It stays ended; the last of all.
+    /// It stays ended. `last` is true if no other guest runs.
     Ends { last: bool },
-    /// It begins again.
+    /// It begins again at its entry.
     Restarts,
 }
 
 impl<B> Guests<B> {
-    /// Returns the guests of a layout.
     pub(super) fn new(layout: &'static Layout) -> Self {
         Self {
             layout,
-            // SAFETY: this is a hypervisor, which reads %stick only by these.
+            // SAFETY: this is a hypervisor, which uses these registers only to read %stick.
             registers: unsafe { StrandRegs::new(|_| {}) },
             board: PhantomData,
         }
     }
 
-    /// A guest begins.
+    /// Marks a guest as running.
     pub(super) fn begin(&self, guest: GuestId) {
         LIVES[guest.index()].runs.store(true, SeqCst);
     }
 
-    /// A guest ends. Returns `false` if it had to end already.
+    /// Marks a guest as ending. Returns `false` if it is ending already.
     pub(super) fn leave(&self, guest: GuestId) -> bool {
         let then = &LIVES[guest.index()].then;
         then.compare_exchange(0, ENDS, SeqCst, SeqCst).is_ok()
     }
 
-    /// Returns whether a guest has not ended, and does not at this moment.
+    /// Returns whether a guest runs and is not ending.
     pub(super) fn goes_on(&self, guest: GuestId) -> bool {
         let Life { runs, then } = &LIVES[guest.index()];
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
-    /// A guest ends to begin again, also if it ends at this moment, or has ended. Returns `false` if its strands leave it already.
+    /// Marks a guest as ending to restart, also if it is ending or has ended. Returns `false` if its strands are leaving it already.
     pub(super) fn restart(&self, guest: GuestId) -> bool {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// All strands of a guest have left it. Returns what comes then, to one of those that call this; `None` to the others.
+    /// Returns what a guest does now that all its strands have left it. Only the first caller gets the answer; the others get `None`.
     pub(super) fn left(&self, guest: GuestId) -> Option<Then> {
         let life = &LIVES[guest.index()];
         match life.then.swap(0, SeqCst) {
@@ -109,7 +107,7 @@ impl<B> Guests<B> {
         }
     }
 
-    /// Takes the code that a strand's guest has passed to mach_exit.
+    /// Takes the code that the guest has passed to mach_exit on a strand; `None` if there is none.
     pub(super) fn exit(&self, strand: StrandId) -> Option<u64> {
         let (exited, code) = &EXITS[strand.index()];
         exited.swap(false, SeqCst).then(|| code.load(SeqCst))
@@ -119,7 +117,7 @@ impl<B> Guests<B> {
         self.layout.guest(guest)
     }
 
-    /// Returns the place of a word of a guest, which is of its memory.
+    /// Returns the pointer to a word of a guest's memory; `None` outside of that memory.
     fn place(&self, guest: GuestId, real: u64) -> Option<*mut u64> {
         let physical = self.guest(guest)?.memory.physical(real, 8)?;
         Some(physical as *mut u64)
@@ -148,14 +146,14 @@ impl<B: Board> Embedder for Guests<B> {
     }
 
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError> {
-        let console = Console::of::<B>(caller.guest);
+        let console = Console::for_guest::<B>(caller.guest);
         match output {
             ConsoleOutput::Byte(DLE) if !self.layout.described => {
                 console.put(DLE)?;
                 console.put(DLE)
             }
             ConsoleOutput::Byte(byte) => console.put(byte),
-            // The program that runs the machine sees bytes only.
+            // A UART of the simulated machine carries bytes only.
             ConsoleOutput::Break => Ok(()),
         }
     }
@@ -182,14 +180,14 @@ impl<B: Board> Image for Guests<B> {
     }
 
     fn load(&self, guest: GuestId, real: u64) -> u64 {
-        // SAFETY: memory of the guest.
+        // SAFETY: `place` returns pointers to the guest's memory only.
         let word = self.place(guest, real).map(|place| unsafe { place.read_volatile() });
         word.unwrap_or(0)
     }
 
     fn store(&self, guest: GuestId, real: u64, value: u64) {
         if let Some(place) = self.place(guest, real) {
-            // SAFETY: memory of the guest, in which nothing is that the hypervisor relies on.
+            // SAFETY: the pointer is to the guest's memory, which holds nothing that the hypervisor relies on.
             unsafe { place.write_volatile(value) };
         }
     }
@@ -209,10 +207,10 @@ impl<B: Board> Image for Guests<B> {
     }
 
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput> {
-        Console::of::<B>(caller.guest).get().map(ConsoleInput::Byte)
+        Console::for_guest::<B>(caller.guest).get().map(ConsoleInput::Byte)
     }
 
-    /// %stick counts from when the machine was switched on.
+    /// %stick has counted since the machine was switched on.
     fn time_of_day(&self) -> Result<u64, HvError> {
         const NPT: u64 = 1 << 63;
         let strand = StrandId::new(0).ok_or(HvError::NotSupported)?;

@@ -1,9 +1,11 @@
-//! A strand: its start, its traps and interrupts, and the end of its guest.
+//! What each strand executes: its start, its traps and interrupts, and the end of its guest.
 
 use core::fmt::{Display, Write};
 use core::ops::ControlFlow::{self, Break, Continue};
 
-use crate::services::{Command, CoreGroup, CpuState, DiagGroup, Image, SoftStateGroup, Start};
+use crate::services::{
+    CoreGroup, CpuState, DiagGroup, Image, SoftStateGroup, Start, StrandCommand,
+};
 use guest_abi::{Registers, Served, StrandId, Trap};
 use heapless::Vec;
 use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
@@ -23,7 +25,7 @@ use super::keep;
 use super::layout::Layout;
 use super::mailbox;
 
-/// The services of the hypervisor, in the order in which they are asked.
+/// The services of the hypervisor. If two had the same function, the first would serve it.
 pub type Services<B> = (
     PerfCounterService<<B as Board>::Environment>,
     CoreGroup<Guests<B>>,
@@ -51,7 +53,7 @@ impl<B: Board> TrapHandler for Handler<B> {
         let hypervisor = ready.unwrap_or_else(prepare::<B>);
         let guests = hypervisor.embedder();
         let Some((guest, _)) = guests.layout.guest_of(strand) else {
-            // A strand without a guest serves the operator.
+            // A strand without a guest only serves the operator.
             loop {
                 take_interrupts(hypervisor, strand);
                 interrupt::halt();
@@ -67,7 +69,7 @@ impl<B: Board> TrapHandler for Handler<B> {
         loop {
             // Before the strand looks what it is to do: who tells it anything later interrupts it, and it does not halt.
             take_interrupts(self.hypervisor, strand);
-            if let Some(Command::Start(start)) = core.cpus().take(strand) {
+            if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
             }
             if core.cpus().state(strand) != CpuState::Running {
@@ -136,7 +138,7 @@ impl<B: Board> TrapHandler for Handler<B> {
             End::Trap(trap) if trap.is_in_hypervisor() => failed(trap, escape::TRAPPED),
             End::Trap(trap) => {
                 // If the console does not work, there is no other place to report to.
-                let _ = write!(Console::of::<B>(guest), "guest: {trap}");
+                let _ = write!(Console::for_guest::<B>(guest), "guest: {trap}");
                 handler.guest_ended(state::TRAPPED, escape::TRAPPED);
             }
             End::Interrupted => {}
@@ -161,12 +163,12 @@ impl<B: Board> Handler<B> {
         }
     }
 
-    /// Returns the guest, and the strand.
+    /// Returns the guest and the strand.
     pub fn caller(&self) -> Caller {
         self.strand.caller()
     }
 
-    /// Returns the counters' service.
+    /// Returns the performance counter service.
     pub fn counters(&self) -> &'static PerfCounterService<B::Environment> {
         &self.hypervisor.services().0
     }
@@ -186,7 +188,7 @@ impl<B: Board> Handler<B> {
     }
 }
 
-/// Prepares the services, and starts the strands of the guests.
+/// Prepares the services, and starts all strands of the guests. Strand 0 executes this.
 fn prepare<B: Board>() -> &'static HypervisorOf<B> {
     let tell = |error: &dyn Display| {
         let _ = writeln!(Console::first(), "hypervisor: {error}");
@@ -210,10 +212,7 @@ fn prepare<B: Board>() -> &'static HypervisorOf<B> {
     hypervisor
 }
 
-/// Returns the hypervisor of a layout, with its services.
-///
-/// # Errors
-/// The guests do not fit the machine.
+/// Returns the hypervisor and its services for a layout, whose guests must fit the machine.
 #[inline(always)]
 pub fn assemble<B: Board>(
     layout: &'static Layout,
@@ -222,7 +221,7 @@ pub fn assemble<B: Board>(
     let guests = Guests::new(layout);
     let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();
     for guest in &layout.guests {
-        // There is room for all guests of a layout. `collect` could panic.
+        // There is room for all guests of a layout. `collect` contains a panic.
         let _ = configs.push(guest.config);
     }
     let trace = *environment.trace();
@@ -235,12 +234,12 @@ pub fn assemble<B: Board>(
     Ok(Hypervisor::with_trace(services, guests, trace))
 }
 
-/// Interrupts a strand, which then takes what the operator's changes leave to it: for the registers of a [`Board`].
+/// Interrupts a strand, which then applies the operator's changes to its own registers. A [`Board`] gives this to its registers.
 pub fn cross_call(strand: StrandId) {
     interrupt::send(strand, CROSS_CALL);
 }
 
-/// Begins a guest on the first of its strands that has not died, and returns that; `None` if all have.
+/// Starts a guest on the first of its strands that has not died. Returns that strand; `None` if all have died.
 fn begin<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId) -> Option<StrandId> {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
@@ -250,18 +249,17 @@ fn begin<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId) -> Option<Stran
     guests.begin(guest);
     mailbox::tell(guest, state::RUNS, 0);
     let start = Start { pc: described.entry, rtba: 0, argument: described.entry };
-    // It is stopped.
+    // The strand is stopped, so this cannot fail.
     let _ = core.cpus().start(first, start);
     Some(first)
 }
 
-/// Returns whether a strand has died.
 fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) -> bool {
     let (_, core, ..) = hypervisor.services();
     core.cpus().state(strand) == CpuState::Error
 }
 
-/// Takes what other strands and the operator have for this one.
+/// Handles the interrupts that have come to this strand from other strands and from the operator.
 fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     let (counters, core, ..) = hypervisor.services();
     while let Some(number) = interrupt::take() {
@@ -291,14 +289,14 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                     _ => {}
                 });
             }),
-            // The strand looks what it is to do.
+            // The caller looks for a command afterwards.
             _ => {}
         }
     }
 }
 
-/// If all strands of a guest that ends have left it: nothing of it is left behind, and it begins again if it is to, and a strand of it
-/// has not died. Its memory is as it was: whoever loads the guest has the copy of its program.
+/// Completes the end of a guest once all its strands have left it: resets its services, and starts it again if a restart is asked
+/// for and one of its strands has not died. The memory stays as it is; the program that loads the guest has the copy.
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
@@ -319,7 +317,7 @@ fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) 
     }
 }
 
-/// Writes why the hypervisor itself has failed, and ends everything with a [code](escape).
+/// Writes why the hypervisor itself has failed, and switches the machine off with a [code](escape).
 pub fn failed(why: &dyn Display, code: u64) -> ! {
     // If the console does not work, there is no other place to report to.
     let _ = write!(Console::first(), "hypervisor: {why}");

@@ -1,7 +1,7 @@
-//! The machine, its guests and their memory: from the machine description, or one guest without it.
+//! The machine, its guests and their memory: read from the machine description, or one guest if there is none.
 //!
-//! Beside what [`perfctr_service::description`] reads, a `guest` has the properties of [`platform::memory_map::property`]. A guest's
-//! strands are translated to its memory only.
+//! Beside what [`perfctr_service::description`] reads, a `guest` has the properties of [`platform::memory_map::property`]. The addresses
+//! of a guest's strands are translated to its memory only.
 
 use core::fmt;
 use core::slice;
@@ -42,11 +42,11 @@ pub struct Layout {
     pub time: u64,
 }
 
-/// The frequency of a T5440's strands, if no description says it.
+/// The frequency of a T5440's strands, used if no description gives another one.
 const FREQUENCY: u64 = 1_165_379_275;
 
 impl Layout {
-    /// Reads the description, or the words of the start without one. What is wrong goes to `tell`.
+    /// Reads the description, or the [words of the start](start) if there is none. Passes errors to `tell`.
     pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
         let bytes = description();
         let mut layout = Self {
@@ -78,20 +78,20 @@ impl Layout {
         Some(layout)
     }
 
-    /// Returns the guest of a number.
+    /// Returns the guest with a number.
     pub fn guest(&self, guest: GuestId) -> Option<&GuestLayout> {
         self.guests.get(guest.index())
     }
 
-    /// Returns the guest that a strand is for.
+    /// Returns the guest to which a strand belongs.
     pub fn guest_of(&self, strand: StrandId) -> Option<(GuestId, &GuestLayout)> {
         let mut guests = self.guests.iter().enumerate();
         let (number, guest) = guests.find(|(_, guest)| guest.config.strands.has(strand))?;
         Some((GuestId::new(number)?, guest))
     }
 
-    /// Returns the memory of a guest, with the number by which the strands of a core tell its translations: that of the guest, or if
-    /// there are too many guests for that, that of its first strand on the core.
+    /// Returns the memory of a guest, with the number that distinguishes its translations in the TLBs of a core. This is the number of
+    /// the guest, or with more than eight guests, the number on the core of the guest's first strand there.
     pub fn partition(&self, guest: &GuestLayout, number: GuestId, strand: StrandId) -> Partition {
         let core = strand.index() & !7;
         let mut strands = guest.config.strands.iter();
@@ -105,10 +105,10 @@ impl Layout {
     }
 }
 
-/// Returns the bytes of the description; none if there is no header of one.
+/// Returns the bytes of the description; an empty slice if no header is found.
 fn description() -> &'static [u8] {
     let word = |number: usize| {
-        // SAFETY: memory of the machine, of which QEMU's has 8 KiB.
+        // SAFETY: the machine has memory there, at least 8 KiB.
         u32::from_be(unsafe { (DESCRIPTION.start as *const u32).add(number).read_volatile() })
     };
     let [version, nodes, names, data] = [0, 1, 2, 3].map(word);
@@ -116,13 +116,13 @@ fn description() -> &'static [u8] {
     if version >> 16 != 1 || size > DESCRIPTION.end - DESCRIPTION.start {
         return &[];
     }
-    // SAFETY: as above. Nobody writes it.
+    // SAFETY: the machine has memory there, which nothing writes after the start.
     unsafe { slice::from_raw_parts(DESCRIPTION.start as *const u8, size as usize) }
 }
 
 /// Returns one of the words of [`start`].
 fn word_of_start(address: u64) -> u64 {
-    // SAFETY: memory of the hypervisor that the image does not use.
+    // SAFETY: the word is in memory of the hypervisor that the image does not use otherwise.
     unsafe { (address as *const u64).read_volatile() }
 }
 
@@ -144,7 +144,7 @@ fn only_guest() -> Option<GuestLayout> {
     })
 }
 
-/// Reads the node of a guest. `None` if its memory cannot be.
+/// Reads the node of a guest. `None` if its memory is not made of whole pages, or does not contain its entry.
 fn guest<'a>(
     described: &DescribedGuest<'a>,
 ) -> Result<Option<GuestLayout>, platform::md::NodeError<'a>> {

@@ -8,15 +8,15 @@ use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::{CODES, GUESTS, POWER, STATES};
 use spin::Mutex;
 
-/// One strand at a time has the operator's half.
+/// Held by the strand that serves the operator.
 static SERVING: Mutex<()> = Mutex::new(());
 
-/// Calls a function with the words of the operator, unless another strand has them.
+/// Calls a function with the operator's half of the mailbox, unless another strand is using it.
 pub(super) fn with_words(serve: impl FnOnce(&mut [u64; WORDS])) {
     let Some(_serving) = SERVING.try_lock() else {
         return;
     };
-    // SAFETY: nothing else of the image is there, and the operator waits until the step is done.
+    // SAFETY: the image has nothing else there, the lock is held, and the operator waits until the step is done.
     serve(unsafe { &mut *(MAILBOX as *mut [u64; WORDS]) });
 }
 
@@ -28,12 +28,12 @@ pub(super) fn tell(guest: GuestId, state: u64, code: u64) {
     }
 }
 
-/// Has the machine switched off.
+/// Asks for the machine to be switched off.
 pub(super) fn power_off() {
     set(POWER, 1);
 }
 
 fn set(word: usize, value: u64) {
-    // SAFETY: nothing else of the image is in the mailbox's second half.
+    // SAFETY: the image has nothing else in the mailbox's second half.
     unsafe { ptr::write_volatile((MAILBOX as *mut u64).add(word), value) };
 }

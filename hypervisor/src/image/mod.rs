@@ -14,8 +14,7 @@ pub use guests::Guests;
 pub use handler::{Handler, HypervisorOf, Services, assemble, cross_call, failed};
 pub use layout::{GuestLayout, Layout};
 
-/// Stores a value that is never dropped. The lock is never released, so that a place is used once. (`spin::Once` can panic,
-/// and this image has no panic machinery.)
+/// Stores a value that is never dropped. The lock is never released, so each place is used once. (`spin::Once` contains a panic.)
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
     MutexGuard::leak(place.lock()).insert(value)
 }

@@ -1,4 +1,4 @@
-//! Group CORE: what every guest has.
+//! Group CORE: CPUs, time, console and machine description.
 
 use core::array;
 use core::ops::RangeInclusive;
@@ -16,16 +16,13 @@ use guest_abi::kernel::{
     CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET,
 };
 
-/// How often a strand looks whether another one has stopped, before cpu_stop answers EWOULDBLOCK.
+/// The number of times that cpu_stop looks whether the other strand has stopped, before it answers EWOULDBLOCK.
 pub const STOP_TRIES: usize = 100_000;
-
-/// How many bytes cons_write sends at most in one call.
+/// The highest number of bytes that one cons_write sends.
 const MOST_WRITTEN: u64 = 256;
-
-/// The interrupt queues: from that of cross-calls between CPUs to that of errors that cannot be resumed.
+/// The numbers of the interrupt queues, from the CPU mondo queue to the queue of nonresumable errors.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-
-/// The size of an instruction, and of a real trap table, in bytes.
+/// The sizes in bytes of an instruction and of a real trap table, which are also their alignments.
 const INSTRUCTION: u64 = 4;
 const TRAP_TABLE: u64 = 256;
 
@@ -39,23 +36,18 @@ pub struct CoreGroup<I> {
 }
 
 impl<I: Image> CoreGroup<I> {
-    /// All CPUs of all guests are stopped.
+    /// Returns the group with all CPUs of all guests stopped.
     pub fn new(image: I) -> Self {
         Self { image, cpus: Cpus::default(), ended: array::from_fn(|_| AtomicU32::new(0)) }
     }
 
-    /// The image.
-    pub const fn image(&self) -> &I {
-        &self.image
-    }
-
-    /// The virtual CPUs.
+    /// Returns the virtual CPUs.
     pub const fn cpus(&self) -> &Cpus {
         &self.cpus
     }
 
-    /// A guest has ended: none of its strands starts any more, and those that execute it are told to leave it, but for `on`, which has
-    /// left it already. They have when [`is_stopped`](Self::is_stopped).
+    /// Ends a guest: its strands do not start any more, and each strand that executes it is told to leave it, except `on`, which has
+    /// left it already. All of them have left the guest when [`is_stopped`](Self::is_stopped) returns `true`.
     pub fn end(&self, guest: GuestId, on: StrandId) {
         self.ended_word(guest).store(1, Ordering::SeqCst);
         for strand in self.strands(guest) {
@@ -82,7 +74,6 @@ impl<I: Image> CoreGroup<I> {
     }
 
     fn ended_word(&self, guest: GuestId) -> &AtomicU32 {
-        // A guest's number is below the length.
         &self.ended[guest.index()]
     }
 }
@@ -114,7 +105,7 @@ impl<I: Image> Service for CoreGroup<I> {
         GroupContext { group: self, caller }
     }
 
-    /// The guest has ended before, and all its strands are stopped.
+    /// Called after the guest has ended and all its strands have stopped.
     fn guest_reset(&self, guest: GuestId, _: StrandId) {
         self.ended_word(guest).store(0, Ordering::SeqCst);
     }
@@ -164,7 +155,6 @@ impl<I: Image> Group for CoreGroup<I> {
 }
 
 impl<I: Image> CoreGroup<I> {
-    /// The strand of a CPU of the caller's guest.
     fn strand(&self, caller: Caller, cpu: u64) -> Result<StrandId, HvError> {
         let strand = self.image.strand(caller.guest, cpu);
         strand.ok_or(HvError::NoCpu)
@@ -183,8 +173,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Done)
     }
 
-    /// Waits until the other strand has stopped. It gives up if this strand is told to stop, too: by the other one, perhaps, which
-    /// then waits for this one.
+    /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too, because both could wait for ever.
     fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, HvError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;
@@ -208,14 +197,14 @@ impl<I: Image> CoreGroup<I> {
         if !cpus.take_back(strand) {
             return Ok(Reply::Done);
         }
-        // A guest that has ended meanwhile has told it to stop, too.
+        // If the guest has ended meanwhile, the strand must stop after all.
         if self.has_ended(caller.guest) && cpus.end(strand) {
             image.notify(strand);
         }
         Err(HvError::WouldBlock)
     }
 
-    /// Copies the machine description. The size comes first, because guests ask for it with an address that is none.
+    /// Copies the machine description. The size is checked first, because a guest that asks for the size passes no valid address.
     fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, HvError> {
         let image = &self.image;
         let cpus = self.strands(caller.guest).count() as u64;
@@ -234,7 +223,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Value(size))
     }
 
-    /// Sends bytes until the console takes no more.
+    /// Sends bytes until the console accepts no more.
     fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, HvError> {
         let image = &self.image;
         if size != 0 {
@@ -254,7 +243,7 @@ impl<I: Image> CoreGroup<I> {
     }
 }
 
-/// There are no interrupt queues: none can be configured, and none is there to be removed.
+/// Answers as a hypervisor without interrupt queues: a guest can remove each of them, and configure none.
 fn queue(queue: u64, entries: u64) -> Result<Reply, HvError> {
     match (QUEUES.contains(&queue), entries) {
         (false, _) => Err(HvError::Invalid),

@@ -14,38 +14,38 @@ pub enum CpuState {
     Error = 3,
 }
 
-/// Where a strand begins.
+/// Where a strand begins, and with which values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The real address of the first instruction.
     pub pc: u64,
-    /// The trap table's, for %tba.
+    /// The real address of the trap table, for %tba.
     pub rtba: u64,
-    /// For %o0.
+    /// The value of %o0.
     pub argument: u64,
 }
 
-/// What an interrupted strand does.
+/// What a strand that is interrupted must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum StrandCommand {
     /// Enters the guest.
     Start(Start),
     /// Leaves the guest, and waits for the next interrupt.
     Stop,
 }
 
-/// The states of the words.
+// The values of `Cpu::state`.
 const STOPPED: u32 = 0;
-/// A strand writes where this one starts.
+/// Another strand is writing where this strand starts.
 const RESERVED: u32 = 1;
-/// Where it starts is written. It has not been there yet.
+/// The start is written. The strand has not taken it yet.
 const STARTING: u32 = 2;
 const RUNNING: u32 = 3;
-/// It has been told to leave the guest.
+/// The strand has been told to leave the guest.
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// More changes than all strands together make that were in a call when their guest ended.
+/// An upper bound of the changes of one state by calls that were in progress when the guest ended.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]
@@ -58,8 +58,8 @@ struct Cpu {
 
 /// The virtual CPUs of all guests, by strand. All are stopped at first.
 ///
-/// Exchanges of states are sequentially consistent: a strand that has been reserved sees that its guest has ended, or the strand
-/// that ends the guest sees that it has been reserved.
+/// Exchanges of states are sequentially consistent: either the strand that reserves a CPU sees that the guest has ended, or the strand
+/// that ends the guest sees that the CPU is reserved.
 #[derive(Debug)]
 pub struct Cpus([Cpu; StrandId::COUNT]);
 
@@ -76,7 +76,6 @@ impl Default for Cpus {
 
 impl Cpus {
     fn cpu(&self, strand: StrandId) -> &Cpu {
-        // A strand's number is below the length.
         &self.0[strand.index()]
     }
 
@@ -86,15 +85,12 @@ impl Cpus {
         exchanged.is_ok()
     }
 
-    /// Has a stopped strand start. The caller interrupts it then.
-    ///
-    /// # Errors
-    /// EINVAL if it is not stopped.
+    /// Tells a stopped strand to start. The caller then interrupts it. Fails with EINVAL if the strand is not stopped.
     pub fn start(&self, strand: StrandId, start: Start) -> Result<(), HvError> {
         self.start_unless(strand, start, || false)
     }
 
-    /// As [`start`](Self::start), but EWOULDBLOCK, and the strand stays stopped, if its guest has `ended` once the strand is reserved.
+    /// As [`start`](Self::start), but the strand stays stopped, with EWOULDBLOCK, if `ended` returns `true` once the strand is reserved.
     #[inline(always)]
     pub(crate) fn start_unless(
         &self,
@@ -114,7 +110,7 @@ impl Cpus {
             cpu.argument.store(start.argument, Ordering::Relaxed);
             STARTING
         };
-        // The guest may have been ended meanwhile: then it is stopped again.
+        // `end` may have set the state to STOPPED meanwhile.
         if self.exchange(strand, RESERVED, to) && to == STARTING {
             Ok(())
         } else {
@@ -122,15 +118,14 @@ impl Cpus {
         }
     }
 
-    /// Returns what a strand that was interrupted has to do, and takes it as done: `None` if nothing. Called on that strand, when it
-    /// is not in a call of its guest.
-    pub fn take(&self, strand: StrandId) -> Option<Command> {
+    /// Takes the command of a strand that was interrupted; `None` if there is none. Called on that strand, outside of its guest's calls.
+    pub fn take(&self, strand: StrandId) -> Option<StrandCommand> {
         let cpu = self.cpu(strand);
         if self.exchange(strand, STOPPING, STOPPED) {
-            return Some(Command::Stop);
+            return Some(StrandCommand::Stop);
         }
         self.exchange(strand, STARTING, RUNNING).then(|| {
-            Command::Start(Start {
+            StrandCommand::Start(Start {
                 pc: cpu.pc.load(Ordering::Relaxed),
                 rtba: cpu.rtba.load(Ordering::Relaxed),
                 argument: cpu.argument.load(Ordering::Relaxed),
@@ -138,7 +133,7 @@ impl Cpus {
         })
     }
 
-    /// Returns the state of a strand, as guests see it: one that starts is still stopped, and one that stops still runs.
+    /// Returns the state of a strand as guests see it: a strand that is starting is stopped, and a strand that is stopping runs.
     pub fn state(&self, strand: StrandId) -> CpuState {
         match self.cpu(strand).state.load(Ordering::SeqCst) {
             STOPPED | RESERVED | STARTING => CpuState::Stopped,
@@ -147,10 +142,8 @@ impl Cpus {
         }
     }
 
-    /// Tells a strand to stop. The caller interrupts it then.
-    ///
-    /// # Errors
-    /// EINVAL if it is stopped or has failed, EWOULDBLOCK if it starts or stops at this moment.
+    /// Tells a strand to stop. The caller then interrupts it. Fails with EINVAL if the strand is stopped or has failed, and with
+    /// EWOULDBLOCK if it is starting or stopping.
     pub(crate) fn ask_to_stop(&self, strand: StrandId) -> Result<(), HvError> {
         let state = &self.cpu(strand).state;
         let found = state.compare_exchange(RUNNING, STOPPING, Ordering::SeqCst, Ordering::SeqCst);
@@ -161,19 +154,19 @@ impl Cpus {
         }
     }
 
-    /// A strand that has been told to stop goes on instead. Returns `false` if it has stopped.
+    /// Takes back a request to stop. Returns `false` if the strand has stopped.
     pub(crate) fn take_back(&self, strand: StrandId) -> bool {
         self.exchange(strand, STOPPING, RUNNING)
     }
 
-    /// Returns `true` if a strand has been told to stop and has not.
+    /// Returns `true` if a strand has been told to stop and has not stopped yet.
     pub(crate) fn is_stopping(&self, strand: StrandId) -> bool {
         self.cpu(strand).state.load(Ordering::SeqCst) == STOPPING
     }
 
-    /// The strand's guest has ended: it stops. Returns `true` if the strand is to be interrupted for that.
+    /// Stops a strand whose guest has ended. Returns `true` if the caller must interrupt the strand.
     pub(crate) fn end(&self, strand: StrandId) -> bool {
-        // Other strands may change the state meanwhile, but only as often as they were in calls already.
+        // Calls that were already in progress may change the state meanwhile; no new ones begin.
         for _ in 0..CHANGES {
             let (from, to) = match self.cpu(strand).state.load(Ordering::SeqCst) {
                 STOPPED | ERROR => return false,
@@ -188,12 +181,12 @@ impl Cpus {
         true
     }
 
-    /// The strand has left the guest: it is stopped.
+    /// Marks a strand that has left its guest as stopped.
     pub(crate) fn left(&self, strand: StrandId) {
         self.cpu(strand).state.store(STOPPED, Ordering::SeqCst);
     }
 
-    /// The strand has failed: it executes nothing any more, and is not waited for.
+    /// Marks a strand as failed: it executes nothing any more, and no other strand waits for it.
     pub fn failed(&self, strand: StrandId) {
         self.cpu(strand).state.store(ERROR, Ordering::SeqCst);
     }

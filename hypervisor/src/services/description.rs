@@ -1,5 +1,4 @@
-//! The machine description that a guest gets, in the format of `platform::md`: one word after the other, so that it needs no room in
-//! the hypervisor.
+//! The machine description that a guest gets, in the format of `platform::md`. It is computed word by word, and never stored.
 //!
 //! | node | properties |
 //! |---|---|
@@ -10,8 +9,7 @@
 //! | `cpus` | an arc to each `cpu` |
 //! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl` |
 //!
-//! `pid` is the number of the strand; it is in Sun's descriptions for hypervisors only. Names and values otherwise are those that
-//! Linux and illumos look for.
+//! `pid` is the number of the strand, which only descriptions for hypervisors have at Sun. Linux and illumos look for the other names.
 
 use super::image::Memory;
 
@@ -20,7 +18,7 @@ use super::image::Memory;
 pub struct Platform {
     /// Its name, such as `SUNW,T5440`.
     pub name: &'static str,
-    /// Its name for people.
+    /// Its name for people, such as `SPARC Enterprise T5440`.
     pub banner: &'static str,
     /// The frequency of %stick in Hz.
     pub stick_frequency: u64,
@@ -64,7 +62,7 @@ names! {
     MaxGl = "maxgl",
 }
 
-/// Where the names are in their block, and its size, which is a multiple of 16.
+/// The offsets of the names in their block, and the block's size, which is a multiple of 16.
 const OFFSETS: ([u16; NAMES.len()], usize) = {
     let mut offsets = [0; NAMES.len()];
     let mut end = 0;
@@ -93,24 +91,22 @@ const NAME_WORDS: [u64; OFFSETS.1 / 8] = {
     words
 };
 
-/// What the CPUs are compatible with: two strings, the more special one first.
+/// The processors that the CPUs are compatible with: two strings, the more specific one first.
 const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
 
-/// The first element of each node that there is once, and where the CPUs follow. The list of the CPUs has an arc to each of them, too.
+// The first element of each node before the CPUs.
 const ROOT: u64 = 0;
 const PLATFORM: u64 = ROOT + 5;
 const MEMORY: u64 = PLATFORM + 7;
 const MBLOCK: u64 = MEMORY + 4;
 const CPUS: u64 = MBLOCK + 5;
+/// The number of elements of the node `cpus`, besides an arc to each CPU.
 const LIST: u64 = 3;
-
 /// The number of elements of a CPU.
 const CPU: u64 = 10;
-
-/// The words of the header.
+/// The number of words of the header.
 const HEADER: u64 = 2;
 
-/// The description of a guest.
 #[derive(Clone, Copy)]
 pub(crate) struct Description {
     platform: Platform,
@@ -123,12 +119,11 @@ impl Description {
         Self { platform, cpus, memory }
     }
 
-    /// The element that the first CPU begins with.
     const fn first_cpu(&self) -> u64 {
         CPUS + LIST + self.cpus
     }
 
-    /// The number of elements, with the end of the list.
+    /// Returns the number of elements, with the element that ends the list.
     const fn elements(&self) -> u64 {
         self.first_cpu() + CPU * self.cpus + 1
     }
@@ -137,7 +132,7 @@ impl Description {
         [self.platform.name, self.platform.banner, COMPATIBLE]
     }
 
-    /// Returns the offset of a string in the data block; that of the end with 3.
+    /// Returns the offset of a string in the data block; with 3, the size of all strings.
     fn data_offset(&self, index: usize) -> u64 {
         let before = self.data().into_iter().take(index);
         before.map(|string| (string.len() as u64 + 1).next_multiple_of(8)).sum()

@@ -1,5 +1,4 @@
-//! Diagnosis: Sun's hypervisor lets guests with a property of their own find physical addresses, and execute code in hyperprivileged
-//! mode. Here no guest may.
+//! Group diagnosis: in Sun's hypervisor, guests with a special right find physical addresses, and execute hyperprivileged code.
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
@@ -7,8 +6,7 @@ use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
 use super::group::{Group, GroupContext};
 use guest_abi::kernel::{DIAG_GROUP, DIAG_HEXEC, DIAG_RA2PA};
 
-/// Group 0x300, version 1.0. Every call answers ENOACCESS, as Sun's hypervisor answers a guest without the right: Solaris panics if
-/// it cannot negotiate the group.
+/// Group 0x300, version 1.0, without which Solaris panics. Every call answers ENOACCESS, as in Sun's hypervisor without the right.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiagGroup;
 

@@ -1,18 +1,15 @@
-//! Groups that keep nothing for a strand but who calls.
+//! The context of a group that needs to know only which strand of which guest calls.
 
 use guest_abi::{HvError, Registers};
 use hv_core::{Caller, Context, NegotiatedVersion, Reply};
 
-/// What a group does in a call.
+/// A group of functions that have no fast path.
 pub trait Group {
-    /// Serves a call of one of the group's functions. Called on the caller's strand.
-    ///
-    /// # Errors
-    /// The status of the call.
+    /// Serves a call of one of the group's functions, on the caller's strand. The error is the status of the call.
     fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError>;
 }
 
-/// One strand's way into a group.
+/// The context of one strand at a group.
 #[derive(Debug)]
 pub struct GroupContext<'a, G> {
     pub(crate) group: &'a G,

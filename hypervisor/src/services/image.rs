@@ -26,7 +26,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Checks that so many bytes, from a real address that is a multiple of `alignment`, are in this memory.
+    /// Checks that `size` bytes from a real address are in this memory, and that the address is a multiple of `alignment`.
     pub(crate) const fn check(self, real: u64, size: u64, alignment: u64) -> Result<(), HvError> {
         if !real.is_multiple_of(alignment) {
             return Err(HvError::BadAlignment);
@@ -34,7 +34,6 @@ impl Memory {
         self.contains(real, size)
     }
 
-    /// Checks that so many bytes from a real address are in this memory.
     pub(crate) const fn contains(self, real: u64, size: u64) -> Result<(), HvError> {
         let Some(offset) = real.checked_sub(self.base) else {
             return Err(HvError::NoRealAddress);
@@ -46,12 +45,9 @@ impl Memory {
     }
 }
 
-/// The image below the services. Methods that take a [`Caller`] are called on its strand.
-///
-/// The console's output is that of [`Embedder::console`].
+/// The image below the services. Methods that take a [`Caller`] are called on its strand. Consoles' output is [`Embedder::console`].
 pub trait Image: Embedder {
-    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0 without a gap, and keep
-    /// their strands.
+    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0, and keep their strands.
     fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId>;
 
     /// Returns the number of the virtual CPU that calls.
@@ -66,23 +62,20 @@ pub trait Image: Embedder {
     /// Writes a 64-bit word, as [`load`](Self::load) reads it.
     fn store(&self, guest: GuestId, real: u64, value: u64);
 
-    /// Interrupts a strand, which then calls [`Cpus::take`](super::Cpus::take). What this strand has stored before is visible there.
+    /// Interrupts a strand, which then calls [`Cpus::take`](super::Cpus::take). Earlier stores of this strand are visible to it.
     fn notify(&self, strand: StrandId);
 
     /// Waits until an interrupt is pending for the caller. May return earlier.
     fn suspend(&self, caller: Caller);
 
-    /// The guest has ended with this code. The other strands have been told to leave it; the caller's leaves it now. In an image this
-    /// does not return.
+    /// Notes that the guest has ended with this code. The caller's strand leaves the guest next; the other strands have been told to.
     fn exited(&self, caller: Caller, code: u64);
 
-    /// Returns what the guest's console has received and the guest has not seen; `None` if nothing.
+    /// Takes what the guest's console has received; `None` if it has received nothing.
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput>;
 
-    /// Returns the seconds since 1970-01-01 00:00:00 UTC.
-    ///
-    /// # Errors
-    /// ENOTSUPPORTED without such a clock, EWOULDBLOCK if it cannot be read now.
+    /// Returns the seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no such clock, and with
+    /// EWOULDBLOCK if the clock cannot be read now.
     fn time_of_day(&self) -> Result<u64, HvError>;
 
     /// Returns the platform, for machine descriptions.

@@ -1,5 +1,4 @@
-//! The sun4v services that a small kernel needs to run on several strands, beside the performance counters: an embedder's own, to be
-//! taken as they are or changed.
+//! The sun4v services that a small kernel needs besides the performance counters. Another hypervisor may use, or copy and change them.
 //!
 //! | group | version | functions |
 //! |---|---|---|
@@ -7,18 +6,18 @@
 //! | 3 (soft state) | 1.0 | [`SoftStateGroup`]: mach_set_soft_state, mach_get_soft_state |
 //! | 0x300 (diagnosis) | 1.0 | [`DiagGroup`]: diag_ra2pa and diag_hexec, which are always refused |
 //!
-//! Numbers ([`guest_abi::kernel`]), arguments and statuses are those of the sun4v specification. Sun's hypervisor has cpu_stop and cons_write from version
-//! 1.1 of CORE on. Here the group has version 1.0 only, as in an image without these services, and 1.0 has them.
+//! The sun4v specification defines the numbers ([`guest_abi::kernel`]), arguments and statuses. In Sun's hypervisor, cpu_stop and
+//! cons_write need version 1.1 of CORE. Here they need 1.0, the only version of the group, as in an image without these services.
 //!
-//! The image implements [`Image`], which is what the services need of it, lists the three groups behind its own services in
-//! `hv_core::Hypervisor`, and does what [`Cpus::take`] says on a strand that [`Image::notify`] has interrupted:
+//! The image implements [`Image`], lists the three groups after its own services in `hv_core::Hypervisor`, and obeys [`Cpus::take`] on a
+//! strand that [`Image::notify`] has interrupted:
 //!
 //! 1. At boot it calls [`Cpus::start`] for the first strand of each guest. All other strands wait.
-//! 2. A strand that is interrupted calls [`Cpus::take`]: it enters the guest at an address, or leaves it and waits.
-//! 3. A guest that ends, by a call or by a trap that is fatal for it, is stopped by [`CoreGroup::end`].
+//! 2. A strand that is interrupted calls [`Cpus::take`], and then enters the guest at an address, or leaves it and waits.
+//! 3. When a guest ends, by a call or by a fatal trap, the image calls [`CoreGroup::end`] for it.
 //!
-//! The module allocates nothing, has no `unsafe`, and does not panic on what a guest passes. Calls are nested at most three deep below
-//! the service, for images whose strands have few register windows.
+//! The module allocates nothing, has no `unsafe`, and does not panic whatever a guest passes. Its calls are nested at most three deep,
+//! for images whose strands have few register windows.
 #![forbid(unsafe_code)]
 
 mod core_group;
@@ -30,7 +29,7 @@ mod image;
 mod soft_state;
 
 pub use core_group::{CoreGroup, STOP_TRIES};
-pub use cpus::{Command, CpuState, Cpus, Start};
+pub use cpus::{CpuState, Cpus, Start, StrandCommand};
 pub use description::Platform;
 pub use diag::DiagGroup;
 pub use image::{ConsoleInput, Image, Memory};

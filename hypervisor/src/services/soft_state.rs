@@ -1,4 +1,4 @@
-//! The soft state: what a guest says of itself to the operator.
+//! Group soft state: a guest tells the operator in which state it is.
 
 use core::array;
 
@@ -17,12 +17,12 @@ const WORDS: usize = TEXT as usize / 8;
 const NORMAL: u32 = 1;
 const TRANSITION: u32 = 2;
 
-/// What a guest says of itself.
+/// The state that a guest reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SoftState {
-    /// It operates normally, and is not in a transition.
+    /// Whether it operates normally; if not, it is in a transition.
     pub normal: bool,
-    /// A text of up to 31 bytes; all others are NUL.
+    /// A text of up to 31 bytes, padded with NULs.
     pub text: [u8; TEXT as usize],
 }
 
@@ -33,7 +33,7 @@ struct Kept {
     text: [AtomicU64; WORDS],
 }
 
-/// The soft states of all guests. A strand that asks while another strand of the guest sets it may see a mixture of both.
+/// The soft states of all guests. A reader may see a mixture of two states while a strand of the guest sets a new one.
 #[derive(Debug)]
 pub struct SoftStateGroup<I> {
     image: I,
@@ -41,7 +41,7 @@ pub struct SoftStateGroup<I> {
 }
 
 impl<I> SoftStateGroup<I> {
-    /// No guest has said anything.
+    /// Returns the group with every guest in a transition and without a text.
     pub fn new(image: I) -> Self {
         Self {
             image,
@@ -52,7 +52,7 @@ impl<I> SoftStateGroup<I> {
         }
     }
 
-    /// Returns what a guest says of itself.
+    /// Returns the state that a guest has reported.
     pub fn get(&self, guest: GuestId) -> SoftState {
         let kept = self.kept(guest);
         let mut text = [0; TEXT as usize];
@@ -64,7 +64,6 @@ impl<I> SoftStateGroup<I> {
     }
 
     fn kept(&self, guest: GuestId) -> &Kept {
-        // A guest's number is below the length.
         &self.guests[guest.index()]
     }
 }
@@ -111,7 +110,7 @@ impl<I: Image> SoftStateGroup<I> {
         };
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
-        // All bits of the bytes before the first NUL.
+        // The mask of the bytes that the text has in the last word; 0 after the NUL.
         let mut kept = u64::MAX;
         for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
             let loaded = self.image.load(guest, at);

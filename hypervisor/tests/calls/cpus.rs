@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use hypervisor::services::{Command, CpuState, Start};
+use hypervisor::services::{CpuState, Start, StrandCommand};
 
 use crate::fake::{BASE, Fake, SIZE, machine};
 
@@ -45,17 +45,17 @@ fn cpus_start() {
     let [status, ..] = fake.call(0, 0x10, [2, last - 4, last - 0x100, 0x1234, 0]);
     assert_eq!(status, 0);
     assert_eq!(*fake.0.notified.borrow(), [64]);
-    // Until it is there it is stopped, cannot be started again, and cannot be stopped.
+    // Until it takes the command, it counts as stopped, and can be neither started nor stopped.
     assert_eq!(fake.state(2), (0, Some(1)));
     assert_eq!(fake.ask(0x10, [2, BASE, BASE]), (6, None));
     assert_eq!(fake.ask(0x11, [2, 0, 0]), (9, None));
     fake.take(64);
     let start = Start { pc: last - 4, rtba: last - 0x100, argument: 0x1234 };
-    assert_eq!(*fake.0.taken.borrow(), [(64, Some(Command::Start(start)))]);
+    assert_eq!(*fake.0.taken.borrow(), [(64, Some(StrandCommand::Start(start)))]);
     assert_eq!(fake.state(2), (0, Some(2)));
-    // On its strand it is CPU 2.
+    // A call on strand 64 comes from CPU 2.
     assert_eq!(fake.call(64, 0x16, [7; 5])[..2], [0, 2]);
-    // An interrupt for nothing.
+    // Interrupts without a command.
     fake.take(64);
     fake.take(5);
     assert_eq!(fake.0.taken.borrow()[1..], [(64, None), (5, None)]);
@@ -68,12 +68,12 @@ fn cpus_stop() {
         assert_eq!(fake.ask(0x11, [cpu, 0, 0]), (status, None), "{cpu:#x}");
     }
     start_second(fake);
-    // It leaves the guest at once.
+    // A CPU that leaves the guest at once.
     fake.0.prompt.set(true);
     assert_eq!(fake.ask(0x11, [1, 0, 0]), (0, None));
-    assert_eq!(fake.0.taken.borrow().last(), Some(&(5, Some(Command::Stop))));
+    assert_eq!(fake.0.taken.borrow().last(), Some(&(5, Some(StrandCommand::Stop))));
     assert_eq!(fake.state(1), (0, Some(1)));
-    // It does not leave the guest in time: then it goes on.
+    // A CPU that does not leave the guest in time goes on.
     fake.0.prompt.set(false);
     start_second(fake);
     assert_eq!(fake.ask(0x11, [1, 0, 0]), (9, None));
@@ -95,15 +95,15 @@ fn a_guest_ends() {
     let core = fake.core();
     let [first, second] = [0, 1].map(|number| GuestId::new(number).unwrap());
     assert!(core.has_ended(first) && !core.is_stopped(first));
-    // What CPU 0 was in the middle of.
+    // CPU 0 makes two more calls before it leaves the guest.
     assert_eq!(fake.ask(0x10, [1, BASE, BASE]), (9, None));
     assert_eq!(fake.ask(0x11, [2, 0, 0]), (9, None));
     fake.take(0);
     fake.take(64);
-    assert_eq!(fake.0.taken.borrow()[1..], [(0, Some(Command::Stop)), (64, None)]);
+    assert_eq!(fake.0.taken.borrow()[1..], [(0, Some(StrandCommand::Stop)), (64, None)]);
     assert!(core.is_stopped(first) && !core.is_stopped(second) && !core.has_ended(second));
     assert_eq!(fake.state(1), (0, Some(1)));
-    // It starts again.
+    // After a reset the guest can start again.
     let hypervisor = fake.0.hypervisor.get().unwrap();
     hypervisor.reset_guest(first, StrandId::new(9).unwrap());
     assert!(!core.has_ended(first));

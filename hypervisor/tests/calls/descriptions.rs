@@ -4,7 +4,7 @@ use platform::md::{Md, Value};
 
 use crate::fake::{BASE, SIZE, machine};
 
-/// The size first: with too little room it is EINVAL, and %o1 says how much is needed, whatever the address is.
+/// With too little room the status is EINVAL and %o1 is the size, whatever the address is.
 #[test]
 fn descriptions() {
     let fake = machine();

@@ -1,4 +1,4 @@
-//! A hypervisor with the three groups, whose image is fields.
+//! A hypervisor with the three groups, and an image that is only data.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
 use hypervisor::services::{
-    Command, ConsoleInput, CoreGroup, DiagGroup, Image, Memory, Platform, SoftStateGroup, Start,
+    ConsoleInput, CoreGroup, DiagGroup, Image, Memory, Platform, SoftStateGroup, Start,
+    StrandCommand,
 };
 
 type Services = (CoreGroup<Fake>, SoftStateGroup<Fake>, DiagGroup);
@@ -16,14 +17,13 @@ const STRANDS: [&[usize]; 2] = [&[0, 5, 64], &[9]];
 pub(crate) const BASE: u64 = 0x8000_0000;
 pub(crate) const SIZE: u64 = 0x1_0000;
 
-/// An image whose devices are fields.
 #[derive(Clone, Copy)]
 pub(crate) struct Fake(pub(crate) &'static State);
 
 pub(crate) struct State {
     pub(crate) memory: [RefCell<Vec<u64>>; 2],
     pub(crate) input: RefCell<VecDeque<ConsoleInput>>,
-    /// What the console has taken, and how much it still takes.
+    /// What the console has accepted, and how many outputs it still accepts.
     pub(crate) output: RefCell<Vec<ConsoleOutput>>,
     pub(crate) room: Cell<usize>,
     pub(crate) time: Cell<Result<u64, HvError>>,
@@ -33,7 +33,7 @@ pub(crate) struct State {
     /// While it is set, strands that are notified take their command at once.
     pub(crate) prompt: Cell<bool>,
     pub(crate) hypervisor: Cell<Option<&'static Hypervisor<Services, Fake>>>,
-    pub(crate) taken: RefCell<Vec<(usize, Option<Command>)>>,
+    pub(crate) taken: RefCell<Vec<(usize, Option<StrandCommand>)>>,
 }
 
 impl Embedder for Fake {
@@ -121,14 +121,14 @@ impl Fake {
         self.0.taken.borrow_mut().push((strand, command));
     }
 
-    /// Makes a call on a strand of guest 0, or of guest 1 if the strand is its.
+    /// Makes a FAST call on a strand. Returns %o0 to %o5.
     pub(crate) fn call(&self, strand: usize, function: u64, arguments: [u64; 5]) -> [u64; 6] {
         let mut registers = Registers::call(function, arguments);
         self.strand_of(strand).fast_trap(&mut registers);
         registers.to_array()
     }
 
-    /// As [`call`](Self::call), with arguments that are kept: the status, and %o1 if it has changed.
+    /// Makes a FAST call on strand 0. Returns the status, and %o1 if it has changed; the other registers must not change.
     pub(crate) fn ask(&self, function: u64, arguments: [u64; 3]) -> (u64, Option<u64>) {
         let [o0, o1, o2] = arguments;
         let [status, value, a, b, c, number] = self.call(0, function, [o0, o1, o2, 3, 4]);
@@ -154,7 +154,7 @@ impl Fake {
     }
 }
 
-/// A machine whose guests have negotiated all groups, and whose first strands run.
+/// Returns a machine whose guests have negotiated all groups, and whose first strands run.
 pub(crate) fn machine() -> Fake {
     let fake = Fake(Box::leak(Box::new(State {
         memory: [(); 2].map(|()| RefCell::new(vec![u64::MAX; (SIZE / 8) as usize])),
@@ -180,7 +180,7 @@ pub(crate) fn machine() -> Fake {
         let first = StrandId::new(strand).unwrap();
         let entry = Start { pc: BASE, rtba: BASE, argument: BASE };
         assert_eq!(cpus.start(first, entry), Ok(()));
-        assert_eq!(cpus.take(first), Some(Command::Start(entry)));
+        assert_eq!(cpus.take(first), Some(StrandCommand::Start(entry)));
     }
     fake
 }

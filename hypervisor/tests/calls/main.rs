@@ -1,4 +1,4 @@
-//! Every call and status, through a hypervisor with the three groups. Numbers are those of the sun4v specification.
+//! Every call and status, through a hypervisor with the three groups. The numbers are from the sun4v specification.
 
 mod cpus;
 mod descriptions;
@@ -23,7 +23,7 @@ fn groups_are_negotiated_before_they_are_served() {
         }
     }
     assert_eq!(fake.0.exited.get(), None);
-    // The other guest has negotiated what it has.
+    // The other guest's groups are still negotiated.
     assert_eq!(fake.call(9, 0x16, [0; 5])[..2], [0, 0]);
     // Functions that CORE has in Sun's hypervisor, but not here.
     assert_eq!(fake.negotiate(0, 1, [1, 0]), [0, 0]);
@@ -89,7 +89,7 @@ fn consoles() {
     assert_eq!(fake.0.output.take(), bytes("hello"));
     assert_eq!(fake.ask(0x63, [BASE + 3, 12, 0]), (9, None));
     assert_eq!(fake.ask(0x61, [0x41, 7, 0]), (9, None));
-    // No more than 256 bytes at a time, and none that the guest does not have.
+    // At most 256 bytes per call, and only bytes of the guest's memory.
     fake.0.room.set(usize::MAX);
     assert_eq!(fake.ask(0x63, [BASE, SIZE, 0]), (0, Some(256)));
     assert_eq!(fake.0.output.take().len(), 256);
@@ -116,10 +116,10 @@ fn soft_states() {
         |memory: &[u64]| memory.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>();
     let guest = GuestId::new(0).unwrap();
     let groups = fake.0.hypervisor.get().unwrap().services();
-    // In a transition at first.
+    // A guest starts in a transition.
     assert_eq!(fake.ask(0x71, [BASE + 32, 9, 0]), (0, Some(2)));
     assert_eq!(fake.0.memory[0].borrow()[4..9], [0, 0, 0, 0, u64::MAX]);
-    // "booting" and what is behind the NUL, which is not kept.
+    // "booting", a NUL, and bytes that are not kept.
     fake.0.memory[0].borrow_mut()[..5].copy_from_slice(&[0x626f_6f74_696e_6700, 1, 2, 3, 4]);
     for (status, [state, real]) in [
         (6, [0, BASE]),
@@ -150,7 +150,7 @@ fn soft_states() {
     );
     assert_eq!(fake.ask(0x70, [2, BASE, 0]), (0, None));
     assert_eq!(groups.1.get(guest).text[..], [&[0x41; 31][..], &[0]].concat());
-    // The other guest's is its own, and a reset forgets.
+    // Each guest has its own state, which a reset clears.
     let other = groups.1.get(GuestId::new(1).unwrap());
     assert_eq!((other.normal, other.text), (false, [0; 32]));
     fake.0.hypervisor.get().unwrap().reset_guest(guest, StrandId::new(9).unwrap());

@@ -1,4 +1,4 @@
-//! Errors in what a description says of guests, and their places.
+//! Errors in the nodes that describe guests, and their places.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::md::{Node, NodeError, Problem};
 
-/// An error in a node of a description that describes guests.
+/// An error in a node that describes guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestError<'a> {
     /// The name of the node.
@@ -27,17 +27,17 @@ pub enum GuestProblem<'a> {
     NoSuchStrand(u64, usize),
     /// Two `cpu` nodes are the same strand.
     StrandTwice(StrandId),
-    /// An earlier guest has the strand, too.
+    /// An earlier guest has the strand too.
     SharedStrand(StrandId),
     /// There are more guests than strands.
     TooManyGuests,
     /// An earlier guest has the same `resource_id`.
     ResourceIdTwice(u64),
-    /// An earlier guest, whose node is at this offset, has `global`, too.
+    /// An earlier guest, whose node is at this offset, has `global` too.
     SecondGlobal(usize),
     /// The word names no right.
     UnknownWord(&'a str),
-    /// The word comes twice.
+    /// The word is there twice.
     WordTwice(&'a str),
     /// `strand` and `htstrand` exclude each other.
     StrandAndHtStrand,

@@ -1,12 +1,12 @@
 //! The guests of a machine and their rights, from the hypervisor's machine description.
 //!
-//! A node belongs to another if an arc `fwd` leads to it from the other. These nodes are read:
+//! A node belongs to the nodes from which an arc `fwd` leads to it. These nodes are read:
 //!
 //! | node | belongs to | properties |
 //! |---|---|---|
 //! | `guests` | `root` | |
-//! | `guest` | `guests` | number `resource_id`, its own; number `gid` and string `name`, which may be missing; its rights |
-//! | `cpu` | a `guest` | number `pid`, the strand, its own |
+//! | `guest` | `guests` | number `resource_id`, unique; number `gid` and string `name`, which may be missing; the rights |
+//! | `cpu` | a `guest` | number `pid`: the strand, unique |
 //!
 //! A guest has the strands of its `cpu` nodes. An arc `back` from a `cpu` to a `guest` means the same as an arc `fwd` from the
 //! `guest` to the `cpu`. The rights of a guest:
@@ -18,8 +18,7 @@
 //! | number `perfctrhtaccess` | if not 0, and `perfctraccess` is not 0 either: `htstrand` in place of `strand` |
 //! | number `perfctrcompatible` | if not 0: version 1.0 gives the guest the registers of 1.1 |
 //!
-//! `perf-counters` is LDoms' property; where it is present, the next two, which are older, are ignored. Without any of the three
-//! the guest has no rights. `perfctrcompatible` is this project's own.
+//! `perf-counters` is LDoms' property, and takes the place of the next two, which are older. `perfctrcompatible` is this project's own.
 
 mod error;
 mod rights;
@@ -32,28 +31,23 @@ use platform::md::{BACK, Md, Node};
 use crate::rights::policy::{GuestConfig, OneGlobal, StrandSet};
 pub use error::{GuestError, GuestProblem};
 
-/// A guest as a description has it.
+/// A guest in a description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescribedGuest<'a> {
     /// The `guest` node.
     pub node: Node<'a>,
-    /// The name, if the node has one.
+    /// The property `name`.
     pub name: Option<&'a str>,
-    /// The number of the guest among the resources of the hypervisor; no two guests share it.
+    /// The guest's unique number among the resources of the hypervisor.
     pub resource_id: u64,
-    /// The number by which other guests know it, if the node has one.
+    /// The number by which other guests know the guest.
     pub gid: Option<u64>,
     /// The configuration for the service.
     pub config: GuestConfig,
 }
 
-/// Returns the guests of a description, in the order of the arcs to them; none if it is not a hypervisor's. Checks all guests
-/// before it returns the first, so [`policy::check`](crate::rights::policy::check) finds nothing to reject.
-///
-/// With a `machine`, all strands must be strands of this machine.
-///
-/// # Errors
-/// Returns the first problem.
+/// Returns the guests of a description in the order of the arcs to them; none if the description is for a guest. Checks all guests first, as
+/// [`policy::check`](crate::rights::policy::check) does, and returns the first problem. All strands must be strands of `machine`, if given.
 pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,
@@ -73,7 +67,7 @@ fn members(list: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     list.children("guest")
 }
 
-/// Checks that every `cpu` is a strand, and no two are the same.
+/// Checks that every `cpu` is a strand, and no two are the same strand.
 fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
     let mut seen = StrandSet::EMPTY;
     for cpu in md.nodes_named("cpu") {

@@ -1,13 +1,12 @@
-//! [`Turns`] in words that strands change at the same time.
+//! [`Turns`] in words that several strands change at the same time.
 //!
 //! **A decision** ([`decide`](AtomicTurns::decide)) is a step of one strand at a time: of the owner of the gate's lock while the hub is
 //! free, of the holder while it is taken. It sets a bit in [`AtomicTurns::turn`] until it ends.
 //!
-//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step of any strand, without the lock, that asks for a free hub in the turn of
-//! another. It changes only the count of refusals and the strand's own bit, by one compare-and-swap of [`AtomicTurns::turn`] that
-//! succeeds only if no decision has begun since the strand loaded the word.
+//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step, without the lock, of any strand that asks for a free hub in the turn of another.
+//! It changes only the strand's own bit and, unless a decision has begun meanwhile, the count of refusals in [`AtomicTurns::turn`].
 //!
-//! A death, at any time, clears the strand's own bit and ends only the strand's own turn.
+//! A death clears the strand's own bit and ends its own turn, at any time.
 
 use guest_abi::{Node, StrandId};
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
@@ -26,8 +25,7 @@ pub(super) struct AtomicTurns {
     last: AtomicU32,
 }
 
-/// Bits 15:0: the number of the strand in [`Turns::turn`] plus 1, or 0. Bits 30:16: [`Turns::refusals`]. Bit 31:
-/// [`DECIDING`](Self::DECIDING). Bits 63:32: the number of decisions so far.
+/// Bits 15:0: [`Turns::turn`] plus 1, or 0. Bits 30:16: [`Turns::refusals`]. Bit 31: `DECIDING`. Bits 63:32: the number of decisions.
 #[derive(Clone, Copy)]
 struct Turn(u64);
 
@@ -64,7 +62,6 @@ impl AtomicTurns {
         }
     }
 
-    /// Returns `true` if no strand is remembered.
     pub(super) fn is_empty(&self) -> bool {
         self.remembered().is_empty()
     }
@@ -76,10 +73,8 @@ impl AtomicTurns {
         self.change(StrandSet::EMPTY, added.remembered);
     }
 
-    /// Makes the step [`HubEvent::AsksFree`], if it only refuses the strand in the turn of another, and returns `true`. Otherwise nothing
-    /// has changed, or the strand is remembered.
-    ///
-    /// During a turn the hub is free and the fast path closed. A decision that ends the turn meanwhile finds this strand remembered.
+    /// Makes the step [`HubEvent::AsksFree`] if it only refuses the strand in the turn of another, and then returns `true`. Otherwise
+    /// it changes nothing, except that the strand may be remembered, so that a decision that ends the turn meanwhile finds it.
     #[inline(always)]
     pub(super) fn refuse(&self, strand: StrandId) -> bool {
         let mut found = Turn(self.turn.load(Ordering::SeqCst));
@@ -115,8 +110,7 @@ impl AtomicTurns {
     }
 
     /// Makes a decision. The caller makes sure that no other strand makes one.
-    ///
-    /// Inlined, because the code for most events is short, and calls on SPARC nest in few register windows.
+    // Inlined, because the code for most events is short, and calls on SPARC nest in few register windows.
     #[inline(always)]
     pub(super) fn decide(&self, event: HubEvent) -> Answer {
         let found = Turn(self.turn.fetch_or(Turn::DECIDING, Ordering::SeqCst));
@@ -127,12 +121,12 @@ impl AtomicTurns {
             self.last.store(next.last, Ordering::Relaxed);
         }
         let next = found.next(next.turn, next.refusals);
-        // Last, so that a strand that finds this word finds all that the decision has changed.
+        // Last, so that a strand that finds this word also finds the other changes of the decision.
         self.turn.swap(next.0, Ordering::SeqCst);
         answer
     }
 
-    /// Makes the step [`HubEvent::Died`]. A decision that is under way may still give the strand the turn; then it is no strand's turn.
+    /// Makes the step [`HubEvent::Died`]. A decision in progress may still give the turn to the dead strand; then it is no strand's turn.
     pub(super) fn died(&self, strand: StrandId) {
         let event = HubEvent::Died(strand);
         // A strand that is not remembered has no turn. Each other strand may have begun one refusal in this strand's turn.

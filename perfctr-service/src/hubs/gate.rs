@@ -1,14 +1,12 @@
 //! The gate of a hub: one access in flight, and a turn for every strand that asks.
 //!
 //! The hypervisor never waits for a hub: it refuses a call that cannot have the hub at once with EWOULDBLOCK. The pure function of
-//! [`Turns`] decides which strand is served next, so that every guest that keeps asking makes progress. The gate makes its steps on
-//! words that strands change at the same time.
+//! [`Turns`](super::turns::Turns) decides which strand is served next, so that every guest that keeps asking makes progress.
 //!
 //! **The fast path** takes a hub by one compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
 //! [`Gate::closed`]: if that is 0, the hub is the strand's. If it is not, the strand stores 0 to `state` and asks on the slow
 //! path. It releases the hub by one store of 0 to `state`. While `state` holds a token, only the strand of this token changes it,
-//! except for the bit [`CLOSED`]. So a strand that is refused meanwhile sets the other word, and the next strand that takes the hub
-//! tests the other word:
+//! except for the bit [`CLOSED`]. So a strand that is refused meanwhile sets `closed`, which the next strand that takes the hub tests:
 //!
 //! | a strand is refused | the next strand takes the hub |
 //! |---|---|
@@ -20,8 +18,7 @@
 //! needs no barrier for this, because no load overtakes an earlier exchange. The release needs none either, because no load follows
 //! it. A release store comes after the device access; a store to a hub, which may be posted, is completed first.)
 //!
-//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words as one number of 64 bits, from 0 to the token and 0. This
-//! makes the exchange and the load at once, so it never takes a hub that it has to release again.
+//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words at once, and so never takes a hub only to release it.
 //!
 //! **The slow path** refuses a strand without a lock if the hub is taken, or if it is free and it is another strand's turn
 //! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate by a lock that is never held across a device access.
@@ -31,13 +28,12 @@
 //! the strand that sets the bit counts it first. So a strand that finds the hub taken twice learns from the count whether an access
 //! has ended in between, even if another strand took the free hub only until it saw that the fast path is closed.
 //!
-//! A strand that is refused without the lock is remembered before it sets `closed`. The strand that opens the fast path clears `closed`,
-//! and then tests whether a strand is remembered.
+//! A strand that is refused without the lock is remembered before it sets `closed`. The strand that opens the fast path first clears
+//! `closed`, and then tests whether a strand is remembered.
 //!
-//! **The lock** guards about a hundred instructions, with loops over words of strand bits only, and is tried once. Its owner takes the
-//! hub, so that others are refused anyway, or decides whose turn it is, so that others need no lock. So no strand gains by waiting for
-//! the lock. A strand that does not get it is refused and remembered like any other, but decides no turn: r and b count only
-//! asks that got the lock, or were refused because it was another strand's turn.
+//! **The lock** guards about a hundred instructions, and is tried once. Its owner takes the hub, so that others are refused anyway, or decides
+//! whose turn it is, so that others need no lock. So no strand gains by waiting for the lock. A strand that does not get the lock is refused
+//! and remembered like any other, but decides no turn: r and b count only asks with the lock, and refusals in another strand's turn.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -51,12 +47,11 @@ use super::turns::{Answer, HubEvent};
 /// Closes the fast path, because strands are remembered.
 const CLOSED: u32 = 1;
 
-/// The right to access one hub.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
     /// The [`Token`] of the strand that has an access in flight, or 0; and [`CLOSED`] once the end of a fast path's access is counted.
-    /// While it is [`CLOSED`] without a token, only the lock's owner changes it.
+    /// While this is [`CLOSED`] without a token, only the lock's owner changes it.
     state: AtomicU32,
     /// [`CLOSED`] or 0. Every strand may set it; only a strand that is served in turn clears it.
     closed: AtomicU32,
@@ -68,7 +63,6 @@ pub(super) struct Gate {
     entered: AtomicU32,
 }
 
-/// Why a strand does not get the hub now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     /// Another access is in flight.
@@ -101,7 +95,6 @@ const _: () = assert!(Gate::STATE % 8 == 0 && offset_of!(Gate, closed) == Gate::
 
 #[cfg(target_arch = "sparc64")]
 impl Token {
-    /// Returns the number for a hub that the strand has taken.
     pub(crate) const fn taken(self) -> u64 {
         (self.0 as u64) << 32
     }
@@ -118,15 +111,13 @@ impl Gate {
         }
     }
 
-    /// Takes the hub if it is free and no strand is remembered, and returns `true` if it did. Otherwise the caller goes on
-    /// with [`ask`](Self::ask).
+    /// Takes the hub if it is free and no strand is remembered, and returns `true` if it did. Otherwise the caller must [`ask`](Self::ask).
     #[inline(always)]
     pub(super) fn take_free(&self, strand: impl Into<Token>) -> bool {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
-        // Relaxed on failure, because the strand does not access the device then. This compares the state, because LLVM makes three
-        // more instructions of a success flag on SPARC.
+        // Relaxed on failure: the device is not accessed then. Compares the state, because LLVM makes more of a success flag on SPARC.
         if state != 0 {
             return false;
         }
@@ -138,9 +129,8 @@ impl Gate {
         open
     }
 
-    /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls
-    /// [`release`](Self::release) or [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended
-    /// and is not counted yet.
+    /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls [`release`](Self::release) or
+    /// [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended and is not counted yet.
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let state = self.state.load(Ordering::SeqCst);
         // The hub is free, counted and shut until the strand of the turn is served.
@@ -174,14 +164,12 @@ impl Gate {
         }
     }
 
-    /// Releases the hub after [`take_free`](Self::take_free).
     #[inline(always)]
     pub(super) fn release_free(&self) {
         self.give_up(0);
     }
 
-    /// Releases the hub after [`ask`](Self::ask). A closed fast path stays closed. (A strand that closes it now is found as on the fast
-    /// path.)
+    /// Releases the hub after [`ask`](Self::ask). A closed fast path stays closed, even if another strand closes it at this moment.
     pub(super) fn release(&self) {
         let closed = self.closed.load(Ordering::Relaxed);
         self.give_up(closed);
@@ -195,8 +183,7 @@ impl Gate {
         self.give_up(CLOSED);
     }
 
-    /// Stores the state of a free hub. For loom this is an exchange, because loom does not order the store after the holder's earlier
-    /// exchange.
+    /// Stores the state of a free hub. Loom does not order a store after the holder's earlier exchange, so for loom this is an exchange.
     #[inline(always)]
     fn give_up(&self, state: u32) {
         if cfg!(loom) {
@@ -258,8 +245,7 @@ impl Gate {
         }
     }
 
-    /// Sets [`CLOSED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free: then only the lock's owner
-    /// takes it.
+    /// Sets [`CLOSED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free: then only the lock's owner takes it.
     #[inline(always)]
     fn shut(&self, ended: impl FnOnce()) -> bool {
         exchanged();

@@ -15,10 +15,8 @@ use gate::{Gate, Refused};
 
 pub(crate) use gate::Token;
 
-/// Decides which strand has a hub.
-///
-/// A strand gets the hub by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). Only this strand releases
-/// the hub; if it has died, another strand does, by [`abandon`](Self::abandon).
+/// Decides which strand has a hub. A strand gets the hub by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). Only
+/// this strand releases the hub; if it has died, another strand does, by [`abandon`](Self::abandon).
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct HubArbiter {
@@ -36,7 +34,6 @@ pub(crate) struct HubGuard<'a> {
     strand: StrandId,
 }
 
-/// Why a strand does not get a hub now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Blocked {
@@ -60,14 +57,12 @@ impl HubArbiter {
         Self { gate: Gate::new(), progress: Progress::default() }
     }
 
-    /// Takes the hub if it is free and no strand is remembered. Returns `true` if it did. The strand then [gives it
-    /// back](Self::give_back_free), or goes on with a [`guard`](Self::guard).
+    /// Takes the hub if it is free and no strand is remembered. If so, `give_back_free` or a [`guard`](Self::guard) releases it.
     #[inline(always)]
     pub(crate) fn take_free(&self, strand: impl Into<Token>) -> bool {
         self.gate.take_free(strand)
     }
 
-    /// Releases the hub after [`take_free`](Self::take_free) and the access.
     #[inline(always)]
     pub(crate) fn give_back_free(&self) {
         self.gate.release_free();
@@ -103,8 +98,7 @@ impl HubArbiter {
         }
     }
 
-    /// Counts that a strand has found the chip busy. Returns `true` if the hub is stuck. `watch` and `now` are as in
-    /// [`ask`](Self::ask).
+    /// Counts that a strand has found the chip busy. Returns `true` if the hub is stuck. For `watch` and `now` see [`ask`](Self::ask).
     pub(crate) fn chip_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         self.progress.chip_busy();
         watch.look(&self.progress, Found::Busy, self.gate.entered(), now)
@@ -115,7 +109,6 @@ impl HubArbiter {
         self.progress.ended();
     }
 
-    /// Releases all that a dead strand held, and forgets the strand.
     pub(crate) fn abandon(&self, dead: StrandId) {
         // Before the release, so that a strand that finds the hub free again does not count the whole time as busy.
         if self.gate.is_blocked_by(dead) {
@@ -131,7 +124,6 @@ impl HubArbiter {
 }
 
 impl HubGuard<'_> {
-    /// Counts the end of the access, and releases the hub.
     pub(crate) fn complete(self) {
         self.arbiter.progress.ended();
     }
@@ -143,10 +135,7 @@ impl HubGuard<'_> {
         // A drop would release the hub without the turn.
         core::mem::forget(self);
         arbiter.gate.give_back(strand);
-        match arbiter.chip_busy(watch, now) {
-            true => Blocked::Stuck,
-            false => Blocked::Taken,
-        }
+        if arbiter.chip_busy(watch, now) { Blocked::Stuck } else { Blocked::Taken }
     }
 }
 

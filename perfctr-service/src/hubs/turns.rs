@@ -1,24 +1,20 @@
-//! The turns at a hub, as a function from state and event to the next state and an answer. The gate makes these steps with
-//! atomics.
+//! The turns at a hub, as a function from state and event to the next state and an answer. The gate makes these steps with atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
 //! - When the hub is free, the *turn* goes to the next remembered strand in the order of strand numbers, cyclically,
 //!   after the last strand that had a turn. The turn lasts until its strand asks and is served, or is forgotten.
-//! - Another strand that asks for the free hub in this turn is refused and remembered. That happens at most **r = 2w**
-//!   times in one turn, where w is the number of remembered strands, including those that ask. Then the strand of the turn is
-//!   forgotten until it asks again, and the turn moves on. w is at most the number N of strands that use the hub, so r is at
-//!   most 2N. A strand that has gone after a refusal costs the others r refusals, once: four if one other strand uses the hub.
-//! - A refusal because an access is in flight does not count, because it is not for the sake of another strand.
+//! - Another strand that asks for the free hub in this turn is refused and remembered. That happens at most **r = 2w** times in one turn,
+//!   where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it asks
+//!   again, and the turn moves on. If N strands use the hub, r is at most 2N: the cost, once, of a strand that has gone.
+//! - A refusal because an access is in flight does not count, because it serves no other strand's turn.
 //! - A dead strand is not remembered, and has no turn.
 //!
-//! **Why b = N - 1.** Let strand Y be refused, and then ask at least once in every r asks of the others. From then on every
-//! access follows a turn, because Y is remembered. The turn moves forward through the strand numbers, and a newcomer joins only
-//! ahead of it. So each other strand has at most one turn, and at most one access, before the turn reaches Y. There it stays
-//! while others are refused at most r times, in which Y asks and is served.
+//! **Why b = N - 1.** Let strand Y be refused, and then ask at least once in every r asks of the others. From then on every access follows a
+//! turn, because Y is remembered. The turn moves forward through the strand numbers, and a newcomer joins only ahead of it. So each other
+//! strand has at most one turn, and one access, before the turn reaches Y. There it stays for r refusals of others, in which Y asks.
 //!
-//! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each asks once in w - 1 asks of
-//! the others, and r leaves a factor of two for a slow strand. A strand that starts to spin enlarges w, so a crowd that
-//! arrives in the middle of a turn does not cut it short.
+//! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each asks once in w - 1 asks of the others, and r leaves
+//! a factor of two for a slow strand. A strand that starts to spin enlarges w, so newcomers do not cut a turn short.
 
 use guest_abi::StrandId;
 
@@ -29,7 +25,7 @@ use crate::rights::policy::StrandSet;
 pub struct Turns {
     /// Strands that have been refused.
     pub remembered: StrandSet,
-    /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, and it is no strand's turn.
+    /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, which is then no strand's.
     pub turn: Option<StrandId>,
     /// The number of refusals in this turn.
     pub refusals: u32,
@@ -85,7 +81,7 @@ impl Turns {
                 self.remembered.remove(strand);
                 self.turn = self.turn.filter(|turn| *turn != strand);
             }
-            // Also the last turn, from which the next guest could learn which strand of the last guest had it.
+            // Also `last`, which would tell the next guest which strand of the last guest had the last turn.
             HubEvent::Renewed => self = Self::NEW,
         }
         (self, Answer::Refused)

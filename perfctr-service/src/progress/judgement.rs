@@ -1,27 +1,19 @@
-//! The judgement of a unit that stays busy, as a function from the state of a strand's watch and what an ask found to the next
-//! state and the verdict.
+//! Whether a unit that stays busy is stuck, as a function from the state of a strand's watch and what an ask found to the next state.
 //!
-//! A strand that asks for a unit and does not get it looks at three counts of the unit, and at its own clock. The time since
-//! its last look counts as *waited* if the unit was busy at both looks, no access has ended in between, and the time is at most
-//! [`BUSY_PAUSE_TICKS`]. Anything else restarts the watch. A unit for which a strand has waited [`BUSY_LIMIT_TICKS`] is stuck.
+//! A strand that asks for a unit and does not get it looks at three counts of the unit, and at its own clock. The time since its last look
+//! counts as *waited* if the unit was busy at both looks, no access has ended in between, and the time is at most [`BUSY_PAUSE_TICKS`].
+//! Anything else restarts the watch. A unit for which a strand has waited [`BUSY_LIMIT_TICKS`], 32 times the longest pause, is stuck. So
+//! this strand has found the unit busy at least 32 times, without a pause, and no access has ended meanwhile.
 //!
-//! So a unit is stuck only if one strand has asked for it without a pause for the whole limit, has found it busy at least 32
-//! times (the limit is 32 times the longest pause), and no access has ended meanwhile.
-//!
-//! - A clock that steps back restarts the watch, because the difference wraps to a large number; so does a clock that steps
-//!   forward by more than a pause. Equal readings add nothing. (A smaller step forward looks like a clock that runs. It would have
-//!   to come at more than 32 looks in a row, all within one access.)
-//! - A strand that is refused in the turn of another does not learn whether the chip is busy. It has found the unit busy if the
-//!   chip was busy for some strand since its last look. Otherwise the look changes nothing: it does not restart the watch, and
-//!   a pause goes on.
+//! - A clock that steps back restarts the watch, because the difference wraps to a large number; so does a step forward by more than a pause.
+//!   Equal readings add nothing. (A smaller step forward would have to come at more than 32 looks in a row, all within one access.)
+//! - A strand that is refused in the turn of another does not learn whether the chip is busy. It has found the unit busy if the chip was
+//!   busy for some strand since its last look. Otherwise the look does not change the watch, and a pause goes on.
 //! - Likewise a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
 /// How long a unit may stay busy, in ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
-
-/// The longest time between two looks of a strand at a busy unit that is not a pause, in ticks of %stick: about 30 ms. A
-/// kernel that asks again at each tick of its clock (10 ms) makes no pause, and a unit that works is found stuck only if it is
-/// busy at more than 32 looks in a row.
+/// The longest time between two looks at a busy unit that is not a pause, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
 /// The counts of a unit. They wrap, because only differences matter.
@@ -58,7 +50,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at a unit that the strand asked for and did not get. Returns the next state, and `true` if the unit is stuck.
+    /// Looks at a unit that the strand did not get. Returns the next state, and `true` if the unit is stuck.
     pub fn step(mut self, found: Found, counts: Counts, now: u64) -> (Self, bool) {
         let before = core::mem::replace(&mut self.counts, counts);
         let busy = match found {

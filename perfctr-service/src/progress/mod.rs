@@ -1,16 +1,13 @@
 //! A unit that stays busy goes out of service.
 //!
-//! A strand that finds a hub busy, or the lock of its node's L2 control taken, is refused with EWOULDBLOCK. If it asks again and
-//! again, at most [`BUSY_PAUSE_TICKS`] apart, and no access to the unit ends for [`BUSY_LIMIT_TICKS`], the unit goes out of service,
-//! so that no guest spins for ever. This holds for a chip that answers "busy", and for a unit that another strand holds all the
-//! time, such as a strand that has died in its access. [`judgement`] has the decision, and why no unit that works is found stuck.
-//!
-//! **Whose clock.** Each strand compares times of its own clock only; clocks may differ by any offset.
+//! A strand that finds a hub busy, or the lock of its node's L2 control taken, is refused with EWOULDBLOCK. If it asks again and again, at
+//! most [`BUSY_PAUSE_TICKS`] apart, and no access to the unit ends for [`BUSY_LIMIT_TICKS`], the unit goes out of service, so that no guest
+//! spins for ever. This holds for a chip that answers "busy", and for a unit that another strand never releases, such as a strand that has
+//! died in its access. [`judgement`] has the decision. Each strand compares times of its own clock only; clocks may differ by any offset.
 //!
 //! **What ends an access.** A call on the fast path does not count the end of its access. It leaves a state of the gate that shows the
 //! end, and the strand that asks next counts it, before any strand is served and before it looks at the counts. A call on the slow
-//! path counts the end before it releases the unit, and the report of a death counts it before the unit is free. So if the count is
-//! the same at two looks of a strand, no access has ended in between.
+//! path, and the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;
@@ -39,7 +36,6 @@ impl Progress {
         self.ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Counts an access that a busy chip refused.
     pub(crate) fn chip_busy(&self) {
         self.chip_busy.fetch_add(1, Ordering::SeqCst);
     }
@@ -65,8 +61,7 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Looks at a unit that the strand asked for and did not get. Returns `true` if the unit is stuck. `entered` is the count of entries
-    /// to the unit's gate, and `now` returns the strand's time.
+    /// Looks at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` counts the entries to its gate.
     pub(crate) fn look(
         &self,
         progress: &Progress,
@@ -104,7 +99,6 @@ impl Stopwatch {
     }
 }
 
-/// The stopwatches of a strand.
 #[derive(Debug, Default)]
 pub(crate) struct Stopwatches {
     hubs: [Stopwatch; Hub::ALL.len()],

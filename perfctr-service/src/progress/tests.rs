@@ -1,7 +1,5 @@
 //! The judgement, in written cases and at random.
 
-extern crate std;
-
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
@@ -30,15 +28,13 @@ fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     looks.into_iter().map(look).collect()
 }
 
-/// A look that finds the unit busy.
 const fn busy(ticks: u64) -> Look {
     (Found::Busy, [0; 3], ticks)
 }
 
 const BUSY: Look = busy(PAUSE);
 
-/// Returns the number of looks after which the unit is stuck if `last` follow 32 looks that find it busy, and so have waited 31 of
-/// the 32 pauses of the limit.
+/// Returns the number of looks after which the unit is stuck if `last` follow 32 busy looks, which have waited 31 of 32 pauses.
 fn stuck_with(last: &[Look]) -> Option<usize> {
     let looks = [BUSY; 32].into_iter().chain(last.iter().copied());
     let stuck = stuck(u64::MAX - 5 * PAUSE, looks);

@@ -1,15 +1,13 @@
-//! The word that says what a guest may do now, and in which version.
+//! The word that holds what a guest may do now, and in which version.
 
 use guest_abi::{Hub, Kind, McuRole, PerfReg};
 use hv_core::NegotiatedVersion;
 
-use crate::rights::policy::Grant;
 use crate::rights::versions::VERSIONS;
-use crate::units::Unit;
+use crate::{Grant, Unit};
 
-/// What the fast path of a call looks at. Places 0 and 2-17 allow the registers of these numbers (register 1 has no fast path),
-/// 18-21 the hubs, 22 HT in register 0. The other bits are the rights that the guest holds, the negotiated version, and a count
-/// of changes of what the word depends on:
+/// The word that the fast path of a call tests. Places 0 and 2-17 allow the registers of these numbers (register 1 has no fast path), 18-21
+/// the hubs, 22 HT in register 0. The other bits are the rights that the guest holds, the negotiated version, and a count of changes:
 ///
 /// | | places | rights | version | changes | carry of the changes |
 /// |---|---|---|---|---|---|
@@ -38,13 +36,9 @@ const CHANGE_SHIFT: u32 = if BY_SIGN { 0 } else { 32 };
 const _: () = assert!(VERSIONS.len() < 0x1f);
 
 const fn bit(place: u64) -> u64 {
-    match BY_SIGN {
-        true => 1 << 63 >> place,
-        false => 1 << place,
-    }
+    if BY_SIGN { 1 << 63 >> place } else { 1 << place }
 }
 
-/// The bits of the places from `first` to `last`.
 const fn bits(first: u64, last: u64) -> u64 {
     let mut bits = 0;
     let mut place = first;
@@ -58,10 +52,10 @@ const fn bits(first: u64, last: u64) -> u64 {
 impl AccessWord {
     pub(crate) const NOTHING: Self = Self(0);
 
-    /// Register 0, but for HT.
+    /// Register 0 without HT.
     pub(crate) const PCR: Self = Self(bit(0));
     pub(crate) const HT: Self = Self(bit(HT));
-    /// All bits that the fast path tests. Where one is clear, the slow path decides.
+    /// All bits that the fast path tests. If the bit of a call is clear, the slow path decides.
     pub(crate) const FAST: Self = Self(bits(0, HT));
     pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
     pub(crate) const VERSION: Self = Self(VERSION);
@@ -78,7 +72,6 @@ impl AccessWord {
         self.0
     }
 
-    /// Returns `true` if a register below [`SINGLE_REGISTERS`] may be used.
     #[inline(always)]
     pub(crate) const fn register(self, id: u64) -> bool {
         self.has(id)
@@ -86,13 +79,9 @@ impl AccessWord {
 
     #[inline(always)]
     const fn has(self, place: u64) -> bool {
-        match BY_SIGN {
-            true => ((self.0 << place) as i64) < 0,
-            false => self.0 >> place & 1 != 0,
-        }
+        if BY_SIGN { ((self.0 << place) as i64) < 0 } else { self.0 >> place & 1 != 0 }
     }
 
-    /// Returns `true` if the registers of a hub may be used.
     #[inline(always)]
     pub(crate) const fn hub(self, hub: Hub) -> bool {
         self.has(SINGLE_REGISTERS + hub.index() as u64)
@@ -113,7 +102,6 @@ impl AccessWord {
         (self.without(Self::VERSION)).or(Self(number << VERSION_SHIFT))
     }
 
-    /// Returns the rights that the guest holds.
     pub(crate) const fn grant(self) -> Grant {
         Grant::from_bits((self.0 >> GRANT_SHIFT) as u8)
     }

@@ -6,7 +6,7 @@ use hv_core::GuestId;
 
 use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right};
 
-/// Why a configuration cannot be edited so. Guests are numbered in its order.
+/// Why an edit of a configuration fails. Guests are numbered in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RightError {
     /// The configuration has fewer guests.
@@ -69,7 +69,7 @@ impl Grants {
         self.set(guest, grant)
     }
 
-    /// Revokes a right from a guest that has it.
+    /// Revokes a right, which the guest must have.
     pub fn revoke(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
         let grant = self.get(guest).without(right);
         let grant = grant.ok_or(RightError::NotHeld(guest, right))?;

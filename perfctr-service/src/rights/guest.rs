@@ -11,12 +11,10 @@ use crate::rights::protocol::Holding;
 use crate::rights::versions::has_hubs;
 use crate::units::{Unit, UnitSet};
 
-/// The number of tries of a step that another change of the guest's word can cross. Such a change is a step of the operator's,
-/// or a fault, which a unit has once before the operator comes.
+/// The number of tries of a step that another change of the guest's word can cross: a step of the operator, or a unit's fault.
 const TRIES: usize = 64;
 
-/// The number of tries of a strand that has negotiated to open the fast path. In models it gives up at the first crossing, so
-/// that they show what comes after that.
+/// The number of tries of a strand to open the fast path after a negotiation. Models show what comes after it gives up.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// What one guest is granted and holds.
@@ -24,8 +22,8 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 /// # Why no strand restores what another revokes
 /// A call looks at one word. The word is derived from other state: which units are out of service, whether calls are
 /// recorded. A strand that revokes changes that state first, then [counts the change](AccessWord::CHANGE) in the word, then
-/// clears the bits. A strand that adds bits loads the word first, then the state that the bits depend on, then exchanges the
-/// word if it is unchanged. If a revocation crosses this, its count comes in between, and the exchange fails.
+/// clears the bits. A strand that adds bits loads the word first, then that state, and then exchanges the word if no
+/// revocation has counted a change in between.
 #[derive(Debug)]
 pub(crate) struct GuestRights {
     /// The rights that the guest holds, and the [fast path](AccessWord::FAST) of these rights in the negotiated version.
@@ -41,12 +39,11 @@ pub(crate) struct GuestRights {
     strands: StrandSet,
     nodes: NodeSet,
     compatible: bool,
-    /// The fast path of what `global` covers on this machine, in the highest version.
+    /// The fast path that `global` opens on this machine in the highest version.
     global: AccessWord,
 }
 
 impl GuestRights {
-    /// Returns the rights of a guest that holds what it is granted.
     pub(super) fn new(config: GuestConfig, machine: Machine) -> Self {
         let GuestConfig { strands, grant, compatible } = config;
         let nodes = strands.nodes();
@@ -63,16 +60,13 @@ impl GuestRights {
         }
     }
 
-    /// Returns what the guest may do now. The fast path is empty if the guest has not negotiated.
-    ///
-    /// The accesses of the last holder of a right, and the scrubbing, happen before the right is added to this word, and so before
-    /// the access of a caller that finds the right here.
+    /// Returns what the guest may do now; no fast path if it has not negotiated. The accesses of a right's last holder, and the scrubbing,
+    /// happen before the right is added to this word, and so before the access of a caller that finds the right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
         AccessWord::from_bits(self.access.load(BEFORE_DEVICE))
     }
 
-    /// Returns the word that [`access`](Self::access) loads.
     #[cfg(target_arch = "sparc64")]
     pub(crate) fn access_word(&self) -> &AtomicU64 {
         &self.access
@@ -83,7 +77,6 @@ impl GuestRights {
         &self.traced
     }
 
-    /// Returns the fast path of calls that are recorded.
     #[inline(always)]
     pub(crate) fn recorded(&self) -> AccessWord {
         AccessWord::from_bits(self.recorded.load(BEFORE_DEVICE))
@@ -105,7 +98,6 @@ impl GuestRights {
         self.granted.store(grant.bits(), Ordering::SeqCst);
     }
 
-    /// Returns `true` if this guest has the register in this version.
     pub(crate) fn version_has(&self, version: NegotiatedVersion, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Hub { .. } => has_hubs(version, self.compatible),
@@ -115,9 +107,8 @@ impl GuestRights {
 
     /// Opens the fast path of what the guest may do in the version that it has negotiated.
     ///
-    /// Several strands can be here at once. Each has stored its version before it loads the word, and reads the version
-    /// after that. So the last exchange has the version that was stored last: a strand with an older version has loaded the word
-    /// before the newer version's exchange, and its own exchange fails.
+    /// Several strands can be here at once. Each stored its version before it loads the word, and then reads the version. So the last exchange
+    /// has the version that was stored last: a strand with an older version loaded the word before that exchange, and its own fails.
     pub(crate) fn version_changed(&self, version: &Negotiated, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
@@ -131,8 +122,7 @@ impl GuestRights {
         self.derive(TRIES, out, |word| word);
     }
 
-    /// Changes the word, and derives the fast path from the result. Returns `false`, and has changed nothing, if a change by
-    /// another strand crosses every try.
+    /// Changes the word, and derives the fast path from it. Returns `false`, and changes nothing, if other changes cross all tries.
     fn derive(
         &self,
         tries: usize,
@@ -156,8 +146,7 @@ impl GuestRights {
     /// Sets whether calls are recorded. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.access } else { &self.recorded };
-        // Before the store, so that a guest that gives its version up meanwhile finds no fast path left; and after the store,
-        // because of strands that have loaded the old setting.
+        // Cleared twice: a guest may give its version up before the store, and strands may have loaded the old setting.
         clear(closed, AccessWord::FAST);
         self.traced.store(traced, Ordering::SeqCst);
         clear(closed, AccessWord::FAST);
@@ -214,10 +203,8 @@ impl GuestRights {
         AccessWord::from_bits(self.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that the version and the rights in `allowed` open now. `recorded` says for which calls the
-    /// word is; its fast path is empty unless calls are recorded, or not, as it says.
-    // Inlined on SPARC V9, so that a negotiation nests in few register windows; elsewhere not, so that other calls save fewer
-    // registers.
+    /// Returns `word` with the fast path that `allowed` opens now for calls that are `recorded`, or not: only one kind has a fast path.
+    // Inlined on SPARC V9, so that a negotiation nests in few register windows; elsewhere not, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(
@@ -272,8 +259,6 @@ fn of_units(bits: u32) -> AccessWord {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
@@ -288,7 +273,6 @@ mod tests {
     const ROUNDS: usize = if cfg!(miri) { 30 } else { 3_000 };
     const SPARC: bool = cfg!(target_arch = "sparc64");
 
-    /// A guest with a strand on node 0.
     fn guest(grant: Grant, compatible: bool, machine: Machine) -> GuestRights {
         let config =
             GuestConfig { strands: StrandId::new(0).into_iter().collect(), grant, compatible };
@@ -317,13 +301,11 @@ mod tests {
         (if SPARC { bits.reverse_bits() } else { bits }) & 0x007f_ffff
     }
 
-    /// The count of changes in the word of a guest.
     fn changes(guest: &GuestRights) -> u32 {
         (guest.access().bits() >> if SPARC { 0 } else { 32 }) as u32
     }
 
-    /// A guest on node 0 of each machine, with each grant: its fast path in 1.0, and in 1.1 or a 1.0 with the registers of 1.1.
-    /// Register 0 is place 0, the DRAM registers 2-5 are places 2-5, the hubs 18-21, HT 22.
+    /// The fast paths in 1.0 and in 1.1. Register 0 is place 0, the DRAM registers are places 2-5, the hubs 18-21, HT 22.
     #[test]
     fn the_fast_path_of_every_grant_and_version() {
         let maramba = Machine::new(Model::Maramba, 2).unwrap();
@@ -416,7 +398,6 @@ mod tests {
         }
     }
 
-    /// The count of changes starts again at 0, and no other bit changes.
     #[test]
     fn the_count_of_changes_wraps() {
         let guest = open_guest();
@@ -431,8 +412,7 @@ mod tests {
         }
     }
 
-    /// A strand negotiates while a unit goes out of service and returns, many times. Each negotiated version is in force at once,
-    /// and no right to the unit comes back before the unit does.
+    /// A strand negotiates while a unit goes out of service and returns. No right to the unit comes back before the unit does.
     #[test]
     fn negotiation_crosses_faults() {
         let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());

@@ -1,5 +1,4 @@
-//! What guests are granted and hold, and the progress of grants, revocations and resets. Nothing here touches a device: the
-//! service makes the accesses, as [`transfer`](crate::transfer) says.
+//! What guests are granted and hold, and the progress of changes. The service makes the accesses to devices.
 
 pub(crate) mod access;
 pub(crate) mod grants;
@@ -31,8 +30,7 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
     StrandId::COUNT
 };
 
-/// The rights of all guests of a machine. Any strand may use `guests`, `requests`, `marked`, `resets` and `begin_recorded`; the
-/// other fields belong to the owner of the lock.
+/// The rights of all guests of a machine. All fields after `lock`, except `marked`, `resets` and `begin_recorded`, belong to its owner.
 #[derive(Debug)]
 pub(crate) struct Rights {
     machine: Machine,
@@ -43,8 +41,7 @@ pub(crate) struct Rights {
     lock: OwnedLock,
     /// The number of times that the lock has been taken.
     taken: AtomicU32,
-    /// There is work that the owner of the lock may not have seen. The flag is only ever exchanged, because loom knows no
-    /// order of sequentially consistent stores and loads.
+    /// There is work that the owner of the lock may not have seen. Only exchanged, because loom does not order stores and loads.
     marked: AtomicBool,
     /// Guests that were reset, and whose rights no strand has revoked yet.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
@@ -52,15 +49,12 @@ pub(crate) struct Rights {
     resetting: AtomicId<GuestId>,
     /// The bits of a [`Global`].
     global: AtomicU32,
-    /// The trace has the begin of a change, and not its end.
+    /// The trace has the begin of a change without its end.
     begin_recorded: AtomicBool,
 }
 
 impl Rights {
-    /// Returns the rights of these guests, numbered in the order given. Each guest holds what it is granted.
-    ///
-    /// # Errors
-    /// As [`check`](policy::check).
+    /// Returns the rights of these guests, numbered in the order given, each of which holds its grant. Fails as [`policy::check`].
     pub(crate) fn new(machine: Machine, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
         policy::check(machine, guests)?;
         let user = guests.iter().position(|guest| guest.grant.global);
@@ -87,7 +81,6 @@ impl Rights {
         self.machine
     }
 
-    /// Returns the numbers of the guests, in order.
     pub(crate) fn guests(&self) -> impl Iterator<Item = GuestId> + use<> {
         (0..self.guest_count).filter_map(GuestId::new)
     }

@@ -1,21 +1,18 @@
 //! Grants with the semantics of LDoms' `perf-counters` property. The default denies everything.
 //!
 //! # What guests learn of each other
-//! Calls tell a guest nothing of another: no status and no value depends on what another guest has called or written, even
-//! when a right passes between the two. A guest notices only what concerns the whole machine: a unit out of service, and the
-//! operator's steps.
+//! Calls tell a guest nothing of another: no status and no value depends on what another guest has called or written, even when a right
+//! passes between the two. A guest notices only what concerns the whole machine: a unit out of service, and the operator's steps.
 //!
 //! Counters tell the holder of `global` about all guests, because its units count for all guests:
 //!
 //! - a memory channel counts the reads and writes of all strands, of devices and of the hypervisor, in the memory behind it;
 //! - a hub counts the coherence traffic between all nodes, packet by packet.
 //!
-//! So the holder sees how much memory and how many remote lines the others use, and when. It sees no address and no content, and
-//! not which guest it was, unless only one other guest is at work. A guest that has to hide this cannot share a machine with a
-//! holder of `global`.
+//! So the holder sees how much memory and how many remote lines the others use, and when. It sees no address, no content, and not which guest
+//! it was, unless only one other guest is at work. A guest that has to hide this cannot share a machine with a holder of `global`.
 //!
-//! In the other direction, PERF_CONFIG selects the misses that the L2 of a node reports. When the holder of `global` changes it, a
-//! guest on the same node that counts its own L2 misses in %pic gets other counts.
+//! In the other direction, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
 //!
 //! The holder of `htstrand` counts what the hypervisor executes on its strand: mostly its own calls, but also interrupts for other
 //! guests. The counts of a holder of `strand` depend, as time does, on how others share caches and cores with its strand.
@@ -32,16 +29,16 @@ pub enum StrandRight {
     /// No access.
     #[default]
     None,
-    /// Register 0, but for HT.
+    /// Register 0 without HT.
     Strand,
-    /// Register 0 with HT, which counts what the hypervisor does on the strand's behalf.
+    /// Register 0 with HT, which counts what the hypervisor executes for the strand.
     HtStrand,
 }
 
 /// A right that the operator grants and revokes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// Register 0, but for HT. Excludes `htstrand`.
+    /// Register 0 without HT. Excludes `htstrand`.
     Strand,
     /// Register 0 with HT. Excludes `strand`.
     HtStrand,
@@ -79,27 +76,21 @@ impl fmt::Display for Right {
 pub struct Grant {
     /// Register 0.
     pub strand: StrandRight,
-    /// Register 1, the DRAM registers of the nodes that the guest has strands on, and the hubs. At most one guest of a machine
-    /// has it.
+    /// Register 1, the DRAM registers of the nodes on which the guest has strands, and the hubs; for at most one guest of a machine.
     pub global: bool,
 }
 
 impl Grant {
     /// Nothing.
     pub const NONE: Self = Self::new(StrandRight::None, false);
-
     /// Register 0 without HT.
     pub const STRAND: Self = Self::new(StrandRight::Strand, false);
-
     /// Register 0 with HT.
     pub const HTSTRAND: Self = Self::new(StrandRight::HtStrand, false);
-
     /// Register 1, the DRAM registers of the guest's nodes, and the hubs.
     pub const GLOBAL: Self = Self::new(StrandRight::None, true);
-
     /// `global` and `strand`.
     pub const GLOBAL_STRAND: Self = Self::new(StrandRight::Strand, true);
-
     /// `global` and `htstrand`.
     pub const ALL: Self = Self::new(StrandRight::HtStrand, true);
 
@@ -107,10 +98,8 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right.
-    ///
-    /// # Errors
-    /// Returns the right that excludes the new one: itself, or the other of `strand` and `htstrand`.
+    /// Returns the grant with one more right. The error is the right that excludes the new one: itself, or the other of `strand` and
+    /// `htstrand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),
@@ -133,7 +122,7 @@ impl Grant {
         }
     }
 
-    /// Returns `true` if it covers a register, for a guest with strands on these nodes.
+    /// Returns `true` if the grant covers a register, for a guest with strands on these nodes.
     pub fn covers(self, register: PerfReg, nodes: NodeSet) -> bool {
         match register.kind() {
             Kind::Strand => self.strand != StrandRight::None,
@@ -161,7 +150,6 @@ impl Grant {
         Self::new(strand, bits & 1 != 0)
     }
 
-    /// Returns the rights that are in both grants.
     pub(crate) const fn both(self, other: Self) -> Self {
         Self::from_bits(self.bits() & other.bits())
     }
@@ -180,7 +168,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The error for a text that names no grant.
+/// The error of a text that names no grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGrant;
 
@@ -246,7 +234,6 @@ impl StrandSet {
         self == Self::EMPTY
     }
 
-    /// Returns the number of strands.
     pub(crate) fn count(self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
@@ -354,7 +341,7 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// The one check that at most one guest of a machine has `global`. Every source of configurations admits its guests here.
+/// The check that at most one guest of a machine has `global`, for every source of configurations.
 #[derive(Debug)]
 pub(crate) struct OneGlobal<T>(Option<T>);
 
@@ -363,10 +350,7 @@ impl<T: Copy> OneGlobal<T> {
         Self(None)
     }
 
-    /// Admits a guest with this grant.
-    ///
-    /// # Errors
-    /// Returns the guest that has `global` already.
+    /// Admits a guest with this grant. The error is the guest that has `global` already.
     pub(crate) fn admit(&mut self, grant: Grant, guest: T) -> Result<(), T> {
         if grant.global
             && let Some(holder) = self.0.replace(guest)
@@ -378,10 +362,7 @@ impl<T: Copy> OneGlobal<T> {
     }
 }
 
-/// Checks all guests of a machine together.
-///
-/// # Errors
-/// Returns the first problem.
+/// Checks all guests of a machine together. The error is the first problem.
 pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
     if guests.len() > StrandId::COUNT {
         return Err(ConfigError::TooManyGuests);

@@ -1,9 +1,7 @@
-//! The protocol by which rights pass from guest to guest, as functions from state and event to the next state, without atomics
-//! and without devices.
+//! The protocol by which rights pass from guest to guest, as functions from state and event to the next state, without atomics.
 //!
-//! Its state is what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest
-//! [holds](Holding). An event changes one of these. `Rights` holds each in an atomic word, and makes the steps in the order that
-//! [`transfer`](crate::transfer) describes. "Locked" marks what only the owner of the lock may do.
+//! The state is what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest [holds](Holding). `Rights`
+//! holds each in an atomic word. An event changes one of these. "Locked" marks what only the owner of the lock may do.
 
 mod ledger;
 #[cfg(test)]
@@ -52,13 +50,12 @@ pub enum StrandEvent {
     Dies,
     /// The strand takes its cross-call, between two calls. So it lives.
     Takes,
-    /// The strand has done what it was asked for when it took the cross-call.
+    /// The strand has done what it found when it took the cross-call.
     Acknowledges(Asked),
 }
 
 impl Asked {
-    /// Returns the next state. An acknowledgement changes the state only if nothing was added since the strand took the cross-call,
-    /// so it does not count for a newer request. Requests and deaths only add bits.
+    /// Returns the next state. An acknowledgement counts only if nothing was added since the strand took the cross-call.
     ///
     /// A dead strand stays asked: if it comes back, it takes its cross-call before anything else, and is awaited again.
     pub fn step(self, event: StrandEvent) -> Self {
@@ -98,8 +95,7 @@ impl Asked {
     }
 }
 
-/// Returns `true` if no change is pending, except that strands may be [awaited](Asked::is_awaited). `reset` is a guest that was
-/// reset, and whose rights are not all revoked yet.
+/// Returns `true` if a pending change only waits for [awaited](Asked::is_awaited) strands. `reset` is a guest with rights to revoke.
 pub fn is_settled(
     global: Global,
     reset: Option<GuestId>,
@@ -117,8 +113,7 @@ pub enum Global {
     Free,
     /// This guest.
     Held(GuestId),
-    /// This guest is losing it: its units are being listed for scrubbing. If the strand that lists them dies, another strand
-    /// lists them again from the start.
+    /// This guest is losing it: its units are being listed for scrubbing. If the strand at work dies, another one starts again.
     Listed(GuestId),
     /// This guest has lost it, and its units are not all scrubbed yet.
     Revoked(GuestId),
@@ -157,7 +152,6 @@ impl Global {
         }
     }
 
-    /// Returns `true` if this guest may hold it now.
     fn is_free_for(self, guest: GuestId) -> bool {
         matches!(self, Self::Free) || self == Self::Held(guest)
     }
@@ -256,7 +250,7 @@ impl Holding {
         (self, consequence)
     }
 
-    /// A guest loses a right that it waits for, too.
+    /// The guest also loses rights that it is granted but does not hold yet.
     fn revoke(&mut self, grant: Grant) -> Consequence {
         let left = self.granted.both(grant);
         if left == self.granted {
@@ -280,9 +274,6 @@ impl Holding {
         self.held = self.granted;
         self.held.global &= circumstances.global.is_free_for(circumstances.guest);
         self.starting &= self.held != self.granted;
-        match *self == before {
-            true => Consequence::Nothing,
-            false => Consequence::Given,
-        }
+        if *self == before { Consequence::Nothing } else { Consequence::Given }
     }
 }

@@ -4,11 +4,10 @@ use hv_core::sync::{AtomicU32, Ordering};
 
 use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 
-/// What a strand is asked for, and has not acknowledged yet: an [`Asked`] that strands change at the same time.
+/// What a strand is asked for, and has not acknowledged yet: an [`Asked`] that several strands change at the same time.
 ///
-/// A strand acknowledges by an exchange that succeeds only if the word is the one that the strand took first. So it does not
-/// acknowledge a newer request that asks for more, or that comes after a report of its death. It acknowledges a newer request for
-/// the same, and rightly: between the two it is in no call and in no guest code.
+/// A strand acknowledges by an exchange that fails if the word has changed since the strand took it, by a request for more or a report of
+/// its death. It may acknowledge a newer request for the same, because between the two it is in no call and in no guest code.
 #[derive(Debug, Default)]
 pub(crate) struct Request(AtomicU32);
 

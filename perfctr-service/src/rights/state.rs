@@ -11,26 +11,23 @@ use crate::rights::protocol::Global;
 const ROUNDS: usize = 8;
 
 impl Rights {
-    /// Sets whether the trace has the begin of a change and not its end. Returns the old setting.
+    /// Sets whether the trace has the begin of a change without its end. Returns the old setting.
     pub(crate) fn set_begin_recorded(&self, recorded: bool) -> bool {
         self.begin_recorded.swap(recorded, Ordering::SeqCst)
     }
 
-    /// Takes the lock, in at most `tries` tries.
     pub(crate) fn lock(&self, on: StrandId, tries: usize) -> Option<OwnedGuard<'_>> {
         let guard = self.lock.lock(on, tries)?;
         self.taken.fetch_add(1, Ordering::SeqCst);
         Some(guard)
     }
 
-    /// Returns the number of times that the lock has been taken; `None` while a strand owns it. While this number stays the same,
-    /// no step begins but a reset.
+    /// Returns how often the lock has been taken; `None` while it has an owner. While this stays the same, no step but a reset begins.
     pub(super) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)
     }
 
-    /// Flags a guest as reset.
     pub(super) fn set_reset(&self, guest: GuestId) {
         if let Some(word) = self.resets.get(guest.index() / 64) {
             word.fetch_or(1 << (guest.index() % 64), Ordering::SeqCst);
@@ -57,7 +54,6 @@ impl Rights {
         GuestId::new(64 * index + word.trailing_zeros() as usize)
     }
 
-    /// Begins the work on the reset of a guest.
     pub(super) fn begin_reset(&self, guest: GuestId) {
         self.resetting.store(Some(guest));
         // Before the work, so that a reset that comes meanwhile is worked on again.
@@ -70,8 +66,7 @@ impl Rights {
         self.resetting.store(None);
     }
 
-    /// Runs `step` under the lock until no mark is left, or leaves a mark for the owner of the lock. Returns `false` if marks
-    /// keep coming: then the caller arranges another call.
+    /// Runs `step` under the lock until no mark is left, or leaves a mark for the owner. If marks keep coming, returns `false`.
     #[inline(always)]
     pub(crate) fn until_unmarked(&self, on: StrandId, mut step: impl FnMut()) -> bool {
         self.mark();
@@ -146,7 +141,7 @@ mod tests {
         (done, ended)
     }
 
-    /// So another strand finds the reset if the strand that has begun the work dies.
+    /// If the strand that has begun the work on a reset dies, another strand finds the reset.
     #[test]
     fn a_reset_is_found_until_its_end() {
         for number in [0, 1, 63, 64, 255] {

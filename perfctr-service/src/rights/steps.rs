@@ -5,13 +5,12 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 
 use crate::rights::access::AccessWord;
-use crate::rights::grants::Grants;
-use crate::rights::policy::{Grant, StrandSet};
 use crate::rights::protocol::{Asked, Global, Holding, Ledger, Scrub, is_settled};
 use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
+use crate::{Grant, Grants, StrandSet};
 
-/// The number of tries of what another strand can cross each time: an acknowledgement, a look at the tracer or at a change.
+/// The number of tries of a step that another strand can disturb: an acknowledgement, a look at the tracer or at a change.
 pub(crate) const TRIES: usize = 4;
 
 /// The rights, for the owner of the lock.
@@ -142,7 +141,7 @@ impl Rights {
         self.guest(guest).access().grant()
     }
 
-    /// Records calls from now on if the tracer is on. If another strand turns the tracer meanwhile, the last setting is in force.
+    /// Records calls from now on if the tracer is on. If another strand turns the tracer on or off meanwhile, the last setting counts.
     pub(crate) fn set_traced(&self, is_traced: impl Fn() -> bool, out: &UnitSet) {
         for guest in &self.guests {
             let settled = (0..TRIES).any(|_| {
@@ -158,7 +157,6 @@ impl Rights {
         }
     }
 
-    /// Closes the fast paths of all guests to a unit that is out of service.
     pub(crate) fn withdraw(&self, unit: Unit) {
         let access = AccessWord::from_unit(unit);
         for guest in self.guests.iter().take(self.guest_count) {
@@ -173,11 +171,9 @@ impl Rights {
         }
     }
 
-    /// Resets a guest: revokes its rights, and then calls `revoked`.
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, revoked: impl FnOnce()) {
-        // Before the revocation, so that no strand gives a right back; and after it, in case a strand has worked on the reset
-        // meanwhile.
+        // Before the revocation, so that no right is given back; and after it, in case a strand has worked on the reset meanwhile.
         self.set_reset(guest);
         self.guest(guest).start();
         revoked();
@@ -201,8 +197,7 @@ impl Rights {
         strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_excused())
     }
 
-    /// Serves a cross-call: calls `scrub` with what the strand is to scrub, and acknowledges. Does both again if the strand was asked
-    /// for more meanwhile.
+    /// Serves a cross-call: scrubs by `scrub`, and acknowledges; both again if the strand was asked for more meanwhile.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(Scrub)) {
         let request = self.request(strand);
@@ -215,8 +210,7 @@ impl Rights {
         }
     }
 
-    /// Excuses a dead strand, and frees the lock if the strand owned it. Returns all strands that are asked for something, because
-    /// the dead strand may have asked them without sending their cross-calls.
+    /// Excuses a dead strand, and frees its lock. Returns all strands that are asked, because it may not have sent their cross-calls.
     #[must_use]
     pub(crate) fn abandon(&self, dead: StrandId) -> StrandSet {
         self.request(dead).excuse();
@@ -252,8 +246,6 @@ impl Rights {
 #[cfg(test)]
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
-    extern crate std;
-
     use std::sync::Arc;
 
     use hv_core::sync::steps;

@@ -4,10 +4,9 @@
 //! whole call or changes nothing, and needs no stack unless the device fails. Every other call takes the [slow
 //! path](PerfCounterContext::slow), which makes the checks in the order of the contract and so finds the reason of a refusal.
 //!
-//! The shape of the fast path serves instruction counts. [`serve`](PerfCounterContext::serve) gets the test of the word as a
-//! closure, because it makes the same test on the word for calls that are not recorded and on the word for recorded calls. It gets
-//! the work twice, as a closure that is inlined where its operands are in registers, and as a function without captures that the
-//! outlined part for recorded calls makes, so that other calls do not pay for the recording.
+//! The shape of the fast path keeps its instructions few. [`serve`](PerfCounterContext::serve) gets the test of the word as a closure, because
+//! it makes the same test on the word for calls that are not recorded and on the word for recorded calls. It gets the work twice: as a
+//! closure that is inlined where its operands are in registers, and as a function for the outlined part that records calls.
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
@@ -16,18 +15,14 @@ use hv_core::trace::{Trace, duration};
 use hv_core::{Context, Frame, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
-use crate::environment::Environment;
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
 use crate::rights::access::{AccessWord, HUB_REGISTERS, SINGLE_REGISTERS};
-use crate::rights::policy::StrandRight;
-use crate::service::PerfCounterContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{self, Row};
 use crate::trace::Conflict;
-use crate::units::Unit;
+use crate::{Environment, PerfCounterContext, StrandRight, Unit};
 
-/// Returns `index / HUB_REGISTERS` for the registers of all hubs. The general division takes a 128-bit product, for which SPARC
-/// has no instruction.
+/// Returns `index / HUB_REGISTERS` for the registers of all hubs. SPARC has no instruction for a general division's 128-bit product.
 #[inline(always)]
 const fn hub_of(index: u64) -> u64 {
     (index * 57) >> 10
@@ -40,11 +35,9 @@ const _: () = assert!(
         && HUB_REGISTERS == 18
 );
 
-/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. `i32::MAX` fits in an instruction of
-/// x86-64.
+/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It fits in an instruction of x86-64.
 const SHORT: u64 = i32::MAX as u64;
 
-/// Marks the branch that calls it as seldom taken.
 #[cold]
 #[inline(always)]
 const fn cold() {}
@@ -90,7 +83,6 @@ impl Access {
         }
     }
 
-    /// Returns `true` if the access sets HT in the strand's PCR.
     #[inline(always)]
     const fn sets_ht(self) -> bool {
         match self {
@@ -123,8 +115,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: NegotiatedVersion) -> bool {
-        // A word without a version does not decide: after negotiations that crossed each other, a call may be opening the fast path
-        // in a version that another strand is giving up.
+        // A word without a version does not decide: a call may be opening the fast path in a version that another strand gives up.
         version != NegotiatedVersion::NONE && self.guest.access().version() == version
     }
 
@@ -136,8 +127,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for a register that the guest may use and whose hub is free. Returns `false`, and has changed
-    /// nothing, if the call takes the slow path.
+    /// Serves and answers a call for an allowed register whose hub is free. Returns `false`, and changes nothing, for the slow path.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
@@ -168,8 +158,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         self.serve::<SET>(frame, id, allows_and_takes, inlined, Self::hub_fast)
     }
 
-    /// Makes and answers a call if the guest's word for calls that are not recorded `allows` it, or its word for recorded calls
-    /// does. `inlined` and `outlined` do the same work.
+    /// Makes and answers a call if one of the guest's two words `allows` it. `inlined` and `outlined` do the same work.
     #[inline(always)]
     fn serve<const SET: bool>(
         &self,
@@ -221,8 +210,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a call that was served, in any number of instructions. `value` was read or written. `ticks` since `started` give
-    /// the end, so that the caller need not hold the end in a register.
+    /// Records a call that was served, in any number of instructions. `ticks` since `started` give the end, which takes no register.
     #[cold]
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {
@@ -254,7 +242,6 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Makes a fast-path call for a hub that the strand has taken.
     #[inline(always)]
     fn hub_fast(&self, id: u64, access: Access) -> Result<u64, Refusal> {
         match self.hub(id) {
@@ -403,8 +390,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     }
 
     /// Ends a call whose device access failed. `guard` holds the register's hub, if it has one.
-    ///
-    /// Inlined, because calls on SPARC nest in few register windows.
+    // Inlined, because calls on SPARC nest in few register windows.
     #[inline(always)]
     fn failed(
         &self,
@@ -423,8 +409,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         self.faulted(Unit::for_register(register, self.node), guard)
     }
 
-    /// Takes a unit whose access has faulted out of service, and then drops `held`, which releases the unit, so that its next holder
-    /// finds it out of service.
+    /// Takes a unit whose access has faulted out of service, and then drops `held`, so that the next holder finds it out of service.
     #[inline(always)]
     fn faulted(&self, unit: Option<Unit>, held: impl Sized) -> Refusal {
         let was_in_service = unit.filter(|unit| self.service.faulted(self.strand, *unit));
@@ -466,10 +451,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let unit = Unit::L2(node);
         let Some(held) = service.l2(node).take(self.strand) else {
             let stuck = service.l2(node).found_busy(&self.watches.l2, || self.now());
-            return Err(match stuck {
-                true => service.stuck(self.strand, unit),
-                false => Refusal::WouldBlock,
-            });
+            return Err(if stuck { service.stuck(self.strand, unit) } else { Refusal::WouldBlock });
         };
         // The last holder may have taken the unit out of service.
         if service.units.out().has(unit) {

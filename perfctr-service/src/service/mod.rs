@@ -1,5 +1,4 @@
-//! The service, made of private parts. Each part decides about its own state. The service combines them: it makes device accesses
-//! and cross-calls, writes the log, and records events.
+//! The service. It combines parts that decide about their own state, and makes accesses, cross-calls, log and events.
 
 mod call;
 pub(crate) mod operator;
@@ -19,17 +18,16 @@ use hv_core::{Caller, GuestId, Negotiated, Service};
 use platform::{Bus, Machine, StrandRegisters};
 use static_assertions::assert_impl_all;
 
-use crate::environment::Environment;
 use crate::hubs::{HubArbiter, Token};
 use crate::l2::L2Arbiter;
 use crate::progress::Stopwatches;
 use crate::rights::guest::GuestRights;
-use crate::rights::policy::{ConfigError, GuestConfig, StrandSet};
 use crate::rights::versions::VERSIONS;
 use crate::rights::{Rights, STRANDS};
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
 use crate::units::{Unit, UnitState, Units};
+use crate::{ConfigError, Environment, GuestConfig, StrandSet};
 
 #[derive(Debug, Default)]
 struct StrandState {
@@ -37,9 +35,7 @@ struct StrandState {
     stopwatches: Stopwatches,
 }
 
-/// The performance counter service of one machine: API group 0x205.
-///
-/// All methods take `&self`, and several strands may call them at the same time. `E` is what the image gives the service.
+/// The performance counter service (API group 0x205) of one machine, for calls of several strands at once, in an [`Environment`].
 #[derive(Debug)]
 pub struct PerfCounterService<E> {
     environment: E,
@@ -56,11 +52,7 @@ assert_impl_all!(PerfCounterService<()>: Send, Sync);
 assert_impl_all!(PerfCounterContext<'static, AnyEnvironment>: Send, Sync);
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Returns the service for these guests, numbered in the order given. The caller makes sure that every register of the machine
-    /// is 0, as at power-on.
-    ///
-    /// # Errors
-    /// Returns the first problem of the configuration.
+    /// Returns the service for these guests, numbered in the order given. All registers of the machine must be 0, as at power-on.
     pub fn new(
         machine: Machine,
         environment: E,
@@ -79,8 +71,7 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(service)
     }
 
-    /// Takes over the tracer's setting. The image calls this after it has turned the tracer on or off. Calls that begin later are
-    /// recorded if the tracer is on; if it is off, they cost no more than without a tracer.
+    /// Takes over the tracer's setting for calls that begin later. The image calls this after it has turned the tracer on or off.
     pub fn trace_turned(&self) {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
@@ -172,8 +163,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
 pub struct PerfCounterContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,
-    /// The first four bytes of the event of a served call, as little-endian bytes: 0 for the number of the register, EOK, the number of
-    /// the guest, the number of the strand.
+    /// The first four bytes of the event of a served call, little-endian: 0 for the register, EOK, the guest, and the strand.
     about: u32,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,

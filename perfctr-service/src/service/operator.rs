@@ -7,15 +7,11 @@ use guest_abi::{CounterSet, Node, StrandId};
 use hv_core::GuestId;
 use platform::{AccessError, Bus, StrandRegisters};
 
-use crate::environment::Environment;
-use crate::rights::grants::Grants;
-use crate::rights::policy::{ConfigError, Grant, StrandSet};
 use crate::rights::protocol::{Ledger, Scrub};
-use crate::service::PerfCounterService;
 use crate::trace::Why;
-use crate::units::Unit;
+use crate::{ConfigError, Environment, Grant, Grants, PerfCounterService, StrandSet, Unit};
 
-/// Why a step of the operator's failed. It has changed no right, and taken no unit into or out of service.
+/// Why a step of the operator failed. It has changed no right, and taken no unit into or out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeError {
     /// The configuration is not valid.
@@ -31,8 +27,7 @@ pub enum ChangeError {
     Busy,
     /// The unit can be scrubbed on a strand of its own node only.
     OtherNode(Unit),
-    /// The unit cannot be scrubbed, and stays out of service. If the error is [`Busy`](AccessError::Busy), the operator tries again,
-    /// and the scrub continues.
+    /// The unit cannot be scrubbed, and stays out of service. After [`Busy`](AccessError::Busy), another try continues the scrub.
     NotClean(Unit, AccessError),
 }
 
@@ -65,10 +60,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Grants each guest what the configuration says, and no more. Returns the strands that the change waits for, as
-    /// [`pending`](Self::pending) does.
-    ///
-    /// # Errors
-    /// Checks the configuration as a whole first. One that is rejected changes nothing.
+    /// [`pending`](Self::pending) does. Checks the configuration as a whole first; one that is rejected changes nothing.
     pub fn reconfigure(
         &self,
         on: StrandId,
@@ -98,14 +90,12 @@ impl<E: Environment> PerfCounterService<E> {
     /// Returns the strands that a pending change waits for, because they have not taken their cross-call yet. The set is empty while
     /// a strand is at work on the change. Returns `None` if no change was pending at some moment during this call.
     ///
-    /// A change stays pending for ever only if one of these strands has died, or a strand that was in a method of this service. The
-    /// operator [reports](Self::strand_died) such a death.
+    /// If one of these strands, or a strand in a method of this service, has died, the change waits until that is [reported](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
         self.rights.pending()
     }
 
-    /// Serves a cross-call that this service has sent. The image calls this on the strand that was interrupted, between two of its calls
-    /// and before the strand executes guest code again.
+    /// Serves a cross-call of this service. Called on the interrupted strand, between two of its calls, before it executes guest code.
     #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
         self.rights.acknowledge(strand, |asked| {

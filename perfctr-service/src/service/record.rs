@@ -1,22 +1,17 @@
-//! The events of calls and of the operator's steps.
-//!
-//! The functions that guests' calls pass through are inlined, because calls on SPARC nest in few register windows.
+//! The events of calls and steps of the operator. Functions for calls are inlined, because calls nest in few register windows.
 
 use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;
 use hv_core::trace::{Trace, TraceEvent};
 
-use crate::environment::Environment;
-use crate::rights::policy::Grant;
 use crate::rights::steps::TRIES;
 use crate::service::call::Access;
-use crate::service::{PerfCounterContext, PerfCounterService};
 use crate::statistics::Refusal;
 use crate::trace::{
     ChangeComplete, ChangePending, Conflict, Get, GetRefused, Granted, Held, HubConflict, Revoked,
     Set, SetRefused, UnitOut, UnitReturned, Why,
 };
-use crate::units::Unit;
+use crate::{Environment, Grant, PerfCounterContext, PerfCounterService, Unit};
 
 impl<E: Environment> PerfCounterContext<'_, E> {
     /// Records a call that was served. Unless `ALWAYS`, it does so only if that takes few instructions. Returns `true` if it did.

@@ -1,16 +1,14 @@
-//! Units are scrubbed for their next user, and go out of service.
+//! Scrubs units for their next user, and takes units out of service.
 
 use guest_abi::{Hub, Node, StrandId};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
-use crate::environment::Environment;
 use crate::hubs::HubArbiter;
 use crate::l2::{HeldL2, L2Arbiter};
-use crate::service::PerfCounterService;
 use crate::statistics::Refusal;
 use crate::table;
 use crate::trace::Why;
-use crate::units::Unit;
+use crate::{Environment, PerfCounterService, Unit};
 
 impl<E: Environment> PerfCounterService<E> {
     /// Stops and scrubs a unit that no guest can use now: its registers become 0, and PERF_CONFIG of L2 control. Scrubs L2 control
@@ -53,7 +51,6 @@ impl<E: Environment> PerfCounterService<E> {
         self.l2(node).take(on)
     }
 
-    /// Scrubs L2 control on a strand of its node, which owns the lock.
     #[inline(always)]
     pub(super) fn scrub_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
         // The unit stays unclean if this fails.
@@ -70,8 +67,7 @@ impl<E: Environment> PerfCounterService<E> {
         &self.l2[node.index() % Node::ALL.len()]
     }
 
-    /// Counts that a strand has found a unit busy while it scrubs the unit. Takes the unit out of service, and returns `true`, if the
-    /// unit has been busy for too long.
+    /// Counts that a scrub has found a unit busy. If it has been busy for too long, takes it out of service and returns `true`.
     pub(super) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
         let watches = &self.strands[strand.index()].stopwatches;
         let now = || self.registers().ticks(strand);

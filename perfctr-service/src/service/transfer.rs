@@ -20,28 +20,23 @@
 //! # How it works
 //! Pure functions in `rights/protocol.rs` decide what follows from each event, and `rights/protocol/ledger.rs` in which order.
 //!
-//! A call reads one word of its guest and then makes its access; nothing records that the call is in flight. But a strand takes
-//! no interrupt within a call. So:
+//! A call reads one word of its guest and then makes its access. Nothing records that, but a strand takes no interrupt in a call. So:
 //!
 //! 1. The right is removed from the loser's word. Calls that begin from now on do not have it.
-//! 2. Every strand of the loser gets a cross-call. A strand that takes it is in no call that has read the old word. If its %pcr
-//!    and %pic are to be scrubbed, the strand does that itself, because no other strand can. It waits until its stores to devices
-//!    are complete. Then it acknowledges.
-//! 3. When every strand has acknowledged or is dead, the strand that finds this scrubs the units ([`Unit`]). L2 control can be
-//!    reached from its own node only, so one strand of the loser on each node gets another cross-call for it. For a busy chip the
-//!    strand sends a cross-call to itself, and tries again.
+//! 2. Every strand of the loser gets a cross-call, and takes it in no call that has read the old word. It scrubs its %pcr and %pic itself, if
+//!    necessary, because no other strand can. It waits until its stores to devices are complete, and then acknowledges.
+//! 3. When every strand has acknowledged or is dead, the strand that finds this scrubs the units ([`Unit`]): L2 control by cross-calls to a
+//!    strand of the loser on each node, because only its own node can reach it; a busy chip again after a cross-call to itself.
 //! 4. The right is added to the word of the next holder.
 //!
 //! Nothing waits for a strand that is [reported dead](PerfCounterService::strand_died), because it does not go on in the call that
 //! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. It must not come back before
 //! `strand_died` has returned.
 //!
-//! A unit that cannot be scrubbed, or is out of service already, is out of service and *unclean*: it is scrubbed when the operator
-//! returns it to service.
+//! A unit that cannot be scrubbed, or is out of service already, is out of service and *unclean* until the operator returns it.
 //!
-//! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a
-//! mark, and the owner of the lock makes another round. Steps 3 and 4 may be taken twice, so another strand takes them again if the
-//! owner dies. The operator repeats a step whose strand has died.
+//! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a mark, and
+//! its owner makes another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.
 //!
 //! Cross-calls go out when the lock is free and no mark is left. Otherwise a quick strand could take its cross-call while the sender
 //! still owns the lock, and leave a mark; the sender would make another round and send another cross-call, without end.
@@ -50,20 +45,15 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::{AccessError, StrandRegisters};
 
-use crate::environment::Environment;
-use crate::rights::policy::StrandSet;
 use crate::rights::protocol::{Ledger, Scrub};
-use crate::service::PerfCounterService;
-use crate::service::operator::ChangeError;
 use crate::trace::Why;
-use crate::units::Unit;
+use crate::{ChangeError, Environment, PerfCounterService, StrandSet, Unit};
 
 /// The number of tries to get the lock before a step of the operator's fails with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Makes a step of the operator's under the lock, and then [works](Self::work). The step adds the strands that it asks for
-    /// something to the set.
+    /// Makes a step of the operator under the lock, which adds strands to the set that it asks for something, and then [works](Self::work).
     #[inline(always)]
     pub(super) fn locked(
         &self,
@@ -97,8 +87,7 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// Scrubs the listed units of the loser of `global`, as far as this strand can. Returns `true` if all are scrubbed or out of
-    /// service.
+    /// Scrubs the listed units of the loser of `global` that this strand can. Returns `true` if all are scrubbed or out of service.
     #[inline(always)]
     fn scrub_revoked(&self, on: StrandId, guest: GuestId, asked: &mut StrandSet) -> bool {
         let mut done = true;

@@ -6,10 +6,9 @@ use guest_abi::{HvError, Registers};
 use platform::{Bus, PhysicalAddress};
 use platform::sparc64::{FAST_WORDS, FastPath};
 
-use crate::environment::Environment;
 use crate::rights::access::AccessWord;
-use crate::service::PerfCounterContext;
 use crate::sparc64::layout::word;
+use crate::{Environment, PerfCounterContext};
 
 /// For a strand without a fast path: a guest without rights whose calls are recorded.
 static NO_ACCESS: u64 = AccessWord::NOTHING.bits();

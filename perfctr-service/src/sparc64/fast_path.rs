@@ -1,38 +1,32 @@
 //! The fast path in assembly: calls that succeed, and calls that are refused because of their number or the version alone.
 //!
 //! It executes at the highest GL, in %g1 to %g5, and changes no register of the guest but %o0 and, in a get that succeeds, %o1.
-//! %g6 is the strand's block, which starts with [`words`](platform::sparc64::FastPath::words); %g2 is 0 in a get and 1 in a set. All
-//! other calls go to the slow path as if they had just trapped: sets of HT, calls for a hub that is not free, calls that are refused
-//! because of rights, a unit out of service or the machine, and recorded calls.
+//! %g6 is the strand's block, which starts with `FastPath::words`; %g2 is 0 in a get and 1 in a set. All
+//! other calls go to the slow path: sets of HT, calls for a taken hub, recorded calls, and refusals because of rights or units.
 //!
 //! # Order
-//! The strand has total store order, by its [`PSTATE`](platform::sparc64::PSTATE). Then no access overtakes an earlier load or
+//! The strand has total store order, by its `platform::sparc64::PSTATE`. Then no access overtakes an earlier load or
 //! an earlier atomic, and no store overtakes an earlier store to memory. So no barrier is needed
 //! - between the load of the guest's word, or the exchange that takes a hub, and the access;
 //! - between a load from a hub and the store that releases the hub (compiled code has a `membar` for a store that releases);
-//! - after the store that releases the hub: the strand loads nothing that depends on its order, because the next strand that takes the
-//!   hub finds refused strands by the same exchange.
+//! - after the store that releases the hub: the next strand that takes the hub finds refused strands by the same exchange.
 //!
-//! Stores to a device are not ordered with stores to memory: a set of a hub has `membar #Sync` before the store that releases the
-//! hub.
+//! Stores to a device and to memory are not ordered: a set of a hub has `membar #Sync` before the store that releases the hub.
 //!
 //! # Faults
-//! The table after the code lists the instructions that may fault: the device accesses, and the `membar` that waits for the store to
-//! a hub. After a fault the slow path releases the hub and serves the call.
+//! The table after the code lists the instructions that may fault. After a fault the slow path releases the hub and serves the call.
 
 /// Adds the trap table and everything else that an image needs below Rust. An image uses it once, with its type that implements
 /// `platform::sparc64::TrapHandler`, whose `Context` is the [`PerfCounterContext`](crate::PerfCounterContext) of the strand.
 ///
-/// `strands` is the number of strands of the image, 1 by default. `claims` lists the software traps (0x81 to 0xfe) that the image
-/// serves itself (see `platform::sun4v_image!`). All others answer EBADTRAP.
+/// `strands` is the number of strands, by default 1; `claims` lists software traps as in `platform::sun4v_image!`.
 ///
 /// ```ignore
 /// perfctr_service::sun4v_image!(Handler);
 /// perfctr_service::sun4v_image!(Handler, strands: 256, claims: [0x83, 0x84]);
 /// ```
 ///
-/// See [`sparc64`](crate::sparc64) for a whole image, and `platform::sun4v_image!` for what the linker script defines and
-/// how the guest starts.
+/// See [`sparc64`](crate::sparc64) for a whole image, and `platform::sun4v_image!` for the linker script and the guest's start.
 #[macro_export]
 macro_rules! sun4v_image {
     ($handler:ty $(, strands: $strands:expr)? $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {
@@ -55,13 +49,22 @@ macro_rules! sun4v_image {
     };
 }
 
+/// Assembles text with the numbers of [`layout`](super::layout) that have these names.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! perfctr_asm {
+    ([$($text:expr),* $(,)?], [$($name:ident)*]) => {
+        ::core::arch::global_asm!($($text,)* $($name = const $crate::sparc64::layout::$name,)*);
+    };
+}
+
 /// The fast path. The comment of an instruction names its purpose in a call that succeeds.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! perfctr_fast_path {
     () => {
-        ::core::arch::global_asm!(
-            "
+        $crate::perfctr_asm!(
+            ["
             .section .text.traps.fast, \"ax\"
             .globl perfctr_get, perfctr_end
     perfctr_get:
@@ -233,24 +236,10 @@ macro_rules! perfctr_fast_path {
             .xword 23b, 24b
             .xword 25b, 26b
             .popsection
-            ",
-            GET_TO_SET = const $crate::sparc64::layout::GET_TO_SET, FIRST_OF_DRAM = const $crate::sparc64::layout::FIRST_OF_DRAM,
-            FIRST_OF_HUB = const $crate::sparc64::layout::FIRST_OF_HUB, REGISTERS = const $crate::sparc64::layout::REGISTERS,
-            HT_TO_SIGN = const $crate::sparc64::layout::HT_TO_SIGN, ROW_SHIFT = const $crate::sparc64::layout::ROW_SHIFT,
-            MASK = const $crate::sparc64::layout::MASK, PLACE = const $crate::sparc64::layout::PLACE,
-            PLACE_SHIFT = const $crate::sparc64::layout::PLACE_SHIFT, COUNTS = const $crate::sparc64::layout::COUNTS,
-            ROWS = const $crate::sparc64::layout::ROWS, PCR_MASK = const $crate::sparc64::layout::PCR_MASK,
-            TRACED = const $crate::sparc64::layout::TRACED, VERSION = const $crate::sparc64::layout::VERSION,
-            TOKEN = const $crate::sparc64::layout::TOKEN, GET_STRAND = const $crate::sparc64::layout::GET_STRAND,
-            SET_STRAND = const $crate::sparc64::layout::SET_STRAND, GET_DRAM = const $crate::sparc64::layout::GET_DRAM,
-            SET_DRAM = const $crate::sparc64::layout::SET_DRAM, GET_HUB = const $crate::sparc64::layout::GET_HUB,
-            SET_HUB = const $crate::sparc64::layout::SET_HUB, SETS = const $crate::sparc64::layout::SETS,
-            BAD_TRAP = const $crate::sparc64::layout::BAD_TRAP, INVALID = const $crate::sparc64::layout::INVALID,
-            OF_L2 = const $crate::sparc64::layout::OF_L2, OF_DRAM = const $crate::sparc64::layout::OF_DRAM,
-            OF_HUB = const $crate::sparc64::layout::OF_HUB, OF_INVALID = const $crate::sparc64::layout::OF_INVALID,
-            EBADTRAP = const $crate::sparc64::layout::EBADTRAP, EINVAL = const $crate::sparc64::layout::EINVAL,
-            FAST = const $crate::sparc64::layout::FAST, FAULTED = const $crate::sparc64::layout::FAULTED,
-            PCR = const $crate::sparc64::layout::PCR,
+            "],
+            [GET_TO_SET FIRST_OF_DRAM FIRST_OF_HUB REGISTERS HT_TO_SIGN ROW_SHIFT MASK PLACE PLACE_SHIFT COUNTS ROWS PCR_MASK
+             TRACED VERSION TOKEN GET_STRAND SET_STRAND GET_DRAM SET_DRAM GET_HUB SET_HUB SETS BAD_TRAP INVALID OF_L2 OF_DRAM
+             OF_HUB OF_INVALID EBADTRAP EINVAL FAST FAULTED PCR]
         );
     };
 }

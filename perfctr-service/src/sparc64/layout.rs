@@ -34,8 +34,7 @@ pub mod word {
     pub const VERSION: usize = 5;
     /// The number that the strand exchanges for 0 when it takes a hub.
     pub const TOKEN: usize = 6;
-    /// The addresses of the gates of hubs. The number of a word is the [place](crate::rights::access::AccessWord::place) of the
-    /// hub, so that one number finds both.
+    /// The addresses of the hubs' gates: each word's number is the [place](crate::rights::access::AccessWord::place) of its hub.
     pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
 }
 
@@ -101,8 +100,7 @@ pub const OF_DRAM: usize = ok(Get, Class::Dram);
 pub const OF_HUB: usize = ok(Get, Class::Hub);
 pub const OF_INVALID: usize = ok(Get, Class::Invalid);
 
-// The numbers fit in the fields of instructions: 13 bits with a sign for offsets, 11 for `movcc`, 10 for `movr`. The assembly loads
-// the version as a word of 32 bits, and the flag of recorded calls as a byte.
+// The numbers fit in their fields: 13 bits with a sign for offsets, 11 for `movcc`, 10 for `movr`; 32 for the version, 8 for a flag.
 const _: () = {
     assert!(word(FAST_WORDS) < 1 << 12 && PCR < 1 << 12 && SET_HUB < 1 << 12);
     assert!(OF_INVALID + INVALID < 1 << 10 && BAD_TRAP < 1 << 9 && SETS < 1 << 9);

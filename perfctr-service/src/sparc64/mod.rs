@@ -1,26 +1,22 @@
 //! The fast path of the service on SPARC V9, and how to make an image with it.
 //!
-//! A call of VFALLS_GET_PERFREG or VFALLS_SET_PERFREG begins in the trap table of `platform::sparc64` and continues in the
-//! veneers of this module, in assembly. The veneers serve the call, or refuse it if its number or the version suffices for that, and
-//! end with `done`. Otherwise they change nothing, and the call takes the slow path of `platform::sparc64` as if it had just trapped.
-//! The source says what each instruction is for, and `cargo xtask qemu` prints this.
+//! A call of VFALLS_GET_PERFREG or VFALLS_SET_PERFREG begins in the trap table of `platform::sparc64` and continues in the veneers of this
+//! module, in assembly. The veneers serve the call, or refuse it because of its number or the version alone, and end with `done`. Otherwise
+//! the call takes the slow path of `platform::sparc64`. `cargo xtask qemu` prints the purpose of each instruction, from its comment.
 //!
 //! # What the author of an image does
-//! 1. Names the types of the image: its bus, its strand's registers, the service, the hypervisor, and a type that holds the
-//!    strand. `platform::sparc64` has a bus and registers for the real hardware. With a bus that is not
-//!    [direct](platform::Bus::is_direct), such as a model, all gets and sets take the slow path.
+//! 1. Names the types of the image: its bus, its strand's registers, the service, the hypervisor, and a type that holds the strand. With a
+//!    bus that is not [direct](platform::Bus::is_direct), such as a model, all gets and sets take the slow path.
 //! 2. Implements `platform::sparc64::TrapHandler` for the type that holds the strand. Its `Context` is the strand's
 //!    [`PerfCounterContext`](crate::PerfCounterContext), and its `served` returns what `hv_core::Strand::served` returns.
 //! 3. Calls [`sun4v_image!`](crate::sun4v_image) with that type, once.
 //! 4. Writes the `build.rs` that `platform::sun4v_image!` shows, and builds for a target without an operating system. The target
 //!    description of the project's own images is `guest-abi/guests/rust/sparc64-unknown-none-sun4v.json`.
-//! 5. Sets `panic = "abort"`, `lto = "fat"` and `codegen-units = 1` in the release profile: leaf functions of `platform::sparc64` must
-//!    be inlined whole, and calls nest in few register windows.
+//! 5. Sets `panic = "abort"`, `lto = "fat"` and `codegen-units = 1` in the release profile, because leaf functions must be inlined.
 //! 6. Checks the linked image: there is no `save` and no `call` between `__leaf_start` and `__leaf_end`.
 //!
 //! This is `src/main.rs` of an image with one strand and one guest. It depends on `guest-abi`, `hv-core`, `perfctr-service`,
-//! `sun4v-platform` and `spin` (features `mutex` and `spin_mutex`; `spin::Once` can panic, and then the image has panic
-//! machinery).
+//! `sun4v-platform` and `spin` (features `mutex` and `spin_mutex`; `spin::Once` contains a panic).
 //!
 //! ```ignore
 #![doc = include_str!("../../examples/image.rs")]

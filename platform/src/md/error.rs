@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::MachineError;
 
-/// Defines an enum whose variants stand with their messages.
+/// Defines an enum, with the message of each variant.
 macro_rules! messages {
     (
         $(#[$about:meta])*

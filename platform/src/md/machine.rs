@@ -35,10 +35,7 @@ impl<'a> Md<'a> {
         self.node_named(ROOT)
     }
 
-    /// Returns the only child of the root with this name; `None` if there is none.
-    ///
-    /// # Errors
-    /// The root has two such children.
+    /// Returns the only child of the root with this name; `None` if there is none. Fails if there are two.
     pub fn under_root(self, name: &str) -> Result<Option<Node<'a>>, NodeError<'a>> {
         match self.root() {
             Some(root) => root.child(name),
@@ -46,10 +43,7 @@ impl<'a> Md<'a> {
         }
     }
 
-    /// Returns the platform; `None` if the description has no such node. Descriptions for hypervisors may lack it.
-    ///
-    /// # Errors
-    /// The root has two nodes `platform`, or the node has no name or an invalid property.
+    /// Returns the platform; `None` if the description has no such node. Fails if it has two, or if a property is missing or invalid.
     pub fn platform(self) -> Result<Option<Platform<'a>>, NodeError<'a>> {
         const STICK: &str = "stick-frequency";
         let Some(node) = self.under_root("platform")? else {
@@ -65,10 +59,7 @@ impl<'a> Md<'a> {
         }))
     }
 
-    /// Returns the machine; `None` if the description has no node `vf-nodes`: it describes another machine, or it is for a guest.
-    ///
-    /// # Errors
-    /// The nodes contradict each other, or describe a machine that does not exist.
+    /// Returns the machine; `None` if the description has no node `vf-nodes`. Fails if its nodes describe no machine that exists.
     pub fn machine(self) -> Result<Option<Machine>, NodeError<'a>> {
         let Some(list) = self.under_root("vf-nodes")? else {
             return Ok(None);

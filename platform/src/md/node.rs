@@ -44,7 +44,7 @@ impl<'a> Property<'a> {
         self.name
     }
 
-    /// Returns the value, of which every arc leads to a node.
+    /// Returns the value.
     pub const fn value(self) -> Value<'a> {
         self.value
     }
@@ -113,10 +113,7 @@ impl<'a> Node<'a> {
             .flatten()
     }
 
-    /// Returns the property with this name; `None` if there is none.
-    ///
-    /// # Errors
-    /// The node has several properties with this name.
+    /// Returns the property with this name; `None` if there is none. Fails if there are several.
     pub fn property(self, name: &str) -> Result<Option<Property<'a>>, NodeError<'a>> {
         let mut named = self.properties().filter(|property| property.name == name);
         let first = named.next();
@@ -126,7 +123,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns what `pick` takes of the property with this name; the error is `problem` if that is `None`.
+    /// Returns what `pick` makes of the value of the property with this name. If `pick` returns `None`, the error is `problem`.
     fn picked<T>(
         self,
         name: &str,
@@ -139,10 +136,7 @@ impl<'a> Node<'a> {
             .transpose()
     }
 
-    /// Returns the value of the number with this name; `None` if there is no such property.
-    ///
-    /// # Errors
-    /// The node has several properties with this name, or the property is not a number.
+    /// Returns the number with this name; `None` if there is no such property. Fails if there are several, or if it is no number.
     pub fn number(self, name: &str) -> Result<Option<u64>, NodeError<'a>> {
         let number = |value| match value {
             Value::Number(number) => Some(number),
@@ -151,10 +145,7 @@ impl<'a> Node<'a> {
         self.picked(name, number, Problem::NotANumber)
     }
 
-    /// Returns the value of the string with this name; `None` if there is no such property.
-    ///
-    /// # Errors
-    /// The node has several properties with this name, or the property is not a string.
+    /// Returns the string with this name; `None` if there is no such property. Fails if there are several, or if it is no string.
     pub fn string(self, name: &str) -> Result<Option<&'a str>, NodeError<'a>> {
         let string = |value| match value {
             Value::String(string) => Some(string),
@@ -163,10 +154,7 @@ impl<'a> Node<'a> {
         self.picked(name, string, Problem::NotAString)
     }
 
-    /// Returns the value of the number with this name.
-    ///
-    /// # Errors
-    /// The node has no property or several properties with this name, or the property is not a number.
+    /// Returns the number with this name, as [`number`](Self::number), but fails if there is no such property.
     pub fn needed_number(self, name: &'static str) -> Result<u64, NodeError<'a>> {
         self.number(name)?.ok_or(self.error(Problem::Missing(name)))
     }
@@ -186,10 +174,7 @@ impl<'a> Node<'a> {
         self.arcs(FORWARD).filter(move |node| node.name() == name)
     }
 
-    /// Returns the only child with this name; `None` if there is none.
-    ///
-    /// # Errors
-    /// The node has several children with this name.
+    /// Returns the only child with this name; `None` if there is none. Fails if there are several.
     pub fn child(self, name: &str) -> Result<Option<Node<'a>>, NodeError<'a>> {
         let mut children = self.children(name);
         let first = children.next();

@@ -7,7 +7,6 @@ use super::error::{Defect, MdError};
 /// The size of an element in bytes. The header has the same size.
 const ELEMENT: usize = 16;
 
-/// The tags of elements.
 mod tag {
     pub(super) const LIST_END: u8 = 0;
     pub(super) const NOOP: u8 = 0x20;
@@ -28,7 +27,6 @@ pub struct Md<'a> {
     data: &'a [u8],
 }
 
-/// A decoded element.
 pub(super) enum Element<'a> {
     Noop,
     Node { next: u64 },
@@ -54,7 +52,6 @@ struct Header {
     data: u32,
 }
 
-/// The fields of an element.
 #[bitfield(u128, order = Msb)]
 struct Raw {
     tag: u8,
@@ -76,10 +73,7 @@ pub(super) const fn offset(index: usize) -> usize {
 }
 
 impl<'a> Md<'a> {
-    /// Checks that `bytes` begin with a machine description. Ignores the bytes behind it.
-    ///
-    /// # Errors
-    /// Returns the first defect.
+    /// Checks that `bytes` begin with a machine description, and ignores the bytes after it. The error is the first defect.
     pub fn new(bytes: &'a [u8]) -> Result<Self, MdError> {
         let header_error = |offset, what| MdError { offset, what };
         let (header, rest) =
@@ -109,8 +103,7 @@ impl<'a> Md<'a> {
         Ok(md)
     }
 
-    /// Checks that every element is valid, that properties lie within nodes and nodes not within each other, and that
-    /// each node holds the index of the next one.
+    /// Checks that every element is valid, that properties and no nodes are in nodes, and that each node has the index of the next one.
     fn check(self) -> Result<(), MdError> {
         /// The position of the scan relative to the nodes. `end` is the element that ends the node.
         enum At {
@@ -207,17 +200,14 @@ impl<'a> Md<'a> {
             .ok_or(Defect::ArcTarget(raw.value()))
     }
 
-    /// Returns `true` if a node begins at the element with this index.
     pub(super) fn is_node(self, index: usize) -> bool {
         self.raw(index).is_some_and(|raw| raw.tag() == tag::NODE)
     }
 
-    /// Returns the name of the node whose first element has this index.
     pub(super) fn node_name(self, index: usize) -> &'a str {
         self.raw(index).and_then(|raw| self.name(raw).ok()).unwrap_or_default()
     }
 
-    /// Returns the number of elements before the end of the list.
     pub(super) fn elements(self) -> usize {
         self.elements.len()
     }

@@ -5,17 +5,15 @@ use guest_abi::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 use crate::PhysicalAddress;
 use crate::address::L2_BANKS;
 
-/// A register of a device.
+/// A register of a device: for L2, the control register of a bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The control register of this bank.
     L2(Node, usize),
     Dram(Node, Mcu, McuRole),
     Hub(Hub, HubUnit, HubRole),
 }
 
-/// Returns the register at an address, for a strand of this node; `None` if there is none. A local hub address means the
-/// hub with the number of the node.
+/// Returns the register at an address, for a strand of this node. A local hub address means the hub with the number of the node.
 pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
     let PhysicalAddress(address) = address;
     let offset = address & 0xffff_ffff;

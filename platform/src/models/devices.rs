@@ -20,18 +20,15 @@ pub enum FaultyUnit {
     Hub(Hub),
     /// All L2 control registers of a node.
     L2(Node),
-    /// The L2 control registers of this bank (0 to 7) and the banks after it, so that a set of all eight banks fails midway.
+    /// The L2 control registers of this bank (0 to 7) and the banks after it: a set of all eight banks fails midway.
     L2FromBank(Node, usize),
 }
 
 /// The devices of a machine: its [`Bus`] and its [`StrandRegisters`], for any number of concurrent threads.
 ///
 /// An access [faults](AccessError::Fault) if no device is at its address, or if the node, channel or hub is absent.
-///
 /// Every device has a lock of its own, and no method holds two. To avoid deadlock, a thread that holds the guard of a [strand
 /// unit](Self::strand_unit) may lock one other device at a time, and a thread that holds any other guard locks nothing more.
-///
-/// The size is about 18 KB, and `new` is const, so that a static can hold the devices.
 #[derive(Debug)]
 pub struct Devices {
     machine: Machine,
@@ -70,8 +67,7 @@ impl Devices {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Advances the time, in cycles, which decides whether a hub is still busy. The hubs do not count these cycles: call
-    /// [`HubChip::pass`].
+    /// Advances the time by this number of cycles, which may end an access to a hub. To count the cycles, call [`HubChip::pass`].
     pub fn advance(&self, cycles: u64) {
         self.now.fetch_add(cycles, Ordering::AcqRel);
     }
@@ -104,8 +100,7 @@ impl Devices {
         self.strand_unit(strand).set_pic(value);
     }
 
-    /// Takes the cross-call that is pending for a strand. Returns `true` if there was one. A simulation calls this for each strand
-    /// between two of its hypercalls.
+    /// Takes the cross-call that is pending for a strand. Returns `true` if there was one.
     pub fn take_cross_call(&self, strand: StrandId) -> bool {
         let bit = 1 << (strand.index() % 64);
         self.cross_calls[strand.index() / 64].fetch_and(!bit, Ordering::SeqCst) & bit != 0
@@ -121,7 +116,7 @@ impl Devices {
         self.l2[node.index()].lock()
     }
 
-    /// Switches the L2 caches on, which reset leaves off: writes 0 to every control register, as a hypervisor does at boot.
+    /// Switches the L2 caches on, as a hypervisor does at boot: writes 0 to every control register.
     pub fn start_caches(&self) {
         for node in Node::ALL {
             self.l2(*node).clear();
@@ -138,7 +133,6 @@ impl Devices {
         self.hubs[hub.index()].lock()
     }
 
-    /// Returns the register at an address. Faults if this machine has no register there.
     fn target(&self, strand: StrandId, address: PhysicalAddress) -> Result<Target, AccessError> {
         let target = decode(strand.node(), address).ok_or(AccessError::Fault)?;
         answer(match target {
@@ -200,7 +194,6 @@ impl StrandRegisters for Devices {
         self.strand_unit(strand).set_pic(value);
     }
 
-    /// Returns the time in cycles, which is the same for all strands.
     fn ticks(&self, _: StrandId) -> u64 {
         self.now()
     }

@@ -7,45 +7,11 @@ use guest_abi::{HubRole, HubUnit, Node};
 use super::answer;
 use crate::AccessError;
 
-/// PCR and the two 64-bit counters of one unit of a hub.
-#[derive(Clone, Copy, Debug)]
-struct Unit {
-    pcr: u64,
-    pic: [u64; 2],
-}
+/// The registers of one unit of a hub, by [`HubRole`]: PCR and two 64-bit counters.
+type Unit = [u64; HubRole::ALL.len()];
 
-impl Unit {
-    /// Adds `n` to each counter whose select (bits 7:0 of the PCR for counter 0, 15:8 for counter 1) is the event.
-    fn count(&mut self, event: u8, n: u64) {
-        for (pic, select) in self.pic.iter_mut().zip([self.pcr, self.pcr >> 8]) {
-            if select as u8 == event {
-                *pic = pic.wrapping_add(n);
-            }
-        }
-    }
-
-    fn read(&self, role: HubRole) -> u64 {
-        match role {
-            HubRole::Pcr => self.pcr,
-            HubRole::Pic0 => self.pic[0],
-            HubRole::Pic1 => self.pic[1],
-        }
-    }
-
-    fn write(&mut self, role: HubRole, value: u64, writable: u64) {
-        match role {
-            HubRole::Pcr => self.pcr = value & writable,
-            HubRole::Pic0 => self.pic[0] = value,
-            HubRole::Pic1 => self.pic[1] = value,
-        }
-    }
-}
-
-/// A Zambezi: four link port units, the general purpose design block and the address serialization unit. After reset
-/// every register is 0, and no counter counts.
-///
-/// An access keeps the register port of the chip busy for [a number of cycles](Self::set_access_cycles). Meanwhile the
-/// chip refuses other accesses, which have no effect.
+/// A Zambezi: four link port units, the general purpose design block and the address serialization unit. After reset all registers are 0.
+/// An access keeps the chip's register port busy for [a number of cycles](Self::set_access_cycles), in which others are refused.
 #[derive(Clone, Debug)]
 pub struct HubChip {
     units: [Unit; HubUnit::ALL.len()],
@@ -58,7 +24,7 @@ impl HubChip {
     /// Returns a hub after reset, whose accesses take no time.
     pub const fn new() -> Self {
         Self {
-            units: [Unit { pcr: 0, pic: [0; 2] }; HubUnit::ALL.len()],
+            units: [[0; HubRole::ALL.len()]; HubUnit::ALL.len()],
             access_cycles: 0,
             busy_until: 0,
             faulty: false,
@@ -68,7 +34,7 @@ impl HubChip {
     /// Reads a register at the time `now`, in cycles.
     pub fn read(&mut self, unit: HubUnit, role: HubRole, now: u64) -> Result<u64, AccessError> {
         self.begin_access(now)?;
-        Ok(self.unit(unit).read(role))
+        Ok(self.units[unit.index()][role.index()])
     }
 
     /// Writes the writable bits of a register at the time `now`, in cycles.
@@ -80,12 +46,13 @@ impl HubChip {
         now: u64,
     ) -> Result<(), AccessError> {
         self.begin_access(now)?;
-        let writable = match unit {
-            HubUnit::LpuA | HubUnit::LpuB | HubUnit::LpuC | HubUnit::LpuD => LpuPcr::WRITABLE,
-            HubUnit::Gpd => GpdPcr::WRITABLE,
-            HubUnit::Asu => AsuPcr::WRITABLE,
+        let writable = match (role, unit) {
+            (HubRole::Pic0 | HubRole::Pic1, _) => u64::MAX,
+            (HubRole::Pcr, HubUnit::Gpd) => GpdPcr::WRITABLE,
+            (HubRole::Pcr, HubUnit::Asu) => AsuPcr::WRITABLE,
+            (HubRole::Pcr, _) => LpuPcr::WRITABLE,
         };
-        self.unit(unit).write(role, value, writable);
+        self.units[unit.index()][role.index()] = value & writable;
         Ok(())
     }
 
@@ -108,23 +75,23 @@ impl HubChip {
             Node::Node3 => HubUnit::LpuD,
         };
         if !matches!(event, LpuEvent::None) {
-            self.unit(unit).count(event.code(), n);
+            self.count(unit, event.code(), n);
         }
     }
 
     /// Counts an event of the address serialization unit that happened `n` times.
     pub fn count_asu(&mut self, event: AsuEvent, n: u64) {
         if !matches!(event, AsuEvent::None) {
-            self.unit(HubUnit::Asu).count(event.code(), n);
+            self.count(HubUnit::Asu, event.code(), n);
         }
     }
 
-    /// Counts these cycles in all units, which share one clock.
+    /// Counts these cycles in all units.
     pub fn pass(&mut self, cycles: u64) {
         for port in Node::ALL {
             self.count_lpu(*port, LpuEvent::Clock, cycles);
         }
-        self.unit(HubUnit::Gpd).count(GpdEvent::Clock.code(), cycles);
+        self.count(HubUnit::Gpd, GpdEvent::Clock.code(), cycles);
         self.count_asu(AsuEvent::Clock, cycles);
     }
 
@@ -137,8 +104,14 @@ impl HubChip {
         Ok(())
     }
 
-    fn unit(&mut self, unit: HubUnit) -> &mut Unit {
-        &mut self.units[unit.index()]
+    /// Adds `n` to each counter of a unit whose select (bits 7:0 of the PCR for counter 0, 15:8 for counter 1) is the event.
+    fn count(&mut self, unit: HubUnit, event: u8, n: u64) {
+        let [pcr, pics @ ..] = &mut self.units[unit.index()];
+        for (pic, select) in pics.iter_mut().zip([*pcr, *pcr >> 8]) {
+            if select as u8 == event {
+                *pic = pic.wrapping_add(n);
+            }
+        }
     }
 }
 
@@ -146,8 +119,6 @@ impl HubChip {
 mod tests {
     use super::HubRole::{Pcr, Pic0, Pic1};
     use super::*;
-
-    const FAULT: AccessError = AccessError::Fault;
 
     fn pics(hub: &mut HubChip, unit: HubUnit) -> (u64, u64) {
         let mut read = |role| hub.read(unit, role, 0).unwrap();
@@ -180,11 +151,8 @@ mod tests {
         hub.count_lpu(Node::Node3, LpuEvent::CacheToCacheX, 4);
         hub.count_lpu(Node::Node3, LpuEvent::ReadToShareEgress, 5);
         hub.count_lpu(Node::Node3, LpuEvent::CacheToCacheY, 100);
-        assert_eq!(pics(&mut hub, HubUnit::LpuA), (1, 0));
-        assert_eq!(pics(&mut hub, HubUnit::LpuB), (2, 0));
-        assert_eq!(pics(&mut hub, HubUnit::LpuC), (0, 3));
-        assert_eq!(pics(&mut hub, HubUnit::LpuD), (4, 5));
-        assert_eq!(pics(&mut hub, HubUnit::Asu), (0, 0));
+        let counted = HubUnit::ALL.iter().map(|unit| pics(&mut hub, *unit));
+        assert!(counted.eq([(1, 0), (2, 0), (0, 3), (4, 5), (0, 0), (0, 0)]));
     }
 
     #[test]
@@ -205,8 +173,7 @@ mod tests {
         let mut hub = HubChip::new();
         hub.write(HubUnit::Asu, Pcr, 0x302, 0).unwrap();
         hub.count_asu(AsuEvent::PacketsIn, 1);
-        hub.count_asu(AsuEvent::PacketsOut, 3);
-        hub.count_asu(AsuEvent::PacketsOut, 3);
+        (0..2).for_each(|_| hub.count_asu(AsuEvent::PacketsOut, 3));
         assert_eq!(pics(&mut hub, HubUnit::Asu), (1, 6));
     }
 
@@ -262,8 +229,8 @@ mod tests {
         let mut hub = HubChip::new();
         hub.set_access_cycles(100);
         hub.set_faulty(true);
-        assert_eq!(hub.write(HubUnit::LpuA, Pic0, 7, 0), Err(FAULT));
-        assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Err(FAULT));
+        assert_eq!(hub.write(HubUnit::LpuA, Pic0, 7, 0), Err(AccessError::Fault));
+        assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Err(AccessError::Fault));
         hub.set_faulty(false);
         assert_eq!(hub.read(HubUnit::LpuA, Pic0, 0), Ok(0));
     }

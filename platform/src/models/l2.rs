@@ -6,9 +6,7 @@ use super::answer;
 use crate::AccessError;
 use crate::address::L2_BANKS;
 
-/// The eight control registers of the L2 cache of a node. They keep all bits except 22, which clears the directory and reads as 0;
-/// only PERF_CONFIG has an effect. (The UltraSPARC T2 keeps bits 21:0. Only the T2 Plus has PERF_CONFIG and the ceiling mask; which
-/// other bits it keeps is unknown.)
+/// The eight control registers of the L2 cache of a node. They keep all bits except 22 (*assumed*); only PERF_CONFIG has an effect.
 #[derive(Clone, Debug)]
 pub struct L2 {
     control: [u64; L2_BANKS],
@@ -37,7 +35,7 @@ impl L2 {
         Ok(())
     }
 
-    /// Makes every register 0, also those that fault.
+    /// Makes every register 0, even if the bank is faulty.
     pub(super) fn clear(&mut self) {
         self.control = [0; L2_BANKS];
     }

@@ -1,5 +1,4 @@
-//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), as the register transfer level of the
-//! UltraSPARC T2 has them.
+//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), after the register transfer level of the UltraSPARC T2.
 
 use guest_abi::McuRole;
 use guest_abi::event::DramEvent;
@@ -8,8 +7,7 @@ use guest_abi::layout::{DramPcr, DramPic, EventSelect};
 use super::answer;
 use crate::AccessError;
 
-/// The memory controller of a channel: PCR, and two 31-bit counters, each with a sticky flag that a wrap sets. After reset all
-/// are 0. Code 0 is `mem_reads`, so that both counters then count reads.
+/// The memory controller of a channel: PCR, and two 31-bit counters, each with a sticky flag that a wrap sets. After reset all are 0.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryController {
     pcr: DramPcr,
@@ -87,43 +85,26 @@ const FLAG: u32 = 1 << DramPic::WIDTH;
 
 #[cfg(test)]
 mod tests {
+    use super::McuRole::{Pcr, Pic};
     use super::*;
-
-    fn pcr(mcu: &MemoryController) -> u64 {
-        mcu.read(McuRole::Pcr).unwrap()
-    }
-
-    fn pic(mcu: &MemoryController) -> u64 {
-        mcu.read(McuRole::Pic).unwrap()
-    }
-
-    fn set_pcr(mcu: &mut MemoryController, value: u64) {
-        mcu.write(McuRole::Pcr, value).unwrap();
-    }
-
-    fn set_pic(mcu: &mut MemoryController, value: u64) {
-        mcu.write(McuRole::Pic, value).unwrap();
-    }
 
     fn after_some_traffic(pcr: u64) -> u64 {
         let mut mcu = MemoryController::new();
-        set_pcr(&mut mcu, pcr);
+        mcu.write(Pcr, pcr).unwrap();
         mcu.line_read(100);
         mcu.line_read(10);
         mcu.line_written(2000);
-        for _ in 0..4 {
-            mcu.read_held_back();
-        }
-        pic(&mcu)
+        (0..4).for_each(|_| mcu.read_held_back());
+        mcu.read(Pic).unwrap()
     }
 
     #[test]
     fn counts_reads_from_reset_on() {
         let mut mcu = MemoryController::new();
-        assert_eq!((pcr(&mcu), pic(&mcu)), (0, 0));
+        assert_eq!([Pcr, Pic].map(|role| mcu.read(role)), [Ok(0); 2]);
         mcu.line_read(9);
         mcu.line_written(9);
-        assert_eq!(pic(&mcu), 0x0000_0001_0000_0001);
+        assert_eq!(mcu.read(Pic), Ok(0x0000_0001_0000_0001));
     }
 
     #[test]
@@ -140,60 +121,57 @@ mod tests {
     #[test]
     fn keeps_its_bits() {
         let mut mcu = MemoryController::new();
-        set_pcr(&mut mcu, u64::MAX);
-        assert_eq!(pcr(&mcu), 0xff);
-        set_pcr(&mut mcu, 0x3c);
-        assert_eq!(pcr(&mcu), 0x3c, "reserved selects read back");
-        set_pic(&mut mcu, u64::MAX);
-        assert_eq!(pic(&mcu), u64::MAX, "the flags are bits like others");
-        set_pic(&mut mcu, 0x1234_5678_1abc_def0);
-        assert_eq!(pic(&mcu), 0x1234_5678_1abc_def0);
+        mcu.write(Pcr, u64::MAX).unwrap();
+        assert_eq!(mcu.read(Pcr), Ok(0xff));
+        mcu.write(Pcr, 0x3c).unwrap();
+        assert_eq!(mcu.read(Pcr), Ok(0x3c), "reserved selects read back");
+        mcu.write(Pic, u64::MAX).unwrap();
+        assert_eq!(mcu.read(Pic), Ok(u64::MAX), "the flags are bits like others");
+        mcu.write(Pic, 0x1234_5678_1abc_def0).unwrap();
+        assert_eq!(mcu.read(Pic), Ok(0x1234_5678_1abc_def0));
     }
 
-    /// A wrap sets the flag above the counter, which stays until a write clears it. The other counter's does not change.
+    /// A wrap sets the flag above its counter, which stays until a write clears it.
     #[test]
     fn wraps_at_31_bits_and_says_so() {
         let mut mcu = MemoryController::new();
-        set_pcr(&mut mcu, 0x01);
-        set_pic(&mut mcu, 0x7fff_ffff_7fff_fffe);
+        mcu.write(Pcr, 0x01).unwrap();
+        mcu.write(Pic, 0x7fff_ffff_7fff_fffe).unwrap();
         mcu.line_read(0);
-        assert_eq!(pic(&mcu), 0x8000_0000_7fff_fffe);
+        assert_eq!(mcu.read(Pic), Ok(0x8000_0000_7fff_fffe));
         mcu.line_written(0);
-        assert_eq!(pic(&mcu), 0x8000_0000_7fff_ffff);
-        mcu.line_written(0);
-        mcu.line_written(0);
+        assert_eq!(mcu.read(Pic), Ok(0x8000_0000_7fff_ffff));
+        (0..2).for_each(|_| mcu.line_written(0));
         mcu.line_read(0);
-        assert_eq!(pic(&mcu), 0x8000_0001_8000_0001);
-        set_pic(&mut mcu, 0x7fff_ffff_8000_0005);
+        assert_eq!(mcu.read(Pic), Ok(0x8000_0001_8000_0001));
+        mcu.write(Pic, 0x7fff_ffff_8000_0005).unwrap();
         mcu.line_written(0);
-        assert_eq!(pic(&mcu), 0x7fff_ffff_8000_0006);
-        mcu.line_read(0);
-        mcu.line_read(0);
-        assert_eq!(pic(&mcu), 0x8000_0001_8000_0006);
+        assert_eq!(mcu.read(Pic), Ok(0x7fff_ffff_8000_0006));
+        (0..2).for_each(|_| mcu.line_read(0));
+        assert_eq!(mcu.read(Pic), Ok(0x8000_0001_8000_0006));
     }
 
-    /// A long wait adds many cycles at once.
     #[test]
     fn a_sum_can_wrap_by_more_than_one() {
         let mut mcu = MemoryController::new();
-        set_pcr(&mut mcu, 0x45);
-        set_pic(&mut mcu, 0x7fff_ffff_0000_0000);
+        mcu.write(Pcr, 0x45).unwrap();
+        mcu.write(Pic, 0x7fff_ffff_0000_0000).unwrap();
         mcu.line_read(u32::MAX);
-        assert_eq!(pic(&mcu), 0xffff_fffe_0000_0000);
+        assert_eq!(mcu.read(Pic), Ok(0xffff_fffe_0000_0000));
     }
 
     #[test]
     fn events_and_counters_change_while_it_counts() {
         let mut mcu = MemoryController::new();
         mcu.line_read(1);
-        set_pcr(&mut mcu, 0x10);
+        mcu.write(Pcr, 0x10).unwrap();
         mcu.line_read(1);
         mcu.line_written(1);
-        assert_eq!(pic(&mcu), 0x0000_0002_0000_0002);
-        set_pic(&mut mcu, 0x0000_0050_0000_0060);
+        assert_eq!(mcu.read(Pic), Ok(0x0000_0002_0000_0002));
+        mcu.write(Pic, 0x0000_0050_0000_0060).unwrap();
         mcu.line_read(1);
         mcu.line_written(1);
-        assert_eq!(pic(&mcu), 0x0000_0051_0000_0061);
+        assert_eq!(mcu.read(Pic), Ok(0x0000_0051_0000_0061));
     }
 
     #[test]
@@ -201,9 +179,9 @@ mod tests {
         let mut mcu = MemoryController::new();
         mcu.set_faulty(true);
         mcu.line_read(0);
-        assert_eq!(mcu.read(McuRole::Pic), Err(AccessError::Fault));
-        assert_eq!(mcu.write(McuRole::Pic, 0), Err(AccessError::Fault));
+        assert_eq!(mcu.read(Pic), Err(AccessError::Fault));
+        assert_eq!(mcu.write(Pic, 0), Err(AccessError::Fault));
         mcu.set_faulty(false);
-        assert_eq!(pic(&mcu), 0x0000_0001_0000_0001);
+        assert_eq!(mcu.read(Pic), Ok(0x0000_0001_0000_0001));
     }
 }

@@ -1,11 +1,8 @@
-//! Simulated devices: models of the performance registers of a Victoria Falls machine.
+//! Models of the performance registers of a Victoria Falls machine.
 //!
-//! Each device is a plain state machine with `&mut self`: [`StrandUnit`], [`L2`], [`MemoryController`],
-//! [`HubChip`]. [`Devices`] holds all devices of a machine, and implements [`Bus`](crate::Bus) and
-//! [`StrandRegisters`](crate::StrandRegisters) for them. [`PtimerEngine`] and [`TickCounters`] model sources of time.
-//!
-//! Two models implement [`CounterUnit`](guest_abi::sampling::CounterUnit), for code that samples: [`SparcUnit`], the
-//! counters of a strand, and [`R10000`], the counters of another processor.
+//! Each device is a plain state machine: [`StrandUnit`], [`L2`], [`MemoryController`], [`HubChip`]. [`Devices`] holds all of a machine.
+//! [`PtimerEngine`] and [`TickCounters`] model sources of time. [`SparcUnit`] and [`R10000`], the counters of another processor, implement
+//! [`CounterUnit`](guest_abi::sampling::CounterUnit) for code that samples.
 //!
 //! The models count only the events that the caller, such as a simulated memory system, reports. A reserved event counts nothing,
 //! and its select reads back as written. A counter keeps its value when its event changes, and wraps at its width.
@@ -36,7 +33,7 @@ pub use ticks::{TickCounter, TickCounters};
 
 use crate::AccessError;
 
-/// Makes `default` of a model return `new()`, which is const.
+/// Implements `Default` by `new()`, which is const.
 macro_rules! default_is_new {
     ($($model:ty),*) => {
         $(impl Default for $model {
@@ -52,8 +49,5 @@ default_is_new!(HubChip, L2, StrandUnit, r10000::Cycle);
 /// Returns the error of an access to a device that does not answer.
 #[inline(always)]
 const fn answer(answers: bool) -> Result<(), AccessError> {
-    match answers {
-        true => Ok(()),
-        false => Err(AccessError::Fault),
-    }
+    if answers { Ok(()) } else { Err(AccessError::Fault) }
 }

@@ -9,15 +9,10 @@ const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
-/// The device. After reset its ratio is 0, so that the counter stands still, and ALARM_0 is all ones.
+/// The device. After reset its ratio is 0, so that it stands still, and ALARM_0 is all ones. The caller's times, in nanoseconds, never go back.
 ///
-/// The caller passes the time in nanoseconds to each function, and never an earlier time than before.
-///
-/// The comparator compares when the counter changes and when software writes ALARM_0. It matches once each time the
-/// counter reaches ALARM_0, and so again after 2^27 counts.
-///
-/// The multiplied crystal is never faster than the external clock, if the rate of the external clock is known.
-///
+/// The comparator compares when the counter changes and when software writes ALARM_0. It matches each time the counter reaches ALARM_0,
+/// and so again after 2^27 counts. The multiplied crystal is never faster than the external clock, if the rate of that clock is known.
 /// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real ones: every later access faults.
 #[derive(Clone, Debug)]
 pub struct PtimerEngine {
@@ -101,12 +96,10 @@ impl PtimerEngine {
         self.matched && self.enabled
     }
 
-    /// Returns the time of the next match: the first nanosecond at which TIME_0 has become equal to ALARM_0. `None` if the
-    /// counter stands still.
+    /// Returns the first nanosecond at which TIME_0 becomes equal to ALARM_0; `None` if the counter stands still.
     pub fn next_match(&self) -> Option<u64> {
         let Rate { counts, per } = self.rate()?;
-        let whole = u128::from(self.counts_to_match()) * per - self.begun;
-        let after = whole.div_ceil(counts);
+        let after = (u128::from(self.counts_to_match()) * per - self.begun).div_ceil(counts);
         self.at.checked_add(u64::try_from(after).ok()?)
     }
 
@@ -210,8 +203,7 @@ mod tests {
 
     #[test]
     fn the_chips_clock_times_the_ratio() {
-        // nvidia_ptimer: NV03 counts the memory PLL, NV04 to NV40 the core PLL, times DENOMINATOR / NUMERATOR.
-        // The values of an Xbox: 233,333,324 Hz * 7629 / 56966 = 31,248,462.746 Hz.
+        // The values of an Xbox: a PLL of 233,333,324 Hz * DENOMINATOR 7629 / NUMERATOR 56966 = 31,248,462.746 Hz.
         let hz = 233_333_324;
         for input in [Input::Nv03 { memory_hz: hz }, Input::Nv04 { core_hz: hz }] {
             let mut engine = PtimerEngine::new(input);
@@ -226,8 +218,7 @@ mod tests {
 
     #[test]
     fn the_crystal_times_its_factors_times_the_ratio() {
-        // nvidia_ptimer: from NV40 on, 27 MHz "can be divided or increased up to around 100MHz"; bit 16 "sets the clock source
-        // at its maximum value", which "seems to be 100MHz and 108MHz on nvc0+".
+        // nvidia_ptimer: 27 MHz "can be divided or increased"; bit 16 sets the "maximum value", 100 MHz (NVC0: 108 MHz).
         let unknown = Input::Nv41 { crystal_hz: 27_000_000, external_hz: 0 };
         // CLOCK_SOURCE, NUMERATOR, DENOMINATOR, and the counts in a second.
         for (input, source, numerator, denominator, counts) in [

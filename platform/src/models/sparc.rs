@@ -21,10 +21,8 @@ impl core::fmt::Display for NoHtRight {
 
 impl core::error::Error for NoHtRight {}
 
-/// %pcr and %pic as a guest uses them: the guest writes them directly, except that only the hypervisor changes HT, and sets
-/// HT only for a guest with that right.
-///
-/// `S` is a reference to the [`StrandUnit`], or the guard of a lock that holds it.
+/// %pcr and %pic as a guest uses them: the guest writes them directly, except HT, which the hypervisor sets only for a guest with that
+/// right. `S` is a reference to the [`StrandUnit`], or the guard of a lock that holds it.
 #[derive(Clone, Debug)]
 pub struct SparcUnit<S> {
     strand: S,
@@ -69,7 +67,7 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         SparcPcr::from_bits(self.strand.pcr())
     }
 
-    /// Writes %pcr as a guest does: directly, or through the hypervisor if HT changes. The hypervisor always permits to clear HT.
+    /// Writes %pcr as a guest does: directly, or through the hypervisor if HT changes. Every guest may clear HT.
     fn set_pcr(&mut self, pcr: SparcPcr) -> Result<(), NoHtRight> {
         if pcr.hypervisor() && !self.ht {
             return Err(NoHtRight);

@@ -14,9 +14,7 @@ const NPT: u64 = 1 << 63;
 
 const BILLION: u64 = 1_000_000_000;
 
-/// %tick or %stick of one strand. After reset it counts from 0 at its nominal rate, and NPT is clear.
-///
-/// The caller passes the time in nanoseconds to each function, and never an earlier time than before.
+/// %tick or %stick of one strand. After reset it counts from 0, and NPT is clear. The caller's times, in nanoseconds, never go back.
 #[derive(Clone, Debug)]
 pub struct TickCounter {
     hz: u32,
@@ -129,9 +127,7 @@ impl TickRegisters for TickCounters {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    const SECOND: u64 = 1_000_000_000;
+    use super::{BILLION as SECOND, *};
 
     #[test]
     fn counts_at_its_rate() {

@@ -1,24 +1,18 @@
-//! 64-bit deadlines on the 27-bit comparator.
-//!
-//! The comparator matches when its 27 bits equal the low 27 bits of the counter. If a deadline passes while the driver sets the
-//! comparator, the match comes a whole wrap too late; if a deadline is more than a wrap away, the match comes too early.
-//! So the driver compares deadlines with the time in 64 bits, and reads the time again after it has set the comparator.
+//! 64-bit deadlines on the comparator, which matches when its 27 bits equal the low 27 bits of the counter. A match is a wrap too late if
+//! the deadline passes while the driver sets the comparator, and too early if the deadline is more than a wrap away. So the driver
+//! compares deadlines with the time in 64 bits, and reads the time again after it has set the comparator.
 
 use guest_abi::guest::Widened;
 use heapless::Vec;
 
 use super::{COUNTER_BITS, Ptimer, PtimerError, PtimerRegisters, Register, STEP};
 
-/// The one bit of INTR and INTR_EN.
 const ALARM: u32 = 1;
 
 /// A timer with up to `N` deadlines, each with a token by which the caller identifies it.
 ///
-/// Call [`expired`](Self::expired) at each interrupt of the timer, until it returns `None`. Then no deadline is lost, and
-/// none comes early.
-///
-/// A deadline is a time of 64 bits, as [`time`](Self::time) returns it. The time is continuous across wraps of the counter (every 73
-/// years at 31.25 MHz) if a function of this type reads the timer at least once per wrap.
+/// Call [`expired`](Self::expired) at each interrupt of the timer until it returns `None`: then no deadline is lost or comes early. Times
+/// have 64 bits, and go on across wraps (every 73 years at 31.25 MHz) if a function of this type reads the timer once per wrap.
 #[derive(Debug)]
 pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,
@@ -55,10 +49,7 @@ pub enum ScheduleError<T> {
 }
 
 impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
-    /// Enables the interrupt of the timer, and returns an empty list of deadlines.
-    ///
-    /// # Errors
-    /// An access to the timer failed.
+    /// Enables the interrupt, and returns an empty list. [`PtimerError`]s of this type's functions are failed accesses to the timer.
     pub fn new(timer: Ptimer<A>) -> Result<Self, PtimerError> {
         let mut alarms = Self { counts: Widened::new(0_u64), list: Vec::new(), timer };
         alarms.write(Register::Intr, ALARM)?;
@@ -73,26 +64,17 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
     }
 
     /// Disables the interrupt, drops all deadlines, and returns the timer.
-    ///
-    /// # Errors
-    /// An access to the timer failed.
     pub fn stop(self) -> Result<Ptimer<A>, PtimerError> {
         self.write(Register::IntrEn, 0)?;
         Ok(self.timer)
     }
 
-    /// Returns the time in 64 bits.
-    ///
-    /// # Errors
-    /// See [`Ptimer::time`].
+    /// Returns the time in 64 bits. Fails as [`Ptimer::time`] does.
     pub fn time(&mut self) -> Result<u64, PtimerError> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
 
-    /// Sets the time as [`Ptimer::set_time`] does. Keeps all deadlines: every deadline at or before the new time has passed.
-    ///
-    /// # Errors
-    /// The time has more than 61 bits, or an access to the timer failed.
+    /// Sets the time as [`Ptimer::set_time`] does, to at most 61 bits. Keeps all deadlines: those up to the new time have passed.
     pub fn set_time(&mut self, time: u64) -> Result<When, PtimerError> {
         self.timer.set_time(time)?;
         self.counts = Widened::new(0_u64);
@@ -101,9 +83,6 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
     }
 
     /// Adds a deadline, rounded up to a multiple of [`STEP`].
-    ///
-    /// # Errors
-    /// The list is full, or an access to the timer failed.
     pub fn schedule(&mut self, deadline: u64, token: T) -> Result<When, ScheduleError<T>> {
         let deadline = deadline.div_ceil(STEP);
         let index = self.list.partition_point(|alarm| alarm.deadline > deadline);
@@ -113,18 +92,14 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         self.arm().map_err(ScheduleError::Timer)
     }
 
-    /// Removes the earliest deadline whose token `matches`, and returns the token; `None` if there is none. The timer may
-    /// still interrupt at the deadline.
+    /// Removes the earliest deadline whose token `matches`, and returns the token. The timer may still interrupt at the deadline.
     pub fn cancel(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
         let index = self.list.iter().rposition(|alarm| matches(&alarm.token))?;
         Some(self.list.remove(index).token)
     }
 
     /// Acknowledges the interrupt. If a deadline has passed, removes the earliest and returns its token. If none has passed,
-    /// returns `None`, and the timer interrupts at the next deadline or before.
-    ///
-    /// # Errors
-    /// An access to the timer failed. The list is unchanged.
+    /// returns `None`, and the timer interrupts at the next deadline or before. An error leaves the list as it was.
     pub fn expired(&mut self) -> Result<Option<T>, PtimerError> {
         // Acknowledge before reading the time, so that a later match interrupts again.
         self.write(Register::Intr, ALARM)?;
@@ -145,13 +120,9 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         let low = deadline.wrapping_mul(STEP) as u32;
         self.write(Register::Alarm0, low)?;
         // If the deadline passed before the comparator was set, no interrupt comes.
-        Ok(match self.now()? >= deadline {
-            true => When::Now,
-            false => When::Later,
-        })
+        Ok(if self.now()? >= deadline { When::Now } else { When::Later })
     }
 
-    /// Returns the counts since the time was 0.
     fn now(&mut self) -> Result<u64, PtimerError> {
         let time = self.timer.time()?;
         Ok(self.counts.update(time / STEP))

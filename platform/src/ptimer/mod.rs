@@ -1,17 +1,14 @@
-//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator, and a 56-bit counter whose rate a ratio
-//! of two registers sets.
+//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator, and a 56-bit counter whose rate a ratio sets.
 //!
-//! Software sees the counter in two registers of 32 bits: bits 26:0 of the counter are bits 31:5 of TIME_0, and bits
-//! 55:27 are bits 28:0 of TIME_1. In this module, a *time* is the 64 bits of both registers. The time advances by [`STEP`] with
-//! each count. When the counter runs at [`NANOSECONDS`], a time is in nanoseconds.
+//! Software sees the counter in two registers of 32 bits: bits 26:0 of the counter are bits 31:5 of TIME_0, and bits 55:27 are bits 28:0 of
+//! TIME_1. A *time* is the 64 bits of both. It advances by [`STEP`] with each count, at [`NANOSECONDS`] in nanoseconds.
 //!
 //! - [`Setting`]: the ratio for a wanted rate.
 //! - [`Ptimer`]: reads and sets the time.
 //! - [`Alarms`]: several 64-bit deadlines on the one 27-bit comparator.
 //!
 //! # Where descriptions of the device differ
-//! Other drivers, lists of registers and measurements contradict the oldest description (nvidia_ptimer) in these points, and
-//! this module follows the later sources:
+//! Later sources contradict the oldest description (nvidia_ptimer) in these points, and this module follows the later sources:
 //! - ALARM_0 is at 0x9420. (Its offset in that description, 0x9410, belongs to TIME_1.)
 //! - The 64 bits of TIME_1 and TIME_0 are not all a counter: bits 4:0 and 63:61 read 0.
 //! - DENOMINATOR may be equal to NUMERATOR; the device hangs only if DENOMINATOR is above NUMERATOR.
@@ -19,8 +16,7 @@
 //! - Bit 16 of CLOCK_SOURCE, the "maximum", selects another clock.
 //! - NV40 itself has no CLOCK_SOURCE and no crystal: it counts as the families before it.
 //!
-//! The driver accesses the device through the trait [`PtimerRegisters`], and not through [`Bus`](crate::Bus): the
-//! registers have 32 bits, and the implementation of the trait knows where the register block is.
+//! The driver does not use [`Bus`](crate::Bus), because the registers have 32 bits and [`PtimerRegisters`] knows where their block is.
 
 mod alarms;
 mod ratio;
@@ -36,45 +32,41 @@ use crate::AccessError;
 
 /// The amount by which the time advances with each count.
 pub const STEP: u64 = 1 << 5;
-
 /// The width of the counter in bits.
 pub const COUNTER_BITS: u32 = 56;
-
 /// The rate of the counter, in Hz, at which the time counts nanoseconds.
 pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
-
 /// The bit of CLOCK_SOURCE that selects the external clock, the fastest.
 #[doc(alias = "MAX_FREQUENCY")]
 pub(crate) const EXTERNAL: u32 = 1 << 16;
 
-/// The registers, of 32 bits, of NV3 and later.
+/// The registers of NV3 and later, of 32 bits, by their offsets in bytes in the register space of the graphics processor (BAR 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
     /// Bit 0: the comparator has matched. Stays set until software writes 1 to it.
     #[doc(alias = "PTIMER.INTR")]
-    Intr,
+    Intr = 0x9100,
     /// Bit 0: enables the interrupt line, which INTR drives.
     #[doc(alias = "PTIMER.INTR_EN")]
-    IntrEn,
+    IntrEn = 0x9140,
     /// Divides the rate of the input clock.
     #[doc(alias = "PTIMER.NUMERATOR")]
-    Numerator,
+    Numerator = 0x9200,
     /// Multiplies the rate of the input clock. At most NUMERATOR; 0 stops the counter.
     #[doc(alias = "PTIMER.DENOMINATOR")]
-    Denominator,
-    /// The input clock (NV41 and later). If bit 16 is set, the external clock; else the crystal, multiplied by bits 7:0
-    /// plus 1, and divided by bits 12:8 plus 1.
+    Denominator = 0x9210,
+    /// The input clock (NV41 and later): with bit 16 the external clock; else the crystal times (bits 7:0 + 1) / (bits 12:8 + 1).
     #[doc(alias = "PTIMER.CLOCK_SOURCE")]
-    ClockSource,
+    ClockSource = 0x9220,
     /// Bits 26:0 of the counter.
     #[doc(alias = "PTIMER.TIME_0")]
-    Time0,
+    Time0 = 0x9400,
     /// Bits 55:27 of the counter.
     #[doc(alias = "PTIMER.TIME_1")]
-    Time1,
+    Time1 = 0x9410,
     /// The comparator matches when TIME_0 becomes equal to this register.
     #[doc(alias = "PTIMER.ALARM_0")]
-    Alarm0,
+    Alarm0 = 0x9420,
 }
 
 impl Register {
@@ -90,28 +82,20 @@ impl Register {
         Self::Alarm0,
     ];
 
-    /// Returns the offset in bytes in the register space of the graphics processor (BAR 0), and the implemented bits.
-    const fn offset_and_mask(self) -> (u32, u32) {
-        match self {
-            Self::Intr => (0x9100, 1),
-            Self::IntrEn => (0x9140, 1),
-            Self::Numerator => (0x9200, 0xffff),
-            Self::Denominator => (0x9210, 0xffff),
-            Self::ClockSource => (0x9220, 0x0001_1fff),
-            Self::Time0 => (0x9400, 0xffff_ffe0),
-            Self::Time1 => (0x9410, 0x1fff_ffff),
-            Self::Alarm0 => (0x9420, 0xffff_ffe0),
-        }
-    }
-
-    /// Returns the offset of the register in the register space of the graphics processor (BAR 0), in bytes.
+    /// Returns the offset of the register in bytes.
     pub const fn offset(self) -> u32 {
-        self.offset_and_mask().0
+        self as u32
     }
 
     /// Returns the bits that the register implements. The others read as 0, and writes to them have no effect.
     pub const fn mask(self) -> u32 {
-        self.offset_and_mask().1
+        match self {
+            Self::Intr | Self::IntrEn => 1,
+            Self::Numerator | Self::Denominator => 0xffff,
+            Self::ClockSource => 0x0001_1fff,
+            Self::Time0 | Self::Alarm0 => 0xffff_ffe0,
+            Self::Time1 => 0x1fff_ffff,
+        }
     }
 }
 
@@ -128,13 +112,11 @@ pub enum Input {
         /// The rate of this clock in Hz, which depends on the board.
         core_hz: u32,
     },
-    /// NV41 and later: a crystal, whose rate CLOCK_SOURCE multiplies and divides, or an external clock, which is the
-    /// fastest. [`NV41`](Self::NV41) and [`NVC0`](Self::NVC0) have the usual rates.
+    /// NV41 and later: a crystal, multiplied and divided, or an external clock, the fastest. [`NV41`](Self::NV41) has the usual rates.
     Nv41 {
         /// The rate of the crystal in Hz.
         crystal_hz: u32,
-        /// The rate of the external clock in Hz, which the multiplied crystal cannot exceed; 0 if it is unknown. The external clock is
-        /// the clock of the host interface; since G84, a separate clock.
+        /// The rate of the external clock in Hz, which the multiplied crystal cannot exceed; 0 if it is unknown.
         external_hz: u32,
     },
 }
@@ -142,7 +124,6 @@ pub enum Input {
 impl Input {
     /// NV41 and later, before NVC0: a crystal of 27 MHz, and an external clock of 100 MHz. Some boards have other crystals.
     pub const NV41: Self = Self::usual(100_000_000);
-
     /// NVC0 and later: a crystal of 27 MHz, and an external clock of 108 MHz. Some boards have other crystals.
     pub const NVC0: Self = Self::usual(108_000_000);
 

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{EXTERNAL, Input, Register};
 
-/// Values of NUMERATOR and DENOMINATOR, and of CLOCK_SOURCE where the device has it.
+/// Values of NUMERATOR and DENOMINATOR, and of CLOCK_SOURCE if the device has that register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     source: Option<Source>,
@@ -13,7 +13,6 @@ pub struct Setting {
     hz: u32,
 }
 
-/// The clock that CLOCK_SOURCE selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// The crystal, multiplied by 1 to 256, and divided by 1 to 32.
@@ -28,8 +27,7 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RatioError {
-    /// The input clock is slower than the wanted rate (from NV41 on: the external clock, and the crystal with the largest
-    /// multiplier); or one of the two rates is 0.
+    /// A rate is 0, or the input clock (from NV41 on, both of them) is slower than the wanted rate.
     InputTooSlow,
     /// The input clock (from NV41 on: the crystal divided by 32) is more than 65,535 times faster than the wanted rate.
     InputTooFast,
@@ -52,9 +50,6 @@ impl Setting {
     /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, so that the
     /// counts come at more even intervals, but not beyond the external clock. If no multiple reaches the wanted rate, the setting
     /// selects the external clock. The setting divides the crystal only for rates that the ratio alone cannot reach.
-    ///
-    /// # Errors
-    /// The input clock is too slow or too fast for the rate.
     pub fn for_rate(input: Input, hz: u32) -> Result<Self, RatioError> {
         // The rate of the input is `input_hz / divider`.
         let (input_hz, divider, source) = match input {
@@ -70,8 +65,7 @@ impl Setting {
         // A divider above 1 comes with a rate below 2^17.
         let (numerator, denominator) =
             nearest(input_hz, hz.saturating_mul(divider)).ok_or(RatioError::InputTooFast)?;
-        // The products are at most 2^40 * 2^16. The rounded rate is near `hz`, and exceeds 32 bits only if `hz` is just
-        // below 2^32.
+        // The products are at most 2^40 * 2^16. Only if `hz` is just below 2^32, the rounded rate may exceed 32 bits.
         let per = u64::from(numerator) * u64::from(divider);
         let parts = input_hz * u64::from(denominator) + per / 2;
         let rounded = parts.checked_div(per);
@@ -120,7 +114,6 @@ impl Source {
         (multiple, divider.into(), source)
     }
 
-    /// Returns the value of CLOCK_SOURCE that selects this source.
     fn register(self) -> u32 {
         match self {
             Self::Crystal { multiplier, divider } => {
@@ -135,11 +128,9 @@ impl Source {
 #[derive(Clone, Copy)]
 struct Convergent(u64, u64);
 
-/// Returns the fraction with a numerator below 2^16 that is nearest to `a / b`, which is at least 1; `None` if `a / b` is 2^16
-/// or more.
+/// Returns the fraction with a numerator below 2^16 that is nearest to `a / b`, which is at least 1; `None` from 2^16 on.
 ///
-/// The best approximation with a bounded numerator is the last convergent of the continued fraction that fits, or the
-/// semiconvergent behind it with the largest numerator that fits.
+/// This is the last convergent of the continued fraction that fits, or the semiconvergent behind it with the largest numerator.
 fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     const MOST: u64 = u16::MAX as u64;
     let (mut dividend, mut divisor) = (a, u64::from(b));
@@ -164,8 +155,7 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     Some((last.0 as u16, last.1 as u16))
 }
 
-/// Returns the distance of a fraction from `a / b`, multiplied by `b` and the denominators of both convergents: an integer
-/// that compares as the distance does.
+/// Returns the distance of a fraction from `a / b` times `b` and both denominators: an integer that compares as the distance does.
 fn distance(of: Convergent, a: u64, b: u32, other: Convergent) -> u128 {
     let (found, wanted) = (u128::from(of.0) * u128::from(b), u128::from(a) * u128::from(of.1));
     found.abs_diff(wanted) * u128::from(other.1)

@@ -8,13 +8,10 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use super::{COUNTER_BITS, Input, PtimerRegisters, RatioError, Register, STEP, Setting};
 use crate::AccessError;
 
-/// The largest number of attempts to read two halves of one time. TIME_1 changes once in 2^27 counts, so that the second
-/// attempt succeeds, unless another writer sets the time concurrently.
+/// The number of tries to read both halves of one time. The second succeeds, unless another writer sets the time meanwhile.
 const READS: u32 = 8;
-
 /// The number of equal reads that show that the counter stands still.
 const STALLED: u32 = 16;
-
 /// The rating of this device as a [`ClockSource`]: below a register of the processor, which is faster to read.
 const RATING: u16 = 200;
 
@@ -70,10 +67,8 @@ pub struct Ptimer<A> {
 }
 
 impl<A: PtimerRegisters> Ptimer<A> {
-    /// Starts the counter at a rate in Hz, or at the nearest rate that the device reaches. Does not change the time.
-    ///
-    /// # Errors
-    /// No setting exists for the rate, or an access to a register failed.
+    /// Starts the counter at a rate in Hz, or at the nearest rate that the device reaches. Does not change the time. Fails if no setting
+    /// exists for the rate or, like all functions of this type, if an access to a register fails.
     pub fn start(access: A, input: Input, hz: u32) -> Result<Self, PtimerError> {
         let setting = Setting::for_rate(input, hz)?;
         // A ratio above 1, even between two writes, hangs the device: so stop the counter first.
@@ -93,10 +88,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
 
     /// Returns the time: a multiple of [`STEP`], below 2^61.
     ///
-    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0 until both values are equal.
-    ///
-    /// # Errors
-    /// An access to a register failed, or [`PtimerError::Torn`].
+    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after. If they never agree, it is `Torn`.
     pub fn time(&self) -> Result<u64, PtimerError> {
         let mut high = self.read(Register::Time1)?;
         for _ in 0..READS {
@@ -110,13 +102,9 @@ impl<A: PtimerRegisters> Ptimer<A> {
         Err(PtimerError::Torn)
     }
 
-    /// Sets the time, rounded down to a multiple of [`STEP`].
+    /// Sets the time, rounded down to a multiple of [`STEP`]. Fails if the time has more than 61 bits.
     ///
-    /// This first sets TIME_0 to 0, so that TIME_0 does not carry into TIME_1 until both registers are written, in less than
-    /// 2^27 counts.
-    ///
-    /// # Errors
-    /// The time has more than 61 bits, or an access to a register failed.
+    /// This first sets TIME_0 to 0, so that TIME_0 does not carry into TIME_1 until both registers are written.
     pub fn set_time(&mut self, time: u64) -> Result<(), PtimerError> {
         let (high, low) = ((time >> 32) as u32, time as u32);
         if high & !Register::Time1.mask() != 0 {
@@ -129,9 +117,6 @@ impl<A: PtimerRegisters> Ptimer<A> {
     }
 
     /// Returns `true` if the counter stands still: 16 reads return the same.
-    ///
-    /// # Errors
-    /// An access to a register failed.
     pub fn is_stalled(&self) -> Result<bool, PtimerError> {
         let first = self.read(Register::Time0)?;
         for _ in 1..STALLED {

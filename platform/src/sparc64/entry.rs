@@ -39,9 +39,8 @@ pub trait TrapHandler: Sized + 'static {
         Served::ALL
     }
 
-    /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2.
-    /// If it returns `None`, as by default, it has done nothing, and [`trap`](Self::trap) serves the call. An image with `hv-core`
-    /// calls `Strand::core_fast`.
+    /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. `None`,
+    /// the default, leaves the call to [`trap`](Self::trap). An image with `hv-core` calls `Strand::core_fast`.
     ///
     /// The veneer calls this as a [leaf function](super#leaf-functions).
     #[inline(always)]
@@ -151,8 +150,7 @@ pub unsafe extern "C" fn start_entry<H: TrapHandler>(
 #[repr(C)]
 pub struct Outs([u64; 3]);
 
-/// Serves a hypercall of trap 0xff without a stack, from the guest's %o0 to %o2 and %o5. Returns [`layout::CORE`] in %o0 if the call
-/// takes the slow path.
+/// Serves a call of trap 0xff without a stack, from the guest's %o0 to %o2 and %o5. [`layout::CORE`] in %o0 means: take the slow path.
 ///
 /// # Safety
 /// Called by the veneers of an image, after [`start_entry`] has returned, with the handler that it has stored.

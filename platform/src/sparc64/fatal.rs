@@ -1,4 +1,4 @@
-//! A trap that nothing serves, and the registers that it leaves.
+//! A trap that ends the strand, with the registers of the program that trapped.
 
 use core::fmt;
 
@@ -44,7 +44,7 @@ impl FatalTrap {
         self.is_in_hypervisor() && matches!(self.tt, 0xa0..=0xbf)
     }
 
-    /// Returns %l0 to %l7 and %i0 to %i7 of a window: with `calls` 0 that of the program, with 1 that of its caller.
+    /// Returns %l0 to %l7 and %i0 to %i7 of the window that is `calls` calls above the program's own.
     const fn window(&self, calls: usize) -> &[u64; 16] {
         &self.windows[(self.tstate as usize).wrapping_sub(calls) % NWINDOWS]
     }
@@ -73,10 +73,7 @@ pub(super) const GL_SHIFT: usize = 40;
 impl fmt::Display for FatalTrap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tt, tpc, tl, .. } = self;
-        let windows = match self.is_out_of_windows() {
-            true => ", out of register windows",
-            false => "",
-        };
+        let windows = if self.is_out_of_windows() { ", out of register windows" } else { "" };
         writeln!(f, "trap {tt:#x} at {tpc:#x}, TL {tl}{windows}")?;
         let Self { tnpc, tstate, .. } = self;
         writeln!(f, "%tpc {tpc:016x}  %tnpc {tnpc:016x}  %tstate {tstate:016x}")?;
@@ -95,7 +92,6 @@ impl fmt::Display for FatalTrap {
     }
 }
 
-/// Returns the %l registers and the %i registers of a window.
 fn halves(window: &[u64; 16]) -> (&[u64], &[u64]) {
     window.split_at(8)
 }

@@ -40,8 +40,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// No memory from the image: an access without a translation ends the strand, and so does every trap of the guest that comes to the
-    /// hypervisor.
+    /// No memory: an access without a translation ends the strand, and so does every trap of the guest that comes to the hypervisor.
     pub const NONE: Self = Self { real: 0, physical: 0, bytes: 0, id: 0 };
 
     /// Returns the physical address of `bytes` bytes at a real address; `None` if any of them is outside of the guest's memory.
@@ -94,8 +93,7 @@ const MAX_PTL: u64 = 2;
 /// The highest level of globals of a guest.
 const MAX_PGL: u64 = 2;
 
-/// Returns the type of the trap that a guest takes in place of one that comes to the hypervisor; `None` if it takes none. See
-/// [the module](super#traps-of-the-guest).
+/// Returns the type of the trap that a guest [takes](super#traps-of-the-guest) in place of one that comes to the hypervisor.
 const fn reflected(trap_type: u64) -> Option<u64> {
     match trap_type {
         0x3e => Some(0x08),

@@ -6,8 +6,7 @@ use core::arch::asm;
 
 use guest_abi::StrandId;
 
-/// The ASI of the registers of the chip's strands (CMP), each with one bit per strand of the node. Node n has these registers
-/// n * [`NODE`] higher (*assumed*).
+/// The ASI of the registers of a chip's strands (CMP), with one bit per strand. Node n has them n * [`NODE`] higher (*assumed*).
 const CMP: usize = 0x41;
 const NODE: u64 = 0x1000;
 /// The strands that exist.
@@ -34,8 +33,7 @@ pub fn exists(strand: StrandId) -> bool {
     value >> (strand.index() % 64) & 1 != 0
 }
 
-/// Starts a strand: it begins at the reset vector, or goes on where it was stopped. All earlier writes of this strand are visible to
-/// the started strand.
+/// Starts a strand at the reset vector, or where it was stopped. All earlier writes of this strand are visible to the started strand.
 pub fn start_strand(strand: StrandId) {
     // SAFETY: the strand executes this image, which is prepared for it.
     unsafe {
@@ -48,8 +46,7 @@ fn address(strand: StrandId, register: u64) -> u64 {
     strand.node().index() as u64 * NODE + register
 }
 
-/// Sends a strand, which may be this one, an interrupt with a number from 0 to 63. All earlier writes of this strand are visible to
-/// the other strand when it takes the interrupt.
+/// Sends a strand, which may be this one, an interrupt from 0 to 63. The strand that takes it sees all earlier writes of this strand.
 pub fn send(strand: StrandId, number: u8) {
     let value = (strand.index() as u64) << 8 | u64::from(number & 63);
     // SAFETY: the other strand takes the interrupt in its guest, or where it waits.

@@ -19,17 +19,12 @@ pub const CORE: u64 = Trap::Core.number() as u64;
 pub const FAST: u64 = Trap::Fast.number() as u64;
 /// Trap 0x80, for which the fast path made a device access that faulted.
 pub const FAULTED: u64 = 0x100;
-
-/// The number of the [`WINDOWS`](super::WINDOWS) that the slow path saves or clears for every call. Each of the others takes a trap
-/// when Rust code first saves it.
+/// The number of the [`WINDOWS`](super::WINDOWS) that the slow path saves or clears for every call. Each other one takes a trap.
 pub const FIRST_WINDOWS: usize = 2;
-
 /// The lowest number of the functions that are served all or none.
 pub const LIMIT: u64 = FunctionSet::LIMIT;
-
 /// The answer of `sun4v_load` and `sun4v_store` if the access fails.
 pub const ACCESS_FAULTED: u64 = 1;
-
 /// The status of a software trap that the image does not claim.
 pub const EBADTRAP: u64 = HvError::BadTrap.number();
 
@@ -69,8 +64,7 @@ pub const BLOCK: usize = size_of::<StrandBlock>();
 // The offsets of loads and stores have 13 bits with a sign.
 const _: () = assert!(BLOCK < 1 << 12);
 
-/// The size in bytes of the stack of each strand except the first. The linker script has the stack of the first, which is larger
-/// because that strand prepares everything.
+/// The size in bytes of the stack of each strand except the first, which prepares everything on the stack of the linker script.
 pub const OTHER_STACK: usize = 0x8000;
 
 /// The address of the hypervisor's scratchpad with the frame of the next handler of store_error.
@@ -94,7 +88,6 @@ pub const ADDRESS_BITS: usize = 40;
 
 /// ASI_SCRATCHPAD, the guest's own.
 pub const ASI_GUEST: usize = 0x20;
-
 /// The register with the strand's own number (ASI_CMP_CORE_ID): its ASI, its address, and the mask of the number.
 pub const ASI_OWN_NUMBER: usize = 0x63;
 pub const OWN_NUMBER: usize = 0x10;
@@ -119,7 +112,6 @@ pub const SCRATCHPAD: usize = super::SCRATCHPAD.1;
 
 /// The distance of GL from bit 0 of %tstate.
 pub const GL_SHIFT: usize = super::fatal::GL_SHIFT;
-
 /// `wrhpr %g1, %htba`
 pub const SET_HTBA: u32 = super::wrhpr(1, 0, 5);
 /// `wrhpr 0, %htstate`

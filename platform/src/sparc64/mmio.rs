@@ -7,8 +7,7 @@ use guest_abi::StrandId;
 
 use crate::{AccessError, Bus, PhysicalAddress};
 
-/// The bus of the machine itself. Hyperprivileged code runs with the MMU off, so its addresses are physical (an address with bit 39
-/// set is not cached).
+/// The bus of the machine itself, with physical addresses, because hyperprivileged code runs with the MMU off (bit 39: not cached).
 ///
 /// `read` and `write` return when the access is complete, with [`AccessError::Fault`] if it trapped. A fast path in assembly does
 /// not use them, and may go on before its store is complete: see [late faults](super#late-faults).

@@ -1,18 +1,15 @@
-//! What a hypervisor needs below Rust, on SPARC V9 only: the way from reset and from a trap to safe Rust and back, and the hardware
-//! traits on the real hardware.
+//! What a hypervisor needs below Rust on SPARC V9: the way from reset and traps to safe Rust and back, and access to the hardware.
 //!
 //! # How to write an image
 //! 1. Implement [`TrapHandler`], which starts a strand, serves its hypercalls, and handles its end.
 //! 2. Call [`sun4v_image!`](crate::sun4v_image) with that type, or the macro of a service that has a fast path. For the performance
 //!    counter service see `perfctr_service::sparc64`, which also shows a whole image.
-//! 3. Give the service [`Mmio`] and [`StrandRegs`], or other types that implement [`Bus`](crate::Bus) and
-//!    [`StrandRegisters`](crate::StrandRegisters).
+//! 3. Give the service [`Mmio`] and [`StrandRegs`], or other types with the traits [`Bus`](crate::Bus) and `StrandRegisters`.
 //! 4. Call [`panicked`] in the `#[panic_handler]`.
 //! 5. Link with the linker script that this crate ships: see [`sun4v_image!`](crate::sun4v_image).
 //!
 //! # From trap to Rust and back
-//! A hypercall takes one of two paths. On both, %o1 to %o5, %o7, %y and the window registers come back as they were, except for the
-//! values that the call returns.
+//! A hypercall takes one of two paths. On both, %o1 to %o5, %o7, %y and the window registers come back as they were, except results.
 //!
 //! *Fast path*: for calls of a service that has one. Its veneer is assembly without stack and register window. It serves the call and
 //! ends with `done`; or it does nothing, and the call takes the slow path as if it had just trapped. Calls of trap 0xff first come to
@@ -20,22 +17,19 @@
 //!
 //! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
 //! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows, and gets more, up to [`WINDOWS`], by a trap for
-//! each. The guest's windows come back as they were, but the first two are zero if the guest had them free. A `save` beyond
-//! [`WINDOWS`] is fatal. These traps are spills of "other" windows (trap types 0xa0 to 0xbf): an ordinary spill would write where the
-//! guest's stack pointer says.
+//! each: a spill of an "other" window (trap types 0xa0 to 0xbf), because an ordinary spill would write where the guest's stack pointer
+//! says. A `save` beyond [`WINDOWS`] is fatal. The guest's windows come back as they were, but the first two may be zero if they were free.
 //!
-//! The veneers answer EBADTRAP to functions that the image does not serve: see [`TrapHandler::served`]. To software traps 0x81 to 0xfe
-//! the trap table answers EBADTRAP in two instructions, unless the image claims them: claimed traps take the slow path to
-//! [`TrapHandler::software_trap`].
+//! The veneers answer EBADTRAP to functions that the image does not [serve](TrapHandler::served). To software traps 0x81 to 0xfe the trap
+//! table answers EBADTRAP, unless the image claims them: claimed traps take the slow path to [`TrapHandler::software_trap`].
 //!
 //! # Many strands
 //! An image for [many strands](crate::sun4v_image) has a block and a stack for each. Strand 0 begins at reset. It prepares everything,
 //! and then [starts](interrupt::start_strand) the others, which also begin at [`TrapHandler::start`].
 //!
-//! The hypervisor takes no interrupts: one that another strand [sends](interrupt::send) waits until the strand is in its guest, and
-//! then comes to [`TrapHandler::interrupted`]. A strand that waits for an interrupt in the hypervisor [halts](interrupt::halt) and
-//! [takes](interrupt::take) it. `interrupted` and [`TrapHandler::ended`] have all register windows. A strand whose guest has ended
-//! enters the guest again where `ended` returns.
+//! The hypervisor takes no interrupts: one that another strand [sends](interrupt::send) waits until the strand is in its guest, and then
+//! comes to [`TrapHandler::interrupted`]. A strand that waits in the hypervisor [halts](interrupt::halt) and [takes](interrupt::take) its
+//! interrupts. A strand whose guest has ended enters the guest again where [`TrapHandler::ended`] returns.
 //!
 //! # Memory of the guest
 //! The guest's real addresses (its MMU is off, or it uses ASI_REAL) are those of its [`Partition`]. If the TLBs of the core have no
@@ -56,8 +50,7 @@
 //! | instruction_real_translation_miss 0x3e outside of its memory | instruction_access_exception 0x08 |
 //! | data_real_translation_miss 0x3f outside of its memory | data_access_exception 0x30 |
 //!
-//! The last two rows are *assumed*; there is no fault status area. All other traps end the guest. So do the traps of the table if the
-//! guest is at trap level 2, its highest.
+//! The last two rows are *assumed*; there is no fault status area. All other traps, and all traps at the guest's trap level 2, end it.
 //!
 //! # The state behind a trap level
 //! On every level of privilege, `done` and `retry` set HPSTATE to HTSTATE of the trap level, and a guest can go to levels 1 and 2 by
@@ -135,20 +128,15 @@ pub use strand::StrandRegs;
 
 /// The number of register windows of a strand.
 pub const NWINDOWS: usize = 8;
-
 /// The number of register windows that Rust code on the slow path may use. The function that the veneer calls needs one, and so does
 /// each call nested in it that the compiler does not inline.
 pub const WINDOWS: usize = 5;
-
 /// The level of globals that only hyperprivileged code can select.
 pub const MAXGL: usize = 3;
-
 /// Distance in bytes from %sp up to the stack frame (SPARC V9 ABI).
 pub const STACK_BIAS: usize = 2047;
-
 /// PSTATE of the hypervisor: PRIV and PEF, interrupts off, 64-bit addresses, big-endian.
 pub const PSTATE: usize = 0x14;
-
 /// ASI_HYP_SCRATCHPAD, and the address in it that holds the address of the strand's block for the veneers. On some machines guests
 /// reach all other addresses except 0x28 through their own scratchpad.
 pub const SCRATCHPAD: (usize, usize) = (0x4f, 0x20);

@@ -39,12 +39,10 @@ pub struct StrandRegs {
 }
 
 impl StrandRegs {
-    /// Returns the registers. [`StrandRegisters::cross_call`] calls `cross_call`, because how a strand interrupts another
-    /// depends on the board.
+    /// Returns the registers. [`StrandRegisters::cross_call`] calls `cross_call`, because the board decides how strands interrupt others.
     ///
     /// # Safety
-    /// The code runs in hyperprivileged mode, in an image of [`sun4v_image!`](crate::sun4v_image). Each call for a strand
-    /// is made on that strand.
+    /// The code runs in hyperprivileged mode, in an image of [`sun4v_image!`](crate::sun4v_image), each call on the strand that it is for.
     pub const unsafe fn new(cross_call: fn(StrandId)) -> Self {
         Self { cross_call }
     }

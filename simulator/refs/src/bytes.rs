@@ -20,7 +20,7 @@ pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
 const LITERAL_BYTES: [usize; 4] = [0, 1, 3, 6];
 const LITERAL_MASKS: [u64; 4] = [0, (1 << 8) - 1, (1 << 24) - 1, (1 << 48) - 1];
 
-/// Appends the low bytes of a signed number of 48 bits, as many as it needs. Returns their code.
+/// Appends a signed number of 48 bits in the least sufficient number of bytes. Returns the code of this number of bytes.
 #[inline(always)]
 pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     let small = |bits: u32| value.wrapping_add(1 << (bits - 1)) & ((1 << 48) - 1) < 1 << bits;
@@ -36,7 +36,6 @@ pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
 
 /// Returns the first literal, by bits 1:0 of its code, and the bytes after it. There must be at least 8 bytes.
 #[inline(always)]
-#[must_use]
 pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
     let count = LITERAL_BYTES[usize::from(code & 3)] & 7;
@@ -45,9 +44,8 @@ pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     Some((((word & mask) ^ sign).wrapping_sub(sign), &bytes[count..]))
 }
 
-/// Returns the address with these low 48 bits.
+/// Returns the address with these low 48 bits. Bit 47 fills the others.
 #[inline(always)]
-#[must_use]
 pub fn sign_extended(bits: u64) -> u64 {
     ((bits << 16).cast_signed() >> 16).cast_unsigned()
 }
@@ -110,7 +108,6 @@ impl<'a> Rest<'a> {
 }
 
 /// Returns the checksum that the [format](super) defines.
-#[must_use]
 pub fn hash(bytes: &[u8]) -> u32 {
     let add = |sum: u64, word: [u8; 8]| {
         (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)

@@ -25,38 +25,23 @@ pub struct BlockDefinition {
     pub exit: Exit,
 }
 
-/// The exit of a block. The instruction that passes control on is not always the last one: a SPARC branch precedes its delay slot.
+/// The exit of a block, and the number in the block of the instruction that passes control on. A SPARC branch is not the last
+/// instruction: its delay slot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {
     /// To the instruction after the block.
     None,
-    /// By a conditional branch. The branch is taken if a block other than the one at `next` executes next.
-    Conditional {
-        /// The number of the branch in its block.
-        instruction: u16,
-        /// The address of the next instruction if the branch is not taken.
-        next: u64,
-    },
+    /// By a conditional branch. The branch is not taken if the block at address `next` executes next.
+    Conditional { instruction: u16, next: u64 },
     /// By a branch without a condition, or a jump.
-    Jump {
-        /// The number of the branch in its block.
-        instruction: u16,
-    },
+    Jump { instruction: u16 },
     /// By a call.
-    Call {
-        /// The number of the call in its block.
-        instruction: u16,
-    },
+    Call { instruction: u16 },
     /// By a return.
-    Return {
-        /// The number of the return in its block.
-        instruction: u16,
-    },
+    Return { instruction: u16 },
     /// Into the operating system.
-    Trap {
-        /// The number of the trap in its block.
-        instruction: u16,
-    },
+    Trap { instruction: u16 },
 }
 
 /// A recording has no room for more definitions, and must end.
@@ -72,11 +57,11 @@ impl fmt::Display for TooMuchCode {
 impl Error for TooMuchCode {}
 
 /// The facts about a block that an encoder needs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KnownBlock {
     pub(crate) address: u64,
     pub(crate) instructions: u16,
-    /// The address of the next instruction if a conditional branch is not taken.
+    /// The address of the next instruction if the block's conditional branch is not taken.
     pub(crate) next: Option<u64>,
 }
 
@@ -96,7 +81,7 @@ pub struct Definitions {
     slots: Slots,
     /// The references of all blocks and shapes, plus one for each.
     defined: u64,
-    /// The definitions that are not yet written.
+    /// The definitions that no frame holds yet.
     new: New,
 }
 
@@ -111,26 +96,20 @@ struct New {
 }
 
 impl Default for Definitions {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Definitions {
     /// Returns definitions with block 0 alone, which has no instruction.
-    #[must_use]
-    pub fn new() -> Self {
-        let none = KnownBlock { address: 0, instructions: 0, next: None };
+    fn default() -> Self {
         Self {
             known: HashMap::new(),
-            blocks: vec![none],
+            blocks: vec![KnownBlock::default()],
             shapes: HashMap::new(),
             slots: Slots::default(),
             defined: 0,
             new: New::default(),
         }
     }
+}
 
+impl Definitions {
     /// Defines a block if it is new, and returns its number.
     ///
     /// # Errors
@@ -158,10 +137,8 @@ impl Definitions {
         put_signed(bytes, definition.address.wrapping_sub(new.address).cast_signed());
         put_varint(bytes, count as u64);
         bytes.extend_from_slice(&definition.sizes);
-        new.address = definition
-            .sizes
-            .iter()
-            .fold(definition.address, |address, size| address.wrapping_add(u64::from(*size)));
+        let length = definition.sizes.iter().map(|size| u64::from(*size)).sum();
+        new.address = definition.address.wrapping_add(length);
         bytes.push(kind);
         if let Some(instruction) = instruction {
             assert!(usize::from(instruction) < count, "instruction {instruction}");
@@ -181,8 +158,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the definitions that are not yet written into `frame`. Returns `false` if there are none. This frame must be in the
-    /// file before every frame of references encoded so far: the writer takes it while no other thread writes.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must precede every frame of
+    /// references encoded so far, so no other thread may write until the frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };
@@ -212,23 +189,22 @@ impl Definitions {
         places: &[BlockAccess],
     ) -> Result<NumberedShape, TooMuchCode> {
         let key = (block, taken, Box::from(places));
-        if let Some(&number) = self.shapes.get(&key) {
-            let slot = self.slots.first(block, places.len());
-            return Ok(NumberedShape { number, slot });
-        }
-        let instructions = self.blocks[block as usize].instructions;
-        self.define(usize::from(instructions) + places.len())?;
-        let bytes = &mut self.new.shapes;
-        put_varint(bytes, u64::from(block));
-        put_varint(bytes, (places.len() as u64) << 1 | u64::from(taken));
-        for place in places {
-            bytes.extend_from_slice(&place.0.to_le_bytes());
-        }
-        self.new.shape_count += 1;
-        let number = self.shapes.len() as u32;
-        self.shapes.insert(key, number);
-        let slot = self.slots.first(block, places.len());
-        Ok(NumberedShape { number, slot })
+        let number = match self.shapes.get(&key) {
+            Some(known) => *known,
+            None => {
+                let instructions = self.blocks[block as usize].instructions;
+                self.define(usize::from(instructions) + places.len())?;
+                let bytes = &mut self.new.shapes;
+                put_varint(bytes, u64::from(block));
+                put_varint(bytes, (places.len() as u64) << 1 | u64::from(taken));
+                bytes.extend(places.iter().flat_map(|place| place.0.to_le_bytes()));
+                self.new.shape_count += 1;
+                let number = self.shapes.len() as u32;
+                self.shapes.insert(key, number);
+                number
+            }
+        };
+        Ok(NumberedShape { number, slot: self.slots.first(block, places.len()) })
     }
 
     fn define(&mut self, references: usize) -> Result<(), TooMuchCode> {
@@ -241,8 +217,8 @@ impl Definitions {
     }
 }
 
-/// The slots of the accesses of blocks. A block gets as many slots as its first shape has accesses, in the order in which blocks get
-/// their first shape.
+/// The slots of the accesses of blocks. A block gets one slot for each access of its first shape. Blocks get their slots in the order
+/// of their first shapes.
 #[derive(Debug, Default)]
 pub struct Slots {
     /// The first slot of each block; [`u32::MAX`] before its first shape.
@@ -252,7 +228,6 @@ pub struct Slots {
 
 impl Slots {
     /// Returns the first slot of a block, one of whose shapes has `accesses`.
-    #[must_use]
     pub fn first(&mut self, block: u32, accesses: usize) -> u32 {
         let block = block as usize;
         if self.first.len() <= block {

@@ -5,25 +5,24 @@ use std::sync::{Mutex, PoisonError};
 use super::bytes::{put_literal, put_varint};
 use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
-use super::log::{BlockAccess, Log, Word};
-use super::order::Order;
+use super::log::{BlockAccess, Log, Order, Word};
 use super::predictor::Predictor;
 
 /// The most accesses of one execution of a block. Further accesses are an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
 
-/// The first byte of an event holds the run from this bit up,
+/// The lowest bit of the run in the first byte of an event.
 pub const RUN_SHIFT: u32 = 5;
-/// or this value if the run is at least as long,
+/// The value that stands for a run of at least this length. The rest of the run follows as a varint.
 pub const LONG_RUN: u64 = 7;
-/// and this bit if the shape is not the expected one.
+/// The bit in the first byte of an event that marks an unexpected shape.
 pub const WRONG_SHAPE: u8 = 1 << 4;
 
-/// Ends the list of shapes of a block.
+/// The index that ends the list of shapes of a block.
 const NONE: u32 = u32::MAX;
 
 /// Encodes the logs of one thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Encoder {
     thread: u32,
     /// The known blocks, each with the index of the first shape in its list.
@@ -40,14 +39,14 @@ pub struct Encoder {
 struct Known {
     shape: NumberedShape,
     taken: bool,
-    /// Its part of `Encoder::places`.
+    /// The part of `Encoder::places` with the accesses of the shape.
     first: u32,
     count: u32,
     /// The index of the next shape of the block.
     next: u32,
 }
 
-/// An execution of a block.
+/// The accesses of an execution.
 #[derive(Debug, Default)]
 struct Execution {
     places: Vec<BlockAccess>,
@@ -72,54 +71,25 @@ struct Written {
 
 impl Encoder {
     /// Returns the encoder of a thread. Threads are numbered from 0 in the order in which they begin.
-    #[must_use]
     pub fn new(thread: u32) -> Self {
-        Self {
-            thread,
-            blocks: Vec::new(),
-            shapes: Vec::new(),
-            places: Vec::new(),
-            predictor: Predictor::new(),
-            execution: Execution::default(),
-            written: Written::default(),
-        }
+        Self { thread, ..Self::default() }
     }
 
-    /// Moves the content of `log` into `frame`, except the latest execution of a block: the next block decides whether its branch
-    /// was taken. Returns `false` if there is nothing to write.
+    /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest execution of a block stays, because the next
+    /// block decides whether its branch was taken. Returns `false` if there is nothing to write.
     ///
     /// # Errors
     /// The program has too much code. The recording ends before this log.
     pub fn encode(
         &mut self,
         log: &mut Log,
+        ended: bool,
         definitions: &Mutex<Definitions>,
         frame: &mut Frame,
     ) -> Result<bool, TooMuchCode> {
-        let latest = log.words.iter().rposition(|word| matches!(Word::new(*word), Word::Block(_)));
-        self.encode_until(latest.unwrap_or(log.words.len()), log, definitions, frame)
-    }
-
-    /// Moves the whole content of `log` into `frame`, after the end of the thread. Returns `false` if there is nothing to write.
-    ///
-    /// # Errors
-    /// As [`encode`](Self::encode).
-    pub fn finish(
-        &mut self,
-        log: &mut Log,
-        definitions: &Mutex<Definitions>,
-        frame: &mut Frame,
-    ) -> Result<bool, TooMuchCode> {
-        self.encode_until(log.words.len(), log, definitions, frame)
-    }
-
-    fn encode_until(
-        &mut self,
-        end: usize,
-        log: &mut Log,
-        definitions: &Mutex<Definitions>,
-        frame: &mut Frame,
-    ) -> Result<bool, TooMuchCode> {
+        let is_block = |word: &u64| matches!(Word::new(*word), Word::Block(_));
+        let latest = log.words.iter().rposition(is_block).filter(|_| !ended);
+        let end = latest.unwrap_or(log.words.len());
         {
             let definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
             let new = definitions.blocks_from(self.blocks.len());
@@ -250,7 +220,7 @@ impl Written {
                 difference = address.wrapping_sub(expected);
                 address
             });
-            // The first byte holds the codes of two accesses, each further byte those of four.
+            // The first byte holds the codes of two accesses, each further byte the codes of four.
             let place = (at + 2) % 4;
             if place == 0 {
                 self.codes.push(0);

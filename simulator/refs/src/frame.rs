@@ -1,7 +1,6 @@
 //! Frames of a file.
 
 use super::bytes::{hash, put_text, put_varint};
-use super::mapping::Mapping;
 
 /// The first bytes of a file: a magic number, the version of the format (1), and zeros.
 pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x01\0\0\0\0\0\0\0";
@@ -52,18 +51,11 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Returns an empty frame, to be filled and reused.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::with_content(FrameKind::References, Vec::new())
-    }
-
     fn with_content(kind: FrameKind, content: Vec<u8>) -> Self {
         Self { kind, thread: 0, references: 0, content }
     }
 
     /// Returns the frame that names the program.
-    #[must_use]
     pub fn program(program: &Program) -> Self {
         let mut content = Vec::new();
         put_text(&mut content, &program.target);
@@ -75,7 +67,6 @@ impl Frame {
     }
 
     /// Returns a frame with files that the program mapped into memory. A file may have several such frames.
-    #[must_use]
     pub fn mappings(mappings: &[Mapping]) -> Self {
         let mut content = Vec::new();
         put_varint(&mut content, mappings.len() as u64);
@@ -91,21 +82,18 @@ impl Frame {
     }
 
     /// Returns a frame with a note for readers of results.
-    #[must_use]
     pub fn note(text: &str) -> Self {
         Self::with_content(FrameKind::Note, text.as_bytes().to_vec())
     }
 
     /// Returns the frame that ends a file, with the number of all references and the exit status of the program; `None` if the
     /// program was ended.
-    #[must_use]
     pub fn end(references: u64, status: Option<u8>) -> Self {
         let content = status.into_iter().collect();
         Self { references, ..Self::with_content(FrameKind::End, content) }
     }
 
     /// Returns the header of this frame. `data` is the stored content.
-    #[must_use]
     pub fn header(&self, stored: Stored, data: &[u8]) -> [u8; FRAME_HEADER] {
         let mut header = [0; FRAME_HEADER];
         header[0] = self.kind as u8;
@@ -117,7 +105,6 @@ impl Frame {
 }
 
 /// Returns the header with the storage, the length and the checksum of these stored data.
-#[must_use]
 pub fn with_data(
     mut header: [u8; FRAME_HEADER],
     stored: Stored,
@@ -132,8 +119,9 @@ pub fn with_data(
 }
 
 impl Default for Frame {
+    /// Returns an empty frame, to be filled and reused.
     fn default() -> Self {
-        Self::new()
+        Self::with_content(FrameKind::References, Vec::new())
     }
 }
 
@@ -144,4 +132,20 @@ pub struct Program {
     pub target: String,
     /// The words of its command line.
     pub command: Vec<String>,
+}
+
+/// A file that was mapped into the memory of the recorded program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Mapping {
+    /// The address of its first byte.
+    pub start: u64,
+    /// The address after its last byte.
+    pub end: u64,
+    /// The position of the first byte in the file.
+    pub offset: u64,
+    /// The path of the file.
+    pub path: String,
+    /// The build id of the file; empty if it has none.
+    pub build_id: Vec<u8>,
 }

@@ -29,8 +29,8 @@
 //! checksum is the exclusive or of bits 63:32 and bits 31:0 of the last sum.
 //!
 //! A frame of definitions precedes every frame of references that needs it. The frames of one thread are in the order of its
-//! program; those of different threads, in any order. Nothing follows the end. A file without an end is cut off or still grows: it
-//! is read up to its last whole frame, and a [note](Frame::note) says so.
+//! program; frames of different threads are in any order. Nothing follows the end. A file without an end is cut off or still grows:
+//! it is read up to its last whole frame, and a [note](Frame::note) says so.
 //!
 //! # What frames contain
 //!
@@ -94,8 +94,6 @@ mod definitions;
 mod encoder;
 mod frame;
 mod log;
-mod mapping;
-mod order;
 mod predictor;
 
 pub use bytes::{Rest, hash, literal, sign_extended};
@@ -103,8 +101,6 @@ pub use definitions::{
     BlockDefinition, Definitions, Exit, MOST_DEFINED, MOST_INSTRUCTIONS, Slots, TooMuchCode,
 };
 pub use encoder::{Encoder, LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
-pub use frame::{FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Program, Stored, with_data};
-pub use log::{BlockAccess, Log};
-pub use mapping::Mapping;
-pub use order::Order;
+pub use frame::{FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Program, Stored, with_data};
+pub use log::{BlockAccess, Log, Order};
 pub use predictor::Predictor;

@@ -1,7 +1,6 @@
 //! The log of a thread, one word for each callback of the recorder.
 
 use super::bytes::sign_extended;
-use super::order::Order;
 
 /// A block begins to execute. Its number is in the low bits.
 const BLOCK: u64 = 0;
@@ -25,17 +24,11 @@ pub struct Log {
 
 impl Default for Log {
     fn default() -> Self {
-        Self::new()
+        Self { words: Vec::with_capacity(FULL + FULL / 16) }
     }
 }
 
 impl Log {
-    /// Returns an empty log.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { words: Vec::with_capacity(FULL + FULL / 16) }
-    }
-
     /// Logs the start of a block, by the number that [`Definitions::block`](super::Definitions::block) returned.
     #[inline(always)]
     pub fn block(&mut self, block: u32) {
@@ -64,10 +57,21 @@ impl Log {
     /// Returns `true` if the log should be [encoded](super::Encoder::encode) before the next block. A full log still accepts words, at
     /// the cost of memory.
     #[inline(always)]
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.words.len() >= FULL
     }
+}
+
+/// An order between threads: one thread waits until another has signalled.
+///
+/// Each number is signalled once, by one thread, and any number of threads wait for it. In the recorded execution each wait came
+/// after its signal, so waits never form a circle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// References before the signal precede references after a wait for this number. (The thread starts or wakes another, or ends.)
+    Signal(u64),
+    /// References after the wait follow the signal with this number.
+    Wait(u64),
 }
 
 /// One word of a log.
@@ -111,25 +115,21 @@ impl BlockAccess {
     }
 
     /// Returns the number of the instruction in its block.
-    #[must_use]
     pub fn instruction(self) -> u16 {
         self.0 >> 4 & 0x3ff
     }
 
     /// Returns the size in bytes.
-    #[must_use]
     pub fn size(self) -> u16 {
         1 << (self.0 & 7)
     }
 
     /// Returns `true` if the access stores, alone or after a load of the same place.
-    #[must_use]
     pub fn is_store(self) -> bool {
         self.0 & Self::STORE != 0
     }
 
     /// Returns `true` if the access loads and stores one place.
-    #[must_use]
     pub fn is_modify(self) -> bool {
         self.0 & Self::MODIFY != 0
     }

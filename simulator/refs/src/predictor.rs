@@ -14,14 +14,14 @@ pub struct Predictor {
     next: Box<[u32; CONTEXTS]>,
     /// A hash of the latest shapes.
     context: u32,
-    slots: Box<[Slot; SLOTS]>,
-    /// For each region, the latest difference between two addresses of a slot, the first of which was in the region.
+    slots: Box<[SlotHistory; SLOTS]>,
+    /// For each region, the latest difference between two addresses of one slot, of which the first was in the region.
     moved: Box<[u64; REGIONS]>,
 }
 
 /// The history of the addresses of one access of a block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct SlotHistory {
     last: u64,
     /// The latest difference that came twice in a row.
     stride: i32,
@@ -37,17 +37,11 @@ const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0],
 
 impl Default for Predictor {
     fn default() -> Self {
-        Self::new()
+        Self { next: boxed(), context: 0, slots: boxed(), moved: boxed() }
     }
 }
 
 impl Predictor {
-    /// Returns the predictor of a thread that has executed nothing.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { next: boxed(), context: 0, slots: boxed(), moved: boxed() }
-    }
-
     fn context(&self) -> usize {
         (self.context.wrapping_mul(0x9e37_79b9) >> 18) as usize % CONTEXTS
     }
@@ -81,11 +75,11 @@ impl Predictor {
         let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
         let is_region = slot.by_stride < 0;
         let difference = select_unpredictable(is_region, by_region, by_stride);
-        // A prediction that was right alone ends at its extreme score, whatever score chose it.
+        // The chosen prediction is right. If the other is wrong, the score becomes the extreme for this choice.
         let alone = select_unpredictable(is_region, -2, 1);
         let score = select_unpredictable(by_stride == by_region, slot.by_stride, alone);
         let is_stride = difference as i16 == slot.difference;
-        *slot = Slot {
+        *slot = SlotHistory {
             last: slot.last.wrapping_add(difference),
             stride: select_unpredictable(is_stride, difference as i32, slot.stride),
             difference: difference as i16,
@@ -95,7 +89,7 @@ impl Predictor {
         slot.last
     }
 
-    /// Passes the expected address of a slot to `real`, which returns the real one, and notes that.
+    /// Passes the expected address of a slot to `real`, and notes the real address that it returns.
     #[inline(always)]
     pub fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
         let slot = &mut self.slots[slot % SLOTS];
@@ -107,7 +101,7 @@ impl Predictor {
         let right =
             usize::from(by_stride == difference) << 1 | usize::from(by_region == difference);
         let is_stride = difference as i16 == slot.difference;
-        *slot = Slot {
+        *slot = SlotHistory {
             last: address,
             stride: select_unpredictable(is_stride, difference as i32, slot.stride),
             difference: difference as i16,
@@ -118,7 +112,6 @@ impl Predictor {
     }
 }
 
-/// Returns the region of an address.
 #[inline(always)]
 fn region(address: u64) -> usize {
     let region = address >> 20;

@@ -56,16 +56,15 @@ impl TracedFunction {
 
 /// A hypercall in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct TracedCall {
-    /// The number of the guest.
     pub guest: u8,
     /// The function and its object.
     pub function: TracedFunction,
-    /// The returned status.
     pub status: u64,
     /// The duration in ticks.
     pub duration: u32,
-    /// The value read or written, if the event has it.
+    /// The value read or written; `None` if the event does not record it.
     pub value: Option<u64>,
 }
 
@@ -84,26 +83,16 @@ impl TracedCall {
                 })
             };
         }
+        use DecodedEvent::{Hypervisor, Service};
+        use TracedFunction::{Fast, Get, Set, SetVersion};
         use {HypervisorEvent as H, ServiceEvent as S};
         match *event {
-            DecodedEvent::Service(S::Get(e)) => {
-                call!(e, TracedFunction::Get(e.perfreg.into()), Some(e.value))
-            }
-            DecodedEvent::Service(S::Set(e)) => {
-                call!(e, TracedFunction::Set(e.perfreg.into()), Some(e.value))
-            }
-            DecodedEvent::Service(S::GetRefused(e)) => {
-                call!(e, TracedFunction::Get(e.perfreg), None)
-            }
-            DecodedEvent::Service(S::SetRefused(e)) => {
-                call!(e, TracedFunction::Set(e.perfreg), Some(e.value))
-            }
-            DecodedEvent::Hypervisor(H::SetVersion(e)) => {
-                call!(e, TracedFunction::SetVersion(e.group), None)
-            }
-            DecodedEvent::Hypervisor(H::FastCall(e)) => {
-                call!(e, TracedFunction::Fast(e.function), None)
-            }
+            Service(S::Get(e)) => call!(e, Get(e.perfreg.into()), Some(e.value)),
+            Service(S::Set(e)) => call!(e, Set(e.perfreg.into()), Some(e.value)),
+            Service(S::GetRefused(e)) => call!(e, Get(e.perfreg), None),
+            Service(S::SetRefused(e)) => call!(e, Set(e.perfreg), Some(e.value)),
+            Hypervisor(H::SetVersion(e)) => call!(e, SetVersion(e.group), None),
+            Hypervisor(H::FastCall(e)) => call!(e, Fast(e.function), None),
             _ => None,
         }
     }

@@ -128,18 +128,17 @@ impl<W: Write> Chrome<'_, W> {
             "cat": "hcall", "ts": microseconds(start), "dur": microseconds(end - start),
             "pid": pid, "tid": tid, "args": args,
         }))?;
-        let (TracedFunction::Get(id), guest_abi::status::EOK, Some(value)) =
+        if let (TracedFunction::Get(id), guest_abi::status::EOK, Some(value)) =
             (call.function, call.status, call.value)
-        else {
-            return Ok(());
-        };
-        let Some((register, counts)) = PerfReg::new(id).zip(counts(id, value)) else {
-            return Ok(());
-        };
-        self.line(&json!({
-            "ph": "C", "name": register.name(), "ts": microseconds(end), "pid": COUNTERS,
-            "args": counts,
-        }))
+            && let Some(register) = PerfReg::new(id)
+            && let Some(counts) = counts(register, value)
+        {
+            self.line(&json!({
+                "ph": "C", "name": register.name(), "ts": microseconds(end), "pid": COUNTERS,
+                "args": counts,
+            }))?;
+        }
+        Ok(())
     }
 
     /// Returns the time since the trace began.
@@ -149,14 +148,14 @@ impl<W: Write> Chrome<'_, W> {
     }
 }
 
-/// Converts to microseconds, without loss for more than a month.
+/// Converts to microseconds, without loss for a time of up to a month.
 fn microseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1000.0
 }
 
 /// Returns the values of the counters of a PIC; `None` for other registers.
-fn counts(id: u64, value: u64) -> Option<Value> {
-    match PerfReg::new(id)?.kind() {
+fn counts(register: PerfReg, value: u64) -> Option<Value> {
+    match register.kind() {
         Kind::Dram { role: McuRole::Pic, .. } => {
             let pic = DramPic::from(value);
             Some(json!({"pic0": pic.pic0(), "pic1": pic.pic1()}))
@@ -176,7 +175,6 @@ fn thread(stream: &Stream) -> u64 {
     stream.strand.index() as u64 + 1
 }
 
-/// Returns the name of an event's kind.
 pub(crate) fn class_name(event: &TracedEvent) -> &'static str {
     DecodedEvent::class(event.id).map_or("", |class| class.name)
 }
@@ -192,7 +190,6 @@ fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
     })
 }
 
-/// Returns the fields of an event as JSON.
 pub(crate) fn arguments(event: &TracedEvent) -> Map<String, Value> {
     let arguments = fields(event).map(|(field, value)| {
         let shown = match field.shown {

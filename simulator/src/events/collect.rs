@@ -161,7 +161,7 @@ impl<C: Clock> Collector<'_, C> {
         with_rings!(self, Vec::new(), |rings| rings.streams())
     }
 
-    /// [`Tracer::missed`]
+    /// See [`Tracer::missed`].
     pub fn missed(&self) -> u64 {
         with_rings!(self, 0, |rings| rings.tracer.missed())
     }

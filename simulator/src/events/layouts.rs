@@ -110,8 +110,8 @@ impl Bits {
 
 /// A layout with a clock of a given rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct LayoutRow {
-    /// The name of the layout.
     pub name: &'static str,
     /// The bits of its headers.
     pub bits: Bits,
@@ -127,10 +127,9 @@ pub struct LayoutRow {
 
 /// All layouts with a clock of a given rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Layouts {
-    /// The rate of the clock, in Hz.
     pub hz: u64,
-    /// The duration of a probe, in ns.
     pub probe_ns: u64,
     /// The rate of the timer interrupt, in Hz; 0 if there is none.
     pub timer_hz: u64,
@@ -140,7 +139,6 @@ pub struct Layouts {
     pub lowest_cut: u32,
     /// The number of highest bits of a 32-bit clock that headers can omit.
     pub highest_cut: u32,
-    /// One row for each layout.
     pub layouts: Vec<LayoutRow>,
 }
 

@@ -51,8 +51,8 @@ impl DecodedEvent {
 
 /// An event in a trace. Its kind exists, and its payload has the kind's length.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct TracedEvent {
-    /// The time in ticks.
     pub time: u64,
     /// The number of the event's kind.
     pub id: u16,
@@ -79,10 +79,10 @@ pub enum StreamEntry {
 
 /// The entries of one ring, in order. Times do not decrease.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Stream {
     /// The strand that owns the ring.
     pub strand: StrandId,
-    /// Events and gaps.
     pub entries: Vec<StreamEntry>,
 }
 
@@ -116,10 +116,9 @@ impl Stream {
 
 /// The time of tick 0 of a clock, since 1970-01-01T00:00:00Z: seconds, and additional ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Epoch {
-    /// Whole seconds.
     pub seconds: u64,
-    /// Additional ticks of the clock.
     pub ticks: u64,
 }
 

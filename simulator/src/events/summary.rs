@@ -15,6 +15,7 @@ const PARTS: u64 = 16;
 
 /// The summary of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Summary {
     /// Ticks of the clock in a second.
     pub hz: u64,
@@ -22,9 +23,7 @@ pub struct Summary {
     pub resolution: u64,
     /// The times of the first and last event, in ticks.
     pub span: Option<[u64; 2]>,
-    /// The number of events in the trace.
     pub events: u64,
-    /// The number of missing events.
     pub lost: u64,
     /// The number of missing events that no stream counts.
     pub missed: u64,
@@ -36,20 +35,18 @@ pub struct Summary {
     pub conflicts: Vec<Conflicts>,
     /// The number of other events, by name.
     pub others: BTreeMap<&'static str, u64>,
-    /// One summary for each stream.
     pub streams: Vec<StreamSummary>,
 }
 
 /// The calls of a guest with the same function and object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
-    /// The name of the guest.
     pub guest: String,
     /// get, set, set_version or fast.
     pub call: &'static str,
     /// The register, the group or the function number.
     pub object: String,
-    /// The number of calls.
     pub total: u64,
     /// The number of calls by status.
     pub by_status: BTreeMap<String, u64>,
@@ -58,6 +55,7 @@ pub struct Calls {
 /// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is number p n / 100, rounded up,
 /// counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {
     /// get, set, set_version or fast.
     pub call: &'static str,
@@ -65,15 +63,10 @@ pub struct Latency {
     pub class: &'static str,
     /// EOK or refused.
     pub ended: &'static str,
-    /// The number of calls.
     pub calls: u64,
-    /// The median.
     pub p50: u32,
-    /// The 90th percentile.
     pub p90: u32,
-    /// The 99th percentile.
     pub p99: u32,
-    /// The longest duration.
     pub max: u32,
 }
 
@@ -88,12 +81,10 @@ pub struct Conflicts {
 
 /// The events of one ring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct StreamSummary {
-    /// The strand that owns the ring.
     pub strand: usize,
-    /// The number of events in the stream.
     pub events: u64,
-    /// The number of missing events.
     pub lost: u64,
     /// The gaps: the time of the event before the gap, if there is one, and the number of missing events.
     pub gaps: Vec<(Option<u64>, u64)>,
@@ -137,9 +128,10 @@ impl Summary {
                 *others.entry(class.name).or_default() += 1;
             }
         }
-        let latencies = durations
-            .into_iter()
-            .map(|((call, class, ended), durations)| latency(call, class, ended, durations));
+        let latencies = durations.into_iter().map(|((call, class, ended), mut durations)| {
+            let [p50, p90, p99, max] = percentiles(&mut durations);
+            Latency { call, class, ended, calls: durations.len() as u64, p50, p90, p99, max }
+        });
         let calls = calls.into_iter().map(|((guest, function), by_status)| Calls {
             guest: trace.guest(guest),
             call: function.name(),
@@ -166,37 +158,17 @@ impl Summary {
 /// Returns the function, class of registers and outcome of a call. Calls that agree in these share a [`Latency`].
 fn kind(call: &TracedCall) -> (&'static str, &'static str, &'static str) {
     let class = (call.function.register()).map_or("", |id| Class::from_id(id).name());
-    let ended = match call.status {
-        guest_abi::status::EOK => "EOK",
-        _ => "refused",
-    };
+    let ended = if call.status == guest_abi::status::EOK { "EOK" } else { "refused" };
     (call.function.name(), class, ended)
 }
 
-fn latency(
-    call: &'static str,
-    class: &'static str,
-    ended: &'static str,
-    mut durations: Vec<u32>,
-) -> Latency {
+/// Sorts durations, and returns the median, the 90th and 99th percentile, and the longest; 0 if there are none.
+pub(crate) fn percentiles(durations: &mut [u32]) -> [u32; 4] {
     durations.sort_unstable();
-    let percent = |percent| percentile(&durations, percent);
-    Latency {
-        call,
-        class,
-        ended,
-        calls: durations.len() as u64,
-        p50: percent(50),
-        p90: percent(90),
-        p99: percent(99),
-        max: percent(100),
-    }
-}
-
-/// Returns a percentile of sorted durations; 0 if there are none.
-pub(crate) fn percentile(sorted: &[u32], percent: usize) -> u32 {
-    let rank = (sorted.len() * percent).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+    [50, 90, 99, 100].map(|percent| {
+        let rank = (durations.len() * percent).div_ceil(100);
+        durations.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+    })
 }
 
 /// Counts the conflicts in equal parts of the time. Returns nothing if there are no conflicts.
@@ -224,17 +196,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles() {
-        let of = |durations: &[u32]| {
-            let latency = latency("get", "dram", "EOK", durations.to_vec());
-            [latency.p50, latency.p90, latency.p99, latency.max]
-        };
-        assert_eq!(of(&[7]), [7; 4]);
-        assert_eq!(of(&[4, 3, 2, 1]), [2, 4, 4, 4]);
-        let hundred: Vec<u32> = (1..=100).rev().collect();
-        assert_eq!(of(&hundred), [50, 90, 99, 100]);
-        let thousand: Vec<u32> = (1..=1000).collect();
-        assert_eq!(of(&thousand), [500, 900, 990, 1000]);
+    fn percentiles_are_rounded_up() {
+        for (mut durations, expected) in [
+            (vec![7], [7; 4]),
+            (vec![4, 3, 2, 1], [2, 4, 4, 4]),
+            ((1..=100).rev().collect(), [50, 90, 99, 100]),
+            ((1..=1000).collect(), [500, 900, 990, 1000]),
+        ] {
+            assert_eq!(percentiles(&mut durations), expected);
+        }
     }
 
     #[test]

@@ -14,18 +14,17 @@ use crate::machine::guests::NamedGuest;
 
 /// A hypercall that has returned to the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Call {
-    /// The strand.
     pub strand: StrandId,
-    /// The software trap.
     pub trap: Trap,
     /// The number of the function: %o5.
     pub function: u64,
     /// %o0 to %o4 at the trap.
     pub arguments: [u64; 5],
-    /// %o0 after it.
+    /// %o0 after the call.
     pub status: u64,
-    /// %o1 after it.
+    /// %o1 after the call.
     pub value: u64,
     /// When the trap was taken, in cycles from the start of the machine.
     pub began: u64,
@@ -33,7 +32,7 @@ pub struct Call {
     pub ended: u64,
 }
 
-/// Hears of every hypercall that has returned.
+/// A function that is called with every hypercall that has returned.
 pub type CallObserver = Box<dyn FnMut(&Call)>;
 
 /// A hypercall that has not returned.
@@ -45,8 +44,7 @@ pub(super) struct Calling {
 }
 
 impl Calling {
-    /// Returns the call that a strand makes by a trap with this number; `None` if that is no hypercall. `returns` is the address of
-    /// the next instruction.
+    /// Returns the call that a strand makes by a trap with this number; `None` if the trap is no hypercall.
     pub(super) fn new(
         id: StrandId,
         strand: &Strand,
@@ -54,24 +52,15 @@ impl Calling {
         returns: u64,
         now: u64,
     ) -> Option<Self> {
-        let traps = [Trap::Fast, Trap::Core];
-        let mut traps = traps.into_iter();
+        let mut traps = [Trap::Fast, Trap::Core].into_iter();
         let trap = traps.find(|trap| number == 0x100 + u16::from(trap.number()))?;
         let [arguments @ .., function] = out_registers(strand);
-        let call = Call {
-            strand: id,
-            trap,
-            function,
-            arguments,
-            status: 0,
-            value: 0,
-            began: now,
-            ended: now,
-        };
+        let (status, value, began, ended) = (0, 0, now, now);
+        let call = Call { strand: id, trap, function, arguments, status, value, began, ended };
         Some(Self { call, returns })
     }
 
-    /// Returns the call if the strand has gone on after it. It has not if it begins anew elsewhere, as after mach_exit.
+    /// Returns the call if the strand has gone on after it; `None` if the strand starts again elsewhere, as after mach_exit.
     pub(super) fn returned(self, strand: &Strand, now: u64) -> Option<Call> {
         (strand.pc == self.returns).then(|| Call {
             status: out_registers(strand)[0],
@@ -89,53 +78,41 @@ fn out_registers(strand: &Strand) -> [u64; 6] {
 }
 
 impl Call {
-    /// Returns the event of the call, as the hypervisor's own tracer has it; `None` if it has none.
+    /// Returns the event that the hypervisor's tracer records of the call; `None` if it records none.
     #[must_use]
     pub fn event(&self, guest: u8) -> Option<TracedEvent> {
-        let Self { arguments: [first, second, third, ..], status, value, .. } = *self;
-        let (strand, ok) = (self.strand.index() as u8, status == 0);
+        let [first, second, third, ..] = self.arguments;
+        let (strand, ok) = (self.strand.index() as u8, self.status == 0);
         let duration = u32::try_from(self.ended - self.began).unwrap_or(u32::MAX);
-        let short = u16::try_from(status).unwrap_or(u16::MAX);
+        let status = u16::try_from(self.status).unwrap_or(u16::MAX);
         Some(match (self.trap, self.function) {
-            (Trap::Fast, VFALLS_GET_PERFREG) if ok => self.traced(&Get {
-                perfreg: first as u8,
-                status: 0,
-                guest,
-                strand,
-                duration,
-                value,
-            }),
-            (Trap::Fast, VFALLS_GET_PERFREG) => {
-                self.traced(&GetRefused { status: short, guest, strand, duration, perfreg: first })
+            (Trap::Fast, VFALLS_GET_PERFREG) if ok => {
+                let (perfreg, value) = (first as u8, self.value);
+                self.traced(&Get { perfreg, status: 0, guest, strand, duration, value })
             }
-            (Trap::Fast, VFALLS_SET_PERFREG) if ok => self.traced(&Set {
-                perfreg: first as u8,
-                status: 0,
-                guest,
-                strand,
-                duration,
-                value: second,
-            }),
-            (Trap::Fast, VFALLS_SET_PERFREG) => self.traced(&SetRefused {
-                status: short,
-                guest,
-                strand,
-                duration,
-                perfreg: first,
-                value: second,
-            }),
+            (Trap::Fast, VFALLS_GET_PERFREG) => {
+                self.traced(&GetRefused { status, guest, strand, duration, perfreg: first })
+            }
+            (Trap::Fast, VFALLS_SET_PERFREG) if ok => {
+                let (perfreg, value) = (first as u8, second);
+                self.traced(&Set { perfreg, status: 0, guest, strand, duration, value })
+            }
+            (Trap::Fast, VFALLS_SET_PERFREG) => {
+                let (perfreg, value) = (first, second);
+                self.traced(&SetRefused { status, guest, strand, duration, perfreg, value })
+            }
             (Trap::Fast, function) => {
-                self.traced(&FastCall { status: short, guest, strand, duration, function })
+                self.traced(&FastCall { status, guest, strand, duration, function })
             }
             (Trap::Core, API_SET_VERSION) => self.traced(&SetVersion {
-                status: short,
+                status,
                 guest,
                 strand,
                 duration,
                 group: first,
                 major: second,
                 minor: third,
-                granted: if ok { value } else { 0 },
+                granted: if ok { self.value } else { 0 },
             }),
             (Trap::Core, _) => return None,
         })
@@ -146,7 +123,7 @@ impl Call {
     }
 }
 
-/// Returns the trace of calls, in the order in which they returned, of these guests.
+/// Returns the trace of the calls of these guests. `calls` are in the order in which they returned.
 #[must_use]
 pub fn trace(calls: &[Call], guests: &[NamedGuest]) -> Trace {
     let of_strand = |number| {

@@ -2,23 +2,22 @@
 
 use std::collections::VecDeque;
 
-/// A console.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Console {
     sent: Vec<u8>,
     received: VecDeque<u8>,
 }
 
-/// The registers: what is sent or received, and the status of the line.
+/// The register by which software sends and receives bytes.
 const DATA: u64 = 0;
 const LINE_STATUS: u64 = 5;
 
-/// Bits of the status: a byte has been received; what was sent is gone.
+/// Bits of the line status: a byte has been received; all bytes have been sent.
 const RECEIVED: u64 = 1;
 const TRANSMITTED: u64 = 0x60;
 
 impl Console {
-    /// Returns what software reads from a register.
+    /// The software reads a register.
     pub(super) fn read(&mut self, register: u64) -> u64 {
         match register {
             DATA => self.received.pop_front().unwrap_or(0).into(),
@@ -27,14 +26,14 @@ impl Console {
         }
     }
 
-    /// Software writes a register.
+    /// The software writes a register.
     pub(super) fn write(&mut self, register: u64, value: u64) {
         if register == DATA {
             self.sent.push(value as u8);
         }
     }
 
-    /// Returns what has been sent since this was asked last.
+    /// Returns what the software has sent since the last call.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sent)
     }

@@ -1,4 +1,4 @@
-//! What an instruction costs, and what counts it.
+//! What an instruction costs in cycles, and where its events are counted.
 
 use guest_abi::{Hub, StrandId};
 use platform::models::Devices;
@@ -6,13 +6,13 @@ use platform::models::Devices;
 use crate::memory::{StrandEvents, Variant, Work};
 use crate::recording::Reference;
 
-/// What takes the time of instructions.
+/// A memory system, or the lack of one, that times instructions.
 pub(super) trait Cost {
-    /// For at least how many cycles a strand goes on before another has its turn. With 0, all instructions come in the order of
-    /// their times; otherwise those of one strand do, and those of another may be this much earlier.
+    /// The least number of cycles that a strand goes on before another has its turn. With 0, the instructions of all strands come in
+    /// the order of their times; otherwise only the instructions of one strand do, and a strand may be ahead by this number.
     const QUANTUM: u64;
 
-    /// Executes an instruction. Returns when the strand can go on.
+    /// Counts an instruction. Returns when the strand can go on.
     fn instruction(
         &mut self,
         strand: StrandId,
@@ -21,10 +21,10 @@ pub(super) trait Cost {
         data: Option<Reference>,
     ) -> u64;
 
-    /// The counters of a strand and the clocks of the devices catch up with what happened. No instruction is issued before `now`.
+    /// Brings the counters of a strand and the clocks of the devices up to date. No instruction is issued before `now`.
     fn tell(&mut self, strand: StrandId, now: u64);
 
-    /// An L2 control register has been written.
+    /// Looks at the L2 control registers again, after a store that may have changed them.
     fn settings_changed(&mut self);
 }
 
@@ -43,7 +43,7 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may have told of a later time.
+        // Another strand may be ahead.
         let now = now.max(self.truth().cycles());
         Work::tell(self, strand, now);
     }
@@ -53,7 +53,7 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 }
 
-/// One cycle an instruction, without a memory system: only instructions are counted.
+/// One cycle for each instruction, without a memory system: only instructions are counted.
 #[derive(Clone, Debug)]
 pub(super) struct Plain {
     events: Vec<StrandEvents>,
@@ -64,13 +64,12 @@ impl Plain {
         Self { events: vec![StrandEvents::default(); strands] }
     }
 
-    /// Begins to work with these devices.
     pub(super) const fn work<'a>(&'a mut self, devices: &'a Devices) -> PlainWork<'a> {
         PlainWork { plain: self, devices }
     }
 }
 
-/// [`Plain`] at work.
+/// [`Plain`], with the devices whose counters count.
 pub(super) struct PlainWork<'a> {
     plain: &'a mut Plain,
     devices: &'a Devices,
@@ -92,7 +91,7 @@ impl Cost for PlainWork<'_> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may have told of a later time.
+        // Another strand may be ahead.
         let passed = now.saturating_sub(self.devices.now());
         self.devices.advance(passed);
         if passed > 0 && self.devices.machine().model().has_hubs() {

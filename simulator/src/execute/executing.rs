@@ -1,4 +1,4 @@
-//! A strand that executes: an instruction or a trap, and what becomes of it.
+//! A strand that executes an instruction, or takes a trap.
 
 use guest_abi::StrandId;
 use guest_abi::sampling::SparcMode;
@@ -15,20 +15,20 @@ use crate::interpreter::instruction::Register;
 use crate::interpreter::{ErrorState, Exception, Instruction, Level, Strand, Timer, Trap};
 use crate::recording::{Flow, Kind, Reference};
 
-/// A strand: its registers, and what it has beside them.
+/// A strand's registers and its other state.
 #[derive(Clone)]
 pub(super) struct Executing {
     pub(super) strand: Strand,
     pub(super) local: Local,
-    /// When it can go on.
+    /// The time at which the strand can go on.
     pub(super) ready: u64,
-    /// The hypercall that it is in.
+    /// The hypercall that has not returned yet.
     calling: Option<Calling>,
-    /// A run has stopped at a breakpoint, which the strand has not gone on from.
+    /// Whether the execution has stopped at a breakpoint before the strand's next instruction.
     pub(super) stopped: bool,
 }
 
-/// What a trap takes that is not a software trap, in cycles. *Assumed*.
+/// The cycles of a trap that is not a software trap. *Assumed*.
 const TRAP: u64 = 1;
 
 impl Executing {
@@ -43,7 +43,7 @@ impl Executing {
         }
     }
 
-    /// Begins a turn.
+    /// Starts a turn.
     #[inline(always)]
     pub(super) const fn at_work<'a, C>(
         &'a mut self,
@@ -67,17 +67,16 @@ pub(super) struct AtWork<'a, C> {
     strand: &'a mut Strand,
     calling: &'a mut Option<Calling>,
     reach: Reach<'a, C>,
-    /// Since the last instruction something may have changed that decides whether the strand takes an interrupt.
+    /// Whether what decides on interrupts may have changed since the last check.
     changed: bool,
 }
 
 impl<C: Cost> AtWork<'_, C> {
-    /// Returns the address of the next instruction.
     pub(super) const fn pc(&self) -> u64 {
         self.strand.pc
     }
 
-    /// Returns whether the turn goes on: the strand executes, and nothing is to be done to others.
+    /// Returns whether the turn goes on: the strand executes, and has not changed other strands.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
         self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
@@ -97,10 +96,8 @@ impl<C: Cost> AtWork<'_, C> {
                 }
                 reach.local.state = State::Running;
             }
-            match std::mem::take(&mut reach.local.failing) {
-                true => Some(Trap::STORE_ERROR),
-                false => strand.interrupt(),
-            }
+            let failing = std::mem::take(&mut reach.local.failing);
+            failing.then_some(Trap::STORE_ERROR).or_else(|| strand.interrupt())
         } else {
             None
         };
@@ -176,7 +173,7 @@ impl<C: Cost> AtWork<'_, C> {
         Ok(ends)
     }
 
-    /// What happens to the strand beside its instructions until now: interrupts arrive, timers match, stores complete.
+    /// Lets what is due happen: interrupts arrive, timers match, stores complete.
     #[cold]
     fn happen(&mut self, now: u64) {
         self.changed = true;
@@ -202,7 +199,7 @@ impl<C: Cost> AtWork<'_, C> {
         local.renew_due();
     }
 
-    /// Brings up to date what depends on control registers, after an instruction that may have changed them, and that ends at a time.
+    /// Brings up to date what depends on control registers, after an instruction that may have changed them and ends at the time `ends`.
     #[cold]
     fn settle(&mut self, ends: u64) {
         let Self { strand, reach, .. } = self;
@@ -211,11 +208,8 @@ impl<C: Cost> AtWork<'_, C> {
         for timer in Timer::ALL {
             local.arm(timer, strand.compare(timer), |compare, offset| {
                 let ticks = compare.wrapping_sub(offset) & (u64::MAX >> 1);
-                // A count that has passed does not come again.
-                match shared.niagara.time_of(ticks) {
-                    at if at > *now => at,
-                    _ => NEVER,
-                }
+                // A timer never matches a count that has passed.
+                Some(shared.niagara.time_of(ticks)).filter(|at| at > now).unwrap_or(NEVER)
             });
         }
         let seen = (strand.level(), strand.takes_overflows());
@@ -239,7 +233,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.look();
     }
 
-    /// The counters catch up with what happened.
+    /// Brings the counters up to date.
     #[cold]
     fn tell(&mut self, now: u64) {
         self.reach.cost.tell(self.reach.id, now);
@@ -247,7 +241,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.changed = true;
     }
 
-    /// Looks at what the counters want of the strand.
+    /// Takes from the counters whether they ask for an overflow trap, and when they may overflow next.
     fn look(&mut self) {
         let Self { strand, reach, .. } = self;
         let unit = reach.devices.strand_unit(reach.id);
@@ -260,13 +254,12 @@ impl<C: Cost> AtWork<'_, C> {
     }
 }
 
-/// %pcr: ST, UT and HT, which say in which mode the counters count.
+/// The bits ST, UT and HT of %pcr, each of which lets the counters count in one mode.
 const COUNTING: u64 = 0b1110;
 
-/// An instruction brings at most so many events of a counter: each of its fetch and its data can touch two lines.
+/// The most events that an instruction adds to a counter: its fetch and its data can touch two lines each.
 const MOST_EVENTS: u64 = 8;
 
-/// Returns what the fetch of an instruction is to the memory system.
 #[inline(always)]
 const fn kind(instruction: Instruction) -> Kind {
     match instruction {
@@ -279,18 +272,18 @@ const fn kind(instruction: Instruction) -> Kind {
     }
 }
 
-/// Returns how an instruction has passed control on, which came before the one at `npc`. A conditional branch to the instruction
-/// after its delay slot is taken for one that is not taken.
+/// Returns how an instruction has passed control on; `npc` was the address of the next instruction. A conditional branch to the
+/// instruction after its delay slot counts as not taken.
 #[inline(always)]
 fn flow(instruction: Instruction, npc: u64, strand: &Strand, trapped: bool) -> Flow {
-    let taken = |always| match (
-        always,
-        strand.npc == npc.wrapping_add(4)
-            || strand.npc == npc.wrapping_add(8) && strand.pc == npc.wrapping_add(4),
-    ) {
-        (true, _) => Flow::Jump,
-        (false, true) => Flow::NotTaken,
-        (false, false) => Flow::Taken,
+    let taken = |always| {
+        let goes_on = strand.npc == npc.wrapping_add(4)
+            || strand.npc == npc.wrapping_add(8) && strand.pc == npc.wrapping_add(4);
+        match (always, goes_on) {
+            (true, _) => Flow::Jump,
+            (false, true) => Flow::NotTaken,
+            (false, false) => Flow::Taken,
+        }
     };
     match instruction {
         Instruction::Branch { condition, .. } => taken(condition.is_always()),

@@ -2,13 +2,13 @@
 
 use guest_abi::StrandId;
 
-/// From a store to the interrupt dispatch register to the arrival, in cycles, within a node. *Assumed*.
+/// The cycles from a store to the interrupt dispatch register to the arrival, within a node. *Assumed*.
 pub(super) const WITHIN: u64 = 40;
 
-/// What it takes longer to another node. *Assumed*.
+/// The further cycles to another node. *Assumed*.
 const BEYOND: u64 = 120;
 
-/// Returns how long an interrupt is on its way, in cycles.
+/// Returns the cycles from the sending of an interrupt to its arrival.
 pub(super) fn latency(from: StrandId, to: StrandId) -> u64 {
     match from.node() == to.node() {
         true => WITHIN,

@@ -1,33 +1,30 @@
-//! What software did that this machine does not fully simulate.
+//! The log of what software did that this machine does not fully model.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use guest_abi::StrandId;
 
-/// What is noted, with the instruction that did it.
+/// An entry of the log: what an instruction did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The strand.
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Noted {
     pub strand: StrandId,
-    /// The address of the instruction, as the strand has it.
+    /// The address of the instruction, as the strand addresses it.
     pub pc: u64,
-    /// What it did.
     pub what: What,
 }
 
-/// What is noted, once each.
+/// What an instruction did. The log has each value once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum What {
-    /// A word that is no instruction of this processor.
     Illegal(u32),
-    /// A word that is an instruction of the floating-point unit, which this machine does not have.
     FloatingPoint(u32),
     /// A load from a register in an alternate space that has no effect here: the space, and the address in it.
     Load(u8, u64),
-    /// A store to such a register.
+    /// As [`Load`](Self::Load).
     Store(u8, u64),
-    /// A physical address at which nothing answers.
     Nothing(u64),
 }
 
@@ -51,25 +48,25 @@ impl fmt::Display for What {
     }
 }
 
-/// What was noted: at most [`MOST`](Self::MOST) entries.
+/// At most [`MOST`](Self::MOST) entries.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    entries: Vec<Entry>,
+    entries: Vec<Noted>,
     known: BTreeSet<What>,
     dropped: u64,
 }
 
 impl Log {
-    /// More entries are only counted.
+    /// Further entries are only counted.
     pub const MOST: usize = 1024;
 
-    /// Returns the entries in the order in which they came.
+    /// Returns the entries in the order of time.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Noted] {
         &self.entries
     }
 
-    /// Returns how many were dropped because there were too many.
+    /// Returns the number of further entries.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped
@@ -84,6 +81,6 @@ impl Log {
             return;
         }
         self.known.insert(what);
-        self.entries.push(Entry { strand, pc, what });
+        self.entries.push(Noted { strand, pc, what });
     }
 }

@@ -11,28 +11,27 @@ use super::physical::Physical;
 /// The address of the word that switches the machine off.
 pub(super) const POWER: u64 = MAILBOX + 8 * POWER_WORD as u64;
 
-/// What the hypervisor says of a guest.
+/// What the hypervisor reports of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestState {
     /// There is no such guest.
     Absent,
-    /// It runs.
+    /// The guest has not ended.
     Runs,
-    /// It has ended itself with this code.
+    /// The guest has ended itself with this code.
     Exited(u64),
-    /// A trap has ended it.
+    /// A trap has ended the guest.
     Trapped,
-    /// Its last strand has died.
+    /// The guest's last strand has died.
     Failed,
 }
 
-/// The hypervisor has not done the step before.
+/// The hypervisor has not done the previous step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the hypervisor is not done with the step before")]
 pub struct StepBefore;
 
-/// Puts a step into the mailbox.
 pub(super) fn put(memory: &mut Physical, step: &Step) -> Result<(), StepBefore> {
     if word(memory, 0) == mailbox::ASKED {
         return Err(StepBefore);
@@ -45,7 +44,7 @@ pub(super) fn put(memory: &mut Physical, step: &Step) -> Result<(), StepBefore> 
     Ok(())
 }
 
-/// Returns what came of the step, once the hypervisor has done it.
+/// Takes the hypervisor's answer to the step, once there is one.
 pub(super) fn take(memory: &mut Physical) -> Option<Result<Option<Seen>, Refusal>> {
     let mut words = [0; WORDS];
     for (number, value) in (0..).zip(&mut words) {
@@ -56,7 +55,6 @@ pub(super) fn take(memory: &mut Physical) -> Option<Result<Option<Seen>, Refusal
     Some(answer)
 }
 
-/// Returns the state of a guest.
 pub(super) fn guest(memory: &mut Physical, guest: usize) -> GuestState {
     if guest >= GUESTS {
         return GuestState::Absent;
@@ -72,10 +70,11 @@ pub(super) fn guest(memory: &mut Physical, guest: usize) -> GuestState {
 
 fn word(memory: &mut Physical, number: usize) -> u64 {
     let mut bytes = [0; 8];
-    memory.dump(MAILBOX + 8 * number as u64, &mut bytes);
+    // Every machine has memory at the mailbox.
+    let _ = memory.dump(MAILBOX + 8 * number as u64, &mut bytes);
     u64::from_be_bytes(bytes)
 }
 
 fn set(memory: &mut Physical, number: usize, value: u64) {
-    memory.load(MAILBOX + 8 * number as u64, &value.to_be_bytes());
+    let _ = memory.load(MAILBOX + 8 * number as u64, &value.to_be_bytes());
 }

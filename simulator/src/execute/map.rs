@@ -1,4 +1,4 @@
-//! What is where in the physical address space.
+//! The map of the physical address space.
 
 pub use platform::memory_map::{
     CONSOLE_STRIDE, CONSOLES, DESCRIPTION, HYPERVISOR, MAILBOX, PARTITION, RESET, ROM,
@@ -7,14 +7,14 @@ pub use platform::memory_map::{
 /// What answers at a physical address that is not memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
-    /// A register of the console with this number, by its offset.
+    /// A console's number, and the offset of its register.
     Console(usize, u64),
     /// Something on the chip or beyond a link.
     Other,
 }
 
 impl Device {
-    /// Returns what is at an address that is not memory, if there are so many consoles.
+    /// Returns the device at an address of a machine that has `consoles` consoles.
     pub(super) fn at(physical: u64, consoles: usize) -> Self {
         let offset = physical.wrapping_sub(CONSOLES);
         let number = (offset / CONSOLE_STRIDE) as usize;

@@ -1,5 +1,5 @@
-//! QEMU's machine `niagara`, as far as comparison with it instruction by instruction needs it: real addresses are physical, nothing is
-//! behind the addresses of devices, and %tick counts 102.4 an instruction (`-icount shift=10`).
+//! QEMU's machine `niagara`, as far as a comparison instruction by instruction needs it: real addresses are physical, nothing is
+//! behind the addresses of devices, and %tick counts 102.4 per instruction (`-icount shift=10`).
 
 use super::map::PARTITION;
 use super::physical::Physical;
@@ -9,7 +9,7 @@ use super::physical::Physical;
 pub(super) struct Niagara(pub(super) bool);
 
 impl Niagara {
-    /// Returns what %tick and %stick have counted at a time, if they began with 0.
+    /// Returns the count of %tick and %stick at a time, if they started from 0.
     pub(super) const fn ticks(self, now: u64) -> u64 {
         if self.0 { now * 1024 / 10 } else { now }
     }
@@ -22,13 +22,14 @@ impl Niagara {
         }
     }
 
-    /// Returns the physical address of a real one without a look at the TLBs: `None` within, if no memory of guests is there.
+    /// Returns the physical address of a real one on `niagara`, which does not use the TLBs; the inner `None` if no memory of guests
+    /// is there.
     pub(super) fn untranslated(self, physical: &Physical, real: u64) -> Option<Option<u64>> {
         let is_partition = || physical.has(real) && real >> 31 == PARTITION >> 31;
         self.0.then(|| is_partition().then_some(real))
     }
 
-    /// Returns whether loads from devices that are not there give 0, and stores to them have no effect.
+    /// Returns whether loads from absent devices return 0, and stores to them have no effect.
     pub(super) const fn has_no_devices(self) -> bool {
         self.0
     }

@@ -4,18 +4,23 @@ use std::ops::Range;
 
 use crate::interpreter::Instruction;
 
-/// A page of memory, in bytes as a power of two: the smallest that translation knows.
+/// The size of a page in bytes, the smallest of the hardware's translation, as a power of two.
 pub(super) const PAGE_SHIFT: u32 = 13;
 pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
 
-/// Memory at some ranges of physical addresses. A page is made when it is used, and is zero.
+/// No memory is at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no memory is at the physical address {0:#x}")]
+pub struct NoMemoryAt(pub u64);
+
+/// Memory at some ranges of physical addresses. A page is allocated when it is first used, and is zero.
 #[derive(Clone, Debug)]
 pub(super) struct Physical {
     ranges: Vec<Memory>,
     pages: Vec<Page>,
 }
 
-/// A range, and for each of its pages the number in `pages` plus 1; 0 if it is not made yet.
+/// A range, and for each of its pages the index in [`Physical::pages`] plus 1; 0 if the page is not allocated yet.
 #[derive(Clone, Debug)]
 struct Memory {
     range: Range<u64>,
@@ -25,11 +30,11 @@ struct Memory {
 #[derive(Clone, Debug)]
 struct Page {
     bytes: Box<[u8; PAGE]>,
-    /// The instructions that the bytes are, if some have been executed.
+    /// The decoded bytes, once an instruction of the page has been executed.
     instructions: Option<Box<[Instruction; PAGE / 4]>>,
 }
 
-/// The number of a page in use.
+/// The index of a page in [`Physical::pages`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageNumber(u32);
 
@@ -61,7 +66,7 @@ impl Physical {
         Some(PageNumber(*number - 1))
     }
 
-    /// Returns the value of `1 << shift` bytes. The address is a multiple of these; only the offset in the page counts.
+    /// Returns the value of `1 << shift` bytes at a multiple of this size. Only the address's offset in the page is used.
     #[inline(always)]
     pub(super) fn read(&self, page: PageNumber, address: u64, shift: u8) -> u64 {
         self.pages[page.0 as usize].read(address as usize % PAGE, shift)
@@ -82,38 +87,34 @@ impl Physical {
         }
     }
 
-    /// Returns the instruction at an address, of which only the offset in the page counts.
+    /// Returns the instruction at an address, of which only the offset in the page is used.
     #[inline(always)]
     pub(super) fn instruction(&mut self, page: PageNumber, address: u64) -> Instruction {
         self.pages[page.0 as usize].instruction(address as usize % PAGE)
     }
 
-    /// Writes bytes. Returns how many come before the first that is for no memory: all, or less.
-    pub(super) fn load(&mut self, physical: u64, bytes: &[u8]) -> usize {
+    /// Writes bytes, up to the first address without memory.
+    pub(super) fn load(&mut self, physical: u64, bytes: &[u8]) -> Result<(), NoMemoryAt> {
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
             let address = physical.wrapping_add(done as u64);
-            let Some(page) = self.page(address) else {
-                break;
-            };
+            let page = self.page(address).ok_or(NoMemoryAt(address))?;
             let at = address as usize % PAGE;
             let some = rest.len().min(PAGE - at);
             self.pages[page.0 as usize].write(at, &rest[..some]);
             done += some;
         }
-        done
+        Ok(())
     }
 
-    /// Reads bytes. Returns how many come before the first that is of no memory: all, or less.
-    pub(super) fn dump(&mut self, physical: u64, bytes: &mut [u8]) -> usize {
-        for (done, byte) in bytes.iter_mut().enumerate() {
-            let address = physical.wrapping_add(done as u64);
-            let Some(page) = self.page(address) else {
-                return done;
-            };
+    /// Reads bytes, up to the first address without memory.
+    pub(super) fn dump(&mut self, physical: u64, bytes: &mut [u8]) -> Result<(), NoMemoryAt> {
+        for (offset, byte) in (0..).zip(bytes) {
+            let address = physical.wrapping_add(offset);
+            let page = self.page(address).ok_or(NoMemoryAt(address))?;
             *byte = self.read(page, address, 0) as u8;
         }
-        bytes.len()
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an instruction reaches beyond the registers of its strand: memory by translation, devices, alternate spaces.
+//! The environment of an instruction: memory through translation, devices, alternate spaces.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -8,17 +8,19 @@ use super::cost::Cost;
 use super::log::What;
 use super::mailbox;
 use super::map::Device;
+use super::physical::PageNumber;
 use super::shared::{Observed, Order, Shared};
 use super::stores::{self, LateStore};
 use super::strand::{Local, State};
+use super::tlb::{DATA_FAULT, DATA_TAG, INSTRUCTION_TAG};
 use crate::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
 use crate::machine::clock::access_cycles;
 use crate::recording::{Kind, Reference};
 
-/// What a strand reaches while it has its turn, and its instruction at work.
+/// What a strand reaches while it has its turn.
 pub(super) struct Reach<'a, C> {
     pub(super) id: StrandId,
-    /// When it began.
+    /// When the current instruction began.
     pub(super) now: u64,
     pub(super) pc: u64,
     pub(super) local: &'a mut Local,
@@ -28,18 +30,18 @@ pub(super) struct Reach<'a, C> {
     pub(super) done: Done,
 }
 
-/// What an instruction has done.
+/// What the current instruction has done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     /// The instruction, and its physical address, if it could be fetched.
     pub(super) fetched: Option<(Instruction, u64)>,
-    /// What it did to memory.
+    /// The access to memory.
     pub(super) data: Option<Reference>,
-    /// What it takes beside its accesses to memory, in cycles.
+    /// The cycles beside the accesses to memory.
     pub(super) takes: u64,
-    /// It cannot go on before this time, and nothing has changed.
+    /// The time at which the instruction is tried again, if it has to wait. It has changed nothing then.
     pub(super) waits: Option<u64>,
-    /// Whether it has changed what decides on interrupts, beside control registers.
+    /// Whether the instruction has changed the pending interrupts otherwise than by a control register.
     pub(super) touched: bool,
 }
 
@@ -48,14 +50,12 @@ impl Done {
         Self { fetched: None, data: None, takes: 0, waits: None, touched: false };
 }
 
-/// What is at an address.
 enum Place {
-    Memory(super::physical::PageNumber, u64),
+    Memory(PageNumber, u64),
     Device(u64),
 }
 
 impl<C: Cost> Reach<'_, C> {
-    /// Begins an instruction.
     #[inline(always)]
     pub(super) const fn begin(&mut self, now: u64, pc: u64) {
         (self.now, self.pc) = (now, pc);
@@ -83,14 +83,11 @@ impl<C: Cost> Reach<'_, C> {
         let Some(page) = self.shared.physical.page(physical) else {
             return Ok(Place::Device(physical));
         };
-        // Each store to the mailbox is looked at.
-        let mailbox = physical & !0x1fff == super::map::MAILBOX;
-        let writable = writable && !mailbox;
         self.local.know_data(at.address, bypass, page, physical, writable);
         Ok(Place::Memory(page, physical))
     }
 
-    /// Returns the physical address of a real one of data, and whether stores may go there.
+    /// Returns the physical address of a real address of data, and whether stores to it are allowed.
     fn translated(&mut self, real: u64, write: bool) -> Result<(u64, bool), Trap> {
         let Shared { niagara, physical, .. } = &*self.shared;
         if let Some(physical) = niagara.untranslated(physical, real) {
@@ -100,21 +97,20 @@ impl<C: Cost> Reach<'_, C> {
         }
         let core = &self.shared.cores[self.id.core()];
         let Some(entry) = core.data.find(self.local.partition, real) else {
-            self.local.registers.insert(super::spaces::DATA_TAG, real & !0x1fff);
+            self.local.registers.insert(DATA_TAG, real & !0x1fff);
             return Err(Trap::DATA_REAL_TRANSLATION_MISS);
         };
         if write && !entry.writable {
-            self.local.registers.insert(super::spaces::DATA_FAULT, real);
+            self.local.registers.insert(DATA_FAULT, real);
             return Err(Trap::DATA_ACCESS_EXCEPTION);
         }
         Ok((entry.translated(real), entry.writable))
     }
 
-    /// Notes an access to memory.
     #[inline(always)]
     fn note(&mut self, kind: Kind, level: Level, physical: u64, shift: u8, value: u64) {
         let size = 1 << shift;
-        // The second access of an atomic instruction.
+        // The second access is the store of an atomic instruction.
         let whole = if self.done.data.is_some() { Kind::Modify } else { kind };
         self.done.data = Some(Reference::new(physical, size, whole));
         if self.shared.observer.is_some() {
@@ -124,20 +120,12 @@ impl<C: Cost> Reach<'_, C> {
 
     #[cold]
     fn observe(&mut self, kind: Kind, level: Level, physical: u64, size: u16, value: u64) {
+        let (strand, time) = (self.id, self.now);
         if let Some(observer) = &mut self.shared.observer {
-            observer(&Observed {
-                strand: self.id,
-                time: self.now,
-                level,
-                physical,
-                size,
-                kind,
-                value,
-            });
+            observer(&Observed { strand, time, level, physical, size, kind, value });
         }
     }
 
-    /// Loads from a device, which the strand waits for.
     #[cold]
     fn load_device(&mut self, at: At, physical: u64, shift: u8) -> Result<u64, Trap> {
         let mut earlier = self.local.stores.iter().rev();
@@ -151,13 +139,10 @@ impl<C: Cost> Reach<'_, C> {
             Device::Other => {
                 self.cost.tell(self.id, self.now);
                 let address = PhysicalAddress(physical);
-                let read = match shift {
-                    3 => self.devices.read(self.id, address).ok(),
-                    _ => None,
-                };
-                let Some(value) = read else {
+                let read = (shift == 3).then(|| self.devices.read(self.id, address).ok());
+                let Some(value) = read.flatten() else {
                     self.nothing(physical);
-                    self.local.registers.insert(super::spaces::DATA_FAULT, at.address);
+                    self.local.registers.insert(DATA_FAULT, at.address);
                     return Err(Trap::DATA_ACCESS_ERROR);
                 };
                 self.done.takes = stores::ON_ITS_WAY + access_cycles(address);
@@ -194,10 +179,7 @@ impl<C: Cost> Reach<'_, C> {
     }
 
     fn nothing(&mut self, physical: u64) {
-        if !self.shared.physical.has(physical) {
-            let what = What::Nothing(physical);
-            self.shared.log.note(self.id, self.pc, what);
-        }
+        self.shared.log.note(self.id, self.pc, What::Nothing(physical));
     }
 
     #[cold]
@@ -213,7 +195,7 @@ impl<C: Cost> Reach<'_, C> {
             match core.instructions.find(self.local.partition, address) {
                 Some(entry) => entry.translated(address),
                 None => {
-                    self.local.registers.insert(super::spaces::INSTRUCTION_TAG, address & !0x1fff);
+                    self.local.registers.insert(INSTRUCTION_TAG, address & !0x1fff);
                     return Err(Trap::INSTRUCTION_REAL_TRANSLATION_MISS);
                 }
             }
@@ -227,12 +209,7 @@ impl<C: Cost> Reach<'_, C> {
     }
 
     #[inline(always)]
-    fn fetched(
-        &mut self,
-        page: super::physical::PageNumber,
-        physical: u64,
-        level: Level,
-    ) -> Instruction {
+    fn fetched(&mut self, page: PageNumber, physical: u64, level: Level) -> Instruction {
         let instruction = self.shared.physical.instruction(page, physical);
         self.done.fetched = Some((instruction, physical));
         if self.shared.observer.is_some() {
@@ -311,11 +288,8 @@ impl<C: Cost> Environment for Reach<'_, C> {
             Counting::Tick | Counting::Stick => {
                 self.local.tick_offset = value.wrapping_sub(self.shared.niagara.ticks(self.now));
             }
-            Counting::Status => {
-                if value & 1 == 0 {
-                    self.local.state = State::Halted;
-                }
-            }
+            Counting::Status if value & 1 == 0 => self.local.state = State::Halted,
+            Counting::Status => {}
             Counting::Pcr => {
                 self.cost.tell(self.id, self.now);
                 let mut unit = self.devices.strand_unit(self.id);
@@ -348,13 +322,12 @@ impl<C: Cost> Environment for Reach<'_, C> {
     }
 }
 
-/// Returns whether an address is physical.
 #[inline(always)]
 fn is_physical(at: At) -> bool {
     at.level == Level::Hyperprivileged && !matches!(at.space, 0x14 | 0x15)
 }
 
-/// Returns whether a space is memory: those of ordinary loads and stores, of real addresses, and without faults.
+/// Returns whether a space is memory: the spaces of ordinary loads and stores, of real addresses, and of loads without faults.
 #[inline(always)]
 const fn is_memory(space: u8) -> bool {
     matches!(space, 0x04 | 0x10 | 0x11 | 0x14 | 0x15 | 0x24 | 0x80..)

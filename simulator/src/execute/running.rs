@@ -1,4 +1,4 @@
-//! Whose turn it is, and what its instruction does to others.
+//! The strands' turns, and what an instruction of one strand does to others.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use super::{Limits, Stop, interrupts};
 use crate::interpreter::Level;
 use crate::replay::scheduler::turns::{Turn, Turns};
 
-/// All strands, and what they reach.
+/// All strands, and the state that they share.
 #[derive(Clone)]
 pub(super) struct Running {
     pub(super) strands: Vec<Executing>,
     pub(super) shared: Shared,
     pub(super) breakpoints: BTreeSet<u64>,
     turns: Turns,
-    /// A turn that is not over.
+    /// A turn that was interrupted, by a limit for example, and goes on first.
     begun: Option<Turn>,
     /// The time of the latest instruction.
     time: u64,
@@ -44,7 +44,7 @@ impl Running {
         new
     }
 
-    /// Returns the time of the earliest strand, or of the latest turn if none executes.
+    /// Returns the time of the earliest strand, or of the latest instruction if no strand executes.
     pub(super) fn now(&self) -> u64 {
         self.turns.first().map_or(self.time, |turn| turn.at)
     }
@@ -111,7 +111,7 @@ impl Running {
         }
     }
 
-    /// Returns the turn of the strand that comes first. It lasts at least so many cycles.
+    /// Returns the turn of the strand that comes first. It lasts at least `quantum` cycles.
     #[inline]
     fn turn(&self, quantum: u64) -> Option<Turn> {
         let turn = self.turns.first()?;
@@ -147,7 +147,7 @@ impl Running {
         })
     }
 
-    /// Does what a strand's instruction does to others, and sees to whether the strand goes on itself.
+    /// Carries out what a strand's instruction does to other strands, and schedules the strand itself again if its state has changed.
     fn follow(&mut self, id: StrandId) {
         let mut own = self.strands[id.index()].local.state != State::Running;
         for order in std::mem::take(&mut self.shared.orders) {
@@ -161,9 +161,8 @@ impl Running {
                     own = true;
                 }
                 Order::Translation(core) => {
-                    for strand in
-                        self.strands.chunks_mut(StrandId::PER_CORE).nth(core).into_iter().flatten()
-                    {
+                    let mut cores = self.strands.chunks_mut(StrandId::PER_CORE);
+                    for strand in cores.nth(core).into_iter().flatten() {
                         strand.local.forget_pages();
                     }
                 }
@@ -175,7 +174,7 @@ impl Running {
         }
     }
 
-    /// Parks the strands of a node that are not in a set, and lets the others run.
+    /// Lets the strands of a set run, a bit each, and parks the other strands of the node.
     fn set_running(&mut self, node: Node, strands: u64) {
         let first = node.index() * StrandId::PER_NODE;
         for number in 0..StrandId::PER_NODE {
@@ -198,7 +197,7 @@ impl Running {
         }
     }
 
-    /// Sets when the next turn of a strand is.
+    /// Sets the time of a strand's next turn.
     fn schedule(&mut self, id: StrandId) {
         let Executing { local, ready, .. } = &self.strands[id.index()];
         let at = match local.state {
@@ -219,7 +218,7 @@ impl Running {
         self.set_running(node, running);
     }
 
-    /// Sends an interrupt from outside.
+    /// Sends an interrupt that no strand has sent.
     pub(super) fn interrupt(&mut self, to: StrandId, vector: u8) {
         let now = self.now();
         if let Some(executing) = self.strands.get_mut(to.index()) {

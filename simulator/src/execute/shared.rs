@@ -1,4 +1,4 @@
-//! What all strands reach.
+//! The state that all strands share.
 
 use std::collections::BTreeMap;
 
@@ -11,65 +11,57 @@ use super::log::Log;
 use super::niagara::Niagara;
 use super::physical::Physical;
 use super::stores::StoreConduct;
-use super::tlb::{self, Tlb};
+use super::tlb::CoreTlbs;
 use crate::interpreter::Level;
 use crate::recording::Kind;
 
-/// Hypercalls by strand and status.
+/// The number of hypercalls by strand and status.
 pub type Hypercalls = BTreeMap<(StrandId, u64), u64>;
 
-/// An access to memory or to a device, as an observer is told of it.
+/// An access to memory or to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Observed {
-    /// The strand.
     pub strand: StrandId,
-    /// When its instruction began, in cycles from the start of the machine.
+    /// When the instruction began, in cycles from the start of the machine.
     pub time: u64,
-    /// Who executes on it.
     pub level: Level,
     /// The physical address.
     pub physical: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub size: u16,
-    /// What was done: [`Kind::FetchOther`] for every fetch, and a load and a store for an atomic instruction.
+    /// [`Kind::FetchOther`] for every fetch. An atomic instruction is observed as a load and a store.
     pub kind: Kind,
     /// The value of the bytes.
     pub value: u64,
 }
 
-/// Hears of every access.
+/// A function that is called at every access.
 pub type Observer = Box<dyn FnMut(&Observed)>;
 
-/// What a strand does to others, which takes effect after its instruction.
+/// What an instruction of a strand does to other strands, after it has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// An interrupt is on its way: to whom, when it arrives, and its vector.
+    /// Sends a strand an interrupt: the time of its arrival, and its vector.
     Interrupt(StrandId, u64, u8),
-    /// The strands of a node that run from now on, a bit each.
+    /// Lets only these strands of a node run, a bit each.
     Run(Node, u64),
-    /// The translation of a core has changed.
+    /// Drops what the strands of a core remember of its TLBs.
     Translation(usize),
-    /// The machine is switched off.
+    /// Switches the machine off.
     Off,
-}
-
-/// The translations of a core.
-#[derive(Clone, Debug)]
-pub(super) struct Core {
-    pub(super) instructions: Tlb,
-    pub(super) data: Tlb,
 }
 
 pub(super) struct Shared {
     pub(super) machine: Machine,
     pub(super) niagara: Niagara,
     pub(super) physical: Physical,
-    pub(super) cores: Vec<Core>,
+    pub(super) cores: Vec<CoreTlbs>,
     pub(super) consoles: Vec<Console>,
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
     pub(super) stores: StoreConduct,
-    /// The strands of each node that are not parked.
+    /// The strands of each node that are not parked, a bit each.
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
     pub(super) observer: Option<Observer>,
@@ -102,12 +94,11 @@ impl Shared {
         physical: Physical,
         consoles: usize,
     ) -> Self {
-        let core = Core { instructions: Tlb::new(tlb::INSTRUCTIONS), data: Tlb::new(tlb::DATA) };
         Self {
             machine,
             niagara,
             physical,
-            cores: vec![core; machine.strands() / StrandId::PER_CORE],
+            cores: vec![CoreTlbs::new(); machine.strands() / StrandId::PER_CORE],
             consoles: vec![Console::default(); consoles],
             log: Log::default(),
             orders: Vec::new(),
@@ -119,7 +110,6 @@ impl Shared {
         }
     }
 
-    /// Counts a call that has returned.
     pub(super) fn called(&mut self, call: &Call) {
         let count = self.hypercalls.entry((call.strand, call.status));
         *count.or_default() += 1;

@@ -1,12 +1,12 @@
 //! Stores to devices, which complete after the strand has gone on.
 //!
-//! A strand's stores complete in their order, and are in no order with those of other strands or with memory. `membar #Sync` waits
-//! for them, and a load waits for those to the same device. A store that fails brings the trap store_error then, and the processor
-//! reports it as the UltraSPARC T2 does: the deferred error status register (DFESR) has its entry of the store buffer, and a
-//! diagnostic read of the entry has the address.
+//! A strand's stores complete in their order, without any order against stores of other strands or accesses to memory. `membar #Sync`
+//! waits for all of them, and a load waits for the stores to the same device. A store that fails traps with store_error when it
+//! completes. The processor reports it as the UltraSPARC T2 does: the deferred error status register (DFESR) names the entry of the
+//! store buffer, and a diagnostic read of the entry returns the address.
 //!
-//! *Assumed*: if another store fails before DFESR is read, the register has this one alone, and there is no second trap. With the
-//! type SBAPP in DFESR the address is not known.
+//! *Assumed*: if another store fails before DFESR is read, the register keeps only the later one, and there is no second trap. With
+//! the type SBAPP in DFESR the address is unknown.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -20,14 +20,14 @@ pub(super) struct LateStore {
     pub(super) address: u64,
     pub(super) value: u64,
     shift: u8,
-    /// When it completes.
+    /// The time at which the store completes.
     pub(super) completes: u64,
 }
 
-/// From the issue of a store to when the device is reached, in cycles. *Assumed*.
+/// The cycles from the issue of an access to its arrival at the device. *Assumed*.
 pub(super) const ON_ITS_WAY: u64 = 80;
 
-/// How many stores a strand has on their way; one more waits. The store buffer of the UltraSPARC T2 has eight entries.
+/// The entries of the store buffer of the UltraSPARC T2. A further store waits until one completes.
 pub(super) const MOST: usize = 8;
 
 /// The alternate space, and the address in it, of the deferred error status register.
@@ -98,7 +98,7 @@ impl LateStore {
         Self { address, value, shift, completes: (now + takes).max(after + 1) }
     }
 
-    /// Completes the store: the devices know no less than 64 bits.
+    /// Completes the store. It fails unless it has 64 bits, the size of every register of a device.
     pub(super) fn complete(&self, strand: StrandId, devices: &Devices) -> Result<(), AccessError> {
         match self.shift {
             3 => devices.write(strand, PhysicalAddress(self.address), self.value),
@@ -106,7 +106,7 @@ impl LateStore {
         }
     }
 
-    /// Returns whether another address is of the same device: of a page of registers, or of a hub.
+    /// Returns whether an address belongs to the same device: to the same page of registers, or to the same hub.
     pub(super) const fn is_same_device(&self, address: u64) -> bool {
         let shift = match address >> 32 {
             0xe1 | 0xe5 | 0xe9 | 0xed => 32,

@@ -1,4 +1,4 @@
-//! What a strand has beside the registers that its instructions name.
+//! The state of a strand beside the registers that its instructions name.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,14 +9,14 @@ use crate::interpreter::{Level, Timer};
 /// Whether a strand executes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It executes nothing until another strand lets it run.
+    /// The strand waits until another strand lets it run.
     #[default]
     Parked,
-    /// It executes.
+    /// The strand executes.
     Running,
-    /// It executes nothing until an interrupt waits for it.
+    /// The strand waits until an interrupt is pending for it.
     Halted,
-    /// It has trapped at its highest trap level, and executes nothing any more.
+    /// The strand has trapped at its highest trap level, and executes nothing more.
     Error,
 }
 
@@ -25,9 +25,9 @@ pub enum State {
 pub struct Counts {
     /// Instructions that completed, and software traps.
     pub instructions: [u64; 3],
-    /// The cycles of these, and of traps.
+    /// The cycles of these instructions, and of all traps.
     pub cycles: [u64; 3],
-    /// Traps that were taken, interrupts among them.
+    /// All traps, interrupts among them.
     pub traps: u64,
 }
 
@@ -39,55 +39,63 @@ impl Counts {
     }
 }
 
-/// A page that the strand has used, by the addresses that its software uses.
+/// A page that the strand has used, so that its translation need not be looked up again.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// The number of the page in the address space, times 2; plus 1 if addresses are physical.
     key: u64,
     page: PageNumber,
-    /// What to add to an address for the physical one.
+    /// The physical address is an address plus this, modulo 2^64.
     offset: u64,
     writable: bool,
 }
 
-/// Pages that the strand has used.
+impl Known {
+    /// Returns the page and the physical address of an address on the page.
+    #[inline(always)]
+    fn at(&self, address: u64) -> (PageNumber, u64) {
+        (self.page, address.wrapping_add(self.offset))
+    }
+}
+
+/// The number of pages of data that a strand remembers.
 const KNOWN: usize = 128;
 
-/// State of a strand beside its registers.
 #[derive(Clone, Debug)]
 pub(super) struct Local {
     pub(super) state: State,
     pub(super) counts: Counts,
     data: Box<[Option<Known>; KNOWN]>,
     code: Option<Known>,
-    /// What %tick and %stick have more than the time.
+    /// %tick and %stick minus the time.
     pub(super) tick_offset: u64,
-    /// Interrupts that were received and are not served, by vector.
+    /// Interrupts that were received and are not served, a bit for each vector.
     pub(super) vectors: u64,
-    /// Interrupts on their way: when they arrive, and their vectors.
+    /// Interrupts on their way: the time of arrival, and the vector.
     inbox: Vec<(u64, u8)>,
-    /// When the timers match, and for which counts.
     timers: [Armed; Timer::ALL.len()],
     pub(super) stores: VecDeque<LateStore>,
-    /// A store that failed, until DFESR is read; what the store buffer has of the last one; and whether the trap is still to come.
+    /// A store that failed, until DFESR is read.
     pub(super) failed: Option<LateStore>,
+    /// The failed store that the latest read of DFESR has reported.
     pub(super) reported: Option<LateStore>,
+    /// Whether the trap of a failed store is still to be taken.
     pub(super) failing: bool,
-    /// When something happens to the strand that its software does not do.
+    /// The time of the next interrupt, match of a timer or completion of a store.
     pub(super) due: u64,
-    /// The partition whose real addresses it uses.
+    /// The partition whose real addresses the strand uses.
     pub(super) partition: u8,
-    /// Registers in alternate spaces that have no other place here.
+    /// The values of registers in alternate spaces that only read what was written.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// How the counters see the strand: its level, and whether it takes overflow traps.
+    /// The level, and whether the strand takes overflow traps, as the counters were told last.
     pub(super) seen: (Level, bool),
-    /// Instructions that can be executed before the counters have to be told of them.
+    /// The number of instructions that cannot make a counter overflow, so that the counters may lag by them.
     pub(super) quiet: u64,
     /// Whether a counter counts in some mode.
     pub(super) counting: bool,
 }
 
-/// A timer: the count and the offset of the time that it was set with, and when it matches.
+/// A timer: the compare register and the tick offset that it was set with, and the time at which it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,
@@ -95,7 +103,7 @@ struct Armed {
     at: u64,
 }
 
-/// Never comes.
+/// A time that never comes.
 pub(super) const NEVER: u64 = u64::MAX;
 
 impl Local {
@@ -122,25 +130,23 @@ impl Local {
         }
     }
 
-    /// Returns the page of an instruction, and its physical address, if the strand has just used it.
+    /// Returns the page of an instruction, and its physical address, if the latest instruction was on the same page.
     #[inline(always)]
-    pub(super) fn code(&self, address: u64, physical: bool) -> Option<(PageNumber, u64)> {
+    pub(super) fn code(&self, address: u64, bypass: bool) -> Option<(PageNumber, u64)> {
         let known = self.code.as_ref()?;
-        (known.key == key(address, physical))
-            .then(|| (known.page, address.wrapping_add(known.offset)))
+        (known.key == key(address, bypass)).then(|| known.at(address))
     }
 
-    /// Returns the page of data, and its physical address, if the strand has used it and may do so.
+    /// Returns the page of data, and its physical address, if the strand remembers the page and the access is allowed.
     #[inline(always)]
     pub(super) fn data(
         &self,
         address: u64,
-        physical: bool,
+        bypass: bool,
         write: bool,
     ) -> Option<(PageNumber, u64)> {
         let known = self.data[place(address)].as_ref()?;
-        (known.key == key(address, physical) && (known.writable || !write))
-            .then(|| (known.page, address.wrapping_add(known.offset)))
+        (known.key == key(address, bypass) && (known.writable || !write)).then(|| known.at(address))
     }
 
     /// Remembers the page of an instruction.
@@ -151,12 +157,8 @@ impl Local {
         page: PageNumber,
         physical: u64,
     ) {
-        self.code = Some(Known {
-            key: key(address, bypass),
-            page,
-            offset: physical.wrapping_sub(address),
-            writable: false,
-        });
+        let (key, offset) = (key(address, bypass), physical.wrapping_sub(address));
+        self.code = Some(Known { key, page, offset, writable: false });
     }
 
     /// Remembers a page of data.
@@ -168,21 +170,15 @@ impl Local {
         physical: u64,
         writable: bool,
     ) {
-        self.data[place(address)] = Some(Known {
-            key: key(address, bypass),
-            page,
-            offset: physical.wrapping_sub(address),
-            writable,
-        });
+        let (key, offset) = (key(address, bypass), physical.wrapping_sub(address));
+        self.data[place(address)] = Some(Known { key, page, offset, writable });
     }
 
-    /// Translation has changed.
     pub(super) fn forget_pages(&mut self) {
         self.code = None;
         *self.data = [None; KNOWN];
     }
 
-    /// An interrupt is on its way.
     pub(super) fn send(&mut self, arrives: u64, vector: u8) {
         self.inbox.push((arrives, vector));
         self.due = self.due.min(arrives);
@@ -198,7 +194,7 @@ impl Local {
         });
     }
 
-    /// Sets a timer, if its compare register or the offset of the time has changed: `at` returns when it matches.
+    /// Sets a timer again if its compare register or the tick offset has changed: `at` returns the time of the match.
     pub(super) fn arm(
         &mut self,
         timer: Timer,
@@ -214,7 +210,7 @@ impl Local {
         }
     }
 
-    /// Returns whether a timer matches, which it does once.
+    /// Returns whether a timer matches. It does not match again until it is set again.
     pub(super) fn matches(&mut self, timer: Timer, now: u64) -> bool {
         let armed = &mut self.timers[timer as usize];
         let matches = armed.at <= now;
@@ -224,7 +220,7 @@ impl Local {
         matches
     }
 
-    /// Finds out when something happens next.
+    /// Sets [`due`](Self::due).
     pub(super) fn renew_due(&mut self) {
         let inbox = self.inbox.iter().map(|(arrives, _)| *arrives);
         let timers = self.timers.iter().map(|armed| armed.at);

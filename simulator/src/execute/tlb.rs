@@ -1,13 +1,28 @@
-//! Translation of real addresses (OpenSPARC T2 Programmer's Reference Manual, chapter 12): what the hypervisor has loaded.
+//! Translation of real addresses by the entries that the hypervisor has loaded (OpenSPARC T2 Programmer's Reference Manual, chapter 12).
 //!
-//! Guests run with their own translation switched off, so that their addresses are real. An entry of virtual addresses is taken
-//! and never matches.
+//! Guests run with their own translation switched off, so that their addresses are real. A store of an entry of virtual addresses has
+//! no effect.
 
-/// The entries of instructions, and of data, of a core, for all its strands together.
-pub(super) const INSTRUCTIONS: usize = 64;
-pub(super) const DATA: usize = 128;
+/// The tag access register of each TLB, as its alternate space and its address there.
+pub(super) const INSTRUCTION_TAG: (u8, u64) = (0x50, 0x30);
+pub(super) const DATA_TAG: (u8, u64) = (0x58, 0x30);
+/// The register that has the address of the latest fault of data.
+pub(super) const DATA_FAULT: (u8, u64) = (0x58, 0x20);
 
-/// A translation: the real addresses of a partition, from `base` on, `mask` + 1 bytes, are the physical ones from `physical` on.
+/// The TLBs of a core, which all its strands share.
+#[derive(Clone, Debug)]
+pub(super) struct CoreTlbs {
+    pub(super) instructions: Tlb,
+    pub(super) data: Tlb,
+}
+
+impl CoreTlbs {
+    pub(super) fn new() -> Self {
+        Self { instructions: Tlb::new(64), data: Tlb::new(128) }
+    }
+}
+
+/// A translation of `mask` + 1 bytes of a partition's real addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     partition: u8,
@@ -17,15 +32,15 @@ pub(super) struct Entry {
     pub(super) writable: bool,
 }
 
-/// The address of a load of an entry: it is for real addresses.
+/// The bit of the address of a data-in or demap register that means real addresses.
 const REAL: u64 = 1 << 9;
 
-/// Physical addresses have so many bits.
+/// The bits of a physical address.
 const PHYSICAL: u64 = (1 << 40) - 1;
 
 impl Entry {
     /// Returns the entry that a store to the data-in register loads: `at` is the address of the store, `tag` the tag access register,
-    /// `tte` a translation table entry in the format of sun4v. `None` if it is not valid, of virtual addresses, or of an unknown size.
+    /// `tte` a translation table entry in sun4v's format. `None` if it is invalid, for virtual addresses, or of an unknown size.
     pub(super) fn new(partition: u8, at: u64, tag: u64, tte: u64) -> Option<Self> {
         // 8 KB, 64 KB, 4 MB, 256 MB.
         let shift = match tte & 0xf {
@@ -52,13 +67,12 @@ impl Entry {
         self.partition == partition && real & !self.mask == self.base
     }
 
-    /// Returns the physical address of a real one.
     pub(super) const fn translated(&self, real: u64) -> u64 {
         self.physical | real & self.mask
     }
 }
 
-/// The entries of a core. The oldest makes room for the newest.
+/// The entries that a core holds. The newest replaces the oldest.
 #[derive(Clone, Debug)]
 pub(super) struct Tlb {
     entries: Vec<Entry>,
@@ -67,17 +81,16 @@ pub(super) struct Tlb {
 }
 
 impl Tlb {
-    pub(super) fn new(capacity: usize) -> Self {
+    fn new(capacity: usize) -> Self {
         Self { entries: Vec::with_capacity(capacity), oldest: 0, capacity }
     }
 
-    /// Returns the entry of a real address.
     pub(super) fn find(&self, partition: u8, real: u64) -> Option<&Entry> {
         let mut entries = self.entries.iter();
         entries.find(|entry| entry.matches(partition, real))
     }
 
-    /// Takes an entry in, in the place of those that overlap with it.
+    /// Inserts an entry, and removes the entries that overlap with it.
     pub(super) fn insert(&mut self, entry: Entry) {
         self.remove(|other| {
             let mask = other.mask | entry.mask;
@@ -91,22 +104,21 @@ impl Tlb {
         }
     }
 
-    /// Takes entries out, by the address of a store to the demap register.
+    /// Removes the entries that a store to the address `at` of the demap register names.
     pub(super) fn demap(&mut self, partition: u8, at: u64) {
         match (at >> 6 & 3, at & REAL != 0) {
             // Demap page.
             (0, true) => self.remove(|entry| entry.matches(partition, at & !0x1fff)),
-            // Demap all, and all pages.
+            // Demap all, and demap all pages.
             (2, _) | (3, true) => self.remove(|entry| entry.partition == partition),
-            // Of virtual addresses.
+            // Virtual addresses have no entries.
             _ => {}
         }
     }
 
     fn remove(&mut self, removed: impl Fn(&Entry) -> bool) {
-        let before = self.entries.len();
-        // The oldest comes first then.
-        if before == self.capacity {
+        // `insert` appends while there is room, so the oldest entry has to be the first.
+        if self.entries.len() == self.capacity {
             self.entries.rotate_left(self.oldest);
             self.oldest = 0;
         }

@@ -1,9 +1,8 @@
 //! Loads, stores and atomic instructions (UltraSPARC Architecture 2007, sections 6.3.1 and 10.3).
 
-use super::control::pstate;
+use super::control::{Level, pstate};
 use super::environment::{At, Environment};
 use super::instruction::{Datum, MemoryOperand, Register, Space};
-use super::level::Level;
 use super::strand::{Strand, aligned};
 use super::trap::Trap;
 

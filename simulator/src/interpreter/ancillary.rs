@@ -1,9 +1,8 @@
 //! Control registers that instructions read and write by number (UltraSPARC Architecture 2007, sections 5.5 to 5.8).
 
-use super::control::{Frame, hpstate, pstate};
+use super::control::{Level, TrapFrame, hpstate, pstate};
 use super::environment::{Counting, Environment};
 use super::instruction::ControlRegister;
-use super::level::Level;
 use super::registers::WINDOWS;
 use super::strand::Strand;
 use super::trap::Trap;
@@ -157,7 +156,7 @@ impl Strand {
     }
 
     /// Returns the frame of the current trap level.
-    fn frame(&mut self) -> Result<&mut Frame, Trap> {
+    fn frame(&mut self) -> Result<&mut TrapFrame, Trap> {
         self.control.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)
     }
 

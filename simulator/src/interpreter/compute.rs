@@ -19,10 +19,8 @@ pub(super) struct Computed {
     pub y: u32,
 }
 
-/// Computes an operation from the values `a` and `b`, %y, and the condition codes.
-///
-/// # Errors
-/// The operation divides by zero, or its tag overflow traps.
+/// Computes an operation from the values `a` and `b`, %y, and the condition codes. Fails if it divides by zero, or if a tag overflow
+/// traps.
 #[inline(always)]
 pub(super) fn compute(
     operation: Operation,

@@ -1,11 +1,10 @@
 //! The privileged and hyperprivileged registers, and the entry to and return from traps (UltraSPARC Architecture 2007, chapters 5
 //! and 12).
 
-use super::level::Level;
 use super::trap::Trap;
 
 /// The highest trap level of hyperprivileged software.
-pub const MAX_TL: u8 = 6;
+const MAX_TL: u8 = 6;
 const MAX_PTL: u8 = 2;
 
 /// The highest level of globals of hyperprivileged software (GL) and of privileged software (PGL).
@@ -14,6 +13,17 @@ const MAX_PGL: usize = 2;
 
 /// The trap type in %tt after power on.
 const POWER_ON_RESET: u16 = 1;
+
+/// The privilege with which a strand executes (chapter 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nonprivileged software.
+    User,
+    /// An operating system.
+    Privileged,
+    /// A hypervisor.
+    Hyperprivileged,
+}
 
 /// Bits of %pstate.
 pub(super) mod pstate {
@@ -48,7 +58,7 @@ pub(super) mod hpstate {
 
 /// The trap registers of one trap level: the state that the trap interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct TrapFrame {
     /// %tpc.
     pub pc: u64,
     /// %tnpc.
@@ -68,7 +78,7 @@ pub struct Control {
     pub(super) hpstate: u16,
     pub(super) tl: u8,
     /// Trap levels 1 and up.
-    frames: [Frame; MAX_TL as usize],
+    frames: [TrapFrame; MAX_TL as usize],
     pub(super) tba: u64,
     pub(super) htba: u64,
     pub(super) pil: u8,
@@ -90,7 +100,7 @@ impl Control {
             pstate: pstate::IE,
             hpstate: 0,
             tl: 0,
-            frames: [Frame { pc: 0, npc: 0, state: 0, number: 0, hpstate: 0 }; MAX_TL as usize],
+            frames: [TrapFrame { pc: 0, npc: 0, state: 0, number: 0, hpstate: 0 }; MAX_TL as usize],
             tba: 0,
             htba: 0,
             pil: 0,
@@ -106,7 +116,7 @@ impl Control {
 
     /// Clears what no guest at the current trap level relies on: the levels above it, and what is pending for the hypervisor.
     pub(super) fn hide_from_guest(&mut self) {
-        self.frames[usize::from(self.tl)..].fill(Frame::default());
+        self.frames[usize::from(self.tl)..].fill(TrapFrame::default());
         (self.hintp, self.vector, self.hstick_compare) = (false, false, 0);
     }
 
@@ -131,8 +141,8 @@ impl Control {
         }
     }
 
-    /// Returns the frame of the current trap level; `None` at level 0.
-    pub(super) fn frame(&mut self) -> Option<&mut Frame> {
+    /// Returns the frame of the current trap level; `None` at trap level 0.
+    pub(super) fn frame(&mut self) -> Option<&mut TrapFrame> {
         let level = usize::from(self.tl).checked_sub(1)?;
         self.frames.get_mut(level)
     }
@@ -145,9 +155,9 @@ impl Control {
         }
     }
 
-    /// Enters a trap, and returns the handler's address and the greatest value of its %gl; `None` at the highest trap level. `frame`
-    /// is complete but for %htstate.
-    pub(super) fn enter(&mut self, trap: Trap, frame: Frame) -> Option<(u64, usize)> {
+    /// Enters a trap. Returns the handler's address and the greatest value of its %gl; `None` at the highest trap level. `frame` lacks
+    /// only %htstate.
+    pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;
         }
@@ -156,7 +166,7 @@ impl Control {
         self.tl += 1;
         let hpstate = self.hpstate;
         if let Some(noted) = self.frame() {
-            *noted = Frame { hpstate, ..frame };
+            *noted = TrapFrame { hpstate, ..frame };
         }
         self.pstate = (self.pstate | pstate::PEF) & !(pstate::AM | pstate::IE | pstate::TCT);
         let number = u64::from(trap.number());
@@ -174,7 +184,7 @@ impl Control {
 
     /// Returns from a trap to the state in its frame. %hpstate is restored at every level, so the hypervisor must leave nothing in a
     /// %htstate to which privileged software can return.
-    pub(super) fn leave(&mut self) -> Option<Frame> {
+    pub(super) fn leave(&mut self) -> Option<TrapFrame> {
         let frame = *self.frame()?;
         self.tl -= 1;
         self.hpstate = frame.hpstate;

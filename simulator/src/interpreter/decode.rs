@@ -42,7 +42,6 @@ const fn codes(field: u32) -> Option<Codes> {
 
 impl Instruction {
     /// Decodes a word of memory.
-    #[must_use]
     pub fn decode(word: u32) -> Self {
         let instruction = match bits(word, 30, 2) {
             0 => branch_or_sethi(word),

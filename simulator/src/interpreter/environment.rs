@@ -1,7 +1,7 @@
 //! Memory, and registers that devices keep, as a strand accesses them.
 
+use super::control::Level;
 use super::instruction::Instruction;
-use super::level::Level;
 use super::trap::Trap;
 
 /// The location of a strand's access to memory.
@@ -9,7 +9,7 @@ use super::trap::Trap;
 pub struct At {
     /// The address, a multiple of the size of the access.
     pub address: u64,
-    /// The number of the address space. Of two spaces that differ in byte order, it is the big-endian one.
+    /// The number of the address space; of two spaces that differ only in byte order, the number of the big-endian space.
     pub space: u8,
     /// The level at which the strand executes.
     pub level: Level,
@@ -31,30 +31,18 @@ pub enum Counting {
     Status,
 }
 
-/// Memory and registers outside a strand. Values are in big-endian order.
+/// Memory and registers outside a strand. Values are in big-endian order. An access fails with the trap that the strand takes.
 pub trait Environment {
     /// Fetches the instruction at an address.
-    ///
-    /// # Errors
-    /// The fetch traps.
     fn fetch(&mut self, address: u64, level: Level) -> Result<Instruction, Trap>;
 
     /// Loads a value of `1 << shift` bytes.
-    ///
-    /// # Errors
-    /// The load traps.
     fn load(&mut self, at: At, shift: u8) -> Result<u64, Trap>;
 
     /// Stores the low `1 << shift` bytes of a value.
-    ///
-    /// # Errors
-    /// The store traps.
     fn store(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap>;
 
     /// Changes a value and returns the old one. No other strand accesses it between the load and the store.
-    ///
-    /// # Errors
-    /// The load or the store traps.
     fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap> {
         let old = self.load(at, shift)?;
         self.store(at, shift, changed(old))?;
@@ -62,21 +50,12 @@ pub trait Environment {
     }
 
     /// Reads a register.
-    ///
-    /// # Errors
-    /// Software at this level cannot read the register.
     fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap>;
 
     /// Writes a register.
-    ///
-    /// # Errors
-    /// Software at this level cannot write the register.
     fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap>;
 
-    /// Executes a `membar`, with cmask in bits 6:4 of the mask and mmask in bits 3:0.
-    ///
-    /// # Errors
-    /// An earlier store of the strand has failed.
+    /// Executes a `membar`, with cmask in bits 6:4 of the mask and mmask in bits 3:0. It fails if an earlier store of the strand failed.
     fn membar(&mut self, _mask: u8) -> Result<(), Trap> {
         Ok(())
     }

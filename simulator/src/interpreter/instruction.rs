@@ -14,28 +14,23 @@ impl Register {
     /// %o7, in which `call` stores its own address.
     pub const O7: Self = Self(15);
 
-    /// Returns the register whose number is the low five bits of `number`.
-    #[must_use]
+    /// Returns the register with the low five bits of `number`.
     pub const fn new(number: u32) -> Self {
         Self((number & 31) as u8)
     }
 
     /// Returns the number, 0 to 31.
-    #[must_use]
     #[inline(always)]
     pub const fn index(self) -> usize {
         (self.0 & 31) as usize
     }
 
     /// Returns the odd register of the pair with this even register.
-    #[must_use]
     pub const fn odd(self) -> Self {
         Self(self.0 | 1)
     }
 
-    /// Returns whether the number is even.
-    #[must_use]
-    pub const fn is_even(self) -> bool {
+    pub(super) const fn is_even(self) -> bool {
         self.0 & 1 == 0
     }
 }
@@ -63,7 +58,7 @@ pub enum Codes {
 pub struct Condition(u8);
 
 impl Condition {
-    /// For each condition, the set of values of the codes NZVC that fulfil it.
+    /// For each condition, the set of the values of NZVC that fulfil it.
     const FULFILLED: [u16; 16] = {
         let mut sets = [0; 16];
         let mut codes = 0;
@@ -82,47 +77,37 @@ impl Condition {
         sets
     };
 
-    /// Returns the condition whose number is the low four bits of `number`.
-    #[must_use]
+    /// Returns the condition with the low four bits of `number`.
     pub const fn new(number: u32) -> Self {
         Self((number & 15) as u8)
     }
 
-    /// Returns `true` if the codes, N, Z, V and C in bits 3:0, fulfil the condition.
-    #[must_use]
+    /// Returns `true` if the codes N, Z, V and C in bits 3:0 fulfil the condition.
     #[inline(always)]
-    pub const fn holds(self, codes: u8) -> bool {
+    pub(super) const fn holds(self, codes: u8) -> bool {
         Self::FULFILLED[(self.0 & 15) as usize] >> (codes & 15) & 1 != 0
     }
 
-    /// Returns `true` for the condition that all codes fulfil.
-    #[must_use]
     #[inline(always)]
-    pub const fn is_always(self) -> bool {
+    pub(crate) const fn is_always(self) -> bool {
         self.0 == 8
     }
 }
 
 /// A comparison of a signed register value with zero (table 7-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say what is compared")]
 pub enum RegisterCondition {
-    /// The value is zero.
     Zero,
-    /// The value is at most zero.
     LessOrZero,
-    /// The value is below zero.
     Less,
-    /// The value is not zero.
     NotZero,
-    /// The value is above zero.
     Greater,
-    /// The value is at least zero.
     GreaterOrZero,
 }
 
 impl RegisterCondition {
-    /// Returns the condition whose number is the low three bits of `number`; `None` for 0 and 4, which are reserved.
-    #[must_use]
+    /// Returns the condition with the low three bits of `number`; `None` for 0 and 4, which are reserved.
     pub const fn new(number: u32) -> Option<Self> {
         Some(match number & 7 {
             1 => Self::Zero,
@@ -135,10 +120,8 @@ impl RegisterCondition {
         })
     }
 
-    /// Returns `true` if a value fulfils the condition.
-    #[must_use]
     #[inline(always)]
-    pub const fn holds(self, value: u64) -> bool {
+    pub(super) const fn holds(self, value: u64) -> bool {
         let value = value.cast_signed();
         match self {
             Self::Zero => value == 0,
@@ -248,148 +231,50 @@ pub enum Windows {
     Invalw,
 }
 
-/// An instruction. Fields have the names of the architecture: `rd` is written, `rs1` and `operand` are read. Displacements are in
-/// bytes from the instruction.
+/// An instruction. Displacements are in bytes from the instruction.
+///
+/// `Branch` is Bicc and BPcc, `BranchOnRegister` BPr, `Move` MOVcc, `MoveOnRegister` MOVr and `Trap` Tcc. `LoadTwin` is LDTW, LDTWA
+/// and LDTXA, `StoreTwin` STTW. `Cas` is CASA and CASXA, which compare memory with `rs2`. `Write` is WRasr, WRPR and WRHPR, which
+/// write the exclusive or of the operands. `FloatingPoint` needs the floating-point unit; `Illegal` is every word that is no
+/// instruction of this processor.
+///
+/// Fields have the names of the architecture: the instruction writes `rd`, and reads `rs1` and `operand`. With `cc` it writes the
+/// condition codes; `extended` stands for 64 bits. The `mask` of `Membar` has cmask in bits 6:4 and mmask in bits 3:0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 // The alignment lets the host copy an instruction with one load and one store. A load of the whole would stall behind stores of
 // parts.
 #[repr(align(16))]
-#[allow(missing_docs, reason = "fields are named in the architecture")]
+#[allow(missing_docs, reason = "the names are those of the architecture")]
 pub enum Instruction {
-    /// Not an instruction of this processor, or one that is always illegal.
     Illegal,
-    /// An instruction that needs the floating-point unit.
     FloatingPoint,
-    Call {
-        displacement: i32,
-    },
-    /// Bicc and BPcc.
-    Branch {
-        condition: Condition,
-        codes: Codes,
-        annul: bool,
-        displacement: i32,
-    },
-    /// BPr.
-    BranchOnRegister {
-        condition: RegisterCondition,
-        annul: bool,
-        rs1: Register,
-        displacement: i32,
-    },
-    Sethi {
-        rd: Register,
-        value: u32,
-    },
-    Compute {
-        operation: Operation,
-        /// It writes the condition codes.
-        cc: bool,
-        rd: Register,
-        rs1: Register,
-        operand: Operand,
-    },
-    Shift {
-        shift: Shift,
-        /// It shifts 64 bits.
-        extended: bool,
-        rd: Register,
-        rs1: Register,
-        operand: Operand,
-    },
-    /// MOVcc.
-    Move {
-        condition: Condition,
-        codes: Codes,
-        rd: Register,
-        operand: Operand,
-    },
-    /// MOVr.
-    MoveOnRegister {
-        condition: RegisterCondition,
-        rd: Register,
-        rs1: Register,
-        operand: Operand,
-    },
-    Jmpl {
-        rd: Register,
-        rs1: Register,
-        operand: Operand,
-    },
-    Return {
-        rs1: Register,
-        operand: Operand,
-    },
-    Save {
-        rd: Register,
-        rs1: Register,
-        operand: Operand,
-    },
-    Restore {
-        rd: Register,
-        rs1: Register,
-        operand: Operand,
-    },
+    Call { displacement: i32 },
+    Branch { condition: Condition, codes: Codes, annul: bool, displacement: i32 },
+    BranchOnRegister { condition: RegisterCondition, annul: bool, rs1: Register, displacement: i32 },
+    Sethi { rd: Register, value: u32 },
+    Compute { operation: Operation, cc: bool, rd: Register, rs1: Register, operand: Operand },
+    Shift { shift: Shift, extended: bool, rd: Register, rs1: Register, operand: Operand },
+    Move { condition: Condition, codes: Codes, rd: Register, operand: Operand },
+    MoveOnRegister { condition: RegisterCondition, rd: Register, rs1: Register, operand: Operand },
+    Jmpl { rd: Register, rs1: Register, operand: Operand },
+    Return { rs1: Register, operand: Operand },
+    Save { rd: Register, rs1: Register, operand: Operand },
+    Restore { rd: Register, rs1: Register, operand: Operand },
     Flushw,
     Windows(Windows),
-    /// Tcc.
-    Trap {
-        condition: Condition,
-        codes: Codes,
-        rs1: Register,
-        operand: Operand,
-    },
-    Load {
-        datum: Datum,
-        rd: Register,
-        place: MemoryOperand,
-    },
-    Store {
-        datum: Datum,
-        rd: Register,
-        place: MemoryOperand,
-    },
-    /// LDTW, LDTWA and LDTXA.
-    LoadTwin {
-        rd: Register,
-        place: MemoryOperand,
-    },
-    /// STTW.
-    StoreTwin {
-        rd: Register,
-        place: MemoryOperand,
-    },
-    Ldstub {
-        rd: Register,
-        place: MemoryOperand,
-    },
-    Swap {
-        rd: Register,
-        place: MemoryOperand,
-    },
-    /// CASA and CASXA, which compare memory with `rs2`.
-    Cas {
-        extended: bool,
-        rd: Register,
-        rs2: Register,
-        place: MemoryOperand,
-    },
+    Trap { condition: Condition, codes: Codes, rs1: Register, operand: Operand },
+    Load { datum: Datum, rd: Register, place: MemoryOperand },
+    Store { datum: Datum, rd: Register, place: MemoryOperand },
+    LoadTwin { rd: Register, place: MemoryOperand },
+    StoreTwin { rd: Register, place: MemoryOperand },
+    Ldstub { rd: Register, place: MemoryOperand },
+    Swap { rd: Register, place: MemoryOperand },
+    Cas { extended: bool, rd: Register, rs2: Register, place: MemoryOperand },
     Prefetch,
     Flush,
-    Membar {
-        /// cmask in bits 6:4, mmask in bits 3:0.
-        mask: u8,
-    },
-    Read {
-        rd: Register,
-        control: ControlRegister,
-    },
-    /// WRasr, WRPR and WRHPR, which write the exclusive or of the operands.
-    Write {
-        control: ControlRegister,
-        rs1: Register,
-        operand: Operand,
-    },
+    Membar { mask: u8 },
+    Read { rd: Register, control: ControlRegister },
+    Write { control: ControlRegister, rs1: Register, operand: Operand },
     Done,
     Retry,
 }

@@ -6,12 +6,12 @@ use super::instruction::Register;
 pub const WINDOWS: usize = 8;
 
 /// The number of sets of global registers, one for each value of %gl.
-pub const GLOBALS: usize = 4;
+const GLOBALS: usize = 4;
 
-/// The integer registers of a strand, in all windows and all sets of globals.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The integer registers of a strand, in all windows and all sets of globals. By default all are 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. Their places in `windows` and `globals` hold stale values.
+    /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. The same registers in `windows` and `globals` hold stale values.
     current: [u64; 32],
     /// The locals and ins of each window. The outs of a window are the ins of the next.
     windows: [[u64; 16]; WINDOWS],
@@ -22,20 +22,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Returns registers that are all 0, with window 0 and globals 0 selected.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            current: [0; 32],
-            windows: [[0; 16]; WINDOWS],
-            globals: [[0; 8]; GLOBALS],
-            window: 0,
-            global: 0,
-        }
-    }
-
     /// Reads a register.
-    #[must_use]
     #[inline(always)]
     pub const fn get(&self, register: Register) -> u64 {
         self.current[register.index()]
@@ -49,7 +36,6 @@ impl Registers {
     }
 
     /// Returns the number of the current window.
-    #[must_use]
     pub const fn window(&self) -> usize {
         self.window
     }
@@ -71,7 +57,6 @@ impl Registers {
     }
 
     /// Returns the number of the current set of globals.
-    #[must_use]
     pub const fn global(&self) -> usize {
         self.global
     }
@@ -96,12 +81,6 @@ impl Registers {
         self.set_global(global);
         let [globals, ..] = eights(&mut self.current);
         self.globals[global] = *globals;
-    }
-}
-
-impl Default for Registers {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Interrupts and timer matches of a strand (UltraSPARC Architecture 2007, chapter 5, and chapter 12, Trap Control).
 
-use super::control::pstate;
-use super::level::Level;
+use super::control::{Level, pstate};
 use super::strand::Strand;
 use super::trap::Trap;
 
@@ -27,26 +26,22 @@ const OVERFLOW: u32 = 1 << 15;
 impl Strand {
     /// Returns the interrupt that the strand takes before its next instruction.
     #[inline(always)]
-    #[must_use]
     pub fn interrupt(&self) -> Option<Trap> {
         self.control.interrupt()
     }
 
     /// Returns the level of privilege at which the strand executes.
     #[inline(always)]
-    #[must_use]
     pub const fn level(&self) -> Level {
         self.control.level()
     }
 
     /// Returns `true` if the strand takes interrupts of level 15: PSTATE.IE is 1 and %pil is below 15.
-    #[must_use]
     pub const fn takes_overflows(&self) -> bool {
         self.control.pstate & pstate::IE != 0 && self.control.pil < 15
     }
 
     /// Returns `true` if an interrupt is pending, even if it is masked.
-    #[must_use]
     pub const fn is_woken(&self) -> bool {
         self.control.vector || self.control.hintp || self.control.softint != 0
     }
@@ -57,7 +52,6 @@ impl Strand {
     }
 
     /// Returns bit 15 of %softint.
-    #[must_use]
     pub const fn overflow(&self) -> bool {
         self.control.softint & OVERFLOW != 0
     }
@@ -68,7 +62,6 @@ impl Strand {
     }
 
     /// Returns the clock value at which a timer matches; `None` if it is disabled.
-    #[must_use]
     pub const fn compare(&self, timer: Timer) -> Option<u64> {
         let register = match timer {
             Timer::Tick => self.control.tick_compare,

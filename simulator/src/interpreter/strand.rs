@@ -1,10 +1,9 @@
 //! A strand, and the execution of its instructions.
 
 use super::compute::{Computed, XCC, compute, shift};
-use super::control::{Control, Frame, pstate};
+use super::control::{Control, Level, TrapFrame, pstate};
 use super::environment::Environment;
 use super::instruction::{Codes, Instruction, Operand, Register};
-use super::level::Level;
 use super::registers::{Registers, WINDOWS};
 use super::trap::Trap;
 use super::windows::{Exception, WindowState};
@@ -33,7 +32,7 @@ pub struct Strand {
     pub y: u32,
     /// %asi.
     pub asi: u8,
-    /// The windows that the strand may use without a trap.
+    /// The numbers of windows that the strand may use without a trap.
     pub windows: WindowState,
     /// The privileged and hyperprivileged registers.
     pub control: Control,
@@ -45,7 +44,7 @@ enum Next {
     After,
     /// At this address, after the delay slot.
     Branch(u64),
-    /// At this address, or else after the delay slot, which is not executed.
+    /// At this address, or after the delay slot if there is none. The delay slot is not executed.
     Annulled(Option<u64>),
     /// At the first address, then at the second.
     At(u64, u64),
@@ -53,8 +52,7 @@ enum Next {
 
 impl Strand {
     /// Returns a strand that executes nonprivileged software from `pc`, with all registers 0.
-    #[must_use]
-    pub const fn user(pc: u64) -> Self {
+    pub fn user(pc: u64) -> Self {
         Self::new(pc, Control::user())
     }
 
@@ -69,7 +67,6 @@ impl Strand {
     }
 
     /// Returns a strand after power on, at its highest trap level.
-    #[must_use]
     pub fn reset(pc: u64) -> Self {
         let mut strand = Self::new(pc, Control::reset());
         let (_, global) = strand.control.greatest();
@@ -77,9 +74,9 @@ impl Strand {
         strand
     }
 
-    const fn new(pc: u64, control: Control) -> Self {
+    fn new(pc: u64, control: Control) -> Self {
         Self {
-            registers: Registers::new(),
+            registers: Registers::default(),
             pc,
             npc: pc.wrapping_add(4),
             ccr: 0,
@@ -107,7 +104,6 @@ impl Strand {
     }
 
     /// Returns the value that a trap saves in %tstate: %gl, %ccr, %asi, %pstate and %cwp.
-    #[must_use]
     pub fn state(&self) -> u64 {
         ((self.registers.global() as u64) << 40)
             | (u64::from(self.ccr) << 32)
@@ -123,7 +119,7 @@ impl Strand {
     pub fn take(&mut self, Exception { trap, distance }: Exception) -> Result<(), ErrorState> {
         let global = self.registers.global();
         let window = self.registers.window();
-        let frame = Frame {
+        let frame = TrapFrame {
             pc: self.pc,
             npc: self.npc,
             state: self.state(),
@@ -139,10 +135,10 @@ impl Strand {
         Ok(())
     }
 
-    /// Executes one instruction, without interrupts.
+    /// Executes one instruction, without interrupts. If it traps, the strand is unchanged.
     ///
     /// # Errors
-    /// The instruction traps. The strand is unchanged.
+    /// The instruction traps.
     #[inline(always)]
     pub fn execute_next(&mut self, environment: &mut impl Environment) -> Result<(), Exception> {
         let pc = self.effective(self.pc);
@@ -281,11 +277,11 @@ impl Strand {
                 self.windows.change(change);
             }
             Instruction::Done => {
-                let Frame { npc, .. } = self.leave()?;
+                let TrapFrame { npc, .. } = self.leave()?;
                 return Ok(Next::At(npc, npc.wrapping_add(4)));
             }
             Instruction::Retry => {
-                let Frame { pc, npc, .. } = self.leave()?;
+                let TrapFrame { pc, npc, .. } = self.leave()?;
                 return Ok(Next::At(pc, npc));
             }
             Instruction::FloatingPoint => return Err(Trap::FP_DISABLED.into()),
@@ -295,7 +291,7 @@ impl Strand {
     }
 
     /// Restores the state that the trap of the current level interrupted.
-    fn leave(&mut self) -> Result<Frame, Trap> {
+    fn leave(&mut self) -> Result<TrapFrame, Trap> {
         self.privileged()?;
         let frame = self.control.leave().ok_or(Trap::ILLEGAL_INSTRUCTION)?;
         let state = frame.state;
@@ -349,7 +345,7 @@ impl Strand {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Annulling skips the delay slot of a branch that is not taken, and that of a branch that is always taken.
+    /// The annul bit skips the delay slot if the branch is not taken, or always is.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {

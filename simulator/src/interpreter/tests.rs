@@ -172,16 +172,11 @@ fn a_trap_comes_back() {
         // Globals of the next level.
         assert_eq!(strand.registers.global(), 1);
         assert_eq!(strand.registers.get(Register::new(1)), 0);
-        let mut read = |number| {
-            let value = strand.read(ControlRegister::Privileged(number), &mut board);
-            value.expect("the hypervisor has them all")
-        };
+        let read = |number| strand.read(ControlRegister::Privileged(number), &mut board);
         // TPC, TNPC, TSTATE of GL 0, CCR, ASI, PSTATE and CWP 0; TT; TL.
-        assert_eq!(read(0), PROGRAM);
-        assert_eq!(read(1), PROGRAM + 4);
-        assert_eq!(read(2), 0x99 << 32 | 0x82 << 24 | 1 << 2 << 8);
-        assert_eq!(read(3), 0x180);
-        assert_eq!(read(7), 1);
+        let state = 0x99 << 32 | 0x82 << 24 | 1 << 2 << 8;
+        let expected = [PROGRAM, PROGRAM + 4, state, 0x180, 1].map(Ok);
+        assert_eq!([0, 1, 2, 3, 7].map(read), expected);
         strand.ccr = 0;
         run(&mut strand, &mut board, 1);
         assert_eq!((strand.pc, strand.npc), (pc, pc + 4));
@@ -287,11 +282,8 @@ fn a_trap_at_the_highest_level_ends_the_strand() {
     let mut board = Board::default();
     let mut strand = Strand::reset(HYPERVISOR);
     // unimp 0, at trap level 6.
-    let ended = strand.step(&mut board);
-    assert!(
-        matches!(ended, Err(ErrorState { trap, pc }) if trap.number() == 0x10 && pc == HYPERVISOR),
-        "{ended:?}"
-    );
+    let ended = ErrorState { trap: Trap::ILLEGAL_INSTRUCTION, pc: HYPERVISOR };
+    assert_eq!(strand.step(&mut board), Err(ended));
 }
 
 /// %pil and PSTATE.IE mask the interrupt level in %softint (section 5.5, SOFTINT; chapter 12, Trap Control).
@@ -311,10 +303,8 @@ fn an_interrupt_comes_when_it_may() {
 fn trap_level_zero_is_the_hypervisors_to_ask_for() {
     // ta 0x80. The handler: wrhpr %g0, 1, %htstate; done.
     let (mut strand, mut board) = privileged(&[0x91d0_2080]);
-    board.load_bytes(
-        hypervisors(0x180),
-        &[0x8398_2001_u32, 0x81f0_0000].map(u32::to_be_bytes).concat(),
-    );
+    let handler = [0x8398_2001_u32, 0x81f0_0000].map(u32::to_be_bytes);
+    board.load_bytes(hypervisors(0x180), handler.as_flattened());
     run(&mut strand, &mut board, 3);
     assert_eq!(strand.pc, PROGRAM + 4);
     run(&mut strand, &mut board, 1);
@@ -349,12 +339,12 @@ fn an_instruction_is_copied_in_one_step() {
 /// SIR 1, executed at the privileged and the hyperprivileged level.
 #[test]
 fn a_software_reset_is_an_illegal_instruction() {
-    const ILLEGAL_INSTRUCTION: u64 = 0x10;
-    assert_eq!(after(0x9f80_2001, 0).pc, hypervisors(ILLEGAL_INSTRUCTION));
+    let handler = hypervisors(Trap::ILLEGAL_INSTRUCTION.number().into());
+    assert_eq!(after(0x9f80_2001, 0).pc, handler);
     let (mut strand, mut board) = privileged(&[0x9f80_2001]);
     strand.control.hpstate = 1 << 2;
     run(&mut strand, &mut board, 1);
-    assert_eq!(strand.pc, hypervisors(ILLEGAL_INSTRUCTION));
+    assert_eq!(strand.pc, handler);
 }
 
 /// LDTXA loads 16 aligned bytes, each half in the byte order of the space. LDTWA has the same opcode and loads two words.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::level::Level;
+use super::control::Level;
 
 /// The type of a trap, 0 to 0x1ff.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,22 +11,26 @@ pub struct Trap(u16);
 impl Trap {
     /// guest_watchdog, which replaces a trap of privileged software at its highest trap level.
     pub(super) const WATCHDOG: Self = Self(0x02);
+    pub(super) const PRIVILEGED_OPCODE: Self = Self(0x11);
+    pub(crate) const FP_DISABLED: Self = Self(0x20);
+    /// TADDccTV or TSUBccTV overflows.
+    pub(super) const TAG_OVERFLOW: Self = Self(0x23);
+    /// The window that `save` enters is not clean.
+    pub(super) const CLEAN_WINDOW: Self = Self(0x24);
+    pub(super) const DIVISION_BY_ZERO: Self = Self(0x28);
+    /// %stick has reached %hstick_cmpr.
+    pub(super) const HSTICK_MATCH: Self = Self(0x5e);
+    /// The strand is at trap level 0 with HPSTATE.TLZ set by the hypervisor.
+    pub(super) const TRAP_LEVEL_ZERO: Self = Self(0x5f);
+    /// Another strand or a device has sent an interrupt.
+    pub(super) const INTERRUPT_VECTOR: Self = Self(0x60);
+
     /// A deferred error: an earlier store of the strand has failed.
     pub const STORE_ERROR: Self = Self(0x07);
     /// No memory or device answers a fetch.
     pub const INSTRUCTION_ACCESS_ERROR: Self = Self(0x0a);
     /// The word is no instruction of the processor.
     pub const ILLEGAL_INSTRUCTION: Self = Self(0x10);
-    /// The instruction needs a higher level of privilege.
-    pub const PRIVILEGED_OPCODE: Self = Self(0x11);
-    /// The floating-point unit is disabled.
-    pub const FP_DISABLED: Self = Self(0x20);
-    /// TADDccTV or TSUBccTV overflows.
-    pub const TAG_OVERFLOW: Self = Self(0x23);
-    /// The window that `save` enters is not clean.
-    pub const CLEAN_WINDOW: Self = Self(0x24);
-    /// A division by zero.
-    pub const DIVISION_BY_ZERO: Self = Self(0x28);
     /// The page or space of a load or store does not allow it.
     pub const DATA_ACCESS_EXCEPTION: Self = Self(0x30);
     /// No memory or device answers a load or store.
@@ -35,51 +39,38 @@ impl Trap {
     pub const MEM_ADDRESS_NOT_ALIGNED: Self = Self(0x34);
     /// A space or register needs a higher level of privilege.
     pub const PRIVILEGED_ACTION: Self = Self(0x37);
-
     /// The real address of a fetch has no translation.
     pub const INSTRUCTION_REAL_TRANSLATION_MISS: Self = Self(0x3e);
     /// The real address of a load or store has no translation.
     pub const DATA_REAL_TRANSLATION_MISS: Self = Self(0x3f);
-    /// %stick has reached %hstick_cmpr.
-    pub const HSTICK_MATCH: Self = Self(0x5e);
-    /// The strand is at trap level 0 with HPSTATE.TLZ set by the hypervisor.
-    pub const TRAP_LEVEL_ZERO: Self = Self(0x5f);
-    /// Another strand or a device has sent an interrupt.
-    pub const INTERRUPT_VECTOR: Self = Self(0x60);
 
     /// Returns the trap of an interrupt level, 1 to 15.
-    #[must_use]
-    pub const fn interrupt_level(level: u8) -> Self {
+    pub(super) const fn interrupt_level(level: u8) -> Self {
         Self(0x40 + (level as u16 & 15))
     }
 
     /// Returns the trap of `save` or `flushw` for a window to be stored. `other` selects the traps of windows of another address space;
     /// `state` is the field of %wstate.
-    #[must_use]
-    pub const fn spill(other: bool, state: u8) -> Self {
+    pub(super) const fn spill(other: bool, state: u8) -> Self {
         Self(0x80 + (other as u16) * 0x20 + (state as u16 & 7) * 4)
     }
 
     /// Returns the trap of `restore` or `return` for a window to be loaded; see [`spill`](Self::spill).
-    #[must_use]
-    pub const fn fill(other: bool, state: u8) -> Self {
+    pub(super) const fn fill(other: bool, state: u8) -> Self {
         Self(Self::spill(other, state).0 + 0x40)
     }
 
     /// Returns the trap of `Tcc` with the low eight bits of a number.
-    #[must_use]
     pub const fn software(number: u64) -> Self {
         Self(0x100 + (number & 0xff) as u16)
     }
 
     /// Returns `true` for a trap of `Tcc`.
-    #[must_use]
-    pub const fn is_software(self) -> bool {
+    pub(crate) const fn is_software(self) -> bool {
         self.0 >= 0x100
     }
 
     /// Returns the type as a number, 0 to 0x1ff.
-    #[must_use]
     pub const fn number(self) -> u16 {
         self.0
     }

@@ -15,7 +15,7 @@ pub struct WindowState {
     pub other: u8,
     /// %cleanwin: windows without values of other software.
     pub clean: u8,
-    /// %wstate: bits 2:0 select the spill and fill traps of own windows, bits 5:3 those of windows of another address space.
+    /// %wstate: bits 2:0 select the spill and fill traps of own windows, bits 5:3 the traps of windows of another address space.
     pub state: u8,
 }
 
@@ -40,7 +40,6 @@ const LAST: u8 = WINDOWS as u8 - 1;
 
 impl WindowState {
     /// Returns the state in which the current window is in use and all others are free and clean.
-    #[must_use]
     pub const fn new() -> Self {
         Self { can_save: LAST - 1, can_restore: 0, other: 0, clean: LAST, state: 0 }
     }

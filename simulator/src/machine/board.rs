@@ -14,14 +14,13 @@ use platform::models::Devices;
 use super::clock::MachineClock;
 use crate::events::collect::{Collector, Keep};
 
-/// The collector of the hypervisor's events.
-pub type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
+pub(crate) type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
 
-/// The performance counter service of the board.
-pub type Service<'a> = PerfCounterService<(&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>)>;
+pub(crate) type Service<'a> =
+    PerfCounterService<(&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>)>;
 
 /// Returns the devices of a booted machine. An access to a hub takes `hub_cycles`.
-pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
+pub(crate) fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
     let devices = Box::new(Devices::new(machine));
     devices.start_caches();
     devices.set_hub_access_cycles(hub_cycles);
@@ -29,7 +28,7 @@ pub fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
 }
 
 /// A simulated machine with the hypervisor.
-pub struct Board<'a> {
+pub(crate) struct Board<'a> {
     devices: &'a Devices,
     hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole, &'a Collected<'a>>>,
     clock: &'a MachineClock<'a>,
@@ -39,15 +38,12 @@ pub struct Board<'a> {
 }
 
 /// The number of a guest's hypercalls, by status.
-pub type Tally = BTreeMap<u64, u64>;
+pub(crate) type Tally = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
     /// Returns a board with these guests, whose hypervisor records events in `events`. With [`Keep::All`], a ring is read after
     /// each call.
-    ///
-    /// # Errors
-    /// The service rejects the guests.
-    pub fn new(
+    pub(crate) fn new(
         devices: &'a Devices,
         clock: &'a MachineClock<'a>,
         events: &'a Collected<'a>,
@@ -66,23 +62,21 @@ impl<'a> Board<'a> {
         })
     }
 
-    /// Returns the devices of the machine.
-    pub fn devices(&self) -> &'a Devices {
+    pub(crate) fn devices(&self) -> &'a Devices {
         self.devices
     }
 
-    /// Returns the service.
-    pub fn service(&self) -> &Service<'a> {
+    pub(crate) fn service(&self) -> &Service<'a> {
         &self.hypervisor.services().0
     }
 
     /// Returns a strand of a guest, for the guest's code.
-    pub fn strand(&'a self, guest: GuestId, strand: StrandId) -> SimulatedStrand<'a> {
+    pub(crate) fn strand(&'a self, guest: GuestId, strand: StrandId) -> SimulatedStrand<'a> {
         SimulatedStrand { board: self, strand: self.hypervisor.strand(Caller { guest, strand }) }
     }
 
     /// Executes `work` of the hypervisor on a strand, which takes the time of a hypercall.
-    pub fn work<R>(&self, strand: StrandId, work: impl FnOnce(&Service<'a>) -> R) -> R {
+    pub(crate) fn work<R>(&self, strand: StrandId, work: impl FnOnce(&Service<'a>) -> R) -> R {
         self.call(strand, || work(self.service()))
     }
 
@@ -95,12 +89,12 @@ impl<'a> Board<'a> {
     }
 
     /// Resets a guest. The hypervisor executes the reset on strand `on`.
-    pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
+    pub(crate) fn reset_guest(&self, guest: GuestId, on: StrandId) {
         self.call(on, || self.hypervisor.reset_guest(guest, on));
     }
 
     /// Lets a strand handle its pending cross-call. Returns `false` if none is pending.
-    pub fn answer(&self, strand: StrandId) -> bool {
+    pub(crate) fn answer(&self, strand: StrandId) -> bool {
         let waits = self.devices.take_cross_call(strand);
         if waits {
             self.work(strand, |service| service.cross_called(strand));
@@ -109,25 +103,24 @@ impl<'a> Board<'a> {
     }
 
     /// Stops reading the rings, so that they keep only the events that fit.
-    pub fn keep_no_more(&self) {
+    pub(crate) fn keep_no_more(&self) {
         self.keep.set(Keep::First);
     }
 
-    /// Returns the number of hypercalls so far, by guest.
-    pub fn tallies(&self) -> Vec<Tally> {
+    /// Returns the hypercalls so far, by guest.
+    pub(crate) fn tallies(&self) -> Vec<Tally> {
         self.tallies.borrow().clone()
     }
 }
 
 /// The transport of a simulated guest, and its strand's own counters.
-pub struct SimulatedStrand<'a> {
+pub(crate) struct SimulatedStrand<'a> {
     board: &'a Board<'a>,
     strand: Strand<'a, (Service<'a>,), NoConsole, &'a Collected<'a>>,
 }
 
 impl SimulatedStrand<'_> {
-    /// Returns the strand's number.
-    pub fn id(&self) -> StrandId {
+    pub(crate) fn id(&self) -> StrandId {
         self.strand.caller().strand
     }
 }

@@ -38,20 +38,16 @@ pub struct MachineClock<'a> {
 }
 
 impl<'a> MachineClock<'a> {
-    /// Returns the clock of these devices.
-    #[must_use]
-    pub fn new(devices: &'a Devices) -> Self {
+    pub(crate) fn new(devices: &'a Devices) -> Self {
         Self { devices, call_ends: Cell::new(0) }
     }
 
-    /// Returns the time, in cycles.
-    #[must_use]
-    pub fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.devices.now()
     }
 
     /// Executes `work` as a hypercall, which takes [`HYPERCALL_CYCLES`].
-    pub fn call<R>(&self, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn call<R>(&self, work: impl FnOnce() -> R) -> R {
         self.call_ends.set(self.now() + HYPERCALL_CYCLES);
         let result = work();
         self.pass(HYPERCALL_CYCLES);

@@ -24,19 +24,15 @@ pub struct Configuration {
 
 impl Configuration {
     /// Returns the settings, as in a file, that differ from those of a T2 Plus with all memory channels enabled.
-    #[must_use]
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
             let (table, key) = (setting.table, setting.key);
             (value != other).then(|| format!("{table}.{key}={value}"))
         });
-        let without = channels(self.machine).filter(|channel| !channel.is_in(self.machine));
-        let without: Vec<_> = without.map(|channel| format!("\"{channel}\"")).collect();
-        let without = match &without[..] {
-            [] => None,
-            some => Some(format!("machine.without=[{}]", some.join(","))),
-        };
+        let without = disabled(self.machine).map(|channel| format!("\"{channel}\""));
+        let without = without.collect::<Vec<_>>().join(",");
+        let without = (!without.is_empty()).then(|| format!("machine.without=[{without}]"));
         without.into_iter().chain(settings).collect()
     }
 }
@@ -58,14 +54,12 @@ struct MachineTable {
 
 impl Serialize for Configuration {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let machine = self.machine;
-        let without = channels(machine).filter(|channel| !channel.is_in(machine));
+        let Self { machine, memory } = *self;
         let machine = MachineTable {
             model: machine.model().name().to_owned(),
             nodes: machine.nodes(),
-            without: without.map(|channel| channel.to_string()).collect(),
+            without: disabled(machine).map(|channel| channel.to_string()).collect(),
         };
-        let memory = self.memory;
         Tables { machine, memory }.serialize(serializer)
     }
 }
@@ -105,10 +99,15 @@ fn channels(machine: Machine) -> impl Iterator<Item = Unit> {
     Unit::all().filter(move |unit| matches!(unit, Unit::Mcu(node, _) if machine.has_node(*node)))
 }
 
+/// Returns the memory channels of a machine's nodes that are disabled.
+fn disabled(machine: Machine) -> impl Iterator<Item = Unit> {
+    channels(machine).filter(move |channel| !channel.is_in(machine))
+}
+
 /// The content of a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configured {
-    /// The machine, if the file says which.
+    /// The machine, if the file names one.
     pub machine: Option<Machine>,
     /// The caches and times of a T2 Plus, with the file's changes.
     pub memory: Config,
@@ -142,7 +141,7 @@ pub struct Configured {
 /// taken = 4
 /// l2 = 23
 /// bank = 1
-/// stores = 8          # how many of a strand are on their way: 1 to 16
+/// stores = 8          # the most of a strand under way: 1 to 16
 /// serialize = 2
 /// snoop = 60
 /// cache_to_cache = 80

@@ -5,11 +5,11 @@ use std::path::Path;
 use guest_abi::StrandId;
 use perfctr_service::{Grant, GuestConfig};
 use platform::Machine;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::input::{self, InputError};
-use crate::machine::description;
-use crate::machine::strands::{self, StrandListError};
+use crate::machine::{description, strands};
 
 /// A guest with its name.
 #[derive(Clone, Debug)]
@@ -22,7 +22,6 @@ pub struct NamedGuest {
 
 impl NamedGuest {
     /// Returns the strand that makes the guest's calls: its first one.
-    #[must_use]
     pub fn caller(&self) -> Option<StrandId> {
         self.config.strands.iter().next()
     }
@@ -44,35 +43,21 @@ struct GuestFile {
 #[serde(deny_unknown_fields)]
 pub(crate) struct GuestEntry {
     name: String,
-    strands: Strands,
-    grant: Granted,
+    #[serde(deserialize_with = "strands")]
+    strands: Vec<StrandId>,
+    #[serde(deserialize_with = "grant")]
+    grant: Grant,
     #[serde(default)]
     compatible: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Strands(Vec<StrandId>);
-
-impl TryFrom<String> for Strands {
-    type Error = StrandListError;
-
-    fn try_from(text: String) -> Result<Self, StrandListError> {
-        strands::parse(&text).map(Self)
-    }
+fn strands<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<StrandId>, D::Error> {
+    strands::parse(&String::deserialize(from)?).map_err(D::Error::custom)
 }
 
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Granted(Grant);
-
-impl TryFrom<String> for Granted {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let grant = text.parse().map(Self);
-        grant.map_err(|error| format!("found '{text}', {error}"))
-    }
+fn grant<'de, D: Deserializer<'de>>(from: D) -> Result<Grant, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map_err(|error| D::Error::custom(format!("found '{text}', {error}")))
 }
 
 /// Reads the guests of a TOML file:
@@ -97,7 +82,7 @@ pub fn from_file(path: &Path) -> Result<Vec<NamedGuest>, FileError> {
     Ok(file.guest.into_iter().map(NamedGuest::from).collect())
 }
 
-/// Why a file of guests or steps cannot be used.
+/// Why a file of guests, steps or a machine's description cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -152,26 +137,19 @@ impl TomlText {
 
 impl From<GuestEntry> for NamedGuest {
     fn from(entry: GuestEntry) -> Self {
-        let GuestEntry { name, strands: Strands(strands), grant: Granted(grant), compatible } =
-            entry;
-        Self {
-            name,
-            config: GuestConfig { strands: strands.into_iter().collect(), grant, compatible },
-        }
+        let GuestEntry { name, strands, grant, compatible } = entry;
+        let strands = strands.into_iter().collect();
+        Self { name, config: GuestConfig { strands, grant, compatible } }
     }
 }
 
-/// Returns the default guests: the first has all rights and all cores but the last; the second has no right, and the last core.
-#[must_use]
+/// Returns the default guests: the first has all rights and all cores but one; the second has no right, and the last core.
 pub fn default(machine: Machine) -> Vec<NamedGuest> {
     let all = machine.strands();
-    let guest = |name: &str, strands: std::ops::Range<usize>, grant| NamedGuest {
-        name: name.to_owned(),
-        config: GuestConfig {
-            strands: strands.filter_map(StrandId::new).collect(),
-            grant,
-            compatible: false,
-        },
+    let guest = |name: &str, strands: std::ops::Range<usize>, grant| {
+        let strands = strands.filter_map(StrandId::new).collect();
+        let config = GuestConfig { strands, grant, compatible: false };
+        NamedGuest { name: name.to_owned(), config }
     };
     let last_core = all - StrandId::PER_CORE;
     vec![guest("measuring", 0..last_core, Grant::ALL), guest("other", last_core..all, Grant::NONE)]

@@ -1,6 +1,6 @@
 //! The simulated machine: its configuration and description, its guests, its hypervisor and its clock.
 
-pub mod board;
+pub(crate) mod board;
 pub mod clock;
 pub mod configuration;
 pub mod description;

@@ -36,7 +36,6 @@ pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
 }
 
 /// Returns these strands as a list in their order; `-` if there are none.
-#[must_use]
 pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
     match ranges(strands.into_iter().map(StrandId::index)) {
         list if list.is_empty() => "-".to_owned(),
@@ -45,7 +44,6 @@ pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
 }
 
 /// Returns these numbers as a list of ranges in their order, such as `0-7,16`.
-#[must_use]
 pub fn ranges(numbers: impl IntoIterator<Item = usize>) -> String {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
     for number in numbers {

@@ -5,16 +5,16 @@ use guest_abi::Node;
 use super::access::Access;
 use super::figures::Variant;
 use super::geometry::L2Line;
-use super::l2::{LineState, Slot, Victim};
+use super::l2::{L2Slot, LineState, Victim};
 use super::plane::Plane;
-use super::traffic::{Answers, NodeRequest, SnoopAnswer, Source, Transaction};
+use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
 use super::truth::ServedBy;
 
 impl<V: Variant> Access<'_, V> {
     /// Brings a missing line into the node's L2 cache, to write it if `state` is modified. Returns its slot and what served it.
     #[cold]
     #[inline(never)]
-    pub(super) fn miss(&mut self, line: L2Line, state: LineState) -> (Slot, ServedBy) {
+    pub(super) fn miss(&mut self, line: L2Line, state: LineState) -> (L2Slot, ServedBy) {
         let to_own = state == LineState::Modified;
         let snoop = self.snoop(line, to_own);
         let answers = snoop.answers;
@@ -27,7 +27,7 @@ impl<V: Variant> Access<'_, V> {
                 let owner = Node::ALL[owner];
                 self.now += self.timing().cache_to_cache;
                 self.now = self.send(line, owner, self.node, self.now);
-                (Source::Cache(owner), ServedBy::CacheToCache)
+                (Supplier::Cache(owner), ServedBy::CacheToCache)
             }
             None => self.read_memory(line),
         };
@@ -44,7 +44,7 @@ impl<V: Variant> Access<'_, V> {
 
     /// Makes the node the only holder of a line, so that it can be written.
     #[inline(always)]
-    pub(super) fn own(&mut self, line: L2Line, slot: Slot) {
+    pub(super) fn own(&mut self, line: L2Line, slot: L2Slot) {
         match self.l2().state(slot) {
             LineState::Modified => {}
             LineState::Exclusive => self.l2().set_state(slot, LineState::Modified),
@@ -108,7 +108,7 @@ impl<V: Variant> Access<'_, V> {
         answer
     }
 
-    fn read_memory(&mut self, line: L2Line) -> (Source, ServedBy) {
+    fn read_memory(&mut self, line: L2Line) -> (Supplier, ServedBy) {
         let (home, mcu) = self.plan.interleave.home(line);
         let channel = &mut self.channels[home.index()][mcu.index()];
         let (done, held) = channel.read(line, self.now, &self.plan.variant.figures().timing);
@@ -131,7 +131,7 @@ impl<V: Variant> Access<'_, V> {
             self.now = self.send(line, home, self.node, self.now);
             ServedBy::Remote
         };
-        (Source::Memory(home), service)
+        (Supplier::Memory(home), service)
     }
 
     /// Drops a line from the L2 cache of the node, and writes it back if memory is stale.
@@ -158,8 +158,8 @@ impl<V: Variant> Access<'_, V> {
         controller.line_written(queued as u32);
     }
 
-    /// Records a request at the hub of its line. Without hubs, the record alone is kept. `met` says that the request waited for
-    /// another one for the same line; `waited` are all cycles that it waited at the hub.
+    /// Records a request at the hub of its line. A machine without hubs counts no events. `met` says that the request waited for
+    /// another request for the same line; `waited` is the number of cycles that the request waited at the hub.
     fn tell_hub(&mut self, line: L2Line, request: NodeRequest, met: bool, waited: u64) {
         let transaction =
             Transaction { hub: line.hub(), requester: self.node, request, met, waited };
@@ -188,11 +188,11 @@ impl<V: Variant> Access<'_, V> {
 
 /// A request to the other nodes, and their answers.
 struct Snoop {
-    /// The time at which its hub began to serve it.
+    /// The time at which the hub began to serve the request.
     begins: u64,
-    /// It waited for another request for the same line.
+    /// The request waited for another request for the same line.
     met: bool,
-    /// The cycles that it waited for that request and for the hub.
+    /// The cycles that the request waited for another request and for the hub.
     waited: u64,
     answers: Answers,
 }

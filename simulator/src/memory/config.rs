@@ -11,7 +11,7 @@ use crate::recording::FETCH_SHIFT;
 /// A cache. Replacement is exact LRU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
     /// The number of lines in a set.
     pub ways: u64,
@@ -21,7 +21,6 @@ pub struct Cache {
 
 impl Cache {
     /// Returns the number of sets.
-    #[must_use]
     pub const fn sets(&self) -> u64 {
         self.bytes / (self.ways * self.line)
     }
@@ -59,11 +58,11 @@ impl Default for Config {
 /// A number that a configuration file can set.
 #[derive(Clone, Copy)]
 pub struct Setting {
-    /// The table of the file that holds it.
+    /// The table of the file that holds the number.
     pub table: &'static str,
-    /// Its key in the table.
+    /// The key in the table.
     pub key: &'static str,
-    /// Its least and its greatest value.
+    /// The least and the greatest value.
     range: (u64, u64),
     field: fn(&mut Config) -> &mut u64,
 }
@@ -92,16 +91,16 @@ pub struct Impossible {
 /// The greatest length of a line in bytes.
 const LONGEST_LINE: u64 = 256;
 const SHORTEST_DATA: u64 = 16;
-/// A recording tells fetches apart by pieces of this length, so no line of instructions is shorter.
+/// A recording tells fetches apart by pieces of this length: no line of instructions can be shorter.
 const SHORTEST_FETCH: u64 = 1 << FETCH_SHIFT;
-/// The ways of an L1 cache are searched one after the other, so their number is limited for speed.
+/// The ways of an L1 cache are searched one after the other: their number is limited for speed.
 const L1_WAYS: u64 = 64;
 /// The order of the ways of an L2 set is one word with four bits for each way.
 const L2_WAYS: u64 = MOST_WAYS as u64;
 /// The greatest sizes of a core's cache and of a node's, which bound the simulator's own memory.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
-/// A tag holds 31 bits of an address, so a way spans at least the bytes that the other bits select.
+/// A tag holds 31 bits of an address. A way has at least the bytes that the other bits select.
 const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
 /// The most cycles for which a unit is busy with one request. The bound keeps counters of waiting cycles from wrapping twice
 /// between two reads.
@@ -145,7 +144,6 @@ impl Config {
     };
 
     /// Reads one number, without a check.
-    #[must_use]
     pub fn get(mut self, setting: &Setting) -> u64 {
         *(setting.field)(&mut self)
     }

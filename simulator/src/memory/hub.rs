@@ -4,7 +4,7 @@ use guest_abi::Node;
 use guest_abi::event::{AsuEvent, LpuEvent};
 use platform::models::HubChip;
 
-use super::traffic::{Answers, NodeRequest, SnoopAnswer, Source, Transaction};
+use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
 
 const LPU_EVENTS: usize = LpuEvent::ALL.len();
 const ASU_EVENTS: usize = AsuEvent::ALL.len();
@@ -25,7 +25,7 @@ impl HubEvents {
     }
 
     pub(super) fn any(&self) -> bool {
-        // Every transaction enters as a packet.
+        // Every transaction counts a packet.
         self.asu[AsuEvent::PacketsIn as usize] > 0
     }
 
@@ -73,13 +73,13 @@ impl HubEvents {
     }
 
     /// Counts the delivery of a line to the requester.
-    fn data(&mut self, port: Node, source: Source) {
+    fn data(&mut self, port: Node, source: Supplier) {
         match source {
-            Source::Cache(owner) => {
+            Supplier::Cache(owner) => {
                 self.lpu(port, LpuEvent::CacheHit);
                 self.lpu(port, by_way_of(CACHE_TO_CACHE, port, owner));
             }
-            Source::Memory(home) => {
+            Supplier::Memory(home) => {
                 self.lpu(port, LpuEvent::CacheMiss);
                 if home == port {
                     self.lpu(port, LpuEvent::NoDataReply);
@@ -124,7 +124,7 @@ const CACHE_TO_CACHE: [E; 3] = [E::CacheToCacheX, E::CacheToCacheY, E::CacheToCa
 const MEMORY: [E; 3] = [E::MemoryX, E::MemoryY, E::MemoryZ];
 const WRITE_BACK: [E; 3] = [E::WriteBackX, E::WriteBackY, E::WriteBackZ];
 
-/// Returns the one of three events that stands for `other`: X, Y and Z are the other ports in ascending order.
+/// Returns the event for the port `other`. The three events are for X, Y and Z, the other ports in ascending order.
 fn by_way_of(events: [LpuEvent; 3], port: Node, other: Node) -> LpuEvent {
     let (port, other) = (port.index(), other.index());
     events[if other < port { other } else { other - 1 }]

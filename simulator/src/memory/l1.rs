@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::shape::CacheShape;
+use super::figures::CacheShape;
 
 /// Storage of the tags of a cache, set by set.
 pub trait Sets: Clone + Debug {
@@ -112,7 +112,7 @@ impl<S: Sets> L1<S> {
         set[0] = tag;
     }
 
-    /// Removes a line if the cache has it.
+    /// Removes a line, if it is in the cache.
     pub(super) fn remove(&mut self, line: u64) {
         let (set, tag) = self.0.set(line);
         let set = set.as_mut();

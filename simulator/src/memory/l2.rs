@@ -1,9 +1,8 @@
 //! The L2 cache of a node.
 
-use super::figures::Variant;
+use super::figures::{CacheShape, Variant};
 use super::geometry::L2Line;
 use super::order::{MOST_WAYS, Order};
-use super::shape::CacheShape;
 
 /// The MOESI state of a line in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +27,9 @@ impl LineState {
 
 /// The place of a line in the cache, valid until the next fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot(usize);
+pub(super) struct L2Slot(usize);
 
-impl Slot {
+impl L2Slot {
     #[inline]
     fn new(set: usize, way: usize) -> Self {
         Self(set * MOST_WAYS + way)
@@ -49,7 +48,7 @@ impl Slot {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
-    pub(super) slot: Slot,
+    pub(super) slot: L2Slot,
     pub(super) state: LineState,
     /// When the line arrives, if it is the latest line of its set; otherwise 0.
     pub(super) arrives: u64,
@@ -106,15 +105,15 @@ impl<V: Variant> L2<V> {
     }
 
     #[inline]
-    pub(super) fn find(&self, line: L2Line) -> Option<Slot> {
+    pub(super) fn find(&self, line: L2Line) -> Option<L2Slot> {
         let (index, tag) = self.shape().place(line.0);
         let set = &self.sets[index];
         let latest = set.order.latest();
         if set.tags[latest] == tag {
-            return Some(Slot::new(index, latest));
+            return Some(L2Slot::new(index, latest));
         }
         let way = set.tags.iter().position(|entry| *entry == tag)?;
-        Some(Slot::new(index, way))
+        Some(L2Slot::new(index, way))
     }
 
     #[inline(always)]
@@ -127,7 +126,7 @@ impl<V: Variant> L2<V> {
             set.order.renew(way);
         }
         let arrives = if set.filled == way { set.arrives } else { 0 };
-        Some(Hit { slot: Slot::new(index, way), state: set.states[way], arrives })
+        Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
     }
 
     /// Returns when a line arrives, as [`hit`](Self::hit) does, if the line is the most recently used of its set, is modified and
@@ -144,17 +143,17 @@ impl<V: Variant> L2<V> {
     }
 
     #[inline]
-    pub(super) fn state(&self, slot: Slot) -> LineState {
+    pub(super) fn state(&self, slot: L2Slot) -> LineState {
         self.sets[slot.set()].states[slot.way()]
     }
 
-    pub(super) fn set_state(&mut self, slot: Slot, state: LineState) {
+    pub(super) fn set_state(&mut self, slot: L2Slot, state: LineState) {
         self.sets[slot.set()].states[slot.way()] = state;
     }
 
     /// Returns the L1 copies of a line; see [`super::copies`].
     #[inline]
-    pub(super) fn copies(&mut self, slot: Slot) -> &mut u64 {
+    pub(super) fn copies(&mut self, slot: L2Slot) -> &mut u64 {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
@@ -164,9 +163,9 @@ impl<V: Variant> L2<V> {
         line: L2Line,
         state: LineState,
         arrives: u64,
-    ) -> (Slot, Option<Victim>) {
+    ) -> (L2Slot, Option<Victim>) {
         let (index, tag) = self.shape().place(line.0);
-        let slot = Slot::new(index, self.sets[index].order.oldest(self.shape().ways));
+        let slot = L2Slot::new(index, self.sets[index].order.oldest(self.shape().ways));
         let victim = self.take(slot);
         let set = &mut self.sets[index];
         set.tags[slot.way()] = tag;
@@ -177,7 +176,7 @@ impl<V: Variant> L2<V> {
     }
 
     /// Drops the line in a slot, which becomes the next to be filled. Returns `None` if the slot is free.
-    pub(super) fn take(&mut self, slot: Slot) -> Option<Victim> {
+    pub(super) fn take(&mut self, slot: L2Slot) -> Option<Victim> {
         let shape = *self.shape();
         let set = &mut self.sets[slot.set()];
         set.order.retire(slot.way(), shape.ways);

@@ -38,14 +38,14 @@
 //!   issue, one instruction with all its data after the other. The queues see each request at its own time.
 //! - A recording holds what its threads did when they were recorded: spinning, the order of lock holders and the division of work
 //!   do not change with the machine's time. Threads wait for each other only where one starts, joins or wakes another.
-//! - The hubs' cycle counters count the cycles of the program and not those of hypercalls, although the machine's clock advances by
-//!   both: a guest's measurement does not include the measuring.
+//! - The hubs' cycle counters count the cycles of the program but not of hypercalls, although the machine's clock advances by both:
+//!   a guest's measurement does not include the cost of measuring.
 //! - A store invalidates the copies of its line in the other data caches of the node, and the lines of its bytes in all instruction
 //!   caches. It does not change the order of replacement in its own data cache.
 //! - When the L2 cache drops a line, the L1 copies go too. A line that is written back is in memory at once, and no strand waits
 //!   for it, however long the queue of its channel is.
 //! - There are no TLBs, no speculation, no prefetching, no devices, and no references of the hypervisor.
-//! - A read of a line in the write-back buffer is counted as held back. The line stays there until eight younger ones have come.
+//! - A read of a line in the write-back buffer is counted as held back. The line stays there until eight younger lines have come.
 
 mod access;
 mod channel;
@@ -63,7 +63,6 @@ mod order;
 mod plane;
 mod quantum;
 mod queue;
-mod shape;
 mod stores;
 mod system;
 #[cfg(test)]

@@ -5,7 +5,9 @@ use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 /// Events of a counter, modelled or not.
 pub trait Modelled: Copy {
     /// Returns why the memory system does not model this event; `None` if it does.
-    fn absence(self) -> Option<&'static str>;
+    fn absence(self) -> Option<&'static str> {
+        None
+    }
 
     /// Returns `true` if the memory system models this event.
     fn is_modelled(self) -> bool {
@@ -16,21 +18,6 @@ pub trait Modelled: Copy {
 impl Modelled for SparcEvent {
     fn absence(self) -> Option<&'static str> {
         match self {
-            Self::IdleStrands
-            | Self::BranchesCompleted
-            | Self::BranchesTaken
-            | Self::Loads
-            | Self::Stores
-            | Self::OtherInstructions
-            | Self::AtomicOperations
-            | Self::Instructions
-            | Self::InstructionCacheMisses
-            | Self::DataCacheMisses
-            | Self::L2InstructionMisses
-            | Self::L2LoadMisses
-            | Self::CrossbarLoads
-            | Self::CrossbarFetches
-            | Self::CrossbarStores => None,
             Self::FguArithmetic | Self::SoftwareCounts => {
                 Some("a recording does not tell such instructions from others")
             }
@@ -56,55 +43,20 @@ impl Modelled for SparcEvent {
             | Self::HashBusyCycles
             | Self::ModularBusyCycles
             | Self::CrcBusyCycles => Some("there are no stream processing units"),
+            _ => None,
         }
     }
 }
 
 impl Modelled for DramEvent {
     fn absence(self) -> Option<&'static str> {
-        match self {
-            Self::Reads
-            | Self::Writes
-            | Self::ReadWrites
-            | Self::ReadQueueLatency
-            | Self::WriteQueueLatency
-            | Self::ReadWriteQueueLatency
-            | Self::WriteBackBufferHits => None,
-            Self::BankBusyStalls => Some("the banks of a channel are not modelled"),
-        }
+        (self == Self::BankBusyStalls).then_some("the banks of a channel are not modelled")
     }
 }
 
 impl Modelled for LpuEvent {
     fn absence(self) -> Option<&'static str> {
         match self {
-            // `None` counts nothing, as on the hardware.
-            Self::None
-            | Self::Clock
-            | Self::CacheToCacheX
-            | Self::MemoryX
-            | Self::WriteBackX
-            | Self::CacheToCacheY
-            | Self::MemoryY
-            | Self::WriteBackY
-            | Self::CacheToCacheZ
-            | Self::MemoryZ
-            | Self::WriteBackZ
-            | Self::WriteBackEgress
-            | Self::InvalidateEgress
-            | Self::ReadToOwnEgress
-            | Self::ReadToShareEgress
-            | Self::HitModified
-            | Self::HitOwned
-            | Self::HitShared
-            | Self::Miss
-            | Self::ReadOrInvalidate
-            | Self::WriteBack
-            | Self::NoDataReply
-            | Self::CacheMiss
-            | Self::CacheHit
-            | Self::RepliesSent
-            | Self::RepliesReceived => None,
             Self::NonCacheableX
             | Self::NonCacheableY
             | Self::NonCacheableZ
@@ -124,27 +76,11 @@ impl Modelled for LpuEvent {
             ),
             Self::HitWriteBack => Some("a line that is written back is at home at once"),
             Self::CrcErrors | Self::LinkRetrain => Some("links are without fault"),
+            _ => None,
         }
     }
 }
 
-impl Modelled for GpdEvent {
-    fn absence(self) -> Option<&'static str> {
-        match self {
-            Self::None | Self::Clock => None,
-        }
-    }
-}
+impl Modelled for GpdEvent {}
 
-impl Modelled for AsuEvent {
-    fn absence(self) -> Option<&'static str> {
-        match self {
-            Self::None
-            | Self::Clock
-            | Self::PacketsIn
-            | Self::PacketsOut
-            | Self::CamHit
-            | Self::Wakeup => None,
-        }
-    }
-}
+impl Modelled for AsuEvent {}

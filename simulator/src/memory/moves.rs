@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::geometry::L2Line;
-use super::traffic::{NodeRequest, SnoopAnswer, Source};
+use super::traffic::{NodeRequest, SnoopAnswer, Supplier};
 
 /// The moves of a line between the L2 caches of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,6 @@ pub struct Moves {
 
 impl Moves {
     /// Returns transfers and invalidations together, by which lines are ranked.
-    #[must_use]
     pub const fn all(self) -> u64 {
         self.transfers + self.invalidations
     }
@@ -37,7 +36,7 @@ impl MovedLines {
         };
         let (transfers, invalidations) = match request {
             NodeRequest::Read { to_own, source, answers } => (
-                u64::from(matches!(source, Source::Cache(_))),
+                u64::from(matches!(source, Supplier::Cache(_))),
                 if *to_own { lost(answers) } else { 0 },
             ),
             NodeRequest::Invalidate { answers } => (0, lost(answers)),

@@ -1,6 +1,6 @@
 //! The order in which the ways of a set were used.
 
-/// The ways of a set, four bits each, from the one used last in bits 3:0 to the one that is replaced next. Unused high bits are 0.
+/// The ways of a set, four bits each: the way used last in bits 3:0, the way that is replaced next in the highest. Unused bits are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
@@ -27,7 +27,7 @@ impl Order {
         (self.0 >> (4 * ways - 4)) as usize
     }
 
-    /// Makes a way the one used last.
+    /// Makes `way` the way used last.
     #[inline]
     pub(super) fn renew(&mut self, way: usize) {
         if self.latest() == way {
@@ -39,7 +39,7 @@ impl Order {
         self.0 = older | younger << 4 | way as u64;
     }
 
-    /// Makes a way the one that is replaced next, in a set of `ways`.
+    /// Makes `way` the way that is replaced next, in a set of `ways`.
     pub(super) fn retire(&mut self, way: usize, ways: usize) {
         let shift = self.shift(way);
         let younger = self.0 & ((1 << shift) - 1);

@@ -6,7 +6,7 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request under way, or a chain of requests for one line, each of which waited for the one before it.
+/// A request under way, or several for one line of which each waited for the request before.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: L2Line,

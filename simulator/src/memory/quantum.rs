@@ -24,7 +24,6 @@ pub struct Quantum<'a> {
 impl Quantum<'_> {
     /// Returns `true` if this reference begins an instruction.
     #[inline(always)]
-    #[must_use]
     pub fn begins_at(&self, reference: &Reference) -> bool {
         self.data_alone || reference.kind.is_fetch()
     }

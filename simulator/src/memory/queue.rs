@@ -81,7 +81,7 @@ impl Queue {
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let spans = &mut self.before;
         let mut begins = now.max(self.forgotten);
-        // Counts the spans that end later, then those among them that begin late enough to leave room for the request.
+        // The number of spans that end later. The second loop keeps the spans that begin late enough to leave room for the request.
         let mut later = 0;
         while later < SPANS && spans.at(later).ends > begins {
             later += 1;

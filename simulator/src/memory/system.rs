@@ -20,7 +20,7 @@ use super::truth::{Truth, Usage};
 use super::wires::{Idle, StrandEvents};
 
 #[derive(Clone, Debug)]
-pub(super) struct Core<V: Variant> {
+pub(super) struct CoreState<V: Variant> {
     pub(super) idle: Idle,
     pub(super) instructions: L1<V::Instructions>,
     pub(super) data: L1<V::Data>,
@@ -47,7 +47,7 @@ pub(super) struct Plan<V> {
 pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) plan: Plan<V>,
     pub(super) strands: Vec<StrandState>,
-    pub(super) cores: Vec<Core<V>>,
+    pub(super) cores: Vec<CoreState<V>>,
     pub(super) l2: Vec<L2<V>>,
     /// The banks of the L2 cache of each node.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
@@ -72,7 +72,7 @@ impl MemorySystem {
 
 impl<V: Variant> MemorySystem<V> {
     pub(super) fn with_variant(machine: &Machine, variant: V) -> Result<Self, NoMemory> {
-        let core = Core {
+        let core = CoreState {
             idle: Idle::default(),
             instructions: L1::new(&variant.figures().l1i),
             data: L1::new(&variant.figures().l1d),
@@ -123,7 +123,6 @@ impl<V: Variant> MemorySystem<V> {
     }
 
     /// Returns the use of channels, hubs and links since the start.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         Usage::new(&self.truth, &self.plan.machine, self.plan.variant.figures())
     }
@@ -137,9 +136,9 @@ impl<V: Variant> MemorySystem<V> {
 /// The memory system of a machine with any configuration. Callers match on the variant once and then run code compiled for it.
 #[derive(Clone, Debug)]
 pub enum AnyMemory {
-    /// The caches and times are those of a T2 Plus, as constants.
+    /// With the caches and times of a T2 Plus, as constants.
     T2Plus(MemorySystem),
-    /// The caches and times are values.
+    /// With other caches or times, as values.
     Other(MemorySystem<Figures>),
 }
 
@@ -194,7 +193,6 @@ impl AnyMemory {
     }
 
     /// Returns the use of channels, hubs and links since the start.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         either!(self, memory => memory.usage())
     }

@@ -1,7 +1,7 @@
 //! The times of all operations, in cycles of 0.86 ns (1.165 GHz), with their sources.
 //!
 //! A strand's time is the time at which it issues its instructions. Delays that a strand waits for are added to its time; a unit
-//! that is busy meanwhile delays other requests. No public document of the T2 Plus states all times: those marked *assumed* are
+//! that is busy meanwhile delays other requests. No public document of the T2 Plus states all times: times marked *assumed* are
 //! chosen so that the sums are plausible. Another machine may have another [`Timing`].
 //!
 //! | on a T2 Plus, from issue until the strand goes on | cycles |

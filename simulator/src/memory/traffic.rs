@@ -4,7 +4,7 @@ use guest_abi::{Hub, Node};
 
 /// The node and the unit that supply a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum Supplier {
     Memory(Node),
     Cache(Node),
 }
@@ -14,7 +14,7 @@ pub(super) enum Source {
 pub(super) enum SnoopAnswer {
     Modified,
     Owned,
-    /// A clean copy, which may be the only one.
+    /// A clean copy, which may be the only copy.
     Shared,
     Miss,
 }
@@ -33,7 +33,7 @@ pub(super) type Answers = [Option<SnoopAnswer>; Node::ALL.len()];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeRequest {
     /// RTS, which reads the line; or RTO, which reads it to write and invalidates all other copies.
-    Read { to_own: bool, source: Source, answers: Answers },
+    Read { to_own: bool, source: Supplier, answers: Answers },
     /// INV, which invalidates all other copies.
     Invalidate { answers: Answers },
     /// WB, which writes a line back to the memory of another node.
@@ -46,8 +46,8 @@ pub(super) struct Transaction {
     pub(super) hub: Hub,
     pub(super) requester: Node,
     pub(super) request: NodeRequest,
-    /// It waited for another request for the same line.
+    /// The request waited for another request for the same line.
     pub(super) met: bool,
-    /// The cycles that it waited for that request and for the hub.
+    /// The cycles that the request waited for another request and for the hub.
     pub(super) waited: u64,
 }

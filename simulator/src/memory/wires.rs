@@ -61,10 +61,7 @@ impl StrandEvents {
     }
 
     pub(super) fn instructions(&mut self, by_kind: &ByKind) {
-        let (sums, counts) = (&mut self.instructions, by_kind.counts());
-        for (sum, count) in sums.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
-            *sum += count;
-        }
+        by_kind.add_to(&mut self.instructions);
     }
 
     pub(super) fn count(&mut self, event: StrandEvent) {
@@ -111,8 +108,8 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. The core issues none before
-    /// `first` afterwards.
+    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. No later note of the core begins
+    /// before `first`.
     #[inline(always)]
     pub(super) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.clocks += first.saturating_sub(self.next) + (last + 1 - first - count);

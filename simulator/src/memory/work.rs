@@ -31,7 +31,7 @@ impl Watched<'_> {
     }
 }
 
-/// The memory system while it executes references and nobody reads the devices.
+/// The memory system while it executes references and nobody reads the devices. A strand that the machine does not have is a panic.
 ///
 /// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start
 /// and when [settings change](Self::settings_changed).
@@ -44,9 +44,6 @@ pub struct Work<'a, V: Variant = T2Plus> {
 impl Work<'_, T2Plus> {
     /// Does what [`replay`](Self::replay) does. This copy is compiled with this crate, so that it is optimised even if the caller's
     /// crate is not.
-    ///
-    /// # Panics
-    /// The machine does not have the strand.
     pub fn replay_compiled(&mut self, quantum: &Quantum<'_>) -> Executed {
         self.replay(quantum)
     }
@@ -72,10 +69,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes a quantum: its first instruction, or the rest of one, and further instructions that begin before its end.
     ///
-    /// Quanta come in the order of time: none begins before the last instruction of the quantum before it.
-    ///
-    /// # Panics
-    /// The machine does not have the strand.
+    /// Quanta come in the order of time: none begins before the last instruction of its predecessor.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
@@ -106,9 +100,6 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Does what [`replay`](Self::replay) does, more slowly, and passes the effect of every reference to `each`.
-    ///
-    /// # Panics
-    /// The machine does not have the strand.
     pub fn watch(
         &mut self,
         quantum: &Quantum<'_>,
@@ -141,10 +132,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Instructions come in the order of time: none begins before the one before it.
-    ///
-    /// # Panics
-    /// The machine does not have the strand.
+    /// Instructions come in the order of time: none begins before its predecessor.
     #[inline(always)]
     pub fn instruction(
         &mut self,
@@ -184,7 +172,6 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Returns the record of all events since the start.
-    #[must_use]
     pub fn truth(&self) -> &Truth {
         &self.system.truth
     }

@@ -14,14 +14,12 @@ use crate::nearest::unknown;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Action {
-    /// Grants a guest one more right.
     Grant(GuestId, Right),
-    /// Revokes a right from a guest.
     Revoke(GuestId, Right),
     /// Revokes a right from the first guest and grants it to the second.
     Transfer(Right, GuestId, GuestId),
-    /// Resets a guest.
     Reset(GuestId),
     /// Breaks a device: every access faults from now on.
     Fault(Unit),
@@ -32,7 +30,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns a sentence without a full stop; `name` returns the name of a guest.
+    /// Returns a sentence without a full stop. `name` returns a guest's name.
     pub(crate) fn describe(self, name: impl Fn(GuestId) -> String) -> String {
         match self {
             Self::Grant(guest, right) => format!("{} is granted {right}", name(guest)),
@@ -51,9 +49,9 @@ impl Action {
 /// A checked step of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The references of all programs of a replay, or the instructions of all strands of an execution, before the step is due.
+    /// The number of references of all programs of a replay, or of instructions of all strands of an execution, before the step.
     pub at: u64,
-    /// The line of its `[[step]]` in the file, from 1.
+    /// The line of the `[[step]]` in the file, from 1.
     pub line: usize,
     #[allow(missing_docs, reason = "its name says it")]
     pub action: Action,
@@ -62,7 +60,7 @@ pub struct Step {
 /// The checked steps of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario {
-    /// The name of its file.
+    /// The name of the file.
     pub name: String,
     /// The steps in the order of time.
     pub steps: Vec<Step>,
@@ -74,12 +72,12 @@ struct File {
     #[serde(default)]
     guest: Vec<guests::GuestEntry>,
     #[serde(default)]
-    step: Vec<Spanned<Entry>>,
+    step: Vec<Spanned<StepEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct StepEntry {
     at: Spanned<u64>,
     #[serde(rename = "do")]
     action: Spanned<String>,
@@ -105,13 +103,13 @@ const ACTIONS: [(&str, &[&str]); 7] = [
 /// A scenario whose steps have not been checked against a machine and its guests.
 pub struct Unchecked {
     text: TomlText,
-    /// The guests that the file describes. Empty if the steps are for guests that another file describes.
+    /// The guests that the file describes. Empty if another file describes the guests.
     pub guests: Vec<NamedGuest>,
-    steps: Vec<Spanned<Entry>>,
+    steps: Vec<Spanned<StepEntry>>,
 }
 
 impl Scenario {
-    /// Reads a scenario. The same file is for a replay and for an execution.
+    /// Reads a scenario, of a replay or of an execution.
     ///
     /// ```toml
     /// [[guest]]              # as in a file of guests; left out if the guests are described elsewhere
@@ -130,7 +128,7 @@ impl Scenario {
     /// file with guests of its own.
     ///
     /// # Errors
-    /// The file cannot be read, or is not such a file.
+    /// The file cannot be read, or is no scenario.
     pub fn read(path: &Path) -> Result<Unchecked, FileError> {
         let text = TomlText::read(path)?;
         let file: File = text.parse()?;
@@ -147,8 +145,8 @@ impl Scenario {
 }
 
 impl Unchecked {
-    /// Checks the steps against a machine and its guests. A step may not kill a `busy` strand: one that executes the program of a
-    /// replay or makes a guest's calls there.
+    /// Checks the steps against a machine and its guests. A step may not kill a `busy` strand, which executes the program of a replay
+    /// or makes a guest's calls.
     ///
     /// # Errors
     /// A step is impossible.
@@ -174,8 +172,9 @@ impl Unchecked {
     }
 }
 
-/// Checks one step. An error has the position of the fault in the file, in bytes.
+/// Checks one step. An error says where in the file the mistake is, in bytes.
 struct Checker<'a> {
+    /// Where the step's table begins.
     table: usize,
     machine: Machine,
     guests: &'a [NamedGuest],
@@ -185,7 +184,7 @@ struct Checker<'a> {
 type Checked<T> = Result<T, (usize, String)>;
 
 impl Checker<'_> {
-    fn step(&self, entry: Entry, earlier: u64) -> Checked<(u64, Action)> {
+    fn step(&self, entry: StepEntry, earlier: u64) -> Checked<(u64, Action)> {
         let at = *entry.at.get_ref();
         if at < earlier {
             return self.wrong(
@@ -234,7 +233,7 @@ impl Checker<'_> {
         Err((place.span().start, problem))
     }
 
-    /// Looks up a name. A key that is missing has been reported before.
+    /// Looks up the value of a key. [`step`](Self::step) has already reported a missing key.
     fn find<T>(
         &self,
         given: Option<Spanned<String>>,
@@ -272,20 +271,13 @@ impl Checker<'_> {
 
     fn strand(&self, given: Option<Spanned<u64>>) -> Checked<StrandId> {
         let at = given.as_ref().map_or(self.table, |given| given.span().start);
-        let number = given.map_or(0, Spanned::into_inner);
-        let strand = usize::try_from(number)
-            .ok()
-            .filter(|number| *number < self.machine.strands())
-            .and_then(StrandId::new);
-        let problem = match strand {
-            None => format!(
-                "there is no strand {number}; this machine has strands 0 to {}",
-                self.machine.strands() - 1
-            ),
+        let (number, last) = (given.map_or(0, Spanned::into_inner), self.machine.strands() - 1);
+        let problem = match usize::try_from(number).ok().and_then(StrandId::new) {
             Some(strand) if self.busy.contains(&strand) => format!(
                 "strand {number} executes the program or makes a guest's calls, expected another"
             ),
-            Some(strand) => return Ok(strand),
+            Some(strand) if strand.index() <= last => return Ok(strand),
+            _ => format!("there is no strand {number}; this machine has strands 0 to {last}"),
         };
         Err((at, problem))
     }

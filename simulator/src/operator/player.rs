@@ -14,12 +14,12 @@ use super::file::{Action, Scenario, Step};
 use crate::machine::guests::NamedGuest;
 use crate::run::{StepRun, UnitRun};
 
-/// The hypervisor's answer to a request: with what is seen, if the request was a look.
+/// The hypervisor's answer to a request. Only the answer to a look has [`Seen`].
 pub type Answer = Result<Option<Seen>, Refusal>;
 
-/// A machine with a hypervisor, as its operator reaches it.
+/// A machine that an operator can change.
 pub trait Operated {
-    /// Returns the devices.
+    #[allow(missing_docs, reason = "its name says it")]
     fn devices(&self) -> &Devices;
 
     /// Hands a request to the hypervisor, which serves it on the strand `on`.
@@ -28,14 +28,14 @@ pub trait Operated {
     /// Returns why the hypervisor cannot take a request now.
     fn ask(&mut self, on: StrandId, request: &Request) -> Result<(), String>;
 
-    /// Takes the hypervisor's answer to the latest request. `None` until there is one.
+    /// Takes the hypervisor's answer to the latest request, once there is one.
     fn answer(&mut self) -> Option<Answer>;
 
     /// Stops a strand for ever.
     fn stop(&mut self, strand: StrandId);
 }
 
-/// Plays the steps of a scenario in their order.
+#[allow(missing_docs, reason = "the module says it")]
 pub struct Operator {
     scenario: String,
     steps: VecDeque<Step>,
@@ -47,7 +47,7 @@ pub struct Operator {
     made: Vec<StepRun>,
 }
 
-/// The step that the hypervisor is at.
+/// The step that waits for the hypervisor.
 struct Current {
     step: Step,
     run: StepRun,
@@ -61,25 +61,25 @@ struct Current {
 pub enum Worked<'a> {
     /// No step is due, or the hypervisor has not answered yet.
     Nothing,
-    /// It has made a request to the hypervisor.
+    /// A request has gone to the hypervisor.
     Asked,
-    /// It has ended a step.
+    /// A step has ended.
     Made(Action, &'a mut StepRun),
 }
 
-/// While the hypervisor has a request, the operator looks for the answer after this number of instructions.
+/// The number of instructions between two looks for the hypervisor's answer.
 const SOON: u64 = 10_000;
 
-/// The most requests again after a busy unit. On a replay the slowest access takes far less time.
+/// The most times that a request to a busy unit is repeated. On a replay the slowest access takes far less time.
 const RETRIES: usize = 10_000;
 
 impl Operator {
-    /// Returns an operator of these guests, whose rights are those of their configuration.
+    /// Returns an operator of guests that have the rights of their configuration.
     #[must_use]
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
         let mut grants = Grants::none(guests.len());
         for (guest, number) in guests.iter().zip((0..).filter_map(GuestId::new)) {
-            // There is such a guest.
+            // This fails only for a guest that does not exist.
             let _ = grants.set(number, guest.config.grant);
         }
         Self {
@@ -111,13 +111,13 @@ impl Operator {
         current.chain(&self.steps)
     }
 
-    /// Returns the strands that the change of the current step waits for; `None` unless the operator has seen that it is pending.
+    /// Returns the strands that the change of the current step waits for; `None` if the change was not pending at the last look.
     #[must_use]
     pub fn pending(&self) -> Option<StrandSet> {
         self.current.as_ref()?.pending
     }
 
-    /// Returns the number of references or instructions until [`work`](Self::work) has something to do, if `now` is their number until now.
+    /// Returns the number of references or instructions after which to call [`work`](Self::work) again. `now` is their number so far.
     #[must_use]
     pub fn patience(&self, now: u64) -> u64 {
         match (&self.current, self.steps.front()) {
@@ -127,8 +127,8 @@ impl Operator {
         }
     }
 
-    /// Takes an answer of the hypervisor, or begins the next step that is due after `now` references or instructions. Does one
-    /// thing at a time: the caller calls it until it returns [`Worked::Nothing`].
+    /// Takes an answer of the hypervisor, or begins the next step that is due after `now` references or instructions. The caller
+    /// repeats the call until it returns [`Worked::Nothing`].
     pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {
@@ -151,21 +151,15 @@ impl Operator {
             return Worked::Asked;
         };
         self.made.push(made);
-        match self.made.last_mut() {
-            Some(made) => Worked::Made(action, made),
-            None => Worked::Nothing,
-        }
+        let last = self.made.len() - 1;
+        Worked::Made(action, &mut self.made[last])
     }
 
-    /// Begins a step. Returns its first request, or its result if it needs none.
+    /// Begins a step. Returns the step's first request, or its result if it makes none.
     fn begin(&mut self, machine: &mut impl Operated, step: Step) -> ControlFlow<StepRun, Current> {
-        let name = |guest: GuestId| self.guests[guest.index()].name.clone();
-        let mut run = StepRun {
-            at: step.at,
-            line: step.line,
-            action: step.action.describe(name),
-            ..StepRun::default()
-        };
+        let Step { at, line, action } = step;
+        let action = action.describe(|guest| self.guests[guest.index()].name.clone());
+        let mut run = StepRun { at, line, action, ..StepRun::default() };
         let mut grants = self.grants;
         let changed = match step.action {
             Action::Grant(guest, right) => grants.grant(guest, right),
@@ -188,7 +182,7 @@ impl Operator {
             }
             Action::Mend(unit) => {
                 machine.devices().set_faulty(faulty(unit), false);
-                self.look()
+                Request::Look(self.guests.len())
             }
             Action::Kill(strand) => {
                 machine.stop(strand);
@@ -199,13 +193,14 @@ impl Operator {
         ControlFlow::Continue(Current { step, run, request, retries: 0, pending: None })
     }
 
-    /// Goes on with a step after an answer. Returns its next request, or its result.
+    /// Goes on with a step after an answer. Returns the step's next request, or its result.
     fn answered(&mut self, mut current: Current, answer: Answer) -> ControlFlow<StepRun, Current> {
         use AccessError::Busy;
         use Refusal::Change;
 
+        let look = Request::Look(self.guests.len());
         current.request = match (answer, current.request) {
-            // A scrub of a hub takes several accesses, and guests may have the hub.
+            // A scrub of a hub takes several accesses, while guests may use the hub.
             (Err(Change(ChangeError::Busy | ChangeError::NotClean(_, Busy))), request)
                 if current.retries < RETRIES =>
             {
@@ -224,7 +219,7 @@ impl Operator {
                 (_, None) => return ControlFlow::Break(current.run),
                 (_, pending) => {
                     current.pending = pending;
-                    self.look()
+                    look
                 }
             },
             (Ok(None), Request::ReturnToService(_)) => return ControlFlow::Break(current.run),
@@ -233,14 +228,10 @@ impl Operator {
                 if let Request::Reconfigure(grants) = request {
                     self.grants = grants;
                 }
-                self.look()
+                look
             }
         };
         ControlFlow::Continue(current)
-    }
-
-    fn look(&self) -> Request {
-        Request::Look(self.guests.len())
     }
 
     /// Returns the dead strands of the guests that lose a right or are reset.
@@ -261,31 +252,28 @@ impl Operator {
 
     /// Makes the request of a step. Returns the step's result if no strand or no mailbox can take the request.
     fn ask(&mut self, machine: &mut impl Operated, mut current: Current) -> Option<StepRun> {
-        let alive = || {
-            // Strand 0 executes the hypervisor whether it is a guest's or not.
-            let of_guests = self.guests.iter().map(|guest| guest.config.strands);
-            let strands = of_guests.flat_map(|strands| strands.iter().collect::<Vec<_>>());
-            StrandId::new(0).into_iter().chain(strands).filter(|strand| !self.dead.has(*strand))
-        };
+        // Strand 0 executes the hypervisor even if it belongs to no guest.
+        let strands = self.guests.iter().flat_map(|guest| guest.config.strands.iter());
+        let mut alive =
+            StrandId::new(0).into_iter().chain(strands).filter(|strand| !self.dead.has(*strand));
+        let first = alive.next();
         // L2 control is scrubbed on its own node only.
         let on_node = match current.step.action {
-            Action::Mend(Unit::L2(node)) => alive().find(|strand| strand.node() == node),
+            Action::Mend(Unit::L2(node)) => {
+                first.into_iter().chain(alive).find(|strand| strand.node() == node)
+            }
             _ => None,
         };
-        let asked = match on_node.or_else(|| alive().next()) {
+        let asked = match on_node.or(first) {
             Some(on) => machine.ask(on, &current.request),
             None => Err("no strand is left that could serve it".to_owned()),
         };
-        match asked {
-            Ok(()) => {
-                self.current = Some(current);
-                None
-            }
-            Err(reason) => {
-                current.run.rejected = Some(reason);
-                Some(current.run)
-            }
+        if let Err(reason) = asked {
+            current.run.rejected = Some(reason);
+            return Some(current.run);
         }
+        self.current = Some(current);
+        None
     }
 }
 
@@ -294,7 +282,6 @@ pub(crate) fn gains(before: Grant, after: Grant) -> bool {
     after.global && !before.global || after.strand > before.strand
 }
 
-/// Returns a unit as the models of the devices name it.
 const fn faulty(unit: Unit) -> FaultyUnit {
     match unit {
         Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),

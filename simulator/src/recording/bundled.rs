@@ -8,12 +8,11 @@ static RECORDING: &[u8] = include_bytes!("../../bundled/workload.refs");
 pub static BUNDLED_PROGRAM: &[u8] = include_bytes!("../../bundled/workload.elf");
 
 /// Opens the bundled recording: 3 million references of the eight threads of `bundled/workload.c`, executed on SPARC V9.
-#[must_use]
 pub fn bundled() -> Recording {
     Recording::from_reader("the bundled recording", RECORDING, Some(RECORDING.len() as u64))
         .expect("the recording is part of the program")
 }
 
-/// The path, as the program's debugging information has it, and the text of the bundled program's source.
+/// The source of the bundled program: its path in the debugging information, and its text.
 pub static BUNDLED_SOURCE: (&str, &str) =
     ("simulator/bundled/workload.c", include_str!("../../bundled/workload.c"));

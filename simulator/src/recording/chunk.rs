@@ -4,7 +4,7 @@ use refs::Order;
 use std::slice;
 use std::sync::Arc;
 
-use super::code::{Code, MOST_WHOLE, Shape, Step};
+use super::code::{Code, MOST_WHOLE, Shape, ShapeStep};
 use super::reference::Reference;
 use super::runs;
 
@@ -13,8 +13,8 @@ use super::runs;
 /// References are stored as executions of code, each with the addresses of its data.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk {
-    /// Signals and waits in the order of the program. Each comes before the reference with its index, or after all references if
-    /// the index is their number.
+    /// Signals and waits in the order of the program. Each precedes the reference with its index. The number of references is the
+    /// index of the end.
     pub order: Vec<(usize, Order)>,
     code: Arc<Code>,
     executions: Executions,
@@ -70,7 +70,6 @@ pub(super) struct Room<'a> {
 
 impl Chunk {
     /// Returns a chunk with these references, in the order of the program. All data of an instruction must be in its chunk.
-    #[must_use]
     pub fn new(references: Vec<Reference>, order: Vec<(usize, Order)>) -> Self {
         let mut chunk = Self::default();
         chunk.set(&references);
@@ -84,54 +83,36 @@ impl Chunk {
         for shape in shapes {
             code.add(shape);
         }
-        Self::executing_code(code, shapes, executed)
+        let executions = Executions {
+            shapes: executed.iter().map(|(shape, _)| *shape).collect(),
+            data: executed.iter().flat_map(|(_, data)| data).copied().collect(),
+            executed: executed.len(),
+            accessed: executed.iter().map(|(_, data)| data.len()).sum(),
+            length: executed.iter().map(|(shape, _)| shapes[*shape as usize].len()).sum(),
+        };
+        Self { order: Vec::new(), code: Arc::new(code), executions }
     }
 
-    /// Returns the chunk of [`executing`](Self::executing) without steps, so that it is replayed reference by reference.
+    /// Returns the chunk without steps, so that it is replayed reference by reference.
     #[cfg(test)]
-    pub(crate) fn one_by_one(shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
-        let mut code = Code::default();
-        for shape in shapes {
-            code.add(shape);
-        }
-        code.forget_steps();
-        Self::executing_code(code, shapes, executed)
-    }
-
-    #[cfg(test)]
-    fn executing_code(code: Code, shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
-        let mut chunk = Self::default();
-        let (executions, _) = chunk.begin(&Arc::new(code));
-        let accessed = executed.iter().map(|(_, data)| data.len()).sum();
-        let room = executions.room(executed.len(), accessed);
-        for (place, (shape, _)) in room.shapes.iter_mut().zip(executed) {
-            *place = *shape;
-        }
-        let addresses = executed.iter().flat_map(|(_, data)| data);
-        for (place, address) in room.data.iter_mut().zip(addresses) {
-            *place = *address;
-        }
-        let lengths = executed.iter().map(|(shape, _)| shapes[*shape as usize].len());
-        executions.take(executed.len(), accessed, lengths.sum());
-        chunk
+    pub(crate) fn one_by_one(mut self) -> Self {
+        Arc::make_mut(&mut self.code).forget_steps();
+        self
     }
 
     /// Returns the references, in the order of the program.
     #[inline]
-    #[must_use]
     pub fn references(&self) -> References<'_> {
         self.from(&Position::default(), usize::MAX)
     }
 
     /// Returns the number of references.
     #[inline]
-    #[must_use]
     pub fn len(&self) -> usize {
         self.executions.length
     }
 
     /// Returns `true` if there is no reference and no order.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.executions.length == 0 && self.order.is_empty()
     }
@@ -210,7 +191,7 @@ impl Position {
         self.passed
     }
 
-    /// Advances by `references`, of which the chunk must have as many left.
+    /// Advances by `references`. The chunk must have at least this number left.
     #[inline]
     pub(crate) fn advance(&mut self, chunk: &Chunk, references: usize) {
         self.passed += references;
@@ -249,21 +230,18 @@ pub struct References<'a> {
 impl<'a> References<'a> {
     /// Returns the number of references.
     #[inline]
-    #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
     /// Returns `true` if there is no reference.
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
     /// Returns the first reference.
     #[inline]
-    #[must_use]
     pub fn first(&self) -> Option<Reference> {
         self.iter().next()
     }
@@ -311,7 +289,7 @@ impl<'a> References<'a> {
         self.skip((shape.count as usize - self.first).min(self.length));
     }
 
-    /// Returns the executions that are here with all their references, with at most [`MOST_WHOLE`] references together.
+    /// Returns the executions whose references are all here, with at most [`MOST_WHOLE`] references together.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Whole<'a> {
         let most = if self.first == 0 { self.length } else { 0 };
@@ -333,7 +311,8 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Removes the executions that were taken from [`whole`](Self::whole) but the last, of which `references` were executed.
+    /// Removes the executions that were taken from [`whole`](Self::whole), except the last, which stays for its other references:
+    /// `references` of it were executed.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);
@@ -373,12 +352,12 @@ pub(crate) struct Whole<'a> {
 impl<'a> Whole<'a> {
     /// Returns the shape and the steps of the next execution. A shape without steps is executed reference by reference.
     #[inline(always)]
-    pub(crate) fn peek(&self) -> Option<(&'a Shape, &'a [Step])> {
+    pub(crate) fn peek(&self) -> Option<(&'a Shape, &'a [ShapeStep])> {
         let shape = self.code.shape(*self.executions.as_slice().first()?);
         (shape.count as usize <= self.left).then(|| (shape, self.code.steps(shape)))
     }
 
-    /// Takes the next execution, which has this shape. Its data are taken by themselves.
+    /// Takes the next execution, which has this shape. The caller takes its addresses from `data`.
     #[inline(always)]
     pub(crate) fn take(&mut self, shape: &Shape) {
         self.executions.next();

@@ -4,7 +4,7 @@ use std::array;
 
 use super::reference::{Branch, Kind, Reference};
 
-/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together: only the first of them needs a [step](Step).
+/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together: only the first needs a [step](ShapeStep).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
 /// The shapes of a program. A *shape* is one way in which a block executes: its references without the addresses of data.
@@ -13,7 +13,7 @@ pub(super) struct Code {
     shapes: Vec<Shape>,
     /// The references of all shapes. Instead of an address, a datum has its index among the data of the shape.
     references: Vec<Reference>,
-    steps: Vec<Step>,
+    steps: Vec<ShapeStep>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,13 +63,22 @@ impl ByKind {
             array::from_fn(|branch| by_branch >> (Self::BITS * branch) & MOST_WHOLE as u64)
         })
     }
+
+    /// Adds the counts to sums by kind of fetch and branch.
+    #[inline]
+    pub(crate) fn add_to(self, sums: &mut [[u64; Branch::COUNT]; Kind::FETCHES.len()]) {
+        let counts = self.counts();
+        for (sum, count) in sums.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
+            *sum += count;
+        }
+    }
 }
 
 const _: () = assert!(ByKind::BITS * Branch::COUNT <= u64::BITS as usize);
 
 /// A part of an instruction that may access a cache: a fetch of other bytes, or an access to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct ShapeStep {
     /// The work of the shape before this step.
     pub(crate) done: Done,
     /// The index of the reference after the step; [`WITHIN`](Self::WITHIN) if the fetch goes on with another step.
@@ -88,7 +97,7 @@ pub(crate) struct Done {
     pub(crate) begun: u16,
     /// The number of these instructions that go elsewhere.
     pub(crate) taken: u16,
-    /// The latest instruction goes elsewhere.
+    /// `true` if the latest instruction goes elsewhere.
     pub(crate) is_taken: bool,
     /// The number of loads.
     pub(crate) loads: u16,
@@ -99,14 +108,14 @@ pub(crate) struct Done {
 /// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepAction {
-    /// Fetches aligned [bytes](FETCH_SHIFT) other than those fetched before.
+    /// Fetches aligned [bytes](FETCH_SHIFT) other than the bytes fetched last.
     Fetch,
     Load,
     Store,
     Modify,
 }
 
-impl Step {
+impl ShapeStep {
     /// See [`next`](Self::next).
     pub(crate) const WITHIN: u16 = u16::MAX;
 }
@@ -204,13 +213,13 @@ impl Code {
     }
 
     #[inline(always)]
-    pub(super) fn steps(&self, shape: &Shape) -> &[Step] {
+    pub(super) fn steps(&self, shape: &Shape) -> &[ShapeStep] {
         &self.steps[shape.first_step as usize..][..shape.steps as usize]
     }
 }
 
 /// Appends the steps of a shape. Returns the work of the whole shape.
-fn add_steps(references: &[Reference], steps: &mut Vec<Step>) -> Done {
+fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
     let mut done = Done::default();
     let mut address = None;
     let mut fetched = None;
@@ -222,7 +231,13 @@ fn add_steps(references: &[Reference], steps: &mut Vec<Step>) -> Done {
             _ => None,
         };
         if let Some(action) = access {
-            steps.push(Step { done, next: number + 1, offset: 0, further: one.size - 1, action });
+            steps.push(ShapeStep {
+                done,
+                next: number + 1,
+                offset: 0,
+                further: one.size - 1,
+                action,
+            });
             done.loads += u16::from(action != StepAction::Store);
             continue;
         }
@@ -235,9 +250,9 @@ fn add_steps(references: &[Reference], steps: &mut Vec<Step>) -> Done {
         let last = one.address.wrapping_add(u64::from(one.size) - 1) >> FETCH_SHIFT;
         loop {
             if fetched != Some(line) {
-                steps.push(Step {
+                steps.push(ShapeStep {
                     done,
-                    next: if line == last { number + 1 } else { Step::WITHIN },
+                    next: if line == last { number + 1 } else { ShapeStep::WITHIN },
                     offset: (line << FETCH_SHIFT).wrapping_sub(from) as i32,
                     further: 0,
                     action: StepAction::Fetch,
@@ -278,13 +293,14 @@ mod tests {
             // A delay slot.
             fetch(0x1028, 4, Kind::FetchOther),
         ]);
-        let step = |next, action, offset, further, begun, [loads, loads_before]: [u16; 2]| Step {
-            done: Done { begun, loads, loads_before, ..Done::default() },
-            next,
-            offset,
-            further,
-            action,
-        };
+        let step =
+            |next, action, offset, further, begun, [loads, loads_before]: [u16; 2]| ShapeStep {
+                done: Done { begun, loads, loads_before, ..Done::default() },
+                next,
+                offset,
+                further,
+                action,
+            };
         let shape = code.shape(0);
         assert_eq!(
             code.steps(shape),

@@ -17,7 +17,6 @@ impl RecordingError {
     }
 
     /// Returns the line of the (decompressed) text, from 1; `None` if the file as a whole is at fault.
-    #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.line
     }

@@ -1,17 +1,20 @@
 //! One reader for all formats.
 
+use std::collections::VecDeque;
+
+use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::Progress;
-use super::threads::Threads;
 
-/// Reads the threads of a recording in the thread of the caller.
+/// Reads the threads of a recording.
 pub(super) enum Reader {
     Native(Box<NativeReader>),
     Lackey(Box<LackeyReader>),
     Memory(Threads),
+    Ahead(Box<Ahead>),
 }
 
 impl Reader {
@@ -20,6 +23,7 @@ impl Reader {
             Self::Native(reader) => reader.progress(),
             Self::Lackey(reader) => reader.progress(),
             Self::Memory(memory) => memory.progress,
+            Self::Ahead(ahead) => ahead.progress(),
         }
     }
 
@@ -39,6 +43,33 @@ impl Reader {
                 Ok(false)
             }
             Self::Memory(memory) => Ok(memory.next_chunk(thread, chunk)),
+            Self::Ahead(ahead) => ahead.next_chunk(thread, chunk),
         }
+    }
+}
+
+/// The chunks of all threads, in memory.
+pub(super) struct Threads {
+    pub(super) threads: Vec<VecDeque<Chunk>>,
+    /// The strands of the threads, if the recording names them.
+    pub(super) strands: Vec<usize>,
+    pub(super) progress: Progress,
+}
+
+impl Threads {
+    pub(super) fn new(threads: Vec<Vec<Chunk>>) -> Self {
+        Self {
+            threads: threads.into_iter().map(VecDeque::from).collect(),
+            strands: Vec::new(),
+            progress: Progress { read: 0, total: Some(0) },
+        }
+    }
+
+    /// Moves the next chunk of a thread into `chunk`. Returns `false`, with an empty chunk, at the thread's end.
+    fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> bool {
+        let next = self.threads.get_mut(thread).and_then(VecDeque::pop_front);
+        let any = next.is_some();
+        *chunk = next.unwrap_or_default();
+        any
     }
 }

@@ -12,8 +12,8 @@ use super::source::{Progress, Source};
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// The most references beyond [`BLOCK`] in a block, which keep an instruction and its data together. (The kind of an instruction
-/// with still more data is that of the data in the block. No instruction of x86 comes near.)
+/// The most references beyond [`BLOCK`] in a block, which keep an instruction and its data together. (No instruction of x86 has more
+/// data; its kind would miss the data of the next block.)
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
@@ -61,11 +61,7 @@ impl LackeyReader {
     }
 
     /// Replaces the content of `chunk` by the next references: [`BLOCK`] or a few more, fewer only at the end. A fetch is in one
-    /// chunk with all its data. Returns `false`, with an empty chunk, at the end of the recording.
-    ///
-    /// # Errors
-    /// A line is malformed, the file cannot be read or decompressed, or the whole recording has no reference. Later calls return
-    /// `false`.
+    /// chunk with all its data. Returns `false`, with an empty chunk, at the end of the recording and after an error.
     pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         let mut block = std::mem::take(&mut self.block);
         let result = self.fill(Room::new(&mut block));
@@ -159,9 +155,8 @@ impl LackeyReader {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    return Err(
-                        self.error(self.source.failure(&error), "the rest of the recording")
-                    );
+                    let found = self.source.failure(&error);
+                    return Err(self.error(found, "the rest of the recording"));
                 }
             }
         }

@@ -14,8 +14,8 @@ pub(super) const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeff
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 
-/// The bytes of a line that are looked at. A correct line has at most 25: lead, 16 digits, comma, 4 digits, carriage return. The others
-/// show more of a wrong line in its message.
+/// The bytes of a line that are read. A correct line has at most 25: lead, 16 digits, comma, 4 digits, carriage return. More bytes
+/// show more of a wrong line in the message.
 pub(super) const LONGEST: usize = 40;
 
 /// Parses a line without its newline. Returns `None` for an empty line. The error is the expected content.
@@ -52,7 +52,7 @@ pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
 /// The length of the text that [`Fast`] looks at.
 pub(super) const WINDOW: usize = 24;
 
-/// The value of each byte as a hexadecimal digit, at the lowest place, the second, and so on; [`WRONG`] for other bytes.
+/// The value of each byte as a hexadecimal digit, for each place of the digit in a number; [`WRONG`] for other bytes.
 static DIGITS: [[u32; 256]; 5] = {
     let mut digits = [[WRONG; 256]; 5];
     let mut byte = 0;
@@ -112,38 +112,7 @@ impl Beginning {
     const fn place(text: u64) -> usize {
         (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize
     }
-}
 
-impl Fast {
-    const BITS: u32 = 8;
-
-    pub(super) fn new() -> Self {
-        // This entry fills every place, and matches only in its own.
-        let some =
-            Beginning { text: u64::from_le_bytes(*b"I  00000"), digits: 0, kind: Kind::FetchOther };
-        Self { beginnings: [some; 1 << Self::BITS] }
-    }
-
-    /// Parses the line at the start of `text` if its address has 8 to 10 digits, its size has 1 or 2, and it ends with a newline.
-    /// Returns the reference and the length of the line with its newline. `None` leaves the decision to the exact parser.
-    #[inline(always)]
-    pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
-        let (first, _) = text.split_first_chunk()?;
-        let first = u64::from_le_bytes(*first);
-        let known = &mut self.beginnings[Beginning::place(first)];
-        if known.text != first {
-            *known = Beginning::parse(first)?;
-        }
-        match (text[11], text[12], text[13]) {
-            (b',', ..) => known.complete::<3>(text),
-            (_, _, b',') => known.complete::<5>(text),
-            (_, b',', _) => known.complete::<4>(text),
-            _ => None,
-        }
-    }
-}
-
-impl Beginning {
     /// Parses the rest of a line whose address has `N` more digits.
     #[inline(always)]
     fn complete<const N: usize>(&self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
@@ -165,6 +134,35 @@ impl Beginning {
         let address = u64::from(self.digits) << (4 * N) | u64::from(digits);
         let reference = Reference::new(address, size.into(), self.kind);
         Some((reference, length))
+    }
+}
+
+impl Fast {
+    const BITS: u32 = 8;
+
+    pub(super) fn new() -> Self {
+        // This entry fills every place, and matches only in its own.
+        let text = u64::from_le_bytes(*b"I  00000");
+        let some = Beginning { text, digits: 0, kind: Kind::FetchOther };
+        Self { beginnings: [some; 1 << Self::BITS] }
+    }
+
+    /// Parses the line at the start of `text` if its address has 8 to 10 digits, its size has 1 or 2, and it ends with a newline.
+    /// Returns the reference and the length of the line with its newline. `None` leaves the decision to the exact parser.
+    #[inline(always)]
+    pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
+        let (first, _) = text.split_first_chunk()?;
+        let first = u64::from_le_bytes(*first);
+        let known = &mut self.beginnings[Beginning::place(first)];
+        if known.text != first {
+            *known = Beginning::parse(first)?;
+        }
+        match (text[11], text[12], text[13]) {
+            (b',', ..) => known.complete::<3>(text),
+            (_, _, b',') => known.complete::<5>(text),
+            (_, b',', _) => known.complete::<4>(text),
+            _ => None,
+        }
     }
 }
 

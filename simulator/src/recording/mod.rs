@@ -4,9 +4,9 @@
 //! or zstd, also in several members or frames.
 //!
 //! # Native
-//! `vfalls record` writes [all threads](refs) and their order. A plain file is read in place. A compressed file or a stream is first
-//! decompressed to a temporary file without a name. The memory in use holds the code of the program, one frame for each thread, and
-//! the chunks that are [read ahead](Recording::read_ahead).
+//! `vfalls record` writes [all threads](refs) and their order. A plain file is read in place; a compressed file or a stream is first
+//! decompressed to a temporary file without a name. In memory are the code of the program, one frame for each thread, and the chunks
+//! that are [read ahead](Recording::read_ahead).
 //!
 //! # Lackey
 //! `valgrind --tool=lackey --trace-mem=yes` writes one thread, which is read in constant memory.
@@ -51,13 +51,12 @@ mod reference;
 mod runs;
 mod source;
 mod text;
-mod threads;
 mod zstd;
 
 pub use bundled::{BUNDLED_PROGRAM, BUNDLED_SOURCE, bundled};
 pub use chunk::{Chunk, References};
 pub(crate) use chunk::{Position, Whole};
-pub(crate) use code::{ByKind, Done, FETCH_SHIFT, Step, StepAction};
+pub(crate) use code::{ByKind, Done, FETCH_SHIFT, ShapeStep, StepAction};
 pub use error::RecordingError;
 pub use lackey::{BLOCK, BLOCK_SLACK};
 pub use recording::Recording;

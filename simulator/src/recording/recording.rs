@@ -8,40 +8,31 @@ use std::thread;
 use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
-use super::formats::Reader;
+use super::formats::{Reader, Threads};
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::{Content, Progress, Source};
 use super::text;
-use super::threads::Threads;
 use refs::Mapping;
 
 /// A recording of a program. Each of its threads is read independently.
 pub struct Recording {
     about: About,
-    reader: Reading,
-}
-
-/// The thread of the host in which a recording is read.
-enum Reading {
-    /// The thread of the caller.
-    Here(Reader),
-    /// A thread of its own.
-    Ahead(Box<Ahead>),
+    reader: Reader,
 }
 
 /// The facts known before the threads are read.
 #[derive(Default)]
-struct About {
+pub(super) struct About {
     name: String,
     threads: usize,
     /// The strands of the threads, if the recording names them.
     strands: Vec<usize>,
     has_flow: bool,
-    target: Option<String>,
-    command: Option<String>,
-    mappings: Vec<Mapping>,
-    notes: Vec<String>,
+    pub(super) target: Option<String>,
+    pub(super) command: Option<String>,
+    pub(super) mappings: Vec<Mapping>,
+    pub(super) notes: Vec<String>,
 }
 
 impl fmt::Debug for Recording {
@@ -74,54 +65,31 @@ impl Recording {
 
     fn new(source: Source) -> Result<Self, RecordingError> {
         let name = source.name.clone();
-        Ok(match source.content() {
+        let (about, reader) = match source.content() {
             Content::Native => {
                 let mut reader = NativeReader::new(source)?;
-                Self {
-                    about: About {
-                        name,
-                        threads: reader.threads(),
-                        has_flow: true,
-                        target: reader.target.take(),
-                        command: reader.command.take(),
-                        mappings: std::mem::take(&mut reader.mappings),
-                        notes: std::mem::take(&mut reader.notes),
-                        ..About::default()
-                    },
-                    reader: Reading::Here(Reader::Native(Box::new(reader))),
-                }
+                let about = std::mem::take(&mut reader.about);
+                let about = About { threads: reader.threads(), has_flow: true, ..about };
+                (about, Reader::Native(Box::new(reader)))
             }
             Content::Text => {
-                let mut threads = text::read(source)?;
-                Self {
-                    about: About {
-                        name,
-                        threads: threads.threads.len(),
-                        strands: std::mem::take(&mut threads.strands),
-                        ..About::default()
-                    },
-                    reader: Reading::Here(Reader::Memory(threads)),
-                }
+                let mut memory = text::read(source)?;
+                let strands = std::mem::take(&mut memory.strands);
+                let threads = memory.threads.len();
+                (About { threads, strands, ..About::default() }, Reader::Memory(memory))
             }
-            Content::Lackey => Self {
-                about: About { name, threads: 1, ..About::default() },
-                reader: Reading::Here(Reader::Lackey(Box::new(LackeyReader::new(source)))),
-            },
-        })
+            Content::Lackey => {
+                let about = About { threads: 1, ..About::default() };
+                (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
+            }
+        };
+        Ok(Self { about: About { name, ..about }, reader })
     }
 
     /// Returns a recording of these threads, each as a list of chunks. It has flow. Errors use `name`.
-    #[must_use]
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
-        Self {
-            about: About {
-                name: name.to_owned(),
-                threads: threads.len(),
-                has_flow: true,
-                ..About::default()
-            },
-            reader: Reading::Here(Reader::Memory(Threads::new(threads))),
-        }
+        let about = About { threads: threads.len(), has_flow: true, ..About::default() };
+        Self { about, reader: Reader::Memory(Threads::new(threads)) }.named(name)
     }
 
     /// Reads and decodes the rest of the recording in a thread of its own, if the host has a second processor. All results are the
@@ -130,14 +98,14 @@ impl Recording {
     pub fn read_ahead(self) -> Self {
         let has_room = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         let reader = match self.reader {
-            Reading::Here(reader @ (Reader::Native(_) | Reader::Lackey(_))) if has_room => {
+            reader @ (Reader::Native(_) | Reader::Lackey(_)) if has_room => {
                 let depth = match &reader {
                     Reader::Lackey(_) => 2,
                     _ => (16 / self.about.threads).max(1),
                 };
                 match Ahead::new(reader, self.about.threads, depth) {
-                    Ok(ahead) => Reading::Ahead(Box::new(ahead)),
-                    Err(reader) => Reading::Here(reader),
+                    Ok(ahead) => Reader::Ahead(Box::new(ahead)),
+                    Err(reader) => reader,
                 }
             }
             reader => reader,
@@ -146,7 +114,6 @@ impl Recording {
     }
 
     /// Returns the name of the recording in errors.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.about.name
     }
@@ -159,54 +126,43 @@ impl Recording {
     }
 
     /// Returns the number of threads. Threads are numbered from 0 in the order in which they begin.
-    #[must_use]
     pub fn threads(&self) -> usize {
         self.about.threads
     }
 
-    /// Returns the strand of a thread, which a recording written by hand names.
-    #[must_use]
+    /// Returns the strand of a thread. Only recordings written by hand name strands.
     pub fn strand_of(&self, thread: usize) -> Option<usize> {
         self.about.strands.get(thread).copied()
     }
 
     /// Returns `true` if the recording has the flow of instructions: [`Reference::flow`](super::Reference::flow).
-    #[must_use]
     pub fn has_flow(&self) -> bool {
         self.about.has_flow
     }
 
-    /// Returns QEMU's name of the program's architecture (`x86_64`, `sparc64`), if the recording has it.
-    #[must_use]
+    /// Returns QEMU's name of the program's architecture (`x86_64`, `sparc64`), if it is recorded.
     pub fn target(&self) -> Option<&str> {
         self.about.target.as_deref()
     }
 
-    /// Returns the command line of the program, quoted for a shell, if the recording has it.
-    #[must_use]
+    /// Returns the command line of the program, quoted for a shell, if it is recorded.
     pub fn command(&self) -> Option<&str> {
         self.about.command.as_deref()
     }
 
-    /// Returns the files that the program mapped into memory, if the recording has them.
-    #[must_use]
+    /// Returns the files that the program mapped into memory, if they are recorded.
     pub fn mappings(&self) -> &[Mapping] {
         &self.about.mappings
     }
 
     /// Returns notes for readers of results, such as that the recording is cut off: sentences without a full stop.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.about.notes
     }
 
     /// Returns the number of bytes read so far.
-    #[must_use]
     pub fn progress(&self) -> Progress {
-        match &self.reader {
-            Reading::Here(reader) => reader.progress(),
-            Reading::Ahead(ahead) => ahead.progress(),
-        }
+        self.reader.progress()
     }
 
     /// Replaces the content of `chunk` by the next references of a thread. Returns `false`, with an empty chunk, at the thread's end.
@@ -214,9 +170,6 @@ impl Recording {
     /// # Errors
     /// The recording is damaged, cannot be read or decompressed, or has no reference at all. Later calls for the thread return `false`.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
-        match &mut self.reader {
-            Reading::Here(reader) => reader.next_chunk(thread, chunk),
-            Reading::Ahead(ahead) => ahead.next_chunk(thread, chunk),
-        }
+        self.reader.next_chunk(thread, chunk)
     }
 }

@@ -15,7 +15,6 @@ pub struct Reference {
 
 impl Reference {
     /// Returns an access to data, or the fetch of an instruction that passes control to the next.
-    #[must_use]
     pub const fn new(address: u64, size: u16, kind: Kind) -> Self {
         Self { address, size, kind, flow: Flow::Next }
     }
@@ -43,7 +42,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// Returns `true` if the next instruction is not the one that follows in memory.
+    /// Returns `true` if the next instruction is not the next in memory.
     #[inline(always)]
     pub(crate) const fn is_elsewhere(self) -> bool {
         self as u8 >= Self::Taken as u8
@@ -96,7 +95,6 @@ pub enum Kind {
 
 impl Kind {
     /// Returns `true` for the fetch of an instruction.
-    #[must_use]
     pub const fn is_fetch(self) -> bool {
         (self as u8) < Self::Load as u8
     }

@@ -107,23 +107,19 @@ mod tests {
 
     #[test]
     fn equal_runs_share_a_shape() {
-        let round = |kind, address| {
+        let round = |fetch, data, address| {
             [
                 Reference::new(0x1000, 4, Kind::FetchOther),
-                Reference::new(0x1004, 4, kind),
-                Reference::new(
-                    address,
-                    8,
-                    if kind == Kind::FetchLoad { Kind::Load } else { Kind::Store },
-                ),
+                Reference::new(0x1004, 4, fetch),
+                Reference::new(address, 8, data),
                 // Not the next address.
                 Reference::new(0x1010, 4, Kind::FetchOther),
             ]
         };
         let rounds = [
-            round(Kind::FetchLoad, 0x8000),
-            round(Kind::FetchLoad, 0x9000),
-            round(Kind::FetchStore, 0xa000),
+            round(Kind::FetchLoad, Kind::Load, 0x8000),
+            round(Kind::FetchLoad, Kind::Load, 0x9000),
+            round(Kind::FetchStore, Kind::Store, 0xa000),
         ];
         let (shapes, data) = executed(rounds.as_flattened());
         assert_eq!(shapes, [0, 1, 0, 1, 2, 1]);

@@ -21,9 +21,9 @@ pub(super) struct Source {
     /// The file itself, if it is plain and seekable.
     file: Option<File>,
     /// The bytes read from the file or stream so far.
-    pub(super) read: Arc<AtomicU64>,
+    read: Arc<AtomicU64>,
     /// The length of the file or stream, where known.
-    pub(super) total: Option<u64>,
+    total: Option<u64>,
 }
 
 /// The progress of reading a recording, in bytes of the file or stream before decompression.
@@ -122,10 +122,11 @@ impl Source {
         if let Some(file) = self.file {
             return Ok(file);
         }
-        let mut file = tempfile::tempfile().map_err(|error| {
-            let found = format!("no temporary file ({})", printable(&error.to_string()));
+        let no_room = |found, error: io::Error| {
+            let found = format!("{found} ({})", printable(&error.to_string()));
             RecordingError::in_file(&self.name, found, "room to decompress a recording")
-        })?;
+        };
+        let mut file = tempfile::tempfile().map_err(|error| no_room("no temporary file", error))?;
         let mut buffer = vec![0; 1 << 16];
         loop {
             let count = match self.text.read(&mut buffer) {
@@ -139,11 +140,8 @@ impl Source {
                     return Err(RecordingError::in_file(&self.name, found, A_RECORDING));
                 }
             };
-            file.write_all(&buffer[..count]).map_err(|error| {
-                let found =
-                    format!("no room for a temporary file ({})", printable(&error.to_string()));
-                RecordingError::in_file(&self.name, found, "room to decompress a recording")
-            })?;
+            let written = file.write_all(&buffer[..count]);
+            written.map_err(|error| no_room("no room for a temporary file", error))?;
         }
     }
 

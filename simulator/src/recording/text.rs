@@ -6,14 +6,14 @@ use guest_abi::StrandId;
 
 use super::chunk::Chunk;
 use super::error::{RecordingError, quoted};
+use super::formats::Threads;
 use super::lackey::BLOCK;
 use super::line::number;
 use super::reference::{Kind, Reference};
 use super::source::Source;
-use super::threads::Threads;
 use refs::Order;
 
-/// The most references of a file. They take 384 MB of memory, and 768 MB more if each is of another strand than the one before.
+/// The most references of a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
 pub(super) const MOST: u64 = 1 << 24;
 
 /// The most bytes of a line.
@@ -132,12 +132,11 @@ impl ParsedText {
             return Err(FEWER);
         }
         let known = self.threads.iter().position(|thread| thread.strand == strand);
-        let thread = known.unwrap_or(self.threads.len());
-        if known.is_none() {
+        let thread = known.unwrap_or_else(|| {
             self.threads.push(TextThread { strand, pieces: vec![Piece::default()], fetch: None });
-        }
-        let before = self.latest.replace(thread).filter(|before| *before != thread);
-        if let Some(before) = before {
+            self.threads.len() - 1
+        });
+        if let Some(before) = self.latest.replace(thread).filter(|before| *before != thread) {
             self.threads[before].order(Order::Signal(self.signals));
             self.threads[thread].order(Order::Wait(self.signals));
             self.signals += 1;

@@ -1,4 +1,4 @@
-//! What a guest measured, beside what happened.
+//! Comparison of what a guest measured with what happened.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;
@@ -13,13 +13,11 @@ use crate::machine::guests::NamedGuest;
 use crate::memory::Truth;
 use crate::run::{CounterResult, GuestCalls, Hypercalls, class};
 
-/// Returns the calls of each guest.
 pub(super) fn of_guests(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCalls> {
     let result = |((id, guest), tally): ((GuestId, &NamedGuest), &Tally)| {
         let statistics = board.service().statistics(id);
-        let classes = Class::ALL
-            .iter()
-            .map(|class| (class.name().into(), Hypercalls::for_class(&statistics, *class)));
+        let calls = |class: &Class| Hypercalls::for_class(&statistics, *class);
+        let classes = Class::ALL.iter().map(|class| (class.name().into(), calls(class)));
         GuestCalls {
             name: guest.name.clone(),
             grant: board.service().grants().get(id).to_string(),
@@ -34,15 +32,16 @@ pub(super) fn of_guests(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCa
 
 /// Returns the counters of a PMU or strand beside the truth.
 pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
+    let strand = match pair.place {
+        Place::Pic(strand) => Some(strand.index()),
+        Place::Pmu(_) => None,
+    };
     let result = |(counter, event): &(Counter, &'static str)| {
         let register = pair.place.register(*counter);
         CounterResult {
             perfreg: register.map(|register| register.id()),
             counter: counter.index(),
-            strand: match pair.place {
-                Place::Pic(strand) => Some(strand.index()),
-                Place::Pmu(_) => None,
-            },
+            strand,
             name: register.map_or("%pic", |register| register.name()).into(),
             event: (*event).into(),
             measured: pair.totals[counter.index()],
@@ -52,7 +51,7 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
     pair.events.iter().map(result).collect()
 }
 
-/// Returns what the counters of a PMU or strand are called.
+/// Returns the names of the counters of a PMU or strand.
 pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
     let (node, hub, strand) = match pair.place {
         Place::Pmu(Pmu::Dram(dram)) => (Some(dram.node.index()), None, None),
@@ -61,16 +60,13 @@ pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
         Place::Pmu(Pmu::Asu(asu)) => (None, Some(asu.hub), None),
         Place::Pic(strand) => (Some(strand.node().index()), None, Some(strand.index())),
     };
-    let class = class(match pair.place {
-        Place::Pmu(pmu) => Some(pmu),
-        Place::Pic(_) => None,
-    });
+    let (class, unit) = match pair.place {
+        Place::Pmu(pmu) => (class(Some(pmu)), pmu.to_string()),
+        Place::Pic(strand) => (class(None), format!("strand {strand}")),
+    };
     pair.events.iter().map(move |(counter, event)| CounterName {
         class: class.into(),
-        unit: match pair.place {
-            Place::Pmu(pmu) => pmu.to_string(),
-            Place::Pic(strand) => format!("strand {strand}"),
-        },
+        unit: unit.clone(),
         name: (pair.place.register(*counter)).map_or("%pic", |register| register.name()).into(),
         counter: counter.index(),
         event: (*event).into(),
@@ -80,9 +76,8 @@ pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
     })
 }
 
-/// Returns the truth about a counter, by the name of its event.
+/// Returns how often the event of this name happened.
 fn happened(place: Place, event: &str, truth: &Truth, perf_config: PerfConfig) -> u64 {
-    let port_node = |port: usize| Node::new(port);
     let count = match place {
         Place::Pic(strand) => SparcEvent::from_name(event)
             .map(|event| truth.strand(strand, event.into(), perf_config)),
@@ -90,7 +85,7 @@ fn happened(place: Place, event: &str, truth: &Truth, perf_config: PerfConfig) -
             DramEvent::from_name(event).map(|event| truth.dram(dram.node, dram.mcu, event))
         }
         Place::Pmu(Pmu::Lpu(lpu)) => LpuEvent::from_name(event)
-            .zip(port_node(lpu.port.index()))
+            .zip(Node::new(lpu.port.index()))
             .map(|(event, port)| truth.lpu(lpu.hub, port, event)),
         Place::Pmu(Pmu::Gpd(gpd)) => {
             GpdEvent::from_name(event).map(|event| truth.gpd(gpd.hub, event))

@@ -1,17 +1,17 @@
 //! The guest that measures: it programs the counters of its machine, reads them, and widens them to 64 bits.
 
+use guest_abi::event::SparcEvent;
 use guest_abi::guest::{Bounds, DramCount, HubCount, StrandCount, StrandDriver, Tries};
 use guest_abi::layout::{EventSelect, PerfConfig, SparcPcr, SparcPic};
 use guest_abi::register::{Pics, PmuKind};
 use guest_abi::{Counter, PerfCounters, PerfReg, Pmu, StrandId};
 use hv_core::GuestId;
-use platform::Machine;
 
 use super::error::RunError;
 use super::selection::{Choice, Selection};
 use crate::machine::board::{Board, SimulatedStrand};
 
-/// How often the guest calls again while a hub is taken. The slowest access takes far less time.
+/// The most times that the guest repeats a call while a hub is busy. The slowest access takes far less time.
 pub(super) const TRIES: Tries = match Tries::new(10_000) {
     Some(tries) => tries,
     None => Tries::ONCE,
@@ -38,9 +38,9 @@ impl Count {
 /// Where a counter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a PMU, which the guest accesses by hypercalls.
+    /// A PMU, which the guest accesses by hypercalls.
     Pmu(Pmu),
-    /// In a strand's %pic, which the strand reads itself.
+    /// A strand's %pic, which the strand reads itself.
     Pic(StrandId),
 }
 
@@ -58,9 +58,9 @@ impl Place {
 /// The two counters of a PMU or a strand.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// Where they are.
+    #[allow(missing_docs, reason = "its name says it")]
     pub place: Place,
-    /// The counters that have an event, and its name.
+    /// The counters that have an event, and the event's name.
     pub events: Vec<(Counter, &'static str)>,
     counts: [Count; 2],
     /// The events since the start, by counter.
@@ -100,12 +100,8 @@ pub(super) struct Measurement<'a> {
 impl<'a> Measurement<'a> {
     /// Negotiates, finds the PMUs of the machine, sets PERF_CONFIG on each node that the guest has strands on, programs
     /// all PMUs that the guest may use, and starts the counters of `strands`.
-    ///
-    /// # Errors
-    /// The hypervisor refuses something that the guest has a right to.
     pub(super) fn start(
         board: &'a Board<'a>,
-        machine: Machine,
         guest: GuestId,
         strands: &[StrandId],
         events: &Selection,
@@ -128,13 +124,11 @@ impl<'a> Measurement<'a> {
                 measurement.start_strand(board.strand(guest, *strand), choice)?;
             }
         }
-        // A call sets PERF_CONFIG of the caller's node, so that a strand of each node has to make one.
+        // A call sets PERF_CONFIG of the caller's node, so that a strand of each node has to call.
         if perf_config != PerfConfig::All {
-            for node in 0..machine.nodes() {
-                let Some(strand) = strands.iter().find(|strand| strand.node().index() == node)
-                else {
-                    continue;
-                };
+            for node in 0..board.devices().machine().nodes() {
+                let mut on_node = strands.iter().filter(|strand| strand.node().index() == node);
+                let Some(strand) = on_node.next() else { continue };
                 let on_node = PerfCounters::negotiate_best(board.strand(guest, *strand))?;
                 on_node
                     .set_perf_config(perf_config)
@@ -185,7 +179,7 @@ impl<'a> Measurement<'a> {
     fn start_strand(
         &mut self,
         strand: SimulatedStrand<'a>,
-        choice: &Choice<guest_abi::event::SparcEvent>,
+        choice: &Choice<SparcEvent>,
     ) -> Result<(), RunError> {
         let place = Place::Pic(strand.id());
         let mut pcr = SparcPcr::new().with_user(true);
@@ -208,20 +202,12 @@ impl<'a> Measurement<'a> {
         count: Count,
     ) {
         let counters = choice.counters().iter().copied();
-        let events = counters.map(|counter| (counter, name(choice.event(counter))));
-        self.pairs.push(Pair {
-            place,
-            events: events.collect(),
-            counts: [count; 2],
-            totals: [0; 2],
-            shown: [0; 2],
-        });
+        let events = counters.map(|counter| (counter, name(choice.event(counter)))).collect();
+        let (counts, totals, shown) = ([count; 2], [0; 2], [0; 2]);
+        self.pairs.push(Pair { place, events, counts, totals, shown });
     }
 
     /// Reads every counter.
-    ///
-    /// # Errors
-    /// A register cannot be read, or a strand's counter stopped.
     pub(super) fn sample(&mut self) -> Result<(), RunError> {
         let bounds = Bounds { attempts: TRIES, tries: TRIES };
         let mut strands = self.strands.iter();
@@ -264,20 +250,14 @@ pub(super) struct Bystander<'a> {
 }
 
 impl<'a> Bystander<'a> {
-    /// Negotiates.
-    ///
-    /// # Errors
-    /// The hypervisor refuses.
     pub(super) fn new(strand: SimulatedStrand<'a>) -> Result<Self, RunError> {
         Ok(Self { service: PerfCounters::negotiate_best(strand)? })
     }
 
     /// Asks once for each register.
     pub(super) fn ask(&self) {
-        let registers = [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG]
-            .into_iter()
-            .chain(Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0)));
-        for register in registers {
+        let pics = Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0));
+        for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG].into_iter().chain(pics) {
             // The statistics show the answer.
             let _ = self.service.get(register);
         }

@@ -3,8 +3,8 @@
 //!
 //! Everything runs on one thread, in an order that depends on the input alone. The machine has one
 //! [clock](crate::machine::clock::MachineClock): it advances with the earliest of the strands that execute the program
-//! ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of hypercalls. The hubs' own cycle counters count the former alone: what a
-//! guest measures does not include its measuring.
+//! ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of hypercalls. The hubs' own cycle counters do not
+//! count hypercalls, so that a guest does not measure its own measuring.
 
 mod compared;
 mod error;

@@ -10,9 +10,10 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::machine::strands::{self, StrandListError};
+use crate::recording::Recording;
 
 /// The order in which threads are placed on strands: the first thread on the first strand, and so on. If there are more
-/// threads than strands, the order begins again, and threads share strands.
+/// threads than strands, the order starts over, and threads share strands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
     /// The next thread is on the next node, then on the next core, then on the next strand of the core, from the core's two
@@ -26,7 +27,7 @@ pub enum Placement {
     OnePerCore,
     /// Each thread is on the strand that its recording names. Threads without such a strand are [spread](Self::Spread).
     Recorded,
-    /// Threads are on the strands of a list, in its order.
+    /// Threads are on the strands of a list, in the list's order.
     List(Vec<StrandId>),
     /// The references of one thread are dealt to the strands of a list, [`TURN`](Self::TURN) at a time. This is an artificial
     /// workload: the strands share data only because the references are dealt.
@@ -35,32 +36,24 @@ pub enum Placement {
 
 /// Why a text is not a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ParsePlacementError {
-    /// There is no placement of this name.
     #[error(
         "found '{0}', expected spread, pack, one-per-core, strands such as 0,8,64-71, or deal:STRANDS"
     )]
     Unknown(String),
-    /// The list of strands is wrong.
     #[error(transparent)]
     List(#[from] StrandListError),
 }
 
 /// Why threads cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum PlacementError {
-    /// The machine does not have this strand.
     #[error("there is no strand {strand}; this machine has strands 0 to {last}")]
-    NoSuchStrand {
-        /// The strand.
-        strand: StrandId,
-        /// The machine's last strand.
-        last: usize,
-    },
-    /// References are to be dealt, but there is not exactly one thread.
+    NoSuchStrand { strand: StrandId, last: usize },
     #[error("deal deals the references of one thread, found {0} threads")]
     ManyDealt(usize),
-    /// The guest of the program has no strand.
     #[error("the program has no strand")]
     NoStrand,
 }
@@ -75,6 +68,14 @@ impl Placement {
     /// The number of references that are dealt to a strand at a time.
     pub const TURN: usize = 1024;
 
+    /// Returns for each thread of these programs the strand that its recording names, if any.
+    pub(crate) fn named(programs: &[Recording]) -> Vec<Option<StrandId>> {
+        let named = programs
+            .iter()
+            .flat_map(|program| (0..program.threads()).map(|thread| program.strand_of(thread)));
+        named.map(|strand| strand.and_then(StrandId::new)).collect()
+    }
+
     /// Returns the default placement. `named` has for each thread the strand that its recording names, if any.
     #[must_use]
     pub fn default_for(named: &[Option<StrandId>]) -> Self {
@@ -86,7 +87,7 @@ impl Placement {
 
     /// Returns the strand of each thread, or the strands to which references are [dealt](Self::Deal). `named` has for each thread
     /// the strand that its recording names, if any. `allowed` are the strands of the program's guest; lists and recordings may
-    /// name others.
+    /// name other strands.
     ///
     /// # Errors
     /// The machine lacks a named strand, there is no strand, or references are to be dealt and there is not exactly one thread.
@@ -140,7 +141,7 @@ const fn core_in_node(strand: StrandId) -> usize {
     strand.index() % StrandId::PER_NODE / StrandId::PER_CORE
 }
 
-/// What stands before a placement that makes an artificial workload.
+/// The start of the text of a placement that makes an artificial workload.
 const ARTIFICIAL: &str = "artificial, ";
 
 impl FromStr for Placement {
@@ -215,14 +216,12 @@ mod tests {
 
     #[test]
     fn a_placement_is_read_back() {
-        for text in ["spread", "pack", "one-per-core", "0,8,64-71", "deal:0-7"] {
-            let placement: Placement = text.parse().unwrap();
+        let texts = ["spread", "pack", "one-per-core", "0,8,64-71", "deal:0-7"];
+        let parsed = texts.map(|text| text.parse().unwrap());
+        for placement in parsed.into_iter().chain([Placement::Recorded]) {
             let json = serde_json::to_string(&placement).unwrap();
             assert_eq!(serde_json::from_str::<Placement>(&json).unwrap(), placement);
         }
-        let recorded = serde_json::to_string(&Placement::Recorded).unwrap();
-        let read: Placement = serde_json::from_str(&recorded).unwrap();
-        assert_eq!(read, Placement::Recorded);
     }
 
     #[test]
@@ -240,16 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn pack_and_one_per_core() {
+    fn threads_are_placed_in_order_and_share_strands_if_there_are_more() {
         assert_eq!(on(1, "pack", set(3..64), 4), [3, 4, 5, 6]);
         assert_eq!(
             on(2, "one-per-core", set(0..128), 18),
             [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 4, 12]
         );
-    }
-
-    #[test]
-    fn threads_share_strands_if_there_are_more() {
         assert_eq!(on(1, "7,0,9-10", set(0..64), 6), [7, 0, 9, 10, 7, 0]);
         assert_eq!(on(1, "7,0,9-10", set(0..64), 2), [7, 0]);
         assert_eq!(on(1, "spread", set([5, 17]), 3), [17, 5, 17]);
@@ -277,33 +272,19 @@ mod tests {
     }
 
     #[test]
-    fn dealing_is_for_one_thread() {
+    fn threads_that_cannot_be_placed() {
         assert_eq!(on(1, "deal:0,8,1", set(0..64), 1), [0, 8, 1]);
-        let machine = Machine::new(Model::Batoka, 1).unwrap();
-        let deal: Placement = "deal:0-3".parse().unwrap();
-        let error = |named: &[Option<StrandId>]| {
-            let placed = deal.strands(machine, set(0..64), named);
-            placed.unwrap_err().to_string()
-        };
-        assert_eq!(
-            error(&[None, None]),
-            "deal deals the references of one thread, found 2 threads"
-        );
-    }
-
-    #[test]
-    fn strands_that_are_not_there() {
         let machine = Machine::new(Model::Batoka, 2).unwrap();
-        let place = |text: &str, allowed| {
+        for (text, allowed, threads, error) in [
+            ("deal:0-3", 0..128, 2, "deal deals the references of one thread, found 2 threads"),
+            // Even if no thread executes on the strand that is not there.
+            ("0,128", 0..128, 1, "there is no strand 128; this machine has strands 0 to 127"),
+            ("spread", 0..0, 1, "the program has no strand"),
+        ] {
             let placement: Placement = text.parse().unwrap();
-            placement.strands(machine, allowed, &[None]).unwrap_err()
-        };
-        // Also if no thread executes on it.
-        assert_eq!(
-            place("0,128", set(0..128)).to_string(),
-            "there is no strand 128; this machine has strands 0 to 127"
-        );
-        assert_eq!(place("spread", set([])), PlacementError::NoStrand);
+            let placed = placement.strands(machine, set(allowed), &vec![None; threads]);
+            assert_eq!(placed.unwrap_err().to_string(), error);
+        }
     }
 
     #[test]

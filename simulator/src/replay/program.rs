@@ -15,39 +15,36 @@ use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 use crate::run::ThreadRun;
 
-/// The most references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
+/// The most references without a pause, on a machine whose DRAM channels are as fast as on a T2 Plus.
 const PAUSE: u64 = 1 << 14;
 
-/// The most references between two readings of the counters, so that no counter of 31 bits wraps twice in between.
+/// The most references between two reads of the counters, so that no counter of 31 bits wraps twice in between.
 const LONGEST_UNREAD: u64 = 1_000_000;
 
-/// As [`LONGEST_UNREAD`], for counters of how long lines are in the queue of a DRAM channel.
+/// The most cycles that lines may spend in the queue of a DRAM channel between two reads of its counters, for the same reason.
 const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 
-/// The events that a recording without flow does not bring about.
+/// The events that a recording without flow lacks.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
 
-/// Returns the most references without a pause: the slower DRAM channels are, the longer lines wait for them, and the fewer
-/// they are. See [`MOST_UNREAD_CYCLES`].
+/// Returns the most references without a pause. Slow DRAM channels need more pauses: lines wait longer for them, and
+/// [`MOST_UNREAD_CYCLES`] pass sooner.
 fn pause(memory: &Config) -> u64 {
     let slower = |config: &Config| config.timing.channel_read.max(config.timing.channel_write);
     let (own, usual) = (slower(memory), slower(&Config::T2_PLUS));
     PAUSE * usual / own.max(usual)
 }
 
-/// A replay of the programs.
 pub(super) struct Replay {
     scheduler: Scheduler,
     memory: AnyMemory,
-    /// The most references without a pause.
     pause: u64,
-    /// The references until now.
     pub(super) references: u64,
     threads: Threads,
     details: Option<Box<Watcher>>,
-    /// What somebody who reads the results should know of programs whose branches are not known.
+    /// A sentence on each program whose recording has no branches, if branches are counted.
     notes: Vec<String>,
-    /// The references, and the cycles of lines in a queue, when the counters were read.
+    /// The references, and the cycles of lines in a queue, at the latest read of the counters.
     read: (u64, u64),
 }
 
@@ -67,16 +64,14 @@ fn watch<V: Variant>(
 }
 
 impl Replay {
-    /// Returns the replay of a setup, at the first reference of each thread.
+    /// Returns a replay that has not replayed any reference yet.
     pub(super) fn new(prepared: &mut Prepared) -> Self {
-        let mut programs = std::mem::take(&mut prepared.setup.programs);
+        let programs = std::mem::take(&mut prepared.setup.programs);
         let placed = &prepared.placed;
         let dealt = matches!(prepared.placement, Placement::Deal(_));
         let pic = prepared.setup.selection.pic.as_ref();
-        let counts_branches = pic.is_some_and(|choice| {
-            let mut events = choice.counters().iter().map(|counter| choice.event(*counter));
-            events.any(|event| BRANCHES.contains(&event))
-        });
+        let counts_branches =
+            pic.is_some_and(|choice| choice.events().any(|event| BRANCHES.contains(&event)));
         let branches_unknown =
             programs.iter().filter(|program| counts_branches && !program.has_flow());
         let note = |program: &Recording| {
@@ -89,18 +84,11 @@ impl Replay {
             memory.note_moves();
             Box::new(Watcher::new(&programs, dealt))
         });
-        let scheduler = match programs.pop() {
-            Some(program) if dealt => Scheduler::dealing(program, placed),
-            last => {
-                programs.extend(last);
-                Scheduler::new(programs, placed)
-            }
-        };
         let number = |number| if dealt { 0 } else { number };
         let threads = placed.iter().enumerate();
         Self {
             threads: Threads::new(threads.map(|(thread, strand)| (number(thread), *strand))),
-            scheduler,
+            scheduler: Scheduler::placed(programs, placed, dealt),
             memory,
             pause: pause(&prepared.setup.memory),
             details,
@@ -112,9 +100,6 @@ impl Replay {
 
     /// Replays references, at most `most`, or less if the caller should report its progress or
     /// [read the counters](Self::is_long_unread). Returns `false` if all threads have ended.
-    ///
-    /// # Errors
-    /// A recording cannot be read any further.
     pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let unread = LONGEST_UNREAD - (self.references - self.read.0);
         let part = Part {
@@ -131,7 +116,7 @@ impl Replay {
         Ok(replayed > 0)
     }
 
-    /// The counters catch up with what happened until now.
+    /// Brings the counters up to date.
     pub(super) fn catch_up(&mut self, board: &Board<'_>) {
         let (now, devices) = (self.scheduler.now(), board.devices());
         match &mut self.memory {
@@ -140,15 +125,13 @@ impl Replay {
         }
     }
 
-    /// Returns `true` if the counters have to be read before the replay goes on. (A guest reads them every so many seconds; what
-    /// it counts in this time depends on the program.)
+    /// Returns `true` if the counters have to be read before the replay goes on, so that none wraps twice.
     pub(super) fn is_long_unread(&self) -> bool {
         let (references, cycles) = self.read;
         self.references - references == LONGEST_UNREAD
             || self.truth().most_queued() - cycles > MOST_UNREAD_CYCLES
     }
 
-    /// The counters have been read.
     pub(super) fn note_read(&mut self) {
         self.read = (self.references, self.truth().most_queued());
     }
@@ -158,12 +141,12 @@ impl Replay {
         self.scheduler.progress().read
     }
 
-    /// Returns what somebody who reads the results should know of the replay.
+    /// See [`Run::notes`](crate::run::Run::notes).
     pub(super) fn notes(&self) -> Vec<String> {
         [self.scheduler.notes(), self.notes.clone()].concat()
     }
 
-    /// Returns who watches it for details, if somebody does.
+    /// Returns the collector of details, if details are collected.
     pub(super) fn watcher(&mut self) -> Option<&mut Watcher> {
         self.details.as_deref_mut()
     }
@@ -175,23 +158,20 @@ impl Replay {
         Some(details.details(now, memory.moves(), |line| memory.home(line)))
     }
 
-    /// Returns how channels, hubs and links were used until now.
     pub(super) fn usage(&self) -> Usage {
         self.memory.usage()
     }
 
-    /// Returns what the threads did until now.
     pub(super) fn threads(&self) -> Vec<ThreadRun> {
         self.threads.results(self.truth())
     }
 
-    /// Returns what happened until now.
     pub(super) fn truth(&self) -> &Truth {
         self.memory.truth()
     }
 }
 
-/// What takes part in a replay, but for the memory, and how many references it has at most.
+/// The parts of a replay beside the memory system, and the most references to replay.
 struct Part<'a> {
     scheduler: &'a mut Scheduler,
     threads: &'a mut Threads,
@@ -200,7 +180,6 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Replays references. Returns how many.
     fn replay<V: Variant>(
         self,
         memory: &mut MemorySystem<V>,

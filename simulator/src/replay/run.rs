@@ -8,34 +8,28 @@ use super::compared::{counters, names, of_guests};
 use super::error::RunError;
 use super::measure::{Bystander, Measurement, Pair};
 use super::program::Replay;
-use super::setup::Prepared;
+use super::setup::{Prepared, Setup};
 use crate::analysis::details::Point;
 use crate::machine::board::Board;
 use crate::memory::Truth;
 use crate::run::{CounterResult, Hypercalls, Replayed, Time};
 
-/// After so many hypercalls, details have no more of them than fit into the rings of events.
+/// The number of hypercalls after which details keep no more events than the rings hold.
 const MOST_CALLS: u64 = 1 << 19;
 
 /// A stage that a replay has reached.
 #[derive(Clone, Copy)]
 pub enum Progress<'a> {
-    /// The guest has programmed its counters, but for those of the units given here, which it may not use.
+    /// The guest has programmed all counters except those of these units, which it may not use.
     Started(&'a [Pmu]),
-    /// The bytes of the recordings that have been read.
+    /// The number of bytes of the recordings that have been read.
     Read(u64),
-    /// The guest has read its counters.
-    Sample {
-        /// The references until now.
-        references: u64,
-        /// The counters.
-        counters: &'a [Pair],
-        /// What else can be seen at this point.
-        now: Now<'a>,
-    },
+    /// The guest has read its counters after a number of references.
+    #[allow(missing_docs, reason = "the names say it")]
+    Sample { references: u64, counters: &'a [Pair], now: Now<'a> },
 }
 
-/// What can be seen of a replay while it waits for its observer. Nothing is computed before the observer asks.
+/// A replay that waits for its observer. Nothing is computed before the observer asks.
 #[derive(Clone, Copy)]
 pub struct Now<'a> {
     replay: &'a Replay,
@@ -43,26 +37,26 @@ pub struct Now<'a> {
 }
 
 impl<'a> Now<'a> {
-    /// Returns what happened until now.
+    /// Returns what has happened so far.
     #[must_use]
     pub fn truth(self) -> &'a Truth {
         self.replay.truth()
     }
 
-    /// Returns the replay until now, as it would be if it ended here.
+    /// Returns the result of the replay as if it ended here.
     #[must_use]
     pub fn run(self) -> Replayed {
         (self.so_far)()
     }
 
-    /// Returns the bytes of the recordings that have been read.
+    /// Returns the number of bytes of the recordings that have been read.
     #[must_use]
     pub fn bytes_read(self) -> u64 {
         self.replay.bytes_read()
     }
 }
 
-/// Tells the observer of the progress.
+/// Calls the observer, which may stop the replay.
 pub(super) fn tell<P>(
     observe: &mut dyn FnMut(P) -> ControlFlow<()>,
     progress: P,
@@ -74,11 +68,8 @@ pub(super) fn tell<P>(
 }
 
 impl Prepared {
-    /// Replays the programs to their end, while the guest that executes them samples its counters. It tells
-    /// `observe` of its progress, and stops if that returns [`ControlFlow::Break`].
-    ///
-    /// # Errors
-    /// See [`RunError`].
+    /// Replays the programs to their end, while the guest that executes them samples its counters. Calls `observe` at each stage, and
+    /// stops if it returns [`ControlFlow::Break`].
     pub fn run(
         mut self,
         observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
@@ -86,8 +77,13 @@ impl Prepared {
         let mut replay = Replay::new(&mut self);
         let interval = self.setup.interval.unwrap_or(u64::MAX);
         let (mut outcome, trace) = self.boot(|board| {
-            let mut guest = self.start(board)?;
-            let bystanders = self.bystanders(board)?;
+            let Setup { selection, perf_config, .. } = &self.setup;
+            let (measuring, strands) = (self.measuring, &self.strands);
+            let mut guest = Measurement::start(board, measuring, strands, selection, *perf_config)?;
+            let others = self.callers().filter(|(guest, _)| *guest != measuring);
+            let bystanders =
+                others.map(|(guest, strand)| Bystander::new(board.strand(guest, strand)));
+            let bystanders: Vec<_> = bystanders.collect::<Result<_, _>>()?;
             tell(observe, Progress::Started(&guest.refused))?;
             if let Some(watcher) = replay.watcher() {
                 let guests = self.setup.guests.iter().map(|guest| guest.name.clone());
@@ -102,7 +98,7 @@ impl Prepared {
                 let references = replay.references;
                 tell(observe, Progress::Read(replay.bytes_read()))?;
                 let sample = references == sample_at || ended && references > sampled;
-                // At the end time passes until the last strand has what it waits for.
+                // At the end more time passes, until the last strand has the data that it waits for.
                 let point = references == due || ended && due < u64::MAX;
                 let without_details = sample || ended || replay.is_long_unread();
                 if point || without_details {
@@ -118,12 +114,8 @@ impl Prepared {
                 if sample {
                     bystanders.iter().for_each(Bystander::ask);
                     let so_far = || self.so_far(&replay, &guest.pairs, board);
-                    let sample = Progress::Sample {
-                        references,
-                        counters: &guest.pairs,
-                        now: Now { replay: &replay, so_far: &so_far },
-                    };
-                    tell(observe, sample)?;
+                    let (counters, now) = (&*guest.pairs, Now { replay: &replay, so_far: &so_far });
+                    tell(observe, Progress::Sample { references, counters, now })?;
                     guest.pairs.iter_mut().for_each(Pair::shown);
                     sampled = references;
                 }
@@ -143,7 +135,7 @@ impl Prepared {
         Ok(outcome)
     }
 
-    /// Returns the replay until now.
+    /// Returns the result of the replay as if it ended here.
     fn so_far(&self, replay: &Replay, pairs: &[Pair], board: &Board<'_>) -> Replayed {
         let truth = replay.truth();
         let counters = self.counters(pairs, truth);
@@ -167,7 +159,7 @@ impl Prepared {
         }
     }
 
-    /// Adds a point to what the details have over time.
+    /// Adds a point to the time series of the details.
     fn add_point(&self, replay: &mut Replay, pairs: &[Pair], board: &Board<'_>) {
         let calls = calls(board);
         if self.setup.tracing.is_none() && calls.iter().sum::<u64>() > MOST_CALLS {
@@ -188,34 +180,11 @@ impl Prepared {
         }
     }
 
-    /// Returns the counters of these PMUs and strands beside the truth.
     fn counters(&self, pairs: &[Pair], truth: &Truth) -> Vec<CounterResult> {
-        let perf_config = self.setup.perf_config;
-        let counters = |pair| counters(pair, truth, perf_config);
-        pairs.iter().flat_map(counters).collect()
-    }
-
-    fn start<'a>(&self, board: &'a Board<'a>) -> Result<Measurement<'a>, RunError> {
-        Measurement::start(
-            board,
-            self.setup.machine,
-            self.measuring,
-            &self.strands,
-            &self.setup.selection,
-            self.setup.perf_config,
-        )
-    }
-
-    /// Returns a strand of each guest that does not measure.
-    fn bystanders<'a>(&self, board: &'a Board<'a>) -> Result<Vec<Bystander<'a>>, RunError> {
-        self.callers()
-            .filter(|(guest, _)| *guest != self.measuring)
-            .map(|(guest, strand)| Bystander::new(board.strand(guest, strand)))
-            .collect()
+        pairs.iter().flat_map(|pair| counters(pair, truth, self.setup.perf_config)).collect()
     }
 }
 
-/// Returns how many hypercalls each guest has made.
 fn calls(board: &Board<'_>) -> Vec<u64> {
     let tallies = board.tallies();
     (tallies.iter()).map(|tally| tally.values().sum()).collect()

@@ -33,8 +33,8 @@ const MOST_CROSS_CALLS: u64 = 10_000_000;
 
 /// A stage that a scenario has reached.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
-    /// The bytes of the recordings that have been read.
+pub enum ScenarioStage<'a> {
+    /// The number of bytes of the recordings that have been read.
     Read(u64),
     /// A step has ended.
     Step(&'a StepRun),
@@ -44,7 +44,7 @@ pub enum Progress<'a> {
     NotReached(&'a Step, u64),
 }
 
-type Observe<'a> = dyn FnMut(Progress<'_>) -> ControlFlow<()> + 'a;
+type Observe<'a> = dyn FnMut(ScenarioStage<'_>) -> ControlFlow<()> + 'a;
 
 impl Prepared {
     /// Checks the steps of a scenario against the machine and the guests. A strand that executes the program or makes a guest's calls
@@ -58,11 +58,7 @@ impl Prepared {
         scenario.check(self.setup().machine, &self.setup().guests, &busy)
     }
 
-    /// Plays a scenario to the end of the programs. It tells `observe` of its progress, and stops if that returns
-    /// [`ControlFlow::Break`].
-    ///
-    /// # Errors
-    /// See [`RunError`].
+    /// Plays a scenario to the end of the programs. Calls `observe` at each stage, and stops if it returns [`ControlFlow::Break`].
     pub fn play(
         mut self,
         scenario: Scenario,
@@ -91,16 +87,16 @@ impl Prepared {
                         phase.sample()?;
                         replay.note_read();
                     }
-                    tell(observe, Progress::Read(replay.bytes_read()))?;
+                    tell(observe, ScenarioStage::Read(replay.bytes_read()))?;
                 }
                 if replay.references > phase.from {
                     let result = phase.end(&replay, &stage)?;
-                    tell(observe, Progress::Phase(phases.len() + 1, &result))?;
+                    tell(observe, ScenarioStage::Phase(phases.len() + 1, &result))?;
                     phases.push(result);
                 }
             }
             for step in operator.left() {
-                tell(observe, Progress::NotReached(step, replay.references))?;
+                tell(observe, ScenarioStage::NotReached(step, replay.references))?;
             }
             let truth_matches = (phases.iter().flat_map(|phase| &phase.guests))
                 .flat_map(|measured| &measured.counters)
@@ -130,7 +126,7 @@ impl Prepared {
     }
 }
 
-/// The board as its operator reaches it. A request is served when its answer is asked for.
+/// The operator's access to a board. A request is served when the operator takes the answer.
 struct Mailbox<'a> {
     board: &'a Board<'a>,
     request: Option<(StrandId, Request)>,
@@ -164,7 +160,7 @@ impl Operated for Mailbox<'_> {
         mailbox::answer(&words)
     }
 
-    /// Does nothing: the strand executes no program, and nothing has it take its cross-calls once its death is reported.
+    /// Does nothing: the strand executes no program, and it takes no cross-call once its death is reported.
     fn stop(&mut self, _: StrandId) {}
 }
 
@@ -174,7 +170,7 @@ struct Stage<'a, 's> {
     prepared: &'s Prepared,
 }
 
-/// A phase, in which every guest measures what it may.
+/// A phase that has not ended.
 struct Phase<'a> {
     from: u64,
     before: Truth,
@@ -215,7 +211,6 @@ impl<'a> Stage<'a, '_> {
     }
 
     fn begin(&self, replay: &Replay) -> Result<Phase<'a>, RunError> {
-        let machine = self.prepared.setup().machine;
         let all = &self.prepared.setup().selection;
         let of_others = Selection { pic: None, ..*all };
         let mut observers = Vec::new();
@@ -226,14 +221,12 @@ impl<'a> Stage<'a, '_> {
                 (&[strand][..], &of_others)
             };
             let misses = PerfConfig::All;
-            let measurement =
-                Measurement::start(self.board, machine, guest, strands, selection, misses)?;
+            let measurement = Measurement::start(self.board, guest, strands, selection, misses)?;
             observers.push((guest, measurement));
         }
         Ok(Phase { from: replay.references, before: replay.truth().clone(), observers })
     }
 
-    /// Plays the steps that are due.
     fn steps(
         &self,
         operator: &mut Operator,
@@ -259,40 +252,35 @@ impl<'a> Stage<'a, '_> {
                             settled.found.push(self.look(guest, strand)?);
                         }
                     }
-                    // An excused strand has its cross-call, too.
+                    // An excused strand had a cross-call to take, too.
                     settled.awaited = settled.awaited.map(|number| number + step.excused.len());
                     step.settled = Some(std::mem::take(&mut settled));
                     // The phases and the end of a replay show the units.
                     step.unit = None;
-                    tell(observe, Progress::Step(step))?;
+                    tell(observe, ScenarioStage::Step(step))?;
                     held = now;
                 }
             }
         }
     }
 
-    /// Returns what each guest that makes calls holds.
+    /// Returns the rights of each guest that makes calls.
     fn held(&self) -> Vec<Grant> {
         let callers = self.prepared.callers();
         callers.map(|(guest, _)| self.board.service().held(guest)).collect()
     }
 
-    /// Has the strands that a pending change waits for take their cross-calls; before the first, guests make calls.
+    /// Lets the strands that a pending change waits for take their cross-calls. Before the first cross-call, guests make calls.
     fn settle(&self, awaited: StrandSet, settled: &mut Settled) -> Result<(), RunError> {
         if settled.awaited.is_none() {
             settled.awaited = Some(awaited.iter().count());
             for (guest, strand) in self.prepared.callers() {
                 let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
                 for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG] {
-                    let status = match calls.get(register) {
-                        Ok(_) => "EOK".to_owned(),
-                        Err(error) => error.to_string(),
-                    };
-                    settled.meanwhile.push(Asked {
-                        guest: self.name(guest),
-                        register: register.name().into(),
-                        status,
-                    });
+                    let got = calls.get(register);
+                    let status = got.map_or_else(|error| error.to_string(), |_| "EOK".to_owned());
+                    let (guest, register) = (self.name(guest), register.name().into());
+                    settled.meanwhile.push(Asked { guest, register, status });
                 }
             }
         }
@@ -320,7 +308,6 @@ impl<'a> Stage<'a, '_> {
     }
 }
 
-/// Returns all units of the machine.
 fn units(board: &Board<'_>) -> Vec<UnitRun> {
     let service = board.service();
     Unit::all()

@@ -20,7 +20,7 @@ impl<E: Copy> Choice<E> {
         Some(Self { first, second: Some(second) })
     }
 
-    /// Returns the event of a counter. A counter without an event counts that of the other, and is not reported.
+    /// Returns the event that a counter counts. A counter without an event counts the event of the other counter, and is not reported.
     pub fn event(&self, counter: Counter) -> E {
         match counter {
             Counter::Pic0 => self.first,
@@ -28,9 +28,13 @@ impl<E: Copy> Choice<E> {
         }
     }
 
-    /// Returns the counters that have an event.
+    /// Returns the counters that have an event of their own.
     pub fn counters(&self) -> &'static [Counter] {
         if self.second.is_some() { Counter::ALL } else { &[Counter::Pic0] }
+    }
+
+    pub(crate) fn events(&self) -> impl Iterator<Item = E> {
+        [Some(self.first), self.second].into_iter().flatten()
     }
 
     /// Adds an event. Returns `false` if both counters have one already.
@@ -45,7 +49,7 @@ impl<E: Copy> Choice<E> {
     }
 }
 
-/// The events to count, by kind of unit. Units of a kind without events are not programmed.
+/// The events to count, by kind of unit. A guest does not program units without events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// DRAM channels.
@@ -60,20 +64,17 @@ pub struct Selection {
     pub pic: Option<Choice<SparcEvent>>,
 }
 
-/// An event that can be selected, for a list of all.
+/// An event that can be selected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Listed {
-    /// Its class.
     pub class: &'static str,
-    /// Its name.
     pub event: &'static str,
-    /// What is counted.
     pub description: &'static str,
-    /// Why the memory system never brings the event about, so that its counts are 0; `None` if it does.
+    /// Why the event never happens here, so that its counts are 0; `None` if it happens.
     pub absence: Option<&'static str>,
 }
 
-/// The names of the classes.
 const CLASSES: [&str; 5] = ["dram", "lpu", "gpd", "asu", "pic"];
 
 /// Why a text is no list of events.
@@ -88,12 +89,8 @@ pub enum SelectionError {
     Unknown(String),
     /// A class has more than two events.
     #[error("'{item}' is one event of {class} too many: a unit has two counters")]
-    TooMany {
-        /// The third event.
-        item: String,
-        /// Its class.
-        class: String,
-    },
+    #[allow(missing_docs, reason = "the message says it")]
+    TooMany { item: String, class: String },
 }
 
 impl Selection {
@@ -107,16 +104,14 @@ impl Selection {
             let (class, name) = (item.split_once(':'))
                 .ok_or_else(|| SelectionError::NotAnEvent(item.to_owned()))?;
             if !selection.add(class, name)? {
-                return Err(SelectionError::TooMany {
-                    item: item.to_owned(),
-                    class: class.to_owned(),
-                });
+                let (item, class) = (item.to_owned(), class.to_owned());
+                return Err(SelectionError::TooMany { item, class });
             }
         }
         Ok(selection)
     }
 
-    /// Adds an event. Returns `false` if its class has two already.
+    /// Adds an event. Returns `false` if its class already has two.
     fn add(&mut self, class: &str, name: &str) -> Result<bool, SelectionError> {
         macro_rules! add {
             ($field:ident, $event:ty, $find:expr) => {{
@@ -184,13 +179,10 @@ impl Selection {
         let mut names = Vec::new();
         macro_rules! look {
             ($($field:ident)*) => { $(
-                if let Some(choice) = &self.$field {
-                    for counter in choice.counters() {
-                        let event = choice.event(*counter);
-                        // The event called none counts nothing by definition.
-                        if !event.is_modelled() && event.name() != "none" {
-                            names.push(format!("{}:{}", stringify!($field), event.name()));
-                        }
+                for event in self.$field.iter().flat_map(Choice::events) {
+                    // The event called none counts nothing by definition.
+                    if !event.is_modelled() && event.name() != "none" {
+                        names.push(format!("{}:{}", stringify!($field), event.name()));
                     }
                 }
             )* };
@@ -225,16 +217,10 @@ mod tests {
 
     use super::*;
 
-    fn error(text: &str) -> String {
-        Selection::parse(text).unwrap_err().to_string()
-    }
-
     #[test]
     fn lists_of_events() {
-        let events = Selection::parse(
-            "dram:mem_reads, lpu:cycles_c2c_portX,dram:wb_buf_hits,pic:PAPI_tot_ins",
-        )
-        .unwrap();
+        let list = "dram:mem_reads, lpu:cycles_c2c_portX,dram:wb_buf_hits,pic:PAPI_tot_ins";
+        let events = Selection::parse(list).unwrap();
         let dram = events.dram.unwrap();
         assert_eq!(dram.event(Counter::Pic0), DramEvent::Reads);
         assert_eq!(dram.event(Counter::Pic1), DramEvent::WriteBackBufferHits);
@@ -245,19 +231,20 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_list() {
-        assert_eq!(
-            error("mem_reads"),
-            "found 'mem_reads', expected CLASS:EVENT with CLASS one of dram, lpu, gpd, asu, pic"
-        );
-        assert_eq!(error("dam:mem_reads"), "there is no class of events 'dam'; did you mean dram?");
-        assert_eq!(
-            error("dram:mem_raeds"),
-            "there is no dram event 'mem_raeds'; did you mean mem_reads?"
-        );
-        assert_eq!(
-            error("gpd:none,gpd:clock_cycles,gpd:none"),
-            "'gpd:none' is one event of gpd too many: a unit has two counters"
-        );
+        for (list, error) in [
+            (
+                "mem_reads",
+                "found 'mem_reads', expected CLASS:EVENT with CLASS one of dram, lpu, gpd, asu, pic",
+            ),
+            ("dam:mem_reads", "there is no class of events 'dam'; did you mean dram?"),
+            ("dram:mem_raeds", "there is no dram event 'mem_raeds'; did you mean mem_reads?"),
+            (
+                "gpd:none,gpd:clock_cycles,gpd:none",
+                "'gpd:none' is one event of gpd too many: a unit has two counters",
+            ),
+        ] {
+            assert_eq!(Selection::parse(list).unwrap_err().to_string(), error);
+        }
     }
 
     #[test]

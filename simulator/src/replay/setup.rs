@@ -23,19 +23,16 @@ use crate::replay::scheduler::MOST_PROGRAMS;
 
 /// The setup of a replay: what the machine executes, and what a guest measures.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Setup {
-    /// The machine.
     pub machine: Machine,
-    /// Sizes of its caches, and the cycles of each access.
+    /// Sizes of the caches, and the cycles of each access.
     pub memory: Config,
-    /// Its guests.
     pub guests: Vec<NamedGuest>,
-    /// The programs that the machine executes.
     pub programs: Vec<Recording>,
-    /// Which strand executes which thread of the programs. The strands belong to one guest, which measures: the first, but
-    /// for strands that a list or a recording names. The default (`None`) is [`Placement::default_for`] the recordings.
+    /// Which strand executes which thread of the programs. All strands belong to one guest, which measures: to the first guest, unless
+    /// a list or a recording names the strands. The default (`None`) is [`Placement::default_for`] the recordings.
     pub placement: Option<Placement>,
-    /// The events to count.
     pub selection: Selection,
     /// The L2 misses that the strands' counters count.
     pub perf_config: PerfConfig,
@@ -43,63 +40,52 @@ pub struct Setup {
     pub interval: Option<u64>,
     /// The cycles of an access to a hub, for which the hub is busy.
     pub hub_cycles: u64,
-    /// How the hypervisor's events are recorded; `None` if they are not.
+    /// `None` unless the hypervisor's events are recorded.
     pub tracing: Option<Tracing>,
-    /// Whether [details](crate::analysis::details) are collected. A [scenario](super::scenario) has none.
+    /// Whether to collect [details](crate::analysis::details). A [scenario](super::scenario) collects none.
     pub details: bool,
 }
 
 /// How the hypervisor's events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Tracing {
     /// The layout of the events' headers in the rings.
     pub layout: LayoutName,
-    /// The events that are kept.
     pub keep: Keep,
     /// The time of day at the start of the replay; `None` for a trace without one.
     pub epoch: Option<Epoch>,
 }
 
-impl Tracing {
-    /// For details: exact times.
-    const OF_DETAILS: Self = Self { layout: LayoutName::Clock64, keep: Keep::All, epoch: None };
-}
+/// The tracing that details need: exact times of all events.
+const OF_DETAILS: Tracing = Tracing { layout: LayoutName::Clock64, keep: Keep::All, epoch: None };
 
 /// Why a setup cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SetupError {
-    /// The hypervisor rejects such guests.
     #[error(transparent)]
     Guests(#[from] ConfigError),
-    /// There is no guest.
     #[error("there is no guest")]
     NoGuest,
-    /// A strand of the program belongs to no guest.
     #[error("strand {0} belongs to no guest")]
     Nobodys(StrandId),
-    /// The strands of the programs belong to two guests: which strand to which.
+    /// Each text names a strand and its guest.
     #[error("the programs' strands belong to two guests: {0}, {1}; expected strands of one")]
     TwoGuests(String, String),
-    /// The threads of the programs cannot be placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// There is no program.
     #[error("there is no program, expected one at least")]
     NoProgram,
-    /// There are more programs than fit into memory side by side.
     #[error("{0} programs, expected at most {MOST_PROGRAMS}")]
     TooManyPrograms(usize),
-    /// An access to a hub takes longer than [`Setup::MOST_HUB_CYCLES`].
     #[error("found {0} cycles for an access to a hub, expected at most {most}", most = Setup::MOST_HUB_CYCLES)]
     SlowHubs(u64),
-    /// The interval is 0.
     #[error("found an interval of 0 references, expected 1 at least")]
     NoInterval,
-    /// The machine has no memory, or the configuration of its memory system is impossible.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// Lines of the L2 cache do not have 64 bytes, as the details need.
     #[error(
         "l2.line is {0}, expected 64 for details: the bytes of a line that somebody uses are bits of a word"
     )]
@@ -110,11 +96,11 @@ impl Setup {
     /// The default of [`hub_cycles`](Self::hub_cycles).
     pub const HUB_CYCLES: u64 = 100;
 
-    /// The most [`hub_cycles`](Self::hub_cycles): a guest tries again for longer than that.
+    /// The most [`hub_cycles`](Self::hub_cycles): a guest repeats a refused call for longer than one such access.
     pub const MOST_HUB_CYCLES: u64 = 100_000;
 
-    /// Returns a setup of this program on this machine, with two guests. The first has every right, and all cores but the
-    /// last; the second has no right, and the last core.
+    /// Returns a setup of this program on this machine, with two guests. The first guest has every right, and all cores but the last.
+    /// The second has no right, and the last core.
     #[must_use]
     pub fn new(machine: Machine, program: Recording) -> Self {
         Self {
@@ -133,9 +119,6 @@ impl Setup {
     }
 
     /// Checks the setup.
-    ///
-    /// # Errors
-    /// See [`SetupError`].
     pub fn check(self) -> Result<Prepared, SetupError> {
         let machine = self.machine;
         let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();
@@ -146,14 +129,10 @@ impl Setup {
             1..=MOST_PROGRAMS => {}
             many => return Err(SetupError::TooManyPrograms(many)),
         }
-        let named: Vec<_> = (self.programs.iter())
-            .flat_map(|program| (0..program.threads()).map(|thread| program.strand_of(thread)))
-            .map(|strand| strand.and_then(StrandId::new))
-            .collect();
+        let named = Placement::named(&self.programs);
         let placement = (self.placement.clone()).unwrap_or_else(|| Placement::default_for(&named));
         let placed = placement.strands(machine, first.strands, &named)?;
-        let mut strands = placed.clone();
-        let mut seen = StrandSet::EMPTY;
+        let (mut strands, mut seen) = (placed.clone(), StrandSet::EMPTY);
         strands.retain(|strand| {
             let first = !seen.has(*strand);
             seen.insert(*strand);
@@ -178,9 +157,7 @@ impl Setup {
             setup: self,
         })
     }
-}
 
-impl Setup {
     /// Returns the guest that has all of these strands.
     fn holder(&self, strands: &[StrandId]) -> Result<GuestId, SetupError> {
         let mut holder = None;
@@ -199,11 +176,11 @@ impl Setup {
                 return Err(SetupError::TwoGuests(first, second));
             }
         }
-        let (_, holder) = holder.ok_or(PlacementError::NoStrand)?;
-        GuestId::new(holder).ok_or(SetupError::Placement(PlacementError::NoStrand))
+        let holder = holder.and_then(|(_, holder)| GuestId::new(holder));
+        Ok(holder.ok_or(PlacementError::NoStrand)?)
     }
 
-    /// Returns the name of a program that says itself which strands execute it, this one among them.
+    /// Returns the name of a program whose recording names this strand.
     fn who_names(&self, strand: StrandId) -> Option<&str> {
         let names = |program: &&Recording| {
             (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand.index()))
@@ -225,13 +202,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Returns the setup.
+    #[allow(missing_docs, reason = "its name says it")]
     #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// Returns the configuration of the machine.
+    /// Returns the machine with its memory system.
     #[must_use]
     pub fn configuration(&self) -> Configuration {
         Configuration { machine: self.setup.machine, memory: self.setup.memory }
@@ -243,7 +220,7 @@ impl Prepared {
         &self.placement
     }
 
-    /// Returns the strand of each thread; for references that are dealt, the strands in the order of their turns.
+    /// Returns the strand of each thread or, if references are dealt, the strands in the order of their turns.
     #[must_use]
     pub fn placed(&self) -> &[StrandId] {
         &self.placed
@@ -275,7 +252,7 @@ impl Prepared {
         work: impl for<'a> FnOnce(&'a Board<'a>) -> Result<R, RunError>,
     ) -> Result<(R, Option<Trace>), RunError> {
         let Setup { machine, guests, hub_cycles, tracing, details, .. } = &self.setup;
-        let tracing = tracing.or(details.then_some(Tracing::OF_DETAILS));
+        let tracing = tracing.or(details.then_some(OF_DETAILS));
         let devices = devices(*machine, *hub_cycles);
         let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
         let clock = MachineClock::new(&devices);

@@ -1,19 +1,17 @@
-//! What each thread did, from what happened on its strand while it executed there.
+//! What each thread did: the sum of what happened on its strand while it executed there.
 
 use guest_abi::StrandId;
 
 use crate::memory::{Executed, Truth, Waited};
 use crate::run::ThreadRun;
 
-/// The threads of a replay.
 pub(super) struct Threads {
-    /// What they did, as far as it is known: see [`results`](Self::results).
+    /// What the threads did, without what happened on a strand since its latest change of threads.
     results: Vec<ThreadRun>,
-    /// The thread that executed last on each strand, and what had happened there when it began.
+    /// The latest thread of each strand, and what had happened on the strand when the thread started.
     on: Vec<(usize, Waited)>,
 }
 
-/// No thread has this number.
 const NONE: usize = usize::MAX;
 
 impl Threads {
@@ -27,7 +25,7 @@ impl Threads {
         Self { results: results.collect(), on: vec![(NONE, Waited::default()); StrandId::COUNT] }
     }
 
-    /// A thread, by its place in the list, executes on its strand next.
+    /// Notes that the thread with this index executes on its strand next.
     #[inline]
     pub(super) fn begin(&mut self, thread: usize, strand: StrandId, truth: &Truth) {
         if self.on[strand.index()].0 != thread {
@@ -44,7 +42,7 @@ impl Threads {
         }
     }
 
-    /// A thread has executed from the time `begins`, and has taken so many cycles since its strand was ready.
+    /// Notes that a thread has executed from the time `begins`, and has taken `cycles` since its strand was ready.
     #[inline]
     pub(super) fn executed(
         &mut self,
@@ -59,7 +57,6 @@ impl Threads {
         results.stack.pipeline += cycles - (executed.ends - begins);
     }
 
-    /// Returns what the threads did until now.
     pub(super) fn results(&self, truth: &Truth) -> Vec<ThreadRun> {
         let mut all = self.results.clone();
         let strands = (0..).map_while(StrandId::new);

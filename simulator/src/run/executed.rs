@@ -1,4 +1,4 @@
-//! A machine that executed guests.
+//! The result of an execution.
 
 use std::borrow::Cow;
 
@@ -10,25 +10,24 @@ use crate::memory::{Served, Usage};
 
 /// What happened on a machine until now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Executed {
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of its nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// How long it has run.
     pub time: Time,
     /// The strands that have executed something.
     pub strands: Vec<StrandRun>,
-    /// The events that were asked for, by class. None without a memory system.
+    /// The selected events, by class; empty without a memory system.
     pub events: Vec<EventCounts>,
     /// How channels, hubs and links were used, if there is a memory system.
     #[serde(flatten)]
     pub usage: Option<Usage>,
     /// The hypercalls of all guests.
     pub hypercalls: Hypercalls,
-    /// The guests.
     pub guests: Vec<GuestRun>,
-    /// How many things software did that are not simulated in full.
+    /// The number of entries in the [log](crate::execute::log) of what is not fully modelled.
     pub noted: usize,
     /// The steps of the [operator](crate::operator::Operator). Empty until the caller that plays them puts them here.
     pub steps: Vec<StepRun>,
@@ -36,25 +35,24 @@ pub struct Executed {
 
 /// What a strand did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct StrandRun {
-    /// Its number.
     pub strand: usize,
-    /// Instructions of guests, and of the hypervisor.
     pub instructions: ByWhom,
-    /// Cycles of guests, and of the hypervisor: not those in which the strand was parked or halted.
+    /// Without the cycles in which the strand was parked or halted.
     pub cycles: ByWhom,
-    /// The traps that it took, interrupts among them.
+    /// All traps, interrupts among them.
     pub traps: u64,
-    /// Where its requests to the L2 cache were served.
+    /// Where the strand's requests to the L2 cache were served.
     pub served: Served,
 }
 
-/// A number by who executed.
+/// A number, split by what executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByWhom {
-    /// A guest, privileged or not.
+    /// Guests, privileged or not.
     pub guest: u64,
-    /// The hypervisor.
+    #[allow(missing_docs, reason = "its name says it")]
     pub hypervisor: u64,
 }
 
@@ -63,7 +61,7 @@ impl ByWhom {
         Self { guest: user + privileged, hypervisor }
     }
 
-    /// Returns the sum.
+    #[allow(missing_docs, reason = "its name says it")]
     #[must_use]
     pub const fn sum(self) -> u64 {
         self.guest + self.hypervisor
@@ -72,40 +70,37 @@ impl ByWhom {
 
 /// How often an event happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct EventCounts {
-    /// The class of units that count it.
+    /// The class of units that count the event.
     pub class: Cow<'static, str>,
-    /// Its name.
     pub event: Cow<'static, str>,
-    /// Whether the numbers are those of hubs; else they are those of nodes.
+    /// Whether hubs count the event. Otherwise nodes do.
     pub by_hub: bool,
-    /// How often it happened, by number of the node or hub.
+    /// By the number of the node or hub.
     pub by_place: Vec<u64>,
 }
 
 impl EventCounts {
-    /// Returns how often it happened.
+    #[allow(missing_docs, reason = "its name says it")]
     #[must_use]
     pub fn total(&self) -> u64 {
         self.by_place.iter().sum()
     }
 }
 
-/// A guest.
+/// What became of a guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct GuestRun {
-    /// Its number.
+    /// The guest's number.
     pub guest: usize,
-    /// Its name.
     pub name: String,
-    /// Its strands.
     pub strands: Vec<usize>,
-    /// Its program, and what its console shows: empty until who runs the machine puts them here.
+    /// Empty until the caller that loaded the program puts its name here.
     pub program: String,
-    #[allow(missing_docs, reason = "as above")]
+    /// The output on the console. Empty until the caller that reads the console puts it here.
     pub console: String,
-    /// What has become of it.
     pub state: GuestState,
-    /// Its hypercalls.
     pub hypercalls: Hypercalls,
 }

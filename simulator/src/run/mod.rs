@@ -1,4 +1,4 @@
-//! The result of a replay or an execution: one type, and everything that is shown is a function of it.
+//! The result of a replay or an execution: one type, from which text, page, live view, comparison and JSON are made.
 
 mod executed;
 mod played;
@@ -23,16 +23,16 @@ pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, Threa
 pub use totals::Total;
 pub(crate) use totals::class;
 
-/// The version of the JSON of a [`Run`]. It rises when a field goes, or means something else.
+/// The version of the JSON of a [`Run`]. It rises when a field is removed or changes its meaning.
 pub const VERSION: u64 = 1;
 
-/// The longest file with a run, in bytes.
+/// The longest file that is read as a run, in bytes.
 const LONGEST: u64 = 1 << 30;
 
-/// What a replay or an execution gave.
+/// The result of a replay or an execution.
 ///
-/// Its JSON is one object: `version`, `kind`, and the fields of the kind.
-// `remote` makes functions of the derived implementations; the traits add the version.
+/// The JSON is one object: `version`, `kind`, and the fields of the kind.
+// `remote` derives plain functions; the implementations of the traits below add the version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 #[allow(clippy::large_enum_variant, reason = "a program has one value")]
@@ -43,47 +43,35 @@ pub enum Run {
     Scenario(Played),
     /// A machine executed guests.
     Execution(Executed),
-    /// A program was sampled.
+    /// A program was profiled.
     Profile(profile::report::ProfileReport),
-    /// A program was looked through for lines that nodes share.
+    /// A program was searched for lines that threads share.
     Sharing(sharing::SharingReport),
 }
 
-/// The reason why a file is no [`Run`].
+/// Why a file is no [`Run`].
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum ReadError {
-    /// The file cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The file holds something else.
     #[error("{name}: {error}")]
-    Parse {
-        /// The name of the file.
-        name: String,
-        /// The reason.
-        error: ParseError,
-    },
+    Parse { name: String, error: ParseError },
 }
 
-/// The reason why a text is no JSON of a [`Run`].
+/// Why a text is no JSON of a [`Run`].
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ParseError {
-    /// The text is no JSON.
     #[error("is no JSON: {0}")]
     Json(serde_json::Error),
-    /// There is no version.
     #[error("is no run: it has no version")]
     NoVersion,
-    /// Another version of the project wrote it.
     #[error("has version {found} of a run, expected version {VERSION}")]
-    Version {
-        /// The version of the JSON.
-        found: u64,
-    },
-    /// A field is missing, or holds something else.
+    Version { found: u64 },
     #[error("is no run: {0}")]
     Field(serde_json::Error),
-    /// Two numbers contradict each other; the text says which.
+    /// Two fields contradict each other; the text says which.
     #[error("{0}")]
     Contradiction(String),
 }
@@ -109,18 +97,12 @@ impl<'de> Deserialize<'de> for Run {
 
 impl Run {
     /// Reads a run from a file.
-    ///
-    /// # Errors
-    /// See [`ReadError`].
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         Self::parse(&input::read(path, LONGEST)?)
             .map_err(|error| ReadError::Parse { name: path.display().to_string(), error })
     }
 
     /// Reads a run from JSON.
-    ///
-    /// # Errors
-    /// See [`ParseError`].
     pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
         Self::from_value(serde_json::from_slice(text).map_err(ParseError::Json)?)
     }
@@ -136,7 +118,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Returns what a reader of the run should know: whole sentences without a full stop.
+    /// Returns what limits the meaning of the numbers: whole sentences without a full stop.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         match self {
@@ -168,21 +150,17 @@ impl Run {
         }
     }
 
-    /// Fails unless the nodes and strands that the parts name are in the machine, and its clock runs.
+    /// Fails unless the machine has the nodes and strands that the fields name, and a clock.
     fn check(&self) -> Result<(), String> {
         let (nodes, hertz, usage, strands): (_, _, _, Vec<usize>) = match self {
-            Self::Replay(run) => (
-                run.nodes,
-                run.time.hertz,
-                Some(&run.usage),
-                run.threads.iter().map(|thread| thread.strand).collect(),
-            ),
-            Self::Execution(run) => (
-                run.nodes,
-                run.time.hertz,
-                run.usage.as_ref(),
-                run.strands.iter().map(|strand| strand.strand).collect(),
-            ),
+            Self::Replay(run) => {
+                let strands = run.threads.iter().map(|thread| thread.strand);
+                (run.nodes, run.time.hertz, Some(&run.usage), strands.collect())
+            }
+            Self::Execution(run) => {
+                let strands = run.strands.iter().map(|strand| strand.strand);
+                (run.nodes, run.time.hertz, run.usage.as_ref(), strands.collect())
+            }
             Self::Scenario(_) | Self::Profile(_) | Self::Sharing(_) => return Ok(()),
         };
         if hertz == 0 {
@@ -191,13 +169,11 @@ impl Run {
         let traffic = usage.iter().flat_map(|usage| &usage.traffic);
         let channels = usage.iter().flat_map(|usage| &usage.channels);
         let links = usage.iter().flat_map(|usage| &usage.links);
-        let named = (traffic.flat_map(|one| [one.from, one.to]))
+        let mut named = (traffic.flat_map(|one| [one.from, one.to]))
             .chain(channels.map(|one| one.node))
             .chain(links.map(|one| one.node));
-        for node in named {
-            if node >= nodes {
-                return Err(format!("node {node} is not in the machine"));
-            }
+        if let Some(node) = named.find(|node| *node >= nodes) {
+            return Err(format!("node {node} is not in the machine"));
         }
         match strands.iter().find(|strand| *strand / StrandId::PER_NODE >= nodes) {
             Some(strand) => Err(format!("strand {strand} is not in the machine")),

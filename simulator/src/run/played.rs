@@ -1,4 +1,4 @@
-//! A scenario that was played.
+//! The result of a scenario on a replay.
 
 use std::borrow::Cow;
 
@@ -9,36 +9,33 @@ use super::{CounterResult, GuestCalls, Hypercalls, ThreadRun};
 use crate::events::Trace;
 use crate::machine::configuration::Configuration;
 
-/// A scenario that was played.
+/// A replay during which an operator played a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Played {
-    /// The file.
+    /// The name of the scenario's file.
     pub scenario: String,
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of its nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// The configuration of the machine.
     pub configuration: Configuration,
-    /// The number of references.
     pub references: u64,
-    /// The cycles that the references took: until the last thread ended.
+    /// The cycles until the last thread ended.
     pub cycles: u64,
     /// Which strand executed which thread.
     pub placement: String,
-    /// What each thread did.
     pub threads: Vec<ThreadRun>,
-    /// What somebody who reads the results should know: whole sentences without a full stop.
+    /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// The steps, in the order of time.
     pub steps: Vec<StepRun>,
-    /// The time between the steps.
     pub phases: Vec<PhaseRun>,
     /// The units of the machine, at the end.
     pub units: Vec<UnitRun>,
     /// The hypercalls of all guests.
     pub hypercalls: Hypercalls,
-    /// The hypercalls of each guest, and its grant at the end.
+    /// Each guest's hypercalls, and its grant at the end.
     pub guests: Vec<GuestCalls>,
     /// Whether every counter shows what happened.
     pub truth_matches: bool,
@@ -60,15 +57,15 @@ pub struct StepRun {
     pub rejected: Option<String>,
     /// The dead strands of guests that lost a right or were reset: the change did not wait for these strands.
     pub excused: Vec<usize>,
-    /// On an execution: the state of the unit before the step returned it to service.
+    /// On an execution: the unit before the step returned it to service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitRun>,
-    /// On a replay: how the change came to its end.
+    /// On a replay: how the step's change was completed.
     #[serde(flatten)]
     pub settled: Option<Settled>,
 }
 
-/// How the change of a step came to its end, as far as a replay shows it.
+/// How a step's change was completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
     /// The number of strands that had a cross-call to take; `None` if no change was pending.
@@ -77,81 +74,70 @@ pub struct Settled {
     pub meanwhile: Vec<Asked>,
     /// The number of cross-calls until the change was complete.
     pub cross_calls: u64,
-    /// What guests that were granted rights or reset can read.
+    /// What a guest can read that gained a right or was reset.
     pub found: Vec<Found>,
 }
 
-/// A call while a change was pending.
+/// A guest's call while a change was pending. All fields are names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Asked {
-    /// The name of the guest.
     pub guest: String,
-    /// The name of the register.
     pub register: Cow<'static, str>,
-    /// The name of the status.
     pub status: String,
 }
 
 /// The registers that a guest can read after a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Found {
-    /// The guest.
     pub guest: String,
     /// The number of registers.
     pub registers: usize,
-    /// The names of those that are not 0.
+    /// The names of the registers that are not 0.
     pub not_zero: Vec<Cow<'static, str>>,
 }
 
 /// The time between two steps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct PhaseRun {
-    /// The number of references before it.
+    /// The number of references before the phase.
     pub from: u64,
-    /// The number of references at its end.
+    /// The number of references at the end of the phase.
     pub to: u64,
-    /// The units out of service.
     pub out_of_service: Vec<String>,
-    /// What each guest measured.
     pub guests: Vec<Measured>,
 }
 
 /// What a guest measured in a phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Measured {
-    /// The guest.
     pub guest: String,
-    /// Its grant.
     pub grant: String,
     /// The number of units that the machine has and the guest may not use.
     pub refused: usize,
-    /// Its counters.
     pub counters: Vec<CounterResult>,
 }
 
-/// A unit.
+/// The state of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct UnitRun {
-    /// Its name.
     pub unit: String,
-    /// Whether guests can use it.
     pub in_service: bool,
-    /// Whether it has been scrubbed since a guest lost it.
+    /// Whether the unit has been scrubbed since a guest lost it.
     pub clean: bool,
     /// The number of accesses that faulted.
     pub faults: u32,
-    /// How often it went out of service because it stayed busy.
+    /// How often the unit went out of service because it stayed busy.
     pub stuck: u32,
 }
 
 impl UnitRun {
     pub(crate) fn new(unit: Unit, state: UnitState) -> Self {
-        Self {
-            unit: unit.to_string(),
-            in_service: state.in_service,
-            clean: state.clean,
-            faults: state.faults,
-            stuck: state.stuck,
-        }
+        let UnitState { in_service, clean, faults, stuck } = state;
+        Self { unit: unit.to_string(), in_service, clean, faults, stuck }
     }
 }

@@ -1,8 +1,8 @@
-//! A replay: what the guest measured beside what happened.
+//! The result of a replay: what the guest measured, and what happened.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, SubAssign};
 
 use perfctr_service::statistics::{Class, Operation, Outcome, Statistics};
 use serde::{Deserialize, Serialize};
@@ -18,37 +18,34 @@ use crate::nearest::status_name;
 
 /// A replay.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Replayed {
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of its nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// The configuration of the machine.
     pub configuration: Configuration,
-    /// The number of references.
     pub references: u64,
-    /// The cycles that the references took: until the last thread ended.
+    /// The cycles until the last thread ended.
     pub cycles: u64,
-    /// The same in seconds, and the clock.
+    /// The same cycles in seconds, and the clock.
     pub time: Time,
     /// Which strand executed which thread.
     pub placement: String,
-    /// What each thread did.
     pub threads: Vec<ThreadRun>,
     /// How channels, hubs and links were used.
     #[serde(flatten)]
     pub usage: Usage,
-    /// What somebody who reads the results should know: whole sentences without a full stop.
+    /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// The hypercalls of all guests.
     pub hypercalls: Hypercalls,
-    /// The hypercalls of each guest.
     pub guests: Vec<GuestCalls>,
     /// The counters that have an event.
     pub counters: Vec<CounterResult>,
     /// Whether every counter shows what happened.
     pub truth_matches: bool,
-    /// Details, if the [setup](crate::replay::Setup::details) asks for them.
+    /// `None` unless the [setup](crate::replay::Setup::details) asks for details.
     pub details: Option<Details>,
     /// The hypervisor's events, if the [setup](crate::replay::Setup::tracing) asks for them.
     #[serde(skip)]
@@ -75,14 +72,13 @@ impl Replayed {
     }
 }
 
-/// How long a program took.
+/// The duration of a replay or an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Time {
-    /// Cycles a second.
+    /// Cycles per second.
     pub hertz: u64,
-    /// The cycles, as [`Replayed::cycles`].
     pub cycles: u64,
-    /// The seconds.
     pub seconds: f64,
 }
 
@@ -100,96 +96,97 @@ impl Time {
 
 /// What a thread did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ThreadRun {
-    /// The number of the thread, from 0. Those of all programs have numbers of their own. References that are dealt are one
-    /// thread on several strands.
+    /// The number of the thread, from 0, among the threads of all programs. References that are dealt are one thread on several
+    /// strands.
     pub thread: usize,
-    /// Its strand.
     pub strand: usize,
-    /// The number of its instructions.
     pub instructions: u64,
-    /// The cycles for which it executed, or waited for its pipeline or for memory: not those for which it waited for other
-    /// threads.
+    /// The cycles in which the thread executed, or waited for its pipeline or for memory, but not for other threads.
     pub cycles: u64,
-    /// Where its requests were served.
+    /// Where the thread's requests were served.
     pub served: Served,
-    /// What it did in these cycles.
+    /// How the cycles were spent.
     pub stack: Stack,
 }
 
-/// What a thread did or waited for, in cycles: the sum is [`ThreadRun::cycles`].
+/// The cycles that a thread spent at work, or waiting for each of these things. Their sum is [`ThreadRun::cycles`].
 ///
-/// A request to the L2 cache is waited for from when it leaves the core until its data arrive, with its time in all queues. That
-/// time is of the kind that [served](Served) the request. Stores are not waited for, unless eight are on their way.
+/// A thread waits for a request to the L2 cache from when it leaves the core until the data arrive, in all queues together. What
+/// [served](Served) the request decides which number these cycles add to. A thread waits for stores only while eight are on their way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// It issued instructions, loaded from its L1 cache, or jumped: what the instructions take if nothing is waited for.
+    /// Instructions, loads from the L1 cache and jumps, when nothing else delays them.
     pub busy: u64,
-    /// It waited for the L2 cache of its node: for its bank, and for the line.
+    /// The L2 cache of the thread's node: its bank, and the line.
     pub l2: u64,
-    /// It waited for the memory of its node.
+    /// The memory of the thread's node.
     pub local: u64,
-    /// It waited for the memory of another node.
+    /// The memory of another node.
     pub remote: u64,
-    /// It waited for the L2 cache of another node.
+    /// The L2 cache of another node.
     pub c2c: u64,
-    /// It waited for a line that was on its way to the L2 cache already, for another strand or a store.
+    /// A line that was already on its way to the L2 cache, for another strand or a store.
     pub arriving: u64,
-    /// It waited for room among its stores.
+    /// Room in the store buffer.
     pub stores: u64,
-    /// It waited for the store of an atomic instruction, and for those before it.
+    /// The store of an atomic instruction, and the stores before it.
     pub atomics: u64,
-    /// It waited for the pipeline, which other strands used.
+    /// The pipeline, while other strands use it.
     pub pipeline: u64,
 }
 
 impl Stack {
+    fn parts(&mut self) -> [&mut u64; 9] {
+        let Self { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline } = self;
+        [busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline]
+    }
+
     /// Returns all cycles.
     #[must_use]
-    pub const fn sum(&self) -> u64 {
-        let requests = self.l2 + self.local + self.remote + self.c2c + self.arriving;
-        self.busy + requests + self.stores + self.atomics + self.pipeline
+    pub fn sum(mut self) -> u64 {
+        self.parts().into_iter().map(|part| *part).sum()
     }
 }
 
 impl AddAssign for Stack {
-    fn add_assign(&mut self, other: Self) {
-        self.busy += other.busy;
-        self.l2 += other.l2;
-        self.local += other.local;
-        self.remote += other.remote;
-        self.c2c += other.c2c;
-        self.arriving += other.arriving;
-        self.stores += other.stores;
-        self.atomics += other.atomics;
-        self.pipeline += other.pipeline;
+    fn add_assign(&mut self, mut other: Self) {
+        let parts = self.parts().into_iter().zip(other.parts());
+        parts.for_each(|(part, other)| *part += *other);
     }
 }
 
-/// Hypercalls by status.
+impl SubAssign for Stack {
+    fn sub_assign(&mut self, mut other: Self) {
+        let parts = self.parts().into_iter().zip(other.parts());
+        parts.for_each(|(part, other)| *part -= *other);
+    }
+}
+
+/// The number of hypercalls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hypercalls {
-    /// The number of all.
+    #[allow(missing_docs, reason = "its name says it")]
     pub total: u64,
-    /// The numbers by name of the status.
+    /// The number for each status, by its name.
     pub by_status: BTreeMap<String, u64>,
 }
 
 /// A guest's hypercalls.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct GuestCalls {
-    /// Its name.
     pub name: String,
-    /// Its grant.
     pub grant: String,
-    /// Its hypercalls.
     pub hypercalls: Hypercalls,
-    /// Those for registers by class of register, as the service's own statistics count them.
+    /// The gets and sets by class of register, from the service's own statistics.
     pub by_class: BTreeMap<Cow<'static, str>, Hypercalls>,
 }
 
-/// One counter over the whole run.
+/// What a counter shows at the end, and what happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct CounterResult {
     /// The number of the register that holds the counter; `None` for %pic.
     pub perfreg: Option<u64>,
@@ -199,7 +196,6 @@ pub struct CounterResult {
     pub strand: Option<usize>,
     /// The name of the register.
     pub name: Cow<'static, str>,
-    /// The name of the event.
     pub event: Cow<'static, str>,
     /// The count that the guest read.
     pub measured: u64,
@@ -211,9 +207,8 @@ impl Hypercalls {
     /// Returns a tally by name of the status.
     #[must_use]
     pub fn new(tally: &Tally) -> Self {
-        let by_status =
-            tally.iter().map(|(status, count)| (status_name(*status), *count)).collect();
-        Self { total: tally.values().sum(), by_status }
+        let named = tally.iter().map(|(status, count)| (status_name(*status), *count));
+        Self { total: tally.values().sum(), by_status: named.collect() }
     }
 
     /// Returns the gets and sets of one class of registers.
@@ -223,7 +218,7 @@ impl Hypercalls {
                 + statistics.count(Operation::Set, class, *outcome)
         };
         let counts = Outcome::ALL.iter().map(|outcome| (outcome.name().to_owned(), count(outcome)));
-        let by_status: BTreeMap<String, u64> = counts.filter(|(_, count)| *count != 0).collect();
+        let by_status: BTreeMap<_, _> = counts.filter(|(_, count)| *count != 0).collect();
         Self { total: by_status.values().sum(), by_status }
     }
 

@@ -1,4 +1,4 @@
-//! What happened between two samples of one run.
+//! What happened between two samples of one replay.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,8 +7,8 @@ use crate::analysis::details::{InstructionMisses, MOST_CODE, Missed};
 use crate::memory::{Served, Traffic, Usage};
 
 impl Replayed {
-    /// Returns what happened since an earlier sample of the same replay. The lines that nodes share, and details but the code
-    /// that waits for memory, stay those since the start.
+    /// Returns what happened since an earlier sample of the same replay. The lines that nodes share, and all details except the
+    /// code that waits for memory, stay as they are since the start.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();
@@ -37,17 +37,14 @@ impl Replayed {
         period
     }
 
-    /// Returns the sum of what the threads on each node did, by number of the node.
+    /// Returns the sum of what the threads on each node did.
     #[must_use]
     pub fn by_node(&self) -> Vec<ThreadRun> {
-        let on = |node: usize| -> Vec<&ThreadRun> {
-            let here = |thread: &&ThreadRun| thread.node() == node;
-            self.threads.iter().filter(here).collect()
-        };
-        (0..self.nodes).map(|node| ThreadRun::sum(&on(node))).collect()
+        let on = |node| self.threads.iter().filter(move |thread| thread.node() == node);
+        (0..self.nodes).map(|node| ThreadRun::sum(&on(node).collect::<Vec<_>>())).collect()
     }
 
-    /// Returns the hypercalls of all guests by name of the status.
+    /// Returns the number of hypercalls of all guests, by the name of the status.
     #[must_use]
     pub fn by_status(&self) -> BTreeMap<&str, u64> {
         let mut sums = BTreeMap::new();
@@ -67,12 +64,8 @@ macro_rules! subtract {
 
 impl ThreadRun {
     fn subtract(&mut self, then: &Self) {
-        subtract!(self, then, instructions, cycles);
+        subtract!(self, then, instructions, cycles, stack);
         self.served.subtract(&then.served);
-        subtract!(
-            self.stack, then.stack, busy, l2, local, remote, c2c, arriving, stores, atomics,
-            pipeline
-        );
     }
 }
 
@@ -110,8 +103,8 @@ impl Usage {
     }
 }
 
-/// Subtracts what instructions missed until an earlier sample. If the earlier list was full, an instruction that is not in it goes:
-/// how often it missed until then is not known.
+/// Subtracts what instructions missed until an earlier sample. If the earlier list was full, an instruction that is not in it is
+/// dropped, because its earlier misses are not known.
 fn subtract_code(code: &mut Vec<InstructionMisses>, earlier: &[InstructionMisses]) {
     let place = |one: &InstructionMisses| (one.program, one.address);
     let whole = earlier.len() < MOST_CODE;

@@ -11,7 +11,7 @@ use super::{CounterResult, ThreadRun};
 pub struct Total {
     /// The class, as [`Selection::parse`](crate::replay::Selection::parse) takes it.
     pub class: &'static str,
-    /// The name of the event.
+    #[allow(missing_docs, reason = "its name says it")]
     pub event: Cow<'static, str>,
     /// The number of counters.
     pub counters: u64,
@@ -19,28 +19,22 @@ pub struct Total {
     pub measured: u64,
     /// The count of what happened.
     pub truth: u64,
-    /// What the guest read by number of the node or, for gpd and asu events, of the hub.
+    /// What the guest read, by the number of the node or, for gpd and asu events, of the hub.
     pub by_place: [u64; 4],
 }
 
 impl Total {
     /// Returns the total of each event, in the order of the counters.
     #[must_use]
-    pub fn of(counters: &[CounterResult]) -> Vec<Self> {
+    pub fn by_event(counters: &[CounterResult]) -> Vec<Self> {
         let mut totals: Vec<Self> = Vec::new();
         for counter in counters {
             let (class, number) = place(counter);
             let event = &counter.event;
             let same = |total: &Self| (total.class, &total.event) == (class, event);
             let index = totals.iter().position(same).unwrap_or_else(|| {
-                totals.push(Self {
-                    class,
-                    event: event.clone(),
-                    counters: 0,
-                    measured: 0,
-                    truth: 0,
-                    by_place: [0; 4],
-                });
+                let (event, by_place) = (event.clone(), [0; 4]);
+                totals.push(Self { class, event, counters: 0, measured: 0, truth: 0, by_place });
                 totals.len() - 1
             });
             let total = &mut totals[index];
@@ -59,10 +53,9 @@ impl Total {
     }
 }
 
-/// Returns the class of a counter's event, and the number of the node or hub that it is of.
+/// Returns the class of a counter's event, and the number of the counter's node or hub.
 fn place(counter: &CounterResult) -> (&'static str, usize) {
-    let register = counter.perfreg.and_then(PerfReg::new);
-    let pmu = register.and_then(Pmu::from_register);
+    let pmu = counter.perfreg.and_then(PerfReg::new).and_then(Pmu::from_register);
     let number = match pmu {
         Some(Pmu::Dram(dram)) => dram.node.index(),
         Some(Pmu::Lpu(lpu)) => lpu.port.index(),
@@ -85,13 +78,13 @@ pub(crate) const fn class(pmu: Option<Pmu>) -> &'static str {
 }
 
 impl ThreadRun {
-    /// Returns the number of the node of the thread's strand.
+    /// Returns the number of the thread's node.
     #[must_use]
     pub const fn node(&self) -> usize {
         self.strand / StrandId::PER_NODE
     }
 
-    /// Returns the sum of what threads did, without a thread and strand.
+    /// Returns the sum of what threads did. Its thread and strand are 0.
     #[must_use]
     pub fn sum(threads: &[&Self]) -> Self {
         let mut sum = Self::default();

@@ -16,17 +16,18 @@ pub(crate) struct PrintedEvent {
     fields: Vec<(String, u64)>,
 }
 
-/// Returns every event in the order of `babeltrace2`, with its time in cycles, and the standard error. The exit status must be 0.
+/// Runs `babeltrace2`. Returns whether it succeeded, its output and its errors.
+pub(crate) fn babeltrace(arguments: &[&str], directories: &[&Path]) -> (bool, String, String) {
+    let output = Command::new("babeltrace2").args(arguments).args(directories).output();
+    let output = output.expect("babeltrace2 cannot be run; Debian's package babeltrace2 has it");
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.success(), text(output.stdout), text(output.stderr))
+}
+
+/// Returns every event in the order of `babeltrace2`, with its time in cycles, and the errors. The exit status must be 0.
 pub(crate) fn read(trace: &Path) -> (Vec<PrintedEvent>, String) {
-    let output = Command::new("babeltrace2")
-        .arg("--clock-cycles")
-        .arg("--no-delta")
-        .arg(trace)
-        .output()
-        .expect("babeltrace2 cannot be run; Debian's package babeltrace2 has it");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{}: {stderr}", output.status);
-    let stdout = String::from_utf8(output.stdout).unwrap();
+    let (well, stdout, stderr) = babeltrace(&["--clock-cycles", "--no-delta"], &[trace]);
+    assert!(well, "{stderr}");
     let lines = stdout.lines().map(|text| line(text).unwrap_or_else(|| panic!("{text}")));
     (lines.collect(), stderr)
 }
@@ -85,11 +86,9 @@ pub(crate) fn compare(known: &[Known], read: &[PrintedEvent]) {
 
 /// Returns the numbers of discarded events in the warnings.
 pub(crate) fn discarded(stderr: &str) -> Vec<u64> {
-    stderr
-        .lines()
-        .filter_map(|line| {
-            let (_, rest) = line.split_once("WARNING: Tracer discarded ")?;
-            rest.split_once(" event")?.0.parse().ok()
-        })
-        .collect()
+    let number = |line: &str| {
+        let (_, rest) = line.split_once("WARNING: Tracer discarded ")?;
+        rest.split_once(" event")?.0.parse().ok()
+    };
+    stderr.lines().filter_map(number).collect()
 }

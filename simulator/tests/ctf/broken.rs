@@ -92,13 +92,11 @@ fn files() {
     let path = small(&place);
     let file = path.join("strand_003");
     let bytes = fs::read(&file).unwrap();
+    let twice = bytes.repeat(2);
     for (content, says) in [
-        (bytes[..59].to_vec(), "packet 0: is cut off: 59 bytes have no room for its header"),
-        (
-            bytes[..111].to_vec(),
-            "packet 0: has 896 bits, 896 of them used, but there are 111 bytes",
-        ),
-        (bytes.repeat(2), "packet 1: has the number 0"),
+        (&twice[..59], "packet 0: is cut off: 59 bytes have no room for its header"),
+        (&twice[..111], "packet 0: has 896 bits, 896 of them used, but there are 111 bytes"),
+        (&twice, "packet 1: has the number 0"),
     ] {
         fs::write(&file, content).unwrap();
         assert_eq!(problem_of(&path, "strand_003"), says);

@@ -1,5 +1,6 @@
 //! The executing machine, as far as software sees more of it than the instruction set.
 
+#[rustfmt::skip]
 mod programs;
 
 use std::cell::RefCell;
@@ -149,8 +150,8 @@ fn a_timer_wakes() {
     assert_eq!(left(&mut execution), [1000, 1]);
 }
 
-/// Counter 0 of a guest counts its instructions from -20, beginning with the one that enables the counter. After twenty the
-/// counter wraps, and the guest traps before the next instruction.
+/// Counter 0 of a guest counts instructions from -20, beginning with the instruction that enables the counter. After twenty
+/// instructions the counter wraps, and the guest traps before the next.
 #[test]
 fn an_overflow_traps_at_its_instruction() {
     for memory in [None, Some(Config::T2_PLUS)] {

@@ -1,7 +1,6 @@
 //! The programs, with the assembly from which the GNU assembler makes each word.
 
 /// Strand 0 writes a register and sets a flag; strand 1 waits for the flag and reads the register.
-#[rustfmt::skip]
 pub(crate) const LATE: &[u32] = &[
     0x8210_2010, // mov 0x10, %g1
     0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
@@ -35,7 +34,6 @@ pub(crate) const LATE: &[u32] = &[
 ];
 
 /// A store and a load at an address that nothing answers.
-#[rustfmt::skip]
 pub(crate) const FAULTS: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -56,7 +54,6 @@ pub(crate) const FAULTS: &[u32] = &[
 ];
 
 /// store_error: notes %tpc, DFESR and the address, and returns.
-#[rustfmt::skip]
 pub(crate) const STORE_ERROR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8350_0000, // rdpr %tpc, %g1
@@ -71,7 +68,6 @@ pub(crate) const STORE_ERROR: &[u32] = &[
 ];
 
 /// data_access_error: notes %tpc, and continues after the load.
-#[rustfmt::skip]
 pub(crate) const DATA_ERROR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8350_0000, // rdpr %tpc, %g1
@@ -80,7 +76,6 @@ pub(crate) const DATA_ERROR: &[u32] = &[
 ];
 
 /// Loads translations for partition 2, and enters privileged mode at 0x80000000.
-#[rustfmt::skip]
 pub(crate) const GUEST_START: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -114,7 +109,6 @@ pub(crate) const GUEST_START: &[u32] = &[
 ];
 
 /// The guest: %o0 = 0x80000000, %o1 = 0x80004000.
-#[rustfmt::skip]
 pub(crate) const INSIDE: &[u32] = &[
     0xd45a_0000, // ldx [%o0], %o2 ! its own first words
     0xd472_6008, // stx %o2, [%o1 + 8]
@@ -127,7 +121,6 @@ pub(crate) const INSIDE: &[u32] = &[
 ];
 
 /// Notes %tt and the tag of data, and continues after the instruction.
-#[rustfmt::skip]
 pub(crate) const NOTE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_0000, // ldx [%g4], %g1
@@ -140,7 +133,6 @@ pub(crate) const NOTE: &[u32] = &[
 ];
 
 /// The continuation of `NOTE` in the next entry of the table.
-#[rustfmt::skip]
 pub(crate) const NOTE2: &[u32] = &[
     0x8210_2030, // mov 0x30, %g1
     0xc2d8_4b00, // ldxa [%g1] 0x58, %g1
@@ -149,7 +141,6 @@ pub(crate) const NOTE2: &[u32] = &[
 ];
 
 /// instruction_real_translation_miss: notes the tag of instructions, and halts.
-#[rustfmt::skip]
 pub(crate) const LAST: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8210_2030, // mov 0x30, %g1
@@ -160,7 +151,6 @@ pub(crate) const LAST: &[u32] = &[
 ];
 
 /// Strand 0 starts strand 1, waits for it, and sends it vectors 5 and 9; strand 1 halts.
-#[rustfmt::skip]
 pub(crate) const WAKE: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -194,7 +184,6 @@ pub(crate) const WAKE: &[u32] = &[
 ];
 
 /// interrupt_vector: notes the vector.
-#[rustfmt::skip]
 pub(crate) const VECTOR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_2018, // ldx [%g4 + 24], %g1
@@ -206,7 +195,6 @@ pub(crate) const VECTOR: &[u32] = &[
 ];
 
 /// Halts until %stick is 1000.
-#[rustfmt::skip]
 pub(crate) const TIMER: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -225,7 +213,6 @@ pub(crate) const TIMER: &[u32] = &[
 ];
 
 /// The guest: counter 0 counts its instructions from -20.
-#[rustfmt::skip]
 pub(crate) const SAMPLE: &[u32] = &[
     0x8b92_2000, // wrpr %o0, 0, %tba
     0x033f_ffff, // sethi %hi(0xffffffec), %g1
@@ -241,7 +228,6 @@ pub(crate) const SAMPLE: &[u32] = &[
 ];
 
 /// interrupt_level_15: calls the hypervisor, which halts.
-#[rustfmt::skip]
 pub(crate) const OVERFLOW: &[u32] = &[
     0x9750_0000, // rdpr %tpc, %o3
     0x9944_4000, // rd %pic, %o4
@@ -250,14 +236,12 @@ pub(crate) const OVERFLOW: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-#[rustfmt::skip]
 pub(crate) const HALT: &[u32] = &[
     0xb580_2000, // wr %g0, 0, %asr26
     0x0100_0000, // nop
 ];
 
 /// Strand 0 starts all strands of its node; each adds its number to a word 200 times under a lock.
-#[rustfmt::skip]
 pub(crate) const LOCK: &[u32] = &[
     0x8210_2010, // mov 0x10, %g1
     0xc4d8_4c60, // ldxa [%g1] 0x63, %g2

@@ -46,8 +46,7 @@ fn rejected(text: &str, says: &str) {
 
 #[test]
 fn rights() {
-    let strand = Grant::STRAND;
-    let both = Grant::GLOBAL_STRAND;
+    let (strand, both) = (Grant::STRAND, Grant::GLOBAL_STRAND);
     for (properties, expected) in [
         ("", Grant::NONE),
         (r#"perf-counters = """#, Grant::NONE),
@@ -109,13 +108,10 @@ fn rights_that_make_no_sense() {
 
 #[test]
 fn one_holder_of_global() {
+    let says = ": node guest: has global, as the guest at 0xe0; one guest of a machine can";
     for second in ["perf-counters = \"global\"", "perfctraccess = 1"] {
-        rejected(
-            &two("perf-counters = \"global,strand\"", second),
-            &format!(
-                "{SECOND_NODE}: node guest: has global, as the guest at 0xe0; one guest of a machine can"
-            ),
-        );
+        let text = two("perf-counters = \"global,strand\"", second);
+        rejected(&text, &format!("{SECOND_NODE}{says}"));
     }
 }
 
@@ -138,14 +134,13 @@ fn strands() {
 #[test]
 fn strands_that_contradict() {
     let shared = ": node guest: strand 0 belongs to an earlier guest, too";
-    rejected(
-        &two("fwd = [\"cpu-0\"]", "fwd = [\"cpu-1\", \"cpu-0\"]"),
-        &format!("{SECOND_NODE}{shared}"),
-    );
-    let back = |text: String| text.replace("pid = 0\n", "pid = 0\nback = [\"guest-1\"]\n");
-    rejected(&back(two("fwd = [\"cpu-0\"]", "")), &format!("offset 0x130{shared}"));
-    let both = "pid = 0\nback = [\"guest-0\", \"guest-1\"]\n";
-    rejected(&two("", "").replace("pid = 0\n", both), &format!("offset 0x130{shared}"));
+    let second = two("fwd = [\"cpu-0\"]", "fwd = [\"cpu-1\", \"cpu-0\"]");
+    rejected(&second, &format!("{SECOND_NODE}{shared}"));
+    for (first, back) in [("fwd = [\"cpu-0\"]", "\"guest-1\""), ("", "\"guest-0\", \"guest-1\"")] {
+        let back = format!("pid = 0\nback = [{back}]\n");
+        let text = two(first, "").replace("pid = 0\n", &back);
+        rejected(&text, &format!("offset 0x130{shared}"));
+    }
     // The second cpu is element 10.
     for (pid, problem) in [
         ("pid = 0", "pid 0 is there twice"),
@@ -178,31 +173,21 @@ fwd = ["cpu"]
 pid = 63
 "#;
     assert_eq!(described(machine).guests.len(), 1);
-    rejected(
-        &machine.replace("63", "64"),
-        "offset 0x160: node cpu: pid 64, expected a strand from 0 to 63",
-    );
+    let says = "offset 0x160: node cpu: pid 64, expected a strand from 0 to 63";
+    rejected(&machine.replace("63", "64"), says);
 }
 
 #[test]
 fn guests_that_contradict() {
-    rejected(
-        &two("", "").replace("resource_id = 4", "resource_id = 3"),
-        "offset 0x110: node guest: resource_id 3 is there twice",
-    );
-    // One strand twice in a guest.
-    rejected(
-        &two("", "").replace("\"guest-1\"]", "\"guest-0\"]"),
-        "offset 0xe0: node guest: resource_id 3 is there twice",
-    );
-    rejected(
-        &two("", "").replace("resource_id = 3", "gid = 3"),
-        "offset 0xe0: node guest: has no property resource_id",
-    );
-    rejected(
-        &two("", "").replace("[\"guests\"]", "[\"guests\", \"guests\"]"),
-        "offset 0x10: node root: has two arcs to nodes guests, expected one",
-    );
+    for row in [
+        "resource_id = 4 | resource_id = 3 | offset 0x110: node guest: resource_id 3 is there twice",
+        "\"guest-1\"] | \"guest-0\"] | offset 0xe0: node guest: resource_id 3 is there twice",
+        "resource_id = 3 | gid = 3 | offset 0xe0: node guest: has no property resource_id",
+        "\"guests\" | \"guests\", \"guests\" | offset 0x10: node root: has two arcs to nodes guests, expected one",
+    ] {
+        let [old, new, says] = row.split(" | ").collect::<Vec<_>>()[..] else { unreachable!() };
+        rejected(&two("", "").replace(old, new), says);
+    }
 }
 
 #[test]

@@ -24,96 +24,59 @@ fn guest(name: &str, id: u64, strands: &[usize], grant: Grant) -> GuestDescripti
     }
 }
 
-#[track_caller]
-fn describes(
-    name: &str,
-    nodes: usize,
-    platform: Option<(&str, Option<u64>)>,
-    machine: Option<Machine>,
-    guests: Vec<GuestDescription>,
-) {
-    let platform =
-        platform.map(|(name, stick_frequency)| Platform { name: name.to_owned(), stick_frequency });
-    let expected = Described { nodes, platform, machine, guests };
-    assert_eq!(Described::new(&built(&self::machine(name))).unwrap(), expected);
-}
-
-fn some(model: Model, nodes: usize) -> Option<Machine> {
-    Some(Machine::new(model, nodes).unwrap())
-}
+/// The name of a machine, its nodes in the description, its platform and %stick's frequency, the machine, and the guests.
+type Row<'a> =
+    (&'a str, usize, Option<(&'a str, Option<u64>)>, Option<Machine>, Vec<GuestDescription>);
 
 #[test]
-fn marambas() {
-    describes(
-        "maramba-1",
-        14,
-        Some(("SUNW,Sun-Blade-T6340", None)),
-        some(Model::Maramba, 1),
-        vec![guest("primary", 0, &[0, 8, 16], Grant::ALL), guest("ldg1", 1, &[24], Grant::NONE)],
-    );
-    describes(
-        "maramba-2",
-        19,
-        Some(("SUNW,T5240", None)),
-        some(Model::Maramba, 2),
-        vec![
-            guest("primary", 0, &[0, 8, 64, 72], Grant::GLOBAL_STRAND),
-            guest("ldg1", 1, &[16, 80], Grant::HTSTRAND),
-        ],
-    );
-}
-
-#[test]
-fn batokas() {
+fn each_machine() {
+    let some = |model, nodes| Some(Machine::new(model, nodes).unwrap());
     let t5440 = Some(("SUNW,T5440", None));
-    describes(
-        "batoka-1",
-        13,
-        Some(("SUNW,T5440", Some(1_414_000_000))),
-        some(Model::Batoka, 1),
-        vec![guest("primary", 0, &[0, 8, 16, 24], Grant::ALL)],
-    );
+    let t5440_with_stick = Some(("SUNW,T5440", Some(1_414_000_000)));
     let mut compatible = guest("ldg1", 1, &[72, 80], Grant::GLOBAL);
     compatible.config.compatible = true;
-    describes(
-        "batoka-2",
-        20,
-        t5440,
-        some(Model::Batoka, 2),
-        vec![
-            guest("primary", 0, &[0, 8, 64], Grant::STRAND),
-            compatible,
-            guest("ldg2", 2, &[88], Grant::NONE),
-        ],
-    );
-    describes(
-        "batoka-3",
-        22,
-        t5440,
-        some(Model::Batoka, 3),
-        vec![
-            guest("primary", 0, &[0, 8, 64, 128], Grant::GLOBAL_STRAND),
-            guest("ldg1", 1, &[72, 136], Grant::HTSTRAND),
-        ],
-    );
-    let four = Machine::new(Model::Batoka, 4).unwrap();
-    let without = four.without_channel(Node::Node1, Mcu::Mcu0);
-    for (name, machine) in [("batoka-4", four), ("batoka-4-disabled", without)] {
-        let guests = vec![
-            guest("primary", 0, &[0, 8, 64, 72, 128, 136, 192, 200], Grant::ALL),
-            guest("ldg1", 1, &[16, 80], Grant::HTSTRAND),
-            guest("ldg2", 2, &[144, 208], Grant::NONE),
-        ];
-        describes(name, 32, t5440, Some(machine), guests);
+    let of_two = vec![
+        guest("primary", 0, &[0, 8, 64], Grant::STRAND),
+        compatible,
+        guest("ldg2", 2, &[88], Grant::NONE),
+    ];
+    let of_three = vec![
+        guest("primary", 0, &[0, 8, 64, 128], Grant::GLOBAL_STRAND),
+        guest("ldg1", 1, &[72, 136], Grant::HTSTRAND),
+    ];
+    let of_four = vec![
+        guest("primary", 0, &[0, 8, 64, 72, 128, 136, 192, 200], Grant::ALL),
+        guest("ldg1", 1, &[16, 80], Grant::HTSTRAND),
+        guest("ldg2", 2, &[144, 208], Grant::NONE),
+    ];
+    let of_maramba_1 =
+        vec![guest("primary", 0, &[0, 8, 16], Grant::ALL), guest("ldg1", 1, &[24], Grant::NONE)];
+    let of_maramba_2 = vec![
+        guest("primary", 0, &[0, 8, 64, 72], Grant::GLOBAL_STRAND),
+        guest("ldg1", 1, &[16, 80], Grant::HTSTRAND),
+    ];
+    let of_batoka_1 = vec![guest("primary", 0, &[0, 8, 16, 24], Grant::ALL)];
+    let of_t1 = vec![guest("guest0", 0, &[0, 1, 2, 3], Grant::GLOBAL_STRAND)];
+    let four = some(Model::Batoka, 4);
+    let disabled = four.map(|four| four.without_channel(Node::Node1, Mcu::Mcu0));
+    let t6340 = Some(("SUNW,Sun-Blade-T6340", None));
+    let rows: [Row<'_>; 9] = [
+        ("maramba-1", 14, t6340, some(Model::Maramba, 1), of_maramba_1),
+        ("maramba-2", 19, Some(("SUNW,T5240", None)), some(Model::Maramba, 2), of_maramba_2),
+        ("batoka-1", 13, t5440_with_stick, some(Model::Batoka, 1), of_batoka_1),
+        ("batoka-2", 20, t5440, some(Model::Batoka, 2), of_two),
+        ("batoka-3", 22, t5440, some(Model::Batoka, 3), of_three),
+        ("batoka-4", 32, t5440, four, of_four.clone()),
+        ("batoka-4-disabled", 32, t5440, disabled, of_four),
+        ("t1", 11, None, None, of_t1),
+        ("guest", 5, t5440_with_stick, None, vec![]),
+    ];
+    for (name, nodes, platform, machine, guests) in rows {
+        let platform = platform
+            .map(|(name, stick_frequency)| Platform { name: name.to_owned(), stick_frequency });
+        let expected = Described { nodes, platform, machine, guests };
+        assert_eq!(Described::new(&built(&self::machine(name))).unwrap(), expected, "{name}");
     }
-}
-
-#[test]
-fn others() {
-    let mut only = guest("guest0", 0, &[0, 1, 2, 3], Grant::GLOBAL_STRAND);
-    only.gid = Some(0);
-    describes("t1", 11, None, None, vec![only]);
-    describes("guest", 5, Some(("SUNW,T5440", Some(1_414_000_000))), None, vec![]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn together(mut description: Description) -> Description {
 
 /// Reads bytes in every way. A valid description equals that of its own source.
 fn read(bytes: &[u8]) {
-    // It may fail, but returns.
+    // An error is right, too; a panic is not.
     let _ = Described::new(bytes);
     let Ok(md) = Md::new(bytes) else { return };
     let read = Description::read(md);

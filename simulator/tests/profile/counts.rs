@@ -1,7 +1,5 @@
 //! Counts of both units, compared with the truth.
 
-use std::fmt::Write;
-
 use guest_abi::event::SparcEvent;
 use platform::models::r10000::R10000Event;
 use simulator::analysis::profile::SampledUnit;
@@ -9,7 +7,9 @@ use simulator::recording::{Flow, Kind, Reference};
 
 use crate::{every, fetch, profile, profile_flow};
 
-/// Returns the program below, in which every fifth instruction is a branch: taken, not taken, or indirect.
+/// Returns a program on 20 pages. Every other instruction loads, stores or does both, scattered over 4 MB, and a second time at
+/// the same address: it causes every kind of miss, and lines written back. Every fifth instruction is a branch: taken, not taken,
+/// or indirect.
 fn program_with_branches() -> Vec<Reference> {
     let mut references = Vec::new();
     for number in 0_u64..12_000 {
@@ -32,21 +32,18 @@ fn program_with_branches() -> Vec<Reference> {
     references
 }
 
-/// Returns a program on 20 pages. Every other instruction loads, stores or does both, scattered over 4 MB, and a second time at
-/// the same address: it causes every kind of miss, and lines written back.
+/// Returns the program as lackey writes it: without branches.
 fn program() -> String {
-    let mut text = String::new();
-    for number in 0_u64..12_000 {
-        let data = 0x100_0000 + number % 6_000 * 0x9e37_79b9 % 0x40_0000;
-        let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number * 7 % 20_000 * 4);
-        let _ = match number % 8 {
-            0 | 4 => writeln!(text, " L {data:x},8"),
-            2 => writeln!(text, " S {data:x},8"),
-            6 => writeln!(text, " M {data:x},8"),
-            _ => Ok(()),
+    let line = |reference: Reference| {
+        let lead = match reference.kind {
+            Kind::Load => " L",
+            Kind::Store => " S",
+            Kind::Modify => " M",
+            _ => "I ",
         };
-    }
-    text
+        format!("{lead} {:x},{}\n", reference.address, reference.size)
+    };
+    program_with_branches().into_iter().map(line).collect()
 }
 
 /// Samples every event alone: the guest's count is the truth, samples stand for it, and events without a model say so. `occur` is
@@ -82,12 +79,8 @@ fn every_event_of_a_strand() {
 
 #[test]
 fn every_event_of_an_r10000() {
-    let events = R10000Event::ALL.iter().enumerate();
-    all_events(
-        SampledUnit::R10000,
-        events.map(|(number, event)| (number.to_string(), event.name())),
-        21,
-    );
+    let names = R10000Event::ALL.iter().map(|event| event.name());
+    all_events(SampledUnit::R10000, (0..).map(|number: u32| number.to_string()).zip(names), 21);
 }
 
 /// lackey does not say which instructions are branches.
@@ -113,16 +106,14 @@ fn instructions_by_what_they_do() {
         let report = profile(unit, &program(), events, every(100)).unwrap();
         report.events().map(|event| event.count).collect()
     };
-    assert_eq!(counts(SampledUnit::Sparc, "Instr_cnt,Instr_ld"), [12_000, 4_500]);
-    assert_eq!(counts(SampledUnit::Sparc, "Instr_st,Atomics"), [3_000, 1_500]);
-    assert_eq!(
-        counts(SampledUnit::R10000, "graduated_instructions,graduated_loads"),
-        [12_000, 4_500]
-    );
-    assert_eq!(
-        counts(SampledUnit::R10000, "Failed store conditionals,Graduated stores"),
-        [0, 3_000]
-    );
+    for (unit, events, expected) in [
+        (SampledUnit::Sparc, "Instr_cnt,Instr_ld", [12_000, 4_500]),
+        (SampledUnit::Sparc, "Instr_st,Atomics", [3_000, 1_500]),
+        (SampledUnit::R10000, "graduated_instructions,graduated_loads", [12_000, 4_500]),
+        (SampledUnit::R10000, "Failed store conditionals,Graduated stores", [0, 3_000]),
+    ] {
+        assert_eq!(counts(unit, events), expected, "{events}");
+    }
 }
 
 /// Two events of one counter take turns; a third fits the other counter.

@@ -49,7 +49,7 @@ fn one_instruction_of_a_cycle_uses_memory() {
     assert_eq!(after(load.repeat(31)), 7);
     assert_eq!(after(other.repeat(400)), 100);
     assert_eq!(after(format!("{load}{other}{other}{other}").repeat(100)), 100);
-    // The first of the other 369 issues in the cycle after the one in which four graduate and free its entry.
+    // Four loads graduate and free their entries; a cycle later the first of the other 369 issues.
     assert_eq!(after(load.repeat(400)), 1 + 369);
     // The active list holds 16 of the 200 loads.
     assert_eq!(after(format!("{load}{other}").repeat(200)), 1 + 184);

@@ -6,7 +6,6 @@ mod r10000;
 mod theory;
 mod threads;
 
-use std::fmt::Write;
 use std::io::Cursor;
 
 use guest_abi::sampling::Period;
@@ -20,12 +19,12 @@ use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
 /// Samples a recording in lackey's text form, by pages.
 fn profile(
     unit: SampledUnit,
-    trace: &str,
+    text: &str,
     events: &str,
     rate: Rate,
 ) -> Result<ProfileReport, ProfileError> {
-    let length = trace.len() as u64;
-    let program = Recording::from_reader("test", Cursor::new(trace.to_owned()), Some(length))?;
+    let length = text.len() as u64;
+    let program = Recording::from_reader("test", Cursor::new(text.to_owned()), Some(length))?;
     job(program, rate).run(unit, events).inspect(read_back)
 }
 
@@ -74,8 +73,5 @@ fn randomised(events: u32, seed: u64) -> Rate {
 
 /// Returns fetches of 4 bytes at these addresses.
 fn fetches(addresses: impl Iterator<Item = u64>) -> String {
-    addresses.fold(String::new(), |mut text, address| {
-        let _ = writeln!(text, "I  {address:x},4");
-        text
-    })
+    addresses.map(|address| format!("I  {address:x},4\n")).collect()
 }

@@ -34,9 +34,8 @@ fn threads(chunks: Vec<Chunk>, place: &str) -> Job<'static> {
 
 /// Returns the threads' pages with the true number of events, by address.
 fn pages(event: &EventProfile) -> Vec<(u64, u64)> {
-    let row =
-        |row: &simulator::analysis::profile::rows::CodeRow| ((row.address >> 12) & 0xf, row.exact);
-    let mut pages: Vec<_> = event.rows.iter().map(row).collect();
+    let rows = event.rows.iter();
+    let mut pages: Vec<_> = rows.map(|row| ((row.address >> 12) & 0xf, row.exact)).collect();
     pages.sort_unstable();
     pages
 }
@@ -109,9 +108,8 @@ fn an_r10000_executes_threads_in_turns() {
     for events in ["graduated_instructions", "issued_instructions"] {
         let job = threads(vec![first.clone(), second.clone()], "spread");
         let report = job.run(SampledUnit::R10000, events).unwrap();
-        assert!(
-            report.processor.ends_with("; the threads take turns, each until it waits or ends")
-        );
+        let turns = "; the threads take turns, each until it waits or ends";
+        assert!(report.processor.ends_with(turns));
         assert_eq!(report.notes, Vec::<String>::new());
         let event = &report.first;
         assert_eq!(event.count, event.exact_count);

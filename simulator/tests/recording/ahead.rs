@@ -76,12 +76,8 @@ fn each_chunk_is_the_same() {
         let open = || Recording::from_reader(name, Cursor::new(file.clone()), None).unwrap();
         let (inline, ahead) = (steps(open()), steps(open().read_ahead()));
         let failed = |step: &&Step| step.1.is_err();
-        let failures = inline.iter().filter(failed).count();
-        assert_eq!(
-            failures,
-            usize::from(["damaged", "wrong", "cut off", "empty"].contains(&name)),
-            "{name}"
-        );
+        let fails = ["damaged", "wrong", "cut off", "empty"].contains(&name);
+        assert_eq!(inline.iter().filter(failed).count(), usize::from(fails), "{name}");
         assert!(inline == ahead, "{name}");
     }
 }
@@ -89,16 +85,13 @@ fn each_chunk_is_the_same() {
 #[test]
 fn what_is_known_of_a_recording_stays_known() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/bundled/workload.refs");
+    let known = |recording: &Recording| {
+        let program = (recording.target(), recording.command(), recording.mappings());
+        let reading = (recording.threads(), recording.has_flow(), recording.progress());
+        format!("{:?}", (recording.name(), recording.notes(), program, reading))
+    };
     let inline = Recording::open(path).unwrap();
-    let ahead = Recording::open(path).unwrap().read_ahead();
-    assert_eq!(inline.name(), ahead.name());
-    assert_eq!(inline.threads(), ahead.threads());
-    assert_eq!(inline.target(), ahead.target());
-    assert_eq!(inline.command(), ahead.command());
-    assert_eq!(inline.mappings(), ahead.mappings());
-    assert_eq!(inline.notes(), ahead.notes());
-    assert_eq!(inline.has_flow(), ahead.has_flow());
-    assert_eq!(inline.progress(), ahead.progress());
+    assert_eq!(known(&inline), known(&Recording::open(path).unwrap().read_ahead()));
 }
 
 #[test]
@@ -114,11 +107,8 @@ fn a_slow_pipe_is_read_to_its_end() {
     });
     let whole = Recording::from_reader("lackey", Cursor::new(lackey), None).unwrap();
     let piped = Recording::from_reader("lackey", pipe, None).unwrap();
-    let contents = |steps: Vec<Step>| {
-        steps
-            .into_iter()
-            .map(|(_, result, references, ..)| (result, references))
-            .collect::<Vec<_>>()
+    let contents = |steps: Vec<Step>| -> Vec<_> {
+        steps.into_iter().map(|(_, result, references, ..)| (result, references)).collect()
     };
     assert_eq!(contents(steps(whole)), contents(steps(piped.read_ahead())));
     writer.join().unwrap();

@@ -1,10 +1,8 @@
 //! The ends of blocks.
 
-use std::io::Cursor;
+use simulator::recording::{BLOCK, BLOCK_SLACK, Kind};
 
-use simulator::recording::{BLOCK, BLOCK_SLACK, Kind, Recording};
-
-use crate::{blocks, reference};
+use crate::{blocks, open, reference};
 
 #[test]
 fn an_instruction_and_its_data_share_a_block() {
@@ -13,7 +11,7 @@ fn an_instruction_and_its_data_share_a_block() {
     text += &" L 1ffeffe7c8,8\n".repeat(3);
     text += "\n==7== between\n S 1ffeffe7c8,8\n";
     text += &"I  04001093,2\n".repeat(BLOCK + 1);
-    let blocks = blocks(Recording::from_reader("refs", Cursor::new(text), None).unwrap()).unwrap();
+    let blocks = blocks(open(text).unwrap()).unwrap();
     assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [BLOCK + 4, BLOCK, 1]);
     assert_eq!(blocks[0][BLOCK - 2].kind, Kind::FetchOther);
     assert_eq!(blocks[0][BLOCK - 1].kind, Kind::FetchModify);
@@ -24,19 +22,14 @@ fn an_instruction_and_its_data_share_a_block() {
 #[test]
 fn data_without_end_does_not_make_a_block_without_end() {
     let data = " L 1ffeffe7c8,8\n".repeat(3 * BLOCK);
-    let lengths = |text: String| {
-        let reader = Recording::from_reader("refs", Cursor::new(text), None).unwrap();
-        blocks(reader).unwrap().iter().map(Vec::len).collect::<Vec<_>>()
-    };
-    assert_eq!(lengths(data.clone()), [BLOCK; 3]);
     let long = BLOCK + BLOCK_SLACK;
-    assert_eq!(
-        lengths(format!("I  04001090,3\n{data}")),
-        [long, BLOCK, 3 * BLOCK + 1 - long - BLOCK]
-    );
-    // The kind of the fetch cannot change any more, so the block needs no more room.
-    assert_eq!(
-        lengths(format!("I  04001090,3\n S 1ffeffe7c8,8\n{data}")),
-        [BLOCK, BLOCK, BLOCK, 2]
-    );
+    for (before, expected) in [
+        ("", &[BLOCK; 3][..]),
+        ("I  04001090,3\n", &[long, BLOCK, 3 * BLOCK + 1 - long - BLOCK]),
+        // The kind of the fetch cannot change any more, so the block needs no more room.
+        ("I  04001090,3\n S 1ffeffe7c8,8\n", &[BLOCK, BLOCK, BLOCK, 2]),
+    ] {
+        let blocks = blocks(open(format!("{before}{data}")).unwrap()).unwrap();
+        assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), expected, "{before:?}");
+    }
 }

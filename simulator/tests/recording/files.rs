@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 
 use simulator::recording::{Chunk, Progress, Recording};
 
-use crate::{file, gzip, read, read_text, zstd};
+use crate::{file, gzip, read, read_bytes, zstd};
 
 #[test]
 fn files_say_how_far_they_are_read() {
@@ -50,29 +50,26 @@ fn files_that_are_no_recordings_are_refused() {
 #[test]
 fn several_members_and_frames_are_one_recording() {
     let (first, second) = (&b"I  04001090,3\n L 1ffe"[..], &b"ffe7c8,8\nI  04001093,1\n"[..]);
-    let expected = read_text("I  04001090,3\n L 1ffeffe7c8,8\nI  04001093,1\n").unwrap();
+    let expected = read_bytes("I  04001090,3\n L 1ffeffe7c8,8\nI  04001093,1\n").unwrap();
     assert_eq!(expected.len(), 3);
-    assert_eq!(read(Cursor::new([gzip(first), gzip(second)].concat())).unwrap(), expected);
+    assert_eq!(read_bytes([gzip(first), gzip(second)].concat()).unwrap(), expected);
     // A skippable frame: magic number, length 3, 3 bytes.
     let skippable = b"\x53\x2a\x4d\x18\x03\0\0\0abc".to_vec();
     let frames =
         [skippable.clone(), zstd(first), skippable.clone(), zstd(second), skippable].concat();
-    assert_eq!(read(Cursor::new(frames.clone())).unwrap(), expected);
-    let error = read(Cursor::new(frames[..frames.len() - 1].to_vec())).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "refs:4: found zstd data that is damaged or cut off, expected the rest of the recording"
-    );
+    assert_eq!(read_bytes(frames.clone()).unwrap(), expected);
+    let error = read_bytes(&frames[..frames.len() - 1]).unwrap_err().to_string();
+    let found = "refs:4: found zstd data that is damaged or cut off";
+    assert_eq!(error, format!("{found}, expected the rest of the recording"));
 }
 
 #[test]
 fn compressed_files_that_are_cut_off_are_errors() {
     let text = "I  04001090,3\n L 1ffeffe7c8,8\nI  04001093,1\n".repeat(20);
     for (whole, format) in [(gzip(text.as_bytes()), "gzip"), (zstd(text.as_bytes()), "zstd")] {
-        assert_eq!(read(Cursor::new(whole.clone())).unwrap().len(), 60);
+        assert_eq!(read_bytes(whole.clone()).unwrap().len(), 60);
         for length in 0..whole.len() {
-            let error =
-                read(Cursor::new(whole[..length].to_vec())).expect_err("cut off").to_string();
+            let error = read_bytes(&whole[..length]).expect_err("cut off").to_string();
             // Fewer than four bytes do not tell the format.
             let found = format!(
                 "found {format} data that is damaged or cut off, expected the rest of the recording"
@@ -103,13 +100,13 @@ fn errors_of_the_system_are_named() {
 fn compressed_files_that_are_damaged_are_errors_or_the_same() {
     let text: String =
         (0..100u64).map(|at| format!("I  {:08x},{}\n", at * at * 977, at % 15 + 1)).collect();
-    let expected = read_text(&text).unwrap();
+    let expected = read_bytes(&*text).unwrap();
     for whole in [gzip(text.as_bytes()), zstd(text.as_bytes())] {
         for at in 0..whole.len() {
             for flip in [0x01, 0x80, 0xff] {
                 let mut damaged = whole.clone();
                 damaged[at] ^= flip;
-                if let Ok(references) = read(Cursor::new(damaged)) {
+                if let Ok(references) = read_bytes(damaged) {
                     assert!(references == expected, "byte {at} flipped by {flip:#x}");
                 }
             }

@@ -1,10 +1,10 @@
 //! Lines of lackey, and messages about wrong lines.
 
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read};
 
 use simulator::recording::{Chunk, Kind, Recording};
 
-use crate::{gzip, read, read_text, reference, zstd};
+use crate::{gzip, open, read, read_bytes, reference, zstd};
 
 #[test]
 fn a_fetch_knows_its_data() {
@@ -32,12 +32,9 @@ fn a_fetch_knows_its_data() {
         reference(Kind::Store, 0x1f_feff_e7b8, 8),
         reference(Kind::FetchOther, 0x0400_10a5, 1),
     ];
-    assert_eq!(read_text(text).unwrap(), expected);
-    assert_eq!(read_text(&text.replace('\n', "\r\n")).unwrap(), expected);
-    assert_eq!(
-        expected.map(|reference| reference.kind.is_fetch()).iter().filter(|fetch| **fetch).count(),
-        6
-    );
+    assert_eq!(read_bytes(text).unwrap(), expected);
+    assert_eq!(read_bytes(text.replace('\n', "\r\n")).unwrap(), expected);
+    assert_eq!(expected.iter().filter(|reference| reference.kind.is_fetch()).count(), 6);
 }
 
 #[test]
@@ -49,7 +46,7 @@ fn the_edges_of_addresses_and_sizes() {
         reference(Kind::FetchModify, 0xffff_ffff_abcd_abcd, 15),
         reference(Kind::Modify, 0x0123_4567, 4095),
     ];
-    assert_eq!(read_text(text).unwrap(), expected);
+    assert_eq!(read_bytes(text).unwrap(), expected);
 }
 
 #[test]
@@ -88,12 +85,9 @@ fn malformed_lines_are_named() {
                     (1, expected) if expected == a_line => a_format,
                     _ => expected,
                 };
-                let error = read_text(&format!("{before}{line}{after}")).unwrap_err();
-                assert_eq!(
-                    error.to_string(),
-                    format!("refs:{number}: found \"{line}\", expected {expected}")
-                );
-                assert_eq!(error.line(), Some(number));
+                let error = read_bytes(format!("{before}{line}{after}")).unwrap_err();
+                let text = format!("refs:{number}: found \"{line}\", expected {expected}");
+                assert_eq!((error.to_string(), error.line()), (text, Some(number)));
             }
         }
     }
@@ -101,21 +95,16 @@ fn malformed_lines_are_named() {
 
 #[test]
 fn rubbish_is_shortened_and_printable() {
-    let error = read(io::repeat(0x1b).take(1 << 20)).unwrap_err().to_string();
-    let expected = "refs:1: found \"\\x1b";
-    assert!(
-        error.starts_with(expected)
-            && error.contains("...\", expected a recording")
-            && error.len() < 300,
-        "{error}"
-    );
-    let error = read_text(&format!("I  04001090,3\nI  {}", "0".repeat(10_000_000)))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.starts_with("refs:2: found \"I  000000") && error.contains("expected an address"),
-        "{error}"
-    );
+    let rubbish = read(io::repeat(0x1b).take(1 << 20));
+    let long = read_bytes(format!("I  04001090,3\nI  {}", "0".repeat(10_000_000)));
+    for (read, begins, expected) in [
+        (rubbish, "refs:1: found \"\\x1b", "...\", expected a recording"),
+        (long, "refs:2: found \"I  000000", "expected an address"),
+    ] {
+        let error = read.unwrap_err().to_string();
+        assert!(error.starts_with(begins) && error.contains(expected), "{error}");
+        assert!(error.len() < 300, "{error}");
+    }
     let name = Recording::from_reader("a\nb", io::empty(), None).unwrap().name().to_owned();
     assert_eq!(name, "a\\nb");
 }
@@ -125,17 +114,16 @@ fn nothing_but_messages_is_an_error() {
     let expected =
         "refs: found no memory reference, expected at least one, such as \"I  04001090,3\"";
     for text in ["", "\n", "==7== Lackey\n==7== no newline", "==", "\r\n\r\n"] {
-        assert_eq!(read_text(text).unwrap_err().to_string(), expected, "{text:?}");
+        assert_eq!(read_bytes(text).unwrap_err().to_string(), expected, "{text:?}");
     }
     assert_eq!(read(io::repeat(b'=').take(20 << 20)).unwrap_err().to_string(), expected);
-    assert_eq!(read(Cursor::new(gzip(b""))).unwrap_err().to_string(), expected);
-    assert_eq!(read(Cursor::new(zstd(b""))).unwrap_err().to_string(), expected);
+    assert_eq!(read_bytes(gzip(b"")).unwrap_err().to_string(), expected);
+    assert_eq!(read_bytes(zstd(b"")).unwrap_err().to_string(), expected);
 }
 
 #[test]
 fn an_error_ends_the_recording() {
-    let mut reader =
-        Recording::from_reader("refs", Cursor::new("I  04001090,3\nx\n L 1000,8\n"), None).unwrap();
+    let mut reader = open("I  04001090,3\nx\n L 1000,8\n").unwrap();
     let mut block = Chunk::default();
     assert!(reader.next_chunk(0, &mut block).is_err());
     assert!(block.is_empty());

@@ -32,8 +32,8 @@ pub(crate) fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>,
     Ok(blocks.concat())
 }
 
-pub(crate) fn read_text(text: &str) -> Result<Vec<Reference>, RecordingError> {
-    read(Cursor::new(text.to_owned()))
+pub(crate) fn read_bytes(bytes: impl Into<Vec<u8>>) -> Result<Vec<Reference>, RecordingError> {
+    read(Cursor::new(bytes.into()))
 }
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use refs::FILE_HEADER;
 use simulator::recording::{Kind, Reference};
 
-use crate::{gzip, read, read_text, zstd};
+use crate::{gzip, read, read_bytes, zstd};
 
 /// A stream that arrives in pieces of given lengths.
 struct Pieces(Cursor<Vec<u8>>, Vec<usize>, usize);
@@ -70,21 +70,21 @@ proptest! {
         let expected = classified(references);
         let text: String = expected.iter().map(line).collect();
         let text = text.into_bytes();
-        prop_assert_eq!(&read(Cursor::new(gzip(&text))).unwrap(), &expected);
-        prop_assert_eq!(&read(Cursor::new(zstd(&text))).unwrap(), &expected);
+        prop_assert_eq!(&read_bytes(gzip(&text)).unwrap(), &expected);
+        prop_assert_eq!(&read_bytes(zstd(&text)).unwrap(), &expected);
         prop_assert_eq!(&read(Pieces(Cursor::new(text), pieces, 0)).unwrap(), &expected);
     }
 
     #[test]
     fn no_bytes_panic(head in 0..7usize, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let magic: [&[u8]; 7] = [b"", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18", b"==", &FILE_HEADER, b"#"];
-        let _ = read(Cursor::new([magic[head], &bytes].concat()));
+        let _ = read_bytes([magic[head], &bytes].concat());
     }
 
     #[test]
     fn no_lines_panic(lines in prop::collection::vec("([ ILSM=*-]{0,4}[0-9a-fA-F]{0,18},{0,2}[0-9]{0,5}\r?\n?)", 0..60)) {
         let count = lines.concat().lines().count() as u64;
-        if let Err(error) = read_text(&lines.concat()) {
+        if let Err(error) = read_bytes(lines.concat()) {
             prop_assert!(error.line().is_none_or(|line| (1..=count).contains(&line)), "{}", error);
         }
     }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use simulator::recording::{Recording, bundled};
 use simulator::replay::{Progress, RunError, Setup};
 
-use crate::{machine, program, run};
+use crate::{machine, program, recording, run};
 
 #[test]
 fn results_are_the_same() {
@@ -41,13 +41,13 @@ fn progress_is_the_same() {
 }
 
 #[test]
-fn a_damaged_line_ends_the_simulation_with_its_error() {
+fn a_damaged_line_ends_the_replay_with_its_error() {
     let text = "I  04001090,3\n".repeat(100_000) + "I  0400109g,3\n";
-    let error = |recording: Recording| run(Setup::new(machine(), recording)).unwrap_err();
-    let open = || Recording::from_reader("refs", io::Cursor::new(text.clone()), None).unwrap();
-    let expected = "refs:100001: found \"I  0400109g,3\", expected an address of 1 to 16 hexadecimal digits and a comma";
-    assert_eq!(error(open()).to_string(), expected);
-    assert_eq!(error(open().read_ahead()).to_string(), expected);
+    let expected = "test:100001: found \"I  0400109g,3\", expected an address of 1 to 16 hexadecimal digits and a comma";
+    for recording in [recording(text.clone()), recording(text).read_ahead()] {
+        let error = run(Setup::new(machine(), recording)).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
 }
 
 /// Text that blocks at its end until the other end is dropped.
@@ -64,7 +64,7 @@ impl Read for Waits {
 }
 
 #[test]
-fn a_simulation_ends_while_its_input_waits() {
+fn a_replay_ends_while_its_input_waits() {
     let text = io::Cursor::new("I  04001090,3\n".repeat(100_000));
     let (end, waits) = channel::<()>();
     let recording = Recording::from_reader("waits", Waits(text, waits), None).unwrap();

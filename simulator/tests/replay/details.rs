@@ -1,7 +1,6 @@
 //! Details of handwritten programs with known numbers.
 
 use std::fmt::Write;
-use std::io::Cursor;
 use std::ops::ControlFlow;
 
 use simulator::analysis::details::{Details, Missed};
@@ -11,19 +10,15 @@ use simulator::recording::{Chunk, Kind, Recording, Reference};
 use simulator::replay::{Progress, Selection, Setup};
 use simulator::run::Replayed;
 
-use crate::{machine, run};
+use crate::{machine, recording, run};
 
 /// Returns a setup with few counters, so that the points of the series take little time.
-fn setup(program: Recording) -> Setup {
+pub(crate) fn setup(program: Recording) -> Setup {
     Setup {
         details: true,
         selection: Selection::parse("pic:Instr_cnt").unwrap(),
         ..Setup::new(machine(), program)
     }
-}
-
-fn by_hand(text: String) -> Recording {
-    Recording::from_reader("by hand", Cursor::new(text), None).unwrap()
 }
 
 fn details(program: Recording) -> (Replayed, Details) {
@@ -50,7 +45,7 @@ fn details_change_nothing() {
             let address = n * n % 977 * 0x48;
             let _ = writeln!(text, "{} {op} {address:x}", [0, 64, 1, 130][n as usize / 3 % 4]);
         }
-        by_hand(text)
+        recording(text)
     };
     let plain = run(Setup::new(machine(), program())).unwrap();
     assert!(plain.details.is_none());
@@ -125,12 +120,6 @@ fn details_change_nothing() {
     }
 }
 
-#[test]
-fn the_same_again() {
-    let all = || serde_json::to_string(&run(setup(crate::program(20_000))).unwrap()).unwrap();
-    assert_eq!(all(), all());
-}
-
 /// Strand 64 reads a buffer of 16 pages, once.
 #[test]
 fn misses_by_address_and_time() {
@@ -139,7 +128,7 @@ fn misses_by_address_and_time() {
         let _ = writeln!(text, "64 r {:x}", 0x10_0000 + line * 64);
     }
     let _ = writeln!(text, "64 r 7fff00000000");
-    let (outcome, details) = details(by_hand(text));
+    let (outcome, details) = details(recording(text));
     let heat = details.heat;
     assert_eq!(heat.page_bytes, 8192);
     let pages = (0..16).map(|page| 0x10_0000 + page * 8192);
@@ -164,7 +153,7 @@ fn regions_stay_apart() {
         let _ = writeln!(text, "0 r {:x}", 0x1000_0000 + page * 8192);
     }
     let _ = writeln!(text, "0 r 400000\n0 r 7fff00000000");
-    let (_, details) = details(by_hand(text));
+    let (_, details) = details(recording(text));
     let heat = details.heat;
     assert_eq!(heat.first.len(), 64);
     assert_eq!((heat.first[0], heat.bytes[0]), (0x40_0000, 8192));
@@ -186,8 +175,7 @@ fn misses_by_instruction() {
     references.push(fetch(0x1184, Kind::FetchStore));
     references.push(Reference::new(0x20, 8, Kind::Store));
     let program = Recording::from_threads("by hand", vec![vec![Chunk::new(references, vec![])]]);
-    let mut setup = setup(program);
-    setup.placement = Some("64".parse().unwrap());
+    let setup = Setup { placement: Some("64".parse().unwrap()), ..setup(program) };
     let details = run(setup).unwrap().details.unwrap();
     let code = details.code.iter().map(|one| {
         let Served { l2, local, remote, c2c } = one.missed.misses;
@@ -196,7 +184,7 @@ fn misses_by_instruction() {
     assert_eq!(
         code.collect::<Vec<_>>(),
         [
-            // Its own line, two lines of data, and a part of the first one that hits the L2 cache.
+            // The line of the instruction, two lines of data, and a part of the first data line, which hits the L2 cache.
             (Some(0x1180), [1, 0, 3, 0], 3 * 290 + 23),
             // A store, for which the strand does not wait.
             (Some(0x1184), [1, 0, 0, 0], 0),
@@ -209,7 +197,7 @@ fn misses_by_instruction() {
 #[test]
 fn lines_that_are_shared() {
     let text = "0 w 1000\n64 w 1008\n".repeat(10);
-    let (outcome, details) = details(by_hand(text));
+    let (outcome, details) = details(recording(text));
     let lines = details.lines;
     assert_eq!((lines.moved, lines.transfers, lines.invalidations), (1, 19, 19));
     let [line] = &lines.hottest[..] else { panic!() };
@@ -218,10 +206,8 @@ fn lines_that_are_shared() {
     let users =
         users.map(|user| (user.thread, user.strand.index(), user.what, user.bytes, user.times));
     // The first write is before the first move.
-    assert_eq!(
-        users.collect::<Vec<_>>(),
-        [(0, 0, Use::Store, 0xff, 9), (1, 64, Use::Store, 0xff00, 10)]
-    );
+    let expected = [(0, 0, Use::Store, 0xff, 9), (1, 64, Use::Store, 0xff00, 10)];
+    assert_eq!(users.collect::<Vec<_>>(), expected);
     let json = serde_json::to_value(line).unwrap();
     assert_eq!(json["address"], "0x1000");
     assert_eq!((&json["home"], &json["transfers"]), (&0.into(), &19.into()));

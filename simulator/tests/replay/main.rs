@@ -18,6 +18,11 @@ use simulator::recording::Recording;
 use simulator::replay::{Progress, RunError, Setup};
 use simulator::run::Replayed;
 
+/// Returns a recording with this text.
+pub(crate) fn recording(text: impl Into<Vec<u8>>) -> Recording {
+    Recording::from_reader("test", Cursor::new(text.into()), None).unwrap()
+}
+
 /// A program that stores to and loads from a few lines of all nodes.
 pub(crate) fn program(references: u64) -> Recording {
     let mut text = String::new();
@@ -26,7 +31,7 @@ pub(crate) fn program(references: u64) -> Recording {
         let kind = if number % 3 == 0 { 'S' } else { 'L' };
         let _ = writeln!(text, " {kind} {:x},8", 0x1000_0000 + number * 0x940 % 0x2_0000);
     }
-    Recording::from_reader("test", Cursor::new(text), None).unwrap()
+    recording(text)
 }
 
 pub(crate) fn machine() -> Machine {
@@ -40,7 +45,16 @@ pub(crate) fn run(setup: Setup) -> Result<Replayed, RunError> {
 }
 
 #[test]
-fn progress_is_told_and_can_end_a_simulation() {
+fn the_same_again() {
+    let setups = [|| details::setup(program(20_000)), || Setup::new(machine(), threads::threads())];
+    for setup in setups {
+        let all = || serde_json::to_string(&run(setup()).unwrap()).unwrap();
+        assert_eq!(all(), all());
+    }
+}
+
+#[test]
+fn progress_is_told_and_can_end_a_replay() {
     let setup = |interval| Setup { interval, ..Setup::new(machine(), program(1_000)) };
     let sampled = |interval| {
         let mut samples = Vec::new();

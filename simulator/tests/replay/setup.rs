@@ -1,14 +1,11 @@
 //! Setups that cannot be replayed.
 
-use std::io::Cursor;
-
 use guest_abi::StrandId;
 use perfctr_service::{ConfigError, Grant};
-use simulator::recording::Recording;
 use simulator::replay::placement::{Placement, PlacementError};
 use simulator::replay::{Setup, SetupError};
 
-use crate::{machine, program};
+use crate::{machine, program, recording};
 
 fn error(change: impl FnOnce(&mut Setup)) -> SetupError {
     let mut setup = Setup::new(machine(), program(10));
@@ -42,10 +39,8 @@ fn each_says_what_is_wrong() {
         two.to_string(),
         "the programs' strands belong to two guests: 0 to measuring, 255 to other; expected strands of one"
     );
-    let named = error(|setup| {
-        let text = Cursor::new("255 w 0x1000\n");
-        (setup.programs).push(Recording::from_reader("by-hand.txt", text, None).unwrap());
-    });
+    let named =
+        error(|setup| setup.programs.push(recording("255 w 0x1000\n").named("by-hand.txt")));
     assert_eq!(
         named.to_string(),
         "the programs' strands belong to two guests: 0 to measuring, 255 (named by by-hand.txt) to other; \

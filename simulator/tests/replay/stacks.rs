@@ -40,28 +40,16 @@ fn load(address: u64) -> Reference {
     data(Kind::Load, address)
 }
 
-const NOTHING: Stack = Stack {
-    busy: 0,
-    l2: 0,
-    local: 0,
-    remote: 0,
-    c2c: 0,
-    arriving: 0,
-    stores: 0,
-    atomics: 0,
-    pipeline: 0,
-};
-
 #[test]
 fn a_request_is_waited_for_where_it_is_served() {
     // From memory, from the L2 cache, from the L1 cache. A load issues in 1 cycle and takes 2 more; the L2 cache takes 23, a
     // channel 7, its memory 120.
     let loads = [0, 0x10, 0x18].map(load).to_vec();
-    let expected = Stack { busy: 3 * 3, l2: 23, local: 23 + 7 + 120, ..NOTHING };
+    let expected = Stack { busy: 3 * 3, l2: 23, local: 23 + 7 + 120, ..Stack::default() };
     assert_eq!(stacks(1, "0", &[loads]), [expected]);
     // For node 1, a line of node 0 additionally takes 2 in a hub, 60 for the snoop answers, 60 to the other node, and 9 on each
     // of two links.
-    let expected = Stack { busy: 3, remote: 23 + 2 + 60 + 7 + 120 + 60 + 18, ..NOTHING };
+    let expected = Stack { busy: 3, remote: 23 + 2 + 60 + 7 + 120 + 60 + 18, ..Stack::default() };
     assert_eq!(stacks(4, "64", &[vec![load(0)]]), [expected]);
 }
 
@@ -76,13 +64,13 @@ fn another_cache_is_waited_for() {
     let [writer, reader] = stacks(4, "0,64", &[vec![data(Kind::Store, 0)], later])[..] else {
         panic!();
     };
-    assert_eq!(writer, Stack { busy: 1, ..NOTHING });
+    assert_eq!(writer, Stack { busy: 1, ..Stack::default() });
     // The owner's cache supplies the line in 80.
     let expected = Stack {
         busy: 600 + 3,
         remote: 23 + 2 + 60 + 7 + 120 + 60 + 18,
         c2c: 23 + 2 + 60 + 80 + 18,
-        ..NOTHING
+        ..Stack::default()
     };
     assert_eq!(reader, expected);
 }
@@ -91,19 +79,19 @@ fn another_cache_is_waited_for() {
 fn what_others_use_is_waited_for() {
     // Two strands of one pipeline fetch one line. The second hits the cache of their core.
     let fetch = vec![Reference::new(0, 4, Kind::FetchOther)];
-    let first = Stack { busy: 1, local: 150, ..NOTHING };
-    let second = Stack { busy: 1, pipeline: 1, ..NOTHING };
+    let first = Stack { busy: 1, local: 150, ..Stack::default() };
+    let second = Stack { busy: 1, pipeline: 1, ..Stack::default() };
     assert_eq!(stacks(1, "0,1", &[fetch.clone(), fetch]), [first, second]);
     // Strands of two cores load from one line. The second waits 1 cycle for the bank, and then until the first has the line.
-    let first = Stack { busy: 3, local: 150, ..NOTHING };
-    let second = Stack { busy: 3, l2: 1 + 23, arriving: 150 - 24, ..NOTHING };
+    let first = Stack { busy: 3, local: 150, ..Stack::default() };
+    let second = Stack { busy: 3, l2: 1 + 23, arriving: 150 - 24, ..Stack::default() };
     assert_eq!(stacks(1, "0,8", &[vec![load(0)], vec![load(0x10)]]), [first, second]);
 }
 
 #[test]
 fn stores_are_waited_for_when_eight_are_under_way() {
     let store = |n: u64| data(Kind::Store, 0x40 * n);
-    let expected = |busy, stores| Stack { busy, stores, ..NOTHING };
+    let expected = |busy, stores| Stack { busy, stores, ..Stack::default() };
     assert_eq!(stacks(1, "0", &[(0..8).map(store).collect()]), [expected(8, 0)]);
     // The first ends at 1 + 23 + 7 + 120 = 151.
     assert_eq!(stacks(1, "0", &[(0..9).map(store).collect()]), [expected(9, 151 - 9)]);
@@ -111,14 +99,14 @@ fn stores_are_waited_for_when_eight_are_under_way() {
 
 #[test]
 fn an_atomic_instruction_waits_for_its_store() {
-    let expected = Stack { busy: 3, local: 150, atomics: 23, ..NOTHING };
+    let expected = Stack { busy: 3, local: 150, atomics: 23, ..Stack::default() };
     assert_eq!(stacks(1, "0", &[vec![data(Kind::Modify, 0)]]), [expected]);
 }
 
 #[test]
 fn threads_of_one_strand_wait_each_for_itself() {
     let [first, second] =
-        [(150, 0), (0, 23)].map(|(local, l2)| Stack { busy: 3, l2, local, ..NOTHING });
+        [(150, 0), (0, 23)].map(|(local, l2)| Stack { busy: 3, l2, local, ..Stack::default() });
     assert_eq!(stacks(1, "0", &[vec![load(0)], vec![load(0x10)]]), [first, second]);
 }
 
@@ -147,7 +135,7 @@ fn thread() -> impl Strategy<Value = Vec<Reference>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a thread waits for, its instructions take as long as without waits, and the parts sum to all cycles.
+    /// Waits do not change the time of a thread's instructions, and the parts sum to all cycles.
     #[test]
     fn the_sum_is_all_cycles(
         threads in prop::collection::vec(thread(), 1..7),
@@ -164,7 +152,7 @@ proptest! {
             prop_assert_eq!(results.stack.busy, thread.iter().map(cycles).sum::<u64>());
             prop_assert_eq!(results.stack.sum(), results.cycles);
         }
-        // A node receives as many lines as its threads miss.
+        // A node receives one line for each miss of its threads.
         for node in 0..4 {
             let lines = |kind| -> u64 {
                 let traffic = outcome.usage.traffic.iter();

@@ -1,23 +1,19 @@
-//! Handwritten programs of known behaviour: the counts are those that theory predicts.
+//! Handwritten programs of known behaviour: theory predicts the counts.
 
 use std::fmt::Write;
-use std::io::Cursor;
 
-use simulator::recording::Recording;
 use simulator::replay::{Selection, Setup};
 use simulator::run::Replayed;
 
-use crate::{machine, run};
+use crate::{machine, recording, run};
 
 /// The first strand of each of four nodes.
 const STRANDS: [usize; 4] = [0, 64, 128, 192];
 
 /// Replays lines of `STRAND OP ADDRESS` on four nodes.
 fn outcome(text: String, events: &str) -> Replayed {
-    let program = Recording::from_reader("by hand", Cursor::new(text), None).unwrap();
-    let setup =
-        Setup { selection: Selection::parse(events).unwrap(), ..Setup::new(machine(), program) };
-    run(setup).unwrap()
+    let selection = Selection::parse(events).unwrap();
+    run(Setup { selection, ..Setup::new(machine(), recording(text)) }).unwrap()
 }
 
 fn total(outcome: &Replayed, event: &str) -> u64 {
@@ -26,21 +22,24 @@ fn total(outcome: &Replayed, event: &str) -> u64 {
     counters.map(|counter| counter.measured).sum()
 }
 
-const HUBS: &str = "lpu:cycles_cache_hit,lpu:cycles_INV_egress";
+const ROUNDS: u64 = 100;
 
-/// Four strands add to their own counters in turns. All counters are in one line: each addition but the first finds the line in
-/// the cache of the previous node, and invalidates it there.
-#[test]
-fn counters_in_one_line() {
-    const ROUNDS: u64 = 100;
+/// Four strands add to their own counters in turns. The counters are `apart` bytes apart.
+fn counters(apart: usize) -> Replayed {
     let mut text = String::new();
     for _ in 0..ROUNDS {
         for (at, strand) in STRANDS.iter().enumerate() {
-            let address = 0x1_0000 + 8 * at;
+            let address = 0x1_0000 + apart * at;
             let _ = write!(text, "{strand} r {address:#x}\n{strand} w {address:#x}\n");
         }
     }
-    let outcome = outcome(text, HUBS);
+    outcome(text, "lpu:cycles_cache_hit,lpu:cycles_INV_egress")
+}
+
+/// Each addition but the first finds the line in the cache of the previous node, and invalidates it there.
+#[test]
+fn counters_in_one_line() {
+    let outcome = counters(8);
     assert_eq!(total(&outcome, "cycles_cache_hit"), 4 * ROUNDS - 1);
     // An invalidation goes to each of the three other nodes.
     assert_eq!(total(&outcome, "cycles_INV_egress"), 3 * (4 * ROUNDS - 1));
@@ -51,14 +50,7 @@ fn counters_in_one_line() {
 /// With a line for each counter, each strand reads its line from memory once, and nothing is invalidated.
 #[test]
 fn counters_in_lines_of_their_own() {
-    let mut text = String::new();
-    for _ in 0..100 {
-        for (at, strand) in STRANDS.iter().enumerate() {
-            let address = 0x1_0000 + 64 * at;
-            let _ = write!(text, "{strand} r {address:#x}\n{strand} w {address:#x}\n");
-        }
-    }
-    let outcome = outcome(text, HUBS);
+    let outcome = counters(64);
     assert_eq!(total(&outcome, "cycles_cache_hit"), 0);
     assert_eq!(total(&outcome, "cycles_INV_egress"), 0);
     // All four lines are at home on node 0.

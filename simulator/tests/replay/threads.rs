@@ -11,7 +11,7 @@ use crate::{machine, program, run};
 
 /// Returns eight threads that the first one starts and joins. Each writes to lines of its own and to shared lines, and sometimes
 /// wakes the next thread.
-fn threads() -> Recording {
+pub(crate) fn threads() -> Recording {
     const THREADS: u64 = 9;
     let instruction =
         |n: u64, kind, flow| Reference { flow, ..Reference::new(0x1000 + n % 40 * 4, 4, kind) };
@@ -56,6 +56,14 @@ fn threads() -> Recording {
     Recording::from_threads("threads", all.collect())
 }
 
+fn setup(placement: &str, events: &str) -> Setup {
+    Setup {
+        placement: Some(placement.parse().unwrap()),
+        selection: Selection::parse(events).unwrap(),
+        ..Setup::new(machine(), threads())
+    }
+}
+
 fn results(outcome: &Replayed) -> (u64, Vec<ThreadRun>, Vec<u64>) {
     let truth = outcome.counters.iter().map(|counter| counter.truth);
     (outcome.cycles, outcome.threads.clone(), truth.collect())
@@ -70,11 +78,7 @@ fn samples_change_nothing() {
     ] {
         for placement in ["spread", "pack", "0,64,8"] {
             let run = |interval| {
-                let mut setup = Setup::new(machine(), threads());
-                setup.placement = Some(placement.parse().unwrap());
-                setup.selection = Selection::parse(events).unwrap();
-                setup.interval = interval;
-                let outcome = run(setup).unwrap();
+                let outcome = run(Setup { interval, ..setup(placement, events) }).unwrap();
                 assert!(outcome.truth_matches, "{placement}, {interval:?}");
                 assert_eq!(outcome.references, 9 + 8 * 360);
                 assert_eq!(outcome.placement, placement.parse::<Placement>().unwrap().to_string());
@@ -91,9 +95,7 @@ fn samples_change_nothing() {
 
 #[test]
 fn what_each_thread_did() {
-    let mut setup = Setup::new(machine(), threads());
-    setup.placement = Some("pack".parse().unwrap());
-    let outcome = run(setup).unwrap();
+    let outcome = run(setup("pack", "dram:mem_reads")).unwrap();
     for (number, thread) in outcome.threads.iter().enumerate() {
         assert_eq!((thread.thread, thread.strand), (number, number));
         assert_eq!(thread.instructions, if number == 0 { 9 } else { 240 });
@@ -104,10 +106,7 @@ fn what_each_thread_did() {
         assert_eq!(c2c, 0);
     }
     // No work of the threads is lost: every request for a line of memory is a read of a channel.
-    let mut setup = Setup::new(machine(), threads());
-    setup.placement = Some("pack".parse().unwrap());
-    setup.selection = Selection::parse("dram:mem_reads").unwrap();
-    let reads: u64 = run(setup).unwrap().counters.iter().map(|counter| counter.truth).sum();
+    let reads: u64 = outcome.counters.iter().map(|counter| counter.truth).sum();
     let from_memory =
         outcome.threads.iter().map(|thread| thread.served.local + thread.served.remote);
     assert_eq!(from_memory.sum::<u64>(), reads);
@@ -116,10 +115,12 @@ fn what_each_thread_did() {
 #[test]
 fn references_that_are_dealt_are_one_thread() {
     let strands = [0, 64, 65].map(|number| StrandId::new(number).unwrap());
-    let mut setup = Setup::new(machine(), program(4_000));
-    setup.placement = Some(Placement::Deal(strands.to_vec()));
-    setup.selection = Selection::parse("pic:Instr_cnt").unwrap();
-    let outcome = run(setup).unwrap();
+    let outcome = run(Setup {
+        placement: Some(Placement::Deal(strands.to_vec())),
+        selection: Selection::parse("pic:Instr_cnt").unwrap(),
+        ..Setup::new(machine(), program(4_000))
+    })
+    .unwrap();
     assert_eq!(outcome.placement, "artificial, deal:0,64-65");
     // The quantum is 1024 references, every other one an instruction.
     let threads = outcome.threads.iter().map(|part| (part.thread, part.strand, part.instructions));
@@ -133,21 +134,9 @@ fn references_that_are_dealt_are_one_thread() {
 
 #[test]
 fn a_recording_without_flow_has_no_branches() {
-    let mut setup = Setup::new(machine(), program(1_000));
-    setup.selection = Selection::parse("pic:Br_taken,pic:Instr_other").unwrap();
-    let outcome = run(setup).unwrap();
-    assert_eq!(
-        outcome.notes,
-        ["test does not say which instructions are branches: none is counted as one"]
-    );
+    let selection = Selection::parse("pic:Br_taken,pic:Instr_other").unwrap();
+    let outcome = run(Setup { selection, ..Setup::new(machine(), program(1_000)) }).unwrap();
+    let note = "test does not say which instructions are branches: none is counted as one";
+    assert_eq!(outcome.notes, [note]);
     assert_eq!(outcome.counters[0].truth, 0);
-}
-
-#[test]
-fn the_same_again() {
-    let all = || {
-        let outcome = run(Setup::new(machine(), threads())).unwrap();
-        serde_json::to_string(&outcome).unwrap()
-    };
-    assert_eq!(all(), all());
 }

@@ -1,7 +1,6 @@
 //! Traffic between nodes, and the load of channels, hubs and links, computed by hand.
 
 use std::fmt::Write;
-use std::io::Cursor;
 
 use platform::{Machine, Model};
 use simulator::memory::TrafficKind::{C2c, Invalidate, Memory, WriteBack};
@@ -9,7 +8,7 @@ use simulator::memory::{HubUse, LinkUse, TrafficKind, Usage};
 use simulator::recording::{Chunk, Kind, Recording, Reference};
 use simulator::replay::Setup;
 
-use crate::run;
+use crate::{recording, run};
 
 fn measure(model: Model, nodes: usize, program: Recording) -> Usage {
     let machine = Machine::new(model, nodes).unwrap();
@@ -17,8 +16,7 @@ fn measure(model: Model, nodes: usize, program: Recording) -> Usage {
 }
 
 fn by_hand(model: Model, nodes: usize, text: String) -> Usage {
-    let program = Recording::from_reader("by hand", Cursor::new(text), None);
-    measure(model, nodes, program.unwrap())
+    measure(model, nodes, recording(text))
 }
 
 fn traffic(usage: &Usage) -> Vec<(usize, usize, TrafficKind, u64)> {

@@ -2,39 +2,46 @@
 
 use crate::decode::Target;
 
-/// A system call. Addresses are those of the program.
+/// A system call. Addresses are in the program's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
-    /// Starts a thread. The kernel clears the word at the address when the thread has ended.
-    Thread { tid: Option<u64> },
+pub(crate) enum SystemCall {
+    /// Starts a thread. The kernel clears the word at `tid` when the thread has ended.
+    Thread {
+        tid: Option<u64>,
+    },
     /// Starts a process.
     Process,
-    /// Turns the process into the program with this name.
-    Exec { path: u64 },
+    /// Turns the process into the program whose name is at `path`.
+    Exec {
+        path: u64,
+    },
     /// Ends the thread.
     Exit,
-    /// Sends a signal, perhaps to itself.
+    /// Sends a signal, perhaps to the process itself.
     Kill,
-    /// Waits for a wake at the address.
-    Wait { futex: u64 },
-    /// Wakes the threads that wait at the addresses.
-    Wake { futex: u64, other: Option<u64> },
+    /// Waits for a wake of the word at `futex`.
+    Wait {
+        futex: u64,
+    },
+    /// Wakes the threads that wait for the word at `futex` or `other`.
+    Wake {
+        futex: u64,
+        other: Option<u64>,
+    },
     /// Maps a file with code.
     MapCode,
-    /// Anything else.
     Other,
 }
 
-/// Flags of clone.
+/// Flags of the call clone.
 const VM: u64 = 0x100;
 const VFORK: u64 = 0x4000;
 const CHILD_CLEARTID: u64 = 0x20_0000;
 
-/// PROT_EXEC of mmap.
+/// The flag PROT_EXEC of the call mmap.
 const EXECUTE: u64 = 4;
 
-impl Call {
-    /// Returns the call with this number and these arguments.
+impl SystemCall {
     pub(crate) fn new(target: Target, number: i64, arguments: [u64; 5]) -> Self {
         let [first, second, third, fourth, fifth] = arguments;
         let (kind, tid) = match target {
@@ -42,22 +49,22 @@ impl Call {
             Target::Sparc => (sparc(number), fifth),
         };
         match kind {
-            Kind::Clone if first & (VM | VFORK) == VM => {
+            CallKind::Clone if first & (VM | VFORK) == VM => {
                 Self::Thread { tid: (first & CHILD_CLEARTID != 0).then_some(tid) }
             }
-            Kind::Clone | Kind::Fork => Self::Process,
-            Kind::Exec => Self::Exec { path: first },
-            Kind::ExecAt => Self::Exec { path: second },
-            Kind::Exit => Self::Exit,
-            Kind::Kill => Self::Kill,
-            Kind::Futex => Self::futex(second, first, fifth),
-            Kind::Map if third & EXECUTE != 0 && fifth as i32 >= 0 => Self::MapCode,
-            Kind::Map | Kind::Other => Self::Other,
+            CallKind::Clone | CallKind::Fork => Self::Process,
+            CallKind::Exec => Self::Exec { path: first },
+            CallKind::ExecAt => Self::Exec { path: second },
+            CallKind::Exit => Self::Exit,
+            CallKind::Kill => Self::Kill,
+            CallKind::Futex => Self::futex(second, first, fifth),
+            CallKind::Map if third & EXECUTE != 0 && fifth as i32 >= 0 => Self::MapCode,
+            CallKind::Map | CallKind::Other => Self::Other,
         }
     }
 
     fn futex(operation: u64, futex: u64, second: u64) -> Self {
-        // Without the flags "private" and "realtime".
+        // The mask drops the flags FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME.
         match operation & 0x7f {
             // WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2
             0 | 6 | 9 | 11 | 13 => Self::Wait { futex },
@@ -70,7 +77,7 @@ impl Call {
     }
 }
 
-enum Kind {
+enum CallKind {
     Clone,
     Fork,
     Exec,
@@ -82,31 +89,31 @@ enum Kind {
     Other,
 }
 
-fn x86(number: i64) -> Kind {
+fn x86(number: i64) -> CallKind {
     match number {
-        9 => Kind::Map,
-        56 => Kind::Clone,
-        57 | 58 => Kind::Fork,
-        59 => Kind::Exec,
-        60 => Kind::Exit,
-        62 | 200 | 234 => Kind::Kill,
-        202 => Kind::Futex,
-        322 => Kind::ExecAt,
-        _ => Kind::Other,
+        9 => CallKind::Map,
+        56 => CallKind::Clone,
+        57 | 58 => CallKind::Fork,
+        59 => CallKind::Exec,
+        60 => CallKind::Exit,
+        62 | 200 | 234 => CallKind::Kill,
+        202 => CallKind::Futex,
+        322 => CallKind::ExecAt,
+        _ => CallKind::Other,
     }
 }
 
-fn sparc(number: i64) -> Kind {
+fn sparc(number: i64) -> CallKind {
     match number {
-        1 => Kind::Exit,
-        2 | 66 => Kind::Fork,
-        37 | 187 | 211 => Kind::Kill,
-        59 => Kind::Exec,
-        71 => Kind::Map,
-        142 => Kind::Futex,
-        217 => Kind::Clone,
-        350 => Kind::ExecAt,
-        _ => Kind::Other,
+        1 => CallKind::Exit,
+        2 | 66 => CallKind::Fork,
+        37 | 187 | 211 => CallKind::Kill,
+        59 => CallKind::Exec,
+        71 => CallKind::Map,
+        142 => CallKind::Futex,
+        217 => CallKind::Clone,
+        350 => CallKind::ExecAt,
+        _ => CallKind::Other,
     }
 }
 
@@ -116,13 +123,13 @@ mod tests {
 
     #[test]
     fn threads_and_processes() {
-        // As the C library starts a thread: the address comes last but one on x86-64, last on SPARC.
+        // The C library starts a thread with these flags. The address is the fourth argument on x86-64, the fifth on SPARC.
         let thread = [0x3d_0f00, 1, 2, 0x1000, 0x2000];
-        let call = |target, number, arguments| Call::new(target, number, arguments);
-        assert_eq!(call(Target::X86, 56, thread), Call::Thread { tid: Some(0x1000) });
-        assert_eq!(call(Target::Sparc, 217, thread), Call::Thread { tid: Some(0x2000) });
+        let call = |target, number, arguments| SystemCall::new(target, number, arguments);
+        assert_eq!(call(Target::X86, 56, thread), SystemCall::Thread { tid: Some(0x1000) });
+        assert_eq!(call(Target::Sparc, 217, thread), SystemCall::Thread { tid: Some(0x2000) });
         let untold = [0x1_0f00, 1, 2, 0x1000, 0x2000];
-        assert_eq!(call(Target::X86, 56, untold), Call::Thread { tid: None });
+        assert_eq!(call(Target::X86, 56, untold), SystemCall::Thread { tid: None });
         for (target, number, flags) in [
             (Target::X86, 57, 0),
             (Target::X86, 58, 0),
@@ -131,49 +138,49 @@ mod tests {
             (Target::Sparc, 2, 0),
             (Target::Sparc, 66, 0),
         ] {
-            assert_eq!(call(target, number, [flags, 0, 0, 0, 0]), Call::Process);
+            assert_eq!(call(target, number, [flags, 0, 0, 0, 0]), SystemCall::Process);
         }
     }
 
     #[test]
     fn waits_and_wakes() {
-        let futex = |operation| Call::new(Target::X86, 202, [0x10, operation, 0, 0, 0x20]);
+        let futex = |operation| SystemCall::new(Target::X86, 202, [0x10, operation, 0, 0, 0x20]);
         for wait in [0, 0x80, 0x189, 0x109] {
-            assert_eq!(futex(wait), Call::Wait { futex: 0x10 });
+            assert_eq!(futex(wait), SystemCall::Wait { futex: 0x10 });
         }
         for wake in [1, 0x81, 0x8a, 0x87] {
-            assert_eq!(futex(wake), Call::Wake { futex: 0x10, other: None });
+            assert_eq!(futex(wake), SystemCall::Wake { futex: 0x10, other: None });
         }
         for two in [0x83, 0x84, 0x85] {
-            assert_eq!(futex(two), Call::Wake { futex: 0x10, other: Some(0x20) });
+            assert_eq!(futex(two), SystemCall::Wake { futex: 0x10, other: Some(0x20) });
         }
-        assert_eq!(futex(8), Call::Other);
-        let sparc = Call::new(Target::Sparc, 142, [0x10, 0x81, 1, 0, 0]);
-        assert_eq!(sparc, Call::Wake { futex: 0x10, other: None });
+        assert_eq!(futex(8), SystemCall::Other);
+        let sparc = SystemCall::new(Target::Sparc, 142, [0x10, 0x81, 1, 0, 0]);
+        assert_eq!(sparc, SystemCall::Wake { futex: 0x10, other: None });
     }
 
     #[test]
     fn ends_and_new_programs() {
-        let call = |target, number| Call::new(target, number, [0x1103, 0x20, 0, 0, 0]);
+        let call = |target, number| SystemCall::new(target, number, [0x1103, 0x20, 0, 0, 0]);
         for (target, numbers) in [(Target::X86, [60, 59, 322]), (Target::Sparc, [1, 59, 350])] {
-            assert_eq!(call(target, numbers[0]), Call::Exit);
-            assert_eq!(call(target, numbers[1]), Call::Exec { path: 0x1103 });
-            assert_eq!(call(target, numbers[2]), Call::Exec { path: 0x20 });
+            let calls = numbers.map(|number| call(target, number));
+            let [named, at] = [0x1103, 0x20].map(|path| SystemCall::Exec { path });
+            assert_eq!(calls, [SystemCall::Exit, named, at]);
         }
-        assert_eq!(call(Target::X86, 234), Call::Kill);
-        assert_eq!(call(Target::Sparc, 211), Call::Kill);
-        assert_eq!(call(Target::X86, 0), Call::Other);
+        assert_eq!(call(Target::X86, 234), SystemCall::Kill);
+        assert_eq!(call(Target::Sparc, 211), SystemCall::Kill);
+        assert_eq!(call(Target::X86, 0), SystemCall::Other);
     }
 
     #[test]
     fn code_is_mapped() {
         let file = [0, 0x1000, 5, 2, 3];
         for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {
-            assert_eq!(Call::new(target, number, file), Call::MapCode);
+            assert_eq!(SystemCall::new(target, number, file), SystemCall::MapCode);
             let data = [0, 0x1000, 3, 2, 3];
-            assert_eq!(Call::new(target, number, data), Call::Other);
+            assert_eq!(SystemCall::new(target, number, data), SystemCall::Other);
             let memory = [0, 0x1000, 7, 0x22, u64::from(u32::MAX)];
-            assert_eq!(Call::new(target, number, memory), Call::Other);
+            assert_eq!(SystemCall::new(target, number, memory), SystemCall::Other);
         }
     }
 }

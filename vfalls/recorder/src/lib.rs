@@ -1,10 +1,10 @@
 //! The plug-in of QEMU's user-mode emulator with which `vfalls record` records programs.
 //!
-//! QEMU calls it when it translates a block of instructions, when a block executes, when an instruction accesses data, and
+//! QEMU calls the plug-in when it translates a block of instructions, when a block executes, when an instruction accesses data, and
 //! around system calls. These calls fill a [`Log`](refs::Log) for each thread, which is encoded into the frames that [`refs`]
 //! describes. The program executes as it does without the plug-in.
 //!
-//! Its arguments: `frames=PIPE`, to which it writes frames; `messages=PIPE`, to which it writes messages; `limit=N`, to end the
+//! The arguments of the plug-in are `frames=PIPE` and `messages=PIPE`, the pipes for its frames and messages, and `limit=N`, to end the
 //! program soon after N references. Each message is a line:
 //!
 //! ```text
@@ -20,7 +20,7 @@
 //!
 //! Simplifications: an instruction that QEMU restarts (a repeated string instruction of x86, after each element) is recorded at each
 //! start. A block that a signal interrupts is recorded whole. A conditional branch of SPARC at the end of a page is recorded as not
-//! taken. The kernel's own accesses to memory, and the traps of SPARC's register windows, are not recorded.
+//! taken. The kernel's memory accesses and the traps of SPARC's register windows are not recorded.
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(dead_code, reason = "QEMU calls it"))]
 
@@ -36,7 +36,7 @@ mod thread;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks, even after a panic of another holder.
+/// Locks a mutex, even if a holder has panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Files that the program maps into memory.
+//! The files that the program maps into memory.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -9,24 +9,25 @@ use refs::Mapping;
 /// The mappings of the program's code that were found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
-    /// The emulator's own mappings, which are in the same address space: start and end.
+    /// The starts and ends of the emulator's own mappings, which are in the same address space.
     emulator: Vec<(u64, u64)>,
     found: HashSet<(u64, u64, u64, String)>,
-    /// The build ids of the files; `None` for those that are not ELF files.
+    /// The build id of each file; `None` if it is no ELF file.
     files: HashMap<String, Option<Vec<u8>>>,
 }
 
 impl Mappings {
-    /// Returns the mappings of a process into which the emulator has not loaded the program.
+    /// Notes the emulator's own mappings. The emulator must not have loaded the program.
     pub(crate) fn before_the_program() -> Self {
-        let emulator = all().map(|(mapping, _)| (mapping.start, mapping.end)).collect();
+        let emulator =
+            current_mappings().map(|(mapping, _)| (mapping.start, mapping.end)).collect();
         Self { emulator, ..Self::default() }
     }
 
-    /// Returns the mappings of ELF files since the last call.
+    /// Returns the mappings of ELF files that are new since the last call.
     pub(crate) fn look(&mut self) -> Vec<Mapping> {
         let mut new = Vec::new();
-        for (mut mapping, key) in all() {
+        for (mut mapping, key) in current_mappings() {
             let own = |&(start, end): &(u64, u64)| mapping.start < end && start < mapping.end;
             if self.emulator.iter().any(own) || !self.found.insert(key) {
                 continue;
@@ -42,7 +43,7 @@ impl Mappings {
     }
 }
 
-fn all() -> impl Iterator<Item = (Mapping, (u64, u64, u64, String))> {
+fn current_mappings() -> impl Iterator<Item = (Mapping, (u64, u64, u64, String))> {
     let text = fs::read("/proc/self/maps").unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = text.lines().filter_map(parse).collect();
@@ -53,7 +54,7 @@ fn all() -> impl Iterator<Item = (Mapping, (u64, u64, u64, String))> {
     })
 }
 
-/// Parses a line of `/proc/self/maps`: "START-END PERMISSIONS OFFSET DEVICE INODE PATH".
+/// Parses a line of `/proc/self/maps`: `START-END PERMISSIONS OFFSET DEVICE INODE PATH`.
 fn parse(line: &str) -> Option<Mapping> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -70,13 +71,12 @@ fn parse(line: &str) -> Option<Mapping> {
     })
 }
 
-/// Returns the build id of an ELF file of 64 bits, empty if it has none; `None` for any other file.
-///
-/// It reads the file by hand, because `build.rs` compiles the recorder with `rustc` alone.
+/// Returns the build id of an ELF file of 64 bits, empty if it has none; `None` for any other file. No crate parses the file, because
+/// `build.rs` compiles the recorder with `rustc` alone.
 fn build_id(path: &str) -> Option<Vec<u8>> {
-    const NOTE: u32 = 4;
-    const BUILD_ID: u32 = 3;
-    /// The longest note section that is looked through.
+    const NOTE: u64 = 4;
+    const BUILD_ID: usize = 3;
+    /// The largest size of a segment of notes that is searched.
     const LONGEST: u64 = 1 << 16;
 
     let file = File::open(path).ok()?;
@@ -104,7 +104,7 @@ fn build_id(path: &str) -> Option<Vec<u8>> {
             break;
         };
         let (offset, length) = (number(&header, 8, 8), number(&header, 32, 8));
-        if number(&header, 0, 4) != u64::from(NOTE) || length > LONGEST {
+        if number(&header, 0, 4) != NOTE || length > LONGEST {
             continue;
         }
         let Some(notes) = read(offset, length as usize) else {
@@ -117,7 +117,7 @@ fn build_id(path: &str) -> Option<Vec<u8>> {
             let Some(found) = rest.get(start..start.saturating_add(content)) else {
                 break;
             };
-            if kind as u32 == BUILD_ID && rest[12..].starts_with(b"GNU\0") {
+            if kind == BUILD_ID && rest[12..].starts_with(b"GNU\0") {
                 return Some(found.to_vec());
             }
             rest = rest.get(start + content.next_multiple_of(4)..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Orders between threads: start, end, and waits for a wake.
+//! The order of events in different threads: starts, ends, waits and wakes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,21 +6,20 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::lock;
 
-/// The signals of a process, and the words of memory by which threads wait for them.
+/// The signals that threads of a process give each other.
 ///
-/// A load that finds a thread's word cleared joins the thread: the C library waits until the kernel has cleared the word, or finds
-/// it cleared. So loads of these words are watched.
+/// The C library joins a thread by a load that finds the thread's word cleared by the kernel. So loads of these words are watched.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     signals: AtomicU64,
-    /// A bit for each value of bits 11:3 of an address: whether a word of 8 bytes with this value may be watched.
+    /// A bit for each value of bits 11:3 of an address. It is set if a word of 8 bytes with such an address is watched.
     watched: [AtomicU64; 8],
     known: Mutex<Known>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The signal of the latest wake, by address.
+    /// The signal of the latest wake at each address.
     wakes: HashMap<u64, u64>,
     /// The watched words, by address divided by 8.
     threads: HashMap<u64, Watched>,
@@ -38,12 +37,11 @@ impl Orders {
         lock(&self.known)
     }
 
-    /// Returns the number of a new signal.
     pub(crate) fn signal(&self) -> u64 {
         self.signals.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns a new signal, for the threads that are woken at these addresses.
+    /// Returns a new signal to the threads that wait at these addresses.
     pub(crate) fn wake(&self, futexes: impl IntoIterator<Item = u64>) -> u64 {
         let signal = self.signal();
         let mut known = self.known();
@@ -51,12 +49,12 @@ impl Orders {
         signal
     }
 
-    /// Returns the signal of the wake that has ended a wait at this address.
+    /// Returns the signal that has ended a wait at this address.
     pub(crate) fn woken(&self, futex: u64) -> Option<u64> {
         self.known().wakes.get(&futex).copied()
     }
 
-    /// Watches the word that the kernel clears when this thread has ended.
+    /// Watches the word at `tid`, which the kernel clears when this thread has ended.
     pub(crate) fn watch(&self, tid: u64, thread: u32) {
         let mut known = self.known();
         known.threads.insert(tid >> 3, Watched { thread, end: None });
@@ -64,7 +62,7 @@ impl Orders {
         self.watched[word].fetch_or(bit, Ordering::Relaxed);
     }
 
-    /// Returns a new signal, for the end of a thread, whose word is at `tid`.
+    /// Returns a new signal: the end of a thread, whose word is at `tid`.
     pub(crate) fn end(&self, tid: Option<u64>, thread: u32) -> u64 {
         let signal = self.signal();
         let mut known = self.known();
@@ -82,7 +80,7 @@ impl Orders {
         self.watched[word].load(Ordering::Relaxed) & bit != 0
     }
 
-    /// Returns the signal of the end of the thread that a load of this address joins, if there is one.
+    /// Returns the signal of the end of the thread that a load of this address joins, if it joins one.
     #[cold]
     pub(crate) fn joined(&self, address: u64) -> Option<u64> {
         let mut known = self.known();
@@ -97,6 +95,7 @@ impl Orders {
     }
 }
 
+/// Returns the index and the bit in [`Orders::watched`] of an address.
 fn place(address: u64) -> (usize, u64) {
     ((address >> 9) as usize & 7, 1 << (address >> 3 & 63))
 }
@@ -112,10 +111,8 @@ mod tests {
         assert_eq!(orders.wake([0x10]), 0);
         assert_eq!(orders.wake([0x10, 0x20]), 1);
         assert_eq!(orders.wake([0x30]), 2);
-        assert_eq!(
-            [0x10, 0x20, 0x30].map(|futex| orders.woken(futex)),
-            [Some(1), Some(1), Some(2)]
-        );
+        let woken = [0x10, 0x20, 0x30].map(|futex| orders.woken(futex));
+        assert_eq!(woken, [Some(1), Some(1), Some(2)]);
     }
 
     #[test]

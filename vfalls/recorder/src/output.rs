@@ -1,4 +1,4 @@
-//! The pipes to the program that started the emulator.
+//! The pipes to the process that started the emulator.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -9,9 +9,8 @@ use refs::{Definitions, Frame, Stored};
 
 use crate::lock;
 
-/// The pipes that all threads write to. Each write opens its pipe, because the program could see and close a descriptor that stays
-/// open.
-pub(crate) struct Output {
+/// The pipes to which all threads write. Each write opens its pipe: the program could see and close a descriptor that stays open.
+pub(crate) struct Pipes {
     frames: OsString,
     messages: OsString,
     limit: u64,
@@ -25,22 +24,14 @@ struct Written {
     definitions: Frame,
 }
 
-/// The counts that announce a frame of references.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) references: u64,
-    pub(crate) instructions: u64,
-    pub(crate) thread: u32,
-}
-
-impl Output {
+impl Pipes {
     pub(crate) fn new(frames: OsString, messages: OsString, limit: u64, end: fn(i32) -> !) -> Self {
-        let written = Mutex::new(Written { references: 0, definitions: Frame::new() });
+        let written = Mutex::new(Written { references: 0, definitions: Frame::default() });
         Self { frames, messages, limit, end, written }
     }
 
-    /// Writes a frame of references, `instructions` of which are fetches, after the definitions that it needs. Ends the program at
-    /// the limit of references.
+    /// Writes a frame of references, of which `instructions` are fetches, behind the definitions that it needs. Ends the program at the
+    /// limit of references.
     pub(crate) fn references(
         &self,
         frame: &Frame,
@@ -55,8 +46,7 @@ impl Output {
         }
         drop(definitions);
         put(frame, &mut bytes);
-        let counts = Counts { references: frame.references, instructions, thread: frame.thread };
-        self.append(&bytes, counts);
+        self.append(&bytes, [frame.references, instructions, frame.thread.into()]);
         written.references += frame.references;
         if written.references >= self.limit {
             self.stop("limit", "");
@@ -68,12 +58,11 @@ impl Output {
         let mut bytes = Vec::new();
         put(frame, &mut bytes);
         let _written = lock(&self.written);
-        self.append(&bytes, Counts::default());
+        self.append(&bytes, [0; 3]);
     }
 
-    /// Announces frames and writes them. Ends the program if that is not possible.
-    fn append(&self, bytes: &[u8], counts: Counts) {
-        let Counts { references, instructions, thread } = counts;
+    /// Announces frames, and writes them. Ends the program if they cannot be written.
+    fn append(&self, bytes: &[u8], [references, instructions, thread]: [u64; 3]) {
         self.say("frames", &format!("{} {references} {instructions} {thread}", bytes.len()));
         let write = || OpenOptions::new().write(true).open(&self.frames)?.write_all(bytes);
         if let Err(error) = write() {
@@ -81,23 +70,22 @@ impl Output {
         }
     }
 
-    /// Sends a message: a word, and its text. A single write sends it whole, so threads and forked processes may send at the same
-    /// time.
+    /// Sends a message: a word and a text. A single write sends the whole message, so several threads and processes may send at once.
     pub(crate) fn say(&self, word: &str, text: &str) {
         let messages = OpenOptions::new().write(true).open(&self.messages);
         let line = format!("{word} {}\n", text.replace('\n', " "));
-        // The program that started the emulator may be gone.
+        // An error is ignored: the process that started the emulator may be gone.
         let _ = messages.and_then(|mut messages| messages.write_all(line.as_bytes()));
     }
 
-    /// Ends the program, and says why.
+    /// Sends a message, and ends the program.
     pub(crate) fn stop(&self, word: &str, reason: &str) -> ! {
         self.say(word, reason);
         (self.end)(1)
     }
 }
 
-/// Appends a frame, uncompressed.
+/// Appends an uncompressed frame.
 fn put(frame: &Frame, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&frame.header(Stored::Plain, &frame.content));
     bytes.extend_from_slice(&frame.content);

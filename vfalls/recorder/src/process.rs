@@ -1,4 +1,4 @@
-//! The program that is recorded.
+//! The recorded process.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -6,55 +6,54 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use refs::Order;
-use refs::{Definitions, Frame};
+use refs::{Definitions, Frame, Order};
 
-use crate::calls::Call;
+use crate::calls::SystemCall;
 use crate::decode::Target;
 use crate::lock;
 use crate::mappings::Mappings;
 use crate::order::Orders;
-use crate::output::Output;
+use crate::output::Pipes;
 use crate::thread::Thread;
 
 /// The state that all threads share.
 pub(crate) struct Process {
     pub(crate) target: Target,
-    /// The number of the recorded process. Processes that it forks are not recorded.
+    /// The system's number of the recorded process. Forked processes are not recorded.
     id: u32,
     pub(crate) definitions: Mutex<Definitions>,
     pub(crate) orders: Orders,
-    pub(crate) output: Output,
+    pub(crate) output: Pipes,
     mappings: Mutex<Mappings>,
-    /// Whether files with code may have been mapped since the latest look at the mappings.
+    /// Whether the program may have mapped files with code since the latest look at the mappings.
     maps: AtomicBool,
     threads: AtomicU32,
 }
 
-/// The number of threads that a recording can have.
+/// The largest number of threads in a recording.
 pub(crate) const MOST_THREADS: u32 = 1 << 16;
 
-/// A thread that is about to start: the signal that it begins with, and the address of the word that the kernel clears at its
-/// end.
+/// The start of a thread.
 #[derive(Clone, Copy)]
 struct Start {
     signal: u64,
+    /// The address of the word that the kernel clears when the thread has ended.
     tid: Option<u64>,
 }
 
 thread_local! {
-    /// From the system call that starts a thread to [`Process::thread`]: QEMU makes the processor of the new thread on the host
-    /// thread that makes this call.
+    /// The thread that this host thread is about to start. [`Process::thread`] takes it: QEMU calls that function on the same host
+    /// thread.
     static START: Cell<Option<Start>> = const { Cell::new(None) };
 }
 
 impl Process {
-    /// Returns this process, before the emulator loads the program.
-    pub(crate) fn new(target: Target, output: Output) -> Self {
+    /// Returns this process. The emulator must not have loaded the program.
+    pub(crate) fn new(target: Target, output: Pipes) -> Self {
         Self {
             target,
             id: std::process::id(),
-            definitions: Mutex::new(Definitions::new()),
+            definitions: Mutex::new(Definitions::default()),
             orders: Orders::default(),
             output,
             mappings: Mutex::new(Mappings::before_the_program()),
@@ -63,12 +62,12 @@ impl Process {
         }
     }
 
-    /// Returns `true` in the recorded process, `false` in a process that it has forked.
+    /// Returns `true` in the recorded process, `false` in a forked one.
     pub(crate) fn is_own(&self) -> bool {
         std::process::id() == self.id
     }
 
-    /// Returns the number of a block, or ends the program if there are too many.
+    /// Returns the number of a block. Ends the program if there are too many blocks.
     pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> u32 {
         let block = self.target.block(address, instructions);
         let number = lock(&self.definitions).block(block);
@@ -94,69 +93,69 @@ impl Process {
     }
 
     /// Notes that a thread enters the kernel.
-    pub(crate) fn call(&self, thread: &mut Thread, call: Call) {
+    pub(crate) fn call(&self, thread: &mut Thread, call: SystemCall) {
         self.look();
         thread.waits = None;
         match call {
-            Call::Thread { tid } => {
+            SystemCall::Thread { tid } => {
                 let signal = self.orders.signal();
                 thread.log.order(Order::Signal(signal));
                 START.set(Some(Start { signal, tid }));
             }
-            Call::Wait { futex } => thread.waits = Some(futex),
-            Call::Wake { futex, other } => {
+            SystemCall::Wait { futex } => thread.waits = Some(futex),
+            SystemCall::Wake { futex, other } => {
                 let signal = self.orders.wake([futex].into_iter().chain(other));
                 thread.log.order(Order::Signal(signal));
             }
-            Call::Exit => {
+            SystemCall::Exit => {
                 let signal = self.orders.end(thread.tid, thread.number);
                 thread.log.order(Order::Signal(signal));
             }
-            Call::MapCode => self.maps.store(true, Ordering::Relaxed),
-            Call::Exec { path } => {
+            SystemCall::MapCode => self.maps.store(true, Ordering::Relaxed),
+            SystemCall::Exec { path } => {
                 if let Some(path) = program_at(path) {
                     thread.write(self, true);
                     self.output.say("turns", &path);
                 }
                 return;
             }
-            Call::Kill => return thread.write(self, true),
-            Call::Process | Call::Other => {}
+            SystemCall::Kill => return thread.write(self, true),
+            SystemCall::Process | SystemCall::Other => {}
         }
         thread.write_now_and_then(self);
     }
 
-    /// Notes that a thread comes back from the kernel with this value.
-    pub(crate) fn returned(&self, thread: &mut Thread, call: Call, value: i64) {
+    /// Notes that a thread returns from the kernel with this value.
+    pub(crate) fn returned(&self, thread: &mut Thread, call: SystemCall, value: i64) {
         match call {
-            Call::Wait { .. } if value == 0 => {
+            SystemCall::Wait { .. } if value == 0 => {
                 let woken = thread.waits.and_then(|futex| self.orders.woken(futex));
                 if let Some(signal) = woken {
                     thread.log.order(Order::Wait(signal));
                 }
             }
-            Call::Exec { .. } => self.output.say("stays", ""),
+            SystemCall::Exec { .. } => self.output.say("stays", ""),
             _ => {}
         }
     }
 
     /// Notes that a forked process enters the kernel.
-    pub(crate) fn forked_call(&self, call: Call) {
-        if let Call::Exec { path } = call
+    pub(crate) fn forked_call(&self, call: SystemCall) {
+        if let SystemCall::Exec { path } = call
             && let Some(path) = program_at(path)
         {
             self.output.say("starts", &path);
         }
     }
 
-    /// Notes that the program has exited, after its threads have written everything.
+    /// Notes that the program has exited. All threads have written their references.
     pub(crate) fn exited(&self) {
         self.maps.store(true, Ordering::Relaxed);
         self.look();
         self.output.say("exits", "");
     }
 
-    /// Writes the files that have been mapped since the last call, if there may be any.
+    /// Writes the files that the program has mapped since the last call.
     fn look(&self) {
         if self.maps.swap(false, Ordering::Relaxed) {
             let new = lock(&self.mappings).look();
@@ -167,14 +166,14 @@ impl Process {
     }
 }
 
-/// Returns the path in the text at this address, if it is a program.
+/// Returns the text at this address, if it is the path of a program.
 fn program_at(address: u64) -> Option<String> {
     let path = text(address)?;
     let metadata = fs::metadata(&path).ok()?;
     (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(path)
 }
 
-/// Returns the text from this address to the first zero. The program may give any address, so memory is read through a file.
+/// Returns the text from this address to the first zero. The program may give a bad address, so memory is read through a file.
 fn text(address: u64) -> Option<String> {
     let memory = File::open("/proc/self/mem").ok()?;
     let mut bytes = [0; 4096];

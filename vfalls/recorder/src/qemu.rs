@@ -1,5 +1,5 @@
-//! QEMU's plug-in interface, version 1, as far as it is used: QEMU's docs/devel/tcg-plugins.rst. The plug-in has
-//! `qemu_plugin_version` and `qemu_plugin_install`, which QEMU looks for; QEMU has the functions of the block `extern "C"`.
+//! The part of QEMU's plug-in interface, version 1, that the recorder needs: QEMU's docs/devel/tcg-plugins.rst. QEMU looks for
+//! `qemu_plugin_version` and `qemu_plugin_install` of this file, and has the functions of the block `extern "C"`.
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
 use std::cell::UnsafeCell;
@@ -9,26 +9,25 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use crate::calls::Call;
+use crate::calls::SystemCall;
 use crate::decode::Target;
 use crate::lock;
-use crate::output::Output;
+use crate::output::Pipes;
 use crate::process::{MOST_THREADS, Process};
 use crate::thread::Thread;
 
-/// A block that is being translated.
+/// QEMU's block of instructions during its translation.
 type Block = c_void;
-/// An instruction of a [`Block`].
 type Instruction = c_void;
 
 type Simple = extern "C" fn(id: u64, vcpu: c_uint);
 
-/// QEMU_PLUGIN_CB_NO_REGS: callbacks use no register of the program.
+/// QEMU_PLUGIN_CB_NO_REGS: callbacks use no registers of the program.
 const NO_REGISTERS: c_int = 0;
-/// QEMU_PLUGIN_MEM_RW: a callback is for loads and stores. (QEMU 7.2 confuses them if only one is asked for.)
+/// QEMU_PLUGIN_MEM_RW: a callback is for loads and stores. (QEMU 7.2 confuses loads and stores if a callback is for one of them.)
 const ACCESSES: c_int = 3;
 
-/// The start of `qemu_info_t`.
+/// The first field of QEMU's `qemu_info_t`.
 #[repr(C)]
 pub struct Info {
     target: *const c_char,
@@ -74,63 +73,62 @@ unsafe extern "C" {
 
 type Entry = extern "C" fn(u64, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
 
-/// The version of the interface.
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = 1;
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// A thread. Its host thread may use it while it executes; during its system calls, the holder of the lock may.
-struct Slot {
+/// A thread. While it executes, only its host thread uses it; during a system call, only the holder of the lock.
+struct SharedThread {
     /// Whether the thread is in a system call.
     in_call: Mutex<bool>,
     thread: UnsafeCell<Thread>,
 }
 
-// SAFETY: one thread uses `thread` at a time, as the documentation of `Slot` says.
-unsafe impl Sync for Slot {}
+// SAFETY: one thread uses `thread` at a time, as the documentation of `SharedThread` says.
+unsafe impl Sync for SharedThread {}
 // SAFETY: nothing in a `Thread` is bound to a host thread.
-unsafe impl Send for Slot {}
+unsafe impl Send for SharedThread {}
 
-/// All threads, by QEMU's number of their processor. QEMU reuses numbers.
-static THREADS: Mutex<Vec<Option<Arc<Slot>>>> = Mutex::new(Vec::new());
+/// All threads, by QEMU's number of their virtual processor. QEMU reuses numbers.
+static THREADS: Mutex<Vec<Option<Arc<SharedThread>>>> = Mutex::new(Vec::new());
 
 /// The same threads, for callbacks that must be fast.
-static SLOTS: [AtomicPtr<Slot>; MOST_THREADS as usize] =
+static FAST_THREADS: [AtomicPtr<SharedThread>; MOST_THREADS as usize] =
     [const { AtomicPtr::new(ptr::null_mut()) }; MOST_THREADS as usize];
 
-fn threads() -> MutexGuard<'static, Vec<Option<Arc<Slot>>>> {
+fn threads() -> MutexGuard<'static, Vec<Option<Arc<SharedThread>>>> {
     lock(&THREADS)
 }
 
-/// Returns a recorded thread, and its process.
+/// Returns the recorded thread of a virtual processor, and its process.
 ///
 /// # Safety
-/// The caller is the host thread of this processor, and uses the result before the thread ends.
+/// The caller is the host thread of this processor, and uses the result only before the thread ends.
 #[inline(always)]
-unsafe fn slot<'a>(vcpu: c_uint) -> Option<(&'a Slot, &'static Process)> {
-    let slot = SLOTS.get(vcpu as usize)?.load(Ordering::Relaxed);
-    // SAFETY: `THREADS` holds the slot until the thread ends.
-    let slot = unsafe { slot.as_ref() }?;
-    Some((slot, PROCESS.get()?))
+unsafe fn shared_thread<'a>(vcpu: c_uint) -> Option<(&'a SharedThread, &'static Process)> {
+    let shared = FAST_THREADS.get(vcpu as usize)?.load(Ordering::Relaxed);
+    // SAFETY: `THREADS` holds the thread until it ends.
+    let shared = unsafe { shared.as_ref() }?;
+    Some((shared, PROCESS.get()?))
 }
 
 /// Returns a recorded thread that executes.
 ///
 /// # Safety
-/// As [`slot`], and the thread is in no system call.
+/// The conditions of [`shared_thread`] hold, and the thread is in no system call.
 #[inline(always)]
 unsafe fn executing<'a>(vcpu: c_uint) -> Option<(&'a mut Thread, &'static Process)> {
     // SAFETY: the caller promises it.
-    let (slot, process) = unsafe { slot(vcpu) }?;
+    let (shared, process) = unsafe { shared_thread(vcpu) }?;
     // SAFETY: the thread executes, and the caller is its host thread.
-    Some((unsafe { &mut *slot.thread.get() }, process))
+    Some((unsafe { &mut *shared.thread.get() }, process))
 }
 
-/// QEMU calls this after it has loaded the plug-in, before it loads the program.
+/// QEMU calls this after it has loaded the plug-in, and before it loads the program.
 ///
 /// # Safety
-/// `info` and the `count` arguments are what QEMU's interface says.
+/// `info` and the `count` arguments are valid, as QEMU's interface promises.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: u64,
@@ -163,7 +161,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
     // SAFETY: `_exit` takes any number.
     let end = |status| unsafe { _exit(status) };
-    let output = Output::new(frames, messages, limit, end);
+    let output = Pipes::new(frames, messages, limit, end);
     if PROCESS.set(Process::new(target, output)).is_err() {
         return 1;
     }
@@ -184,32 +182,32 @@ extern "C" fn begin(_: u64, vcpu: c_uint) {
     let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
         return;
     };
-    let Some(place) = SLOTS.get(vcpu as usize) else {
+    let Some(place) = FAST_THREADS.get(vcpu as usize) else {
         process.output.stop("ends", "the program has more threads than a recording can have")
     };
-    let slot =
-        Arc::new(Slot { in_call: Mutex::new(false), thread: UnsafeCell::new(process.thread()) });
-    place.store(Arc::as_ptr(&slot).cast_mut(), Ordering::Release);
+    let thread = UnsafeCell::new(process.thread());
+    let shared = Arc::new(SharedThread { in_call: Mutex::new(false), thread });
+    place.store(Arc::as_ptr(&shared).cast_mut(), Ordering::Release);
     let mut threads = threads();
     let vcpu = vcpu as usize;
     if threads.len() <= vcpu {
         threads.resize(vcpu + 1, None);
     }
-    threads[vcpu] = Some(slot);
+    threads[vcpu] = Some(shared);
 }
 
 /// A thread has ended.
 extern "C" fn end_thread(_: u64, vcpu: c_uint) {
     // SAFETY: QEMU calls this on the thread's host thread.
-    let Some((slot, process)) = (unsafe { slot(vcpu) }) else {
+    let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         return;
     };
     {
-        let _lock = lock(&slot.in_call);
+        let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and the thread no longer executes.
-        unsafe { &mut *slot.thread.get() }.write(process, true);
+        unsafe { &mut *shared.thread.get() }.write(process, true);
     }
-    SLOTS[vcpu as usize].store(ptr::null_mut(), Ordering::Relaxed);
+    FAST_THREADS[vcpu as usize].store(ptr::null_mut(), Ordering::Relaxed);
     let ended = threads()[vcpu as usize].take();
     drop(ended);
 }
@@ -240,7 +238,7 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     }
 }
 
-/// A block begins to execute. `block` has its number, and in bits 63:32 its number of instructions.
+/// A block begins to execute. `block` is its number and, in bits 63:32, the number of its instructions.
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread.
     if let Some((thread, process)) = unsafe { executing(vcpu) } {
@@ -249,11 +247,11 @@ extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     }
 }
 
-/// The bit for an atomic instruction, beside its number, in the data of [`access`].
+/// The bit that marks an atomic instruction in the data of [`access`].
 const ATOMIC: usize = 1 << 16;
 
-/// An instruction has accessed data. QEMU 7.2 reports an atomic instruction as one store while several threads execute, and as a
-/// load and a store otherwise. It is recorded as both.
+/// An instruction has accessed data. An atomic instruction is recorded as a load and a store. QEMU 7.2 reports both, but only the store
+/// while several threads execute.
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread, and `info` is QEMU's.
     unsafe {
@@ -273,7 +271,7 @@ extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_
 }
 
 /// A thread enters the kernel.
-#[allow(clippy::too_many_arguments, reason = "those of the interface")]
+#[allow(clippy::too_many_arguments, reason = "QEMU's interface has them")]
 extern "C" fn enter(
     _: u64,
     vcpu: c_uint,
@@ -289,66 +287,66 @@ extern "C" fn enter(
 ) {
     let arguments = [first, second, third, fourth, fifth];
     // SAFETY: QEMU calls this on the thread's host thread.
-    let Some((slot, process)) = (unsafe { slot(vcpu) }) else {
+    let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         let process = PROCESS.get().filter(|process| !process.is_own());
         if let Some(process) = process {
-            process.forked_call(Call::new(process.target, number, arguments));
+            process.forked_call(SystemCall::new(process.target, number, arguments));
         }
         return;
     };
-    let call = Call::new(process.target, number, arguments);
-    if let Call::Exec { .. } = call {
-        write_others(slot, process);
+    let call = SystemCall::new(process.target, number, arguments);
+    if let SystemCall::Exec { .. } = call {
+        write_others(shared, process);
     }
-    let mut in_call = lock(&slot.in_call);
+    let mut in_call = lock(&shared.in_call);
     *in_call = true;
     // SAFETY: the lock is held, and the thread is in a system call.
-    process.call(unsafe { &mut *slot.thread.get() }, call);
+    process.call(unsafe { &mut *shared.thread.get() }, call);
 }
 
-/// A thread comes back from the kernel.
+/// A thread returns from the kernel.
 extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     // SAFETY: QEMU calls this on the thread's host thread.
-    let Some((slot, process)) = (unsafe { slot(vcpu) }) else {
+    let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         return;
     };
-    let call = Call::new(process.target, number, [0; 5]);
-    if let Call::Process = call
+    let call = SystemCall::new(process.target, number, [0; 5]);
+    if let SystemCall::Process = call
         && !process.is_own()
     {
         // This is the forked process, which is not recorded.
-        SLOTS[vcpu as usize].store(ptr::null_mut(), Ordering::Relaxed);
+        FAST_THREADS[vcpu as usize].store(ptr::null_mut(), Ordering::Relaxed);
         return;
     }
-    let mut in_call = lock(&slot.in_call);
+    let mut in_call = lock(&shared.in_call);
     // SAFETY: the lock is held, and the thread is in a system call.
-    process.returned(unsafe { &mut *slot.thread.get() }, call, value);
+    process.returned(unsafe { &mut *shared.thread.get() }, call, value);
     *in_call = false;
 }
 
-/// The program exits: no thread executes any more, but some may be in a system call.
+/// The program exits. No thread executes any more, but threads may be in system calls.
 extern "C" fn exit(_: u64, _: *mut c_void) {
     let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
         return;
     };
-    for slot in threads().iter().flatten() {
-        let _lock = lock(&slot.in_call);
+    for shared in threads().iter().flatten() {
+        let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and no thread executes.
-        unsafe { &mut *slot.thread.get() }.write(process, true);
+        unsafe { &mut *shared.thread.get() }.write(process, true);
     }
     process.exited();
 }
 
-/// Writes what all other threads that are in a system call have done.
-fn write_others(own: &Slot, process: &Process) {
+/// Writes the references of all other threads that are in system calls.
+fn write_others(own: &SharedThread, process: &Process) {
     let all = threads();
-    for slot in all.iter().flatten().filter(|slot| !ptr::eq(&***slot, own)) {
-        let Ok(in_call) = slot.in_call.try_lock() else {
+    for shared in all.iter().flatten().filter(|shared| !ptr::eq(&***shared, own)) {
+        let Ok(in_call) = shared.in_call.try_lock() else {
             continue;
         };
         if *in_call {
             // SAFETY: the lock is held, and the thread is in a system call.
-            unsafe { &mut *slot.thread.get() }.write(process, true);
+            unsafe { &mut *shared.thread.get() }.write(process, true);
         }
     }
 }

@@ -2,21 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use refs::Order;
-use refs::{Encoder, Frame, Log};
+use refs::{Encoder, Frame, Log, Order};
 
 use crate::process::Process;
 
-/// At a system call, a thread writes its references if it last wrote them this long ago and also a hundredth of its life ago. A
-/// program that is killed loses little, and frames are few.
+/// A thread writes its references at a system call if the last write was at least this time ago, and at least a hundredth of the
+/// thread's life. So frames are few, and a program that is killed loses little.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// A thread, and its references since it wrote a frame.
+/// A thread, and its references since its last frame.
 pub(crate) struct Thread {
     pub(crate) log: Log,
     pub(crate) number: u32,
-    /// The number of instructions in the blocks since it wrote a frame.
+    /// The number of instructions since the last frame.
     instructions: u64,
     /// The address of the word that the kernel clears when the thread has ended.
     pub(crate) tid: Option<u64>,
@@ -31,13 +30,13 @@ pub(crate) struct Thread {
 impl Thread {
     pub(crate) fn new(number: u32, tid: Option<u64>) -> Self {
         Self {
-            log: Log::new(),
+            log: Log::default(),
             number,
             instructions: 0,
             tid,
             waits: None,
             encoder: Encoder::new(number),
-            frame: Frame::new(),
+            frame: Frame::default(),
             began: Instant::now(),
             wrote: Instant::now(),
         }
@@ -75,7 +74,7 @@ impl Thread {
         }
     }
 
-    /// Writes the references, unless the thread has done so recently. The current block must be at its end.
+    /// Writes the references, unless the last write was recent. The current block must be at its end.
     pub(crate) fn write_now_and_then(&mut self, process: &Process) {
         let now = Instant::now();
         if now - self.wrote >= PERIOD.max((now - self.began) / TIMES) {
@@ -83,15 +82,11 @@ impl Thread {
         }
     }
 
-    /// Writes the references; the current block only if it has `ended`.
+    /// Writes the references. The current block is written only if it has `ended`.
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
         let Self { log, encoder, frame, .. } = self;
-        let encoded = match ended {
-            true => encoder.finish(log, &process.definitions, frame),
-            false => encoder.encode(log, &process.definitions, frame),
-        };
-        match encoded {
+        match encoder.encode(log, ended, &process.definitions, frame) {
             Ok(true) => {
                 let instructions = std::mem::take(&mut self.instructions);
                 process.output.references(frame, instructions, &process.definitions);

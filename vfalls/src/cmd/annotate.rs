@@ -1,4 +1,4 @@
-//! `annotate`: the source lines or instructions of a function, with what they cause.
+//! `annotate`: the source lines or instructions of a function, with their samples and events.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::cmd::report::text;
 #[command(after_help = "Examples:\n  vfalls annotate -e DC_miss look_up_price --bundled\n  \
                   vfalls annotate -e L2_dmiss_ld --asm work program.refs\n  \
                   vfalls annotate work -- ./program its arguments")]
-pub(crate) struct Args {
+pub(crate) struct AnnotateArgs {
     /// The function: its name, or the last part of a C++ or Rust path
     #[arg(value_name = "FUNCTION")]
     function: String,
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     sampling: SamplingArgs,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: AnnotateArgs) -> anyhow::Result<()> {
     let sampled = args.sampling.sample(false)?;
     let Some(symbols) = &sampled.symbols else {
         bail!("annotate needs the program's functions: name its file with --symbols")

@@ -14,13 +14,13 @@ use super::Cli;
                         vfalls completions zsh >~/.zfunc/_vfalls\n  \
                         vfalls completions fish >~/.config/fish/completions/vfalls.fish"
 )]
-pub(crate) struct Args {
+pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: CompletionsArgs) -> anyhow::Result<()> {
     let mut script = Vec::new();
     generate(args.shell, &mut Cli::command(), "vfalls", &mut script);
     Ok(io::Write::write_all(&mut io::stdout(), &script)?)

@@ -1,4 +1,4 @@
-//! `diff`: what differs between two runs.
+//! `diff`: the differences between two runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output::Force;
+use crate::output::{self, Force};
 use crate::table::{self, cut};
 use simulator::run::Run;
 
@@ -19,7 +19,7 @@ use simulator::run::Run;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  vfalls stat --place spread --json spread.json\n  \
                         vfalls stat --place pack --json pack.json\n  vfalls diff spread.json pack.json")]
-pub struct Args {
+pub(crate) struct DiffArgs {
     /// The first run
     #[arg(value_name = "A.json")]
     a: PathBuf,
@@ -40,20 +40,20 @@ pub struct Args {
     force: Force,
 }
 
-/// A number that is not the same in both runs.
+/// A number that differs between the runs.
 #[derive(Debug, Serialize)]
 struct Difference {
     /// The field of the run that holds it.
     group: String,
     name: String,
-    /// The number in each run; `None` if the run does not have it.
+    /// The number in the first run, and `b` in the second; `None` if the run does not have the number.
     a: Option<f64>,
     b: Option<f64>,
     /// The second number less the first; a missing number counts as 0.
     change: f64,
 }
 
-/// A text, or a list of texts, that is not the same in both runs.
+/// A text, or a list of texts, that differs between the runs.
 #[derive(Debug, Serialize)]
 struct Setting {
     name: String,
@@ -67,28 +67,21 @@ struct Differences {
     numbers: Vec<Difference>,
 }
 
-/// The group of the numbers that are fields of the run itself.
+/// The group of the numbers that stand in no field of another type.
 const RUN: &str = "run";
 
-/// The fields that tell the items of a list apart, the most telling first.
+/// The fields that identify an item of a list, the best first.
 const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
 
-/// The fields that together tell items apart that have none of [`NAMES`].
+/// The fields that together identify an item without any of [`NAMES`].
 const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 
-/// Compares and prints.
-///
-/// # Errors
-/// A file cannot be read or is no run, or the output cannot be written.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: DiffArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let differences = Differences::new(&Values::read(&args.a)?, &Values::read(&args.b)?);
     let text = differences.text(&name(&args.a), &name(&args.b), args.most);
     write!(io::stdout().lock(), "{text}")?;
-    match json {
-        Some(json) => json.complete_json(&differences),
-        None => Ok(()),
-    }
+    output::complete_json(json, &differences)
 }
 
 fn name(path: &Path) -> String {
@@ -157,8 +150,8 @@ impl Values {
     }
 }
 
-/// Returns the name of an item of a list: its first field of [`NAMES`] and, if that is a text, the other ones too; or all of
-/// [`PLACES`].
+/// Returns the name of an item of a list: its fields of [`NAMES`] up to the first number, or else its fields of [`PLACES`], or else
+/// its number in the list.
 fn label(number: usize, item: &Value) -> String {
     let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),
@@ -176,10 +169,7 @@ fn label(number: usize, item: &Value) -> String {
         let places = PLACES.iter().filter_map(word);
         label = places.fold(label, |label, (_, word)| joined(&label, &word));
     }
-    match label.is_empty() {
-        true => number.to_string(),
-        false => label,
-    }
+    if label.is_empty() { number.to_string() } else { label }
 }
 
 fn joined(before: &str, word: &str) -> String {
@@ -190,7 +180,7 @@ fn joined(before: &str, word: &str) -> String {
 }
 
 impl Differences {
-    /// Returns all differences: those of a group together, the largest first.
+    /// Returns all differences by group, the largest of each group first.
     fn new(a: &Values, b: &Values) -> Self {
         fn keys<'r, K: Ord, V>(a: &'r BTreeMap<K, V>, b: &'r BTreeMap<K, V>) -> Vec<&'r K> {
             let more = b.keys().filter(|key| !a.contains_key(key));
@@ -204,13 +194,8 @@ impl Differences {
         });
         let numbers = keys(&a.numbers, &b.numbers).into_iter().map(|key| {
             let (a, b) = (a.numbers.get(key).copied(), b.numbers.get(key).copied());
-            Difference {
-                group: key.0.clone(),
-                name: key.1.clone(),
-                a,
-                b,
-                change: b.unwrap_or(0.0) - a.unwrap_or(0.0),
-            }
+            let (group, name) = key.clone();
+            Difference { group, name, a, b, change: b.unwrap_or(0.0) - a.unwrap_or(0.0) }
         });
         let mut numbers: Vec<_> = numbers.filter(|number| number.a != number.b).collect();
         numbers.sort_by(|one, other| {
@@ -253,24 +238,19 @@ impl Differences {
 
 impl Difference {
     fn cells(&self) -> [String; 5] {
-        let cell = |number: Option<f64>| number.map_or("-".to_owned(), shown);
+        let cell = |number: Option<f64>| number.map_or("-".to_owned(), rounded);
         let percent = match self.a {
             Some(a) if a != 0.0 => format!("{:+.1}", self.change / a.abs() * 100.0),
             _ => "-".to_owned(),
         };
         let sign = if self.change > 0.0 { "+" } else { "" };
-        let change = format!("{sign}{}", shown(self.change));
+        let change = format!("{sign}{}", rounded(self.change));
         [cut(&self.name, 60), cell(self.a), cell(self.b), change, percent]
     }
 }
 
-/// Returns a number as people read it: whole numbers whole, others with four digits after the point at most.
-fn shown(number: f64) -> String {
-    match number.fract() == 0.0 {
-        true => format!("{number:.0}"),
-        false => {
-            let text = format!("{number:.4}");
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        }
-    }
+/// Returns a number with at most four digits after the point.
+fn rounded(number: f64) -> String {
+    let text = format!("{number:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use hv_core::trace::Conditions;
 use serde::Serialize;
 
-use crate::output::{Force, OutputFile};
-use crate::text::events::Text;
-use crate::text::layouts::Text as LayoutsText;
+use crate::output::{self, Force, OutputFile};
+use crate::text::events::SummaryText;
+use crate::text::layouts::LayoutsText;
 use simulator::events::ctf;
 use simulator::events::layouts::Layouts;
 use simulator::events::summary::Summary;
@@ -20,13 +20,13 @@ use simulator::machine::clock::HZ;
 /// Prints the calls by guest, register and status, their durations, conflicts over hubs by time, and the number of lost events.
 /// babeltrace2 and Trace Compass show the events one by one.
 ///
-/// With --layouts, prints instead the layouts of event headers, and what they mean at a clock.
+/// With --layouts, prints the layouts of event headers instead, with their properties at a clock.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  vfalls stat --events-out events && vfalls events events\n  \
                   vfalls events events --json summary.json\n  \
                   babeltrace2 events\n  \
                   vfalls events --layouts --hz 4000000000 --timer-hz 1000")]
-pub(crate) struct Args {
+pub(crate) struct EventsArgs {
     /// The directory with the trace
     #[arg(value_name = "DIR", required_unless_present = "layouts", conflicts_with = "layouts")]
     directory: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     conditions: ConditionArgs,
 }
 
-/// The conditions under which events are recorded.
+/// The clock and the timer for which the layouts are computed.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Layouts")]
 struct ConditionArgs {
@@ -68,12 +68,12 @@ struct ConditionArgs {
     longest_off_ns: u64,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: EventsArgs) -> anyhow::Result<()> {
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     match &args.directory {
         Some(directory) => {
             let summary = Summary::new(&ctf::read(directory)?);
-            show(&Text(&summary), &summary, file)
+            show(&SummaryText(&summary), &summary, file)
         }
         None => {
             let ConditionArgs { hz, probe_ns, timer_hz, longest_off_ns } = args.conditions;
@@ -83,15 +83,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     }
 }
 
-/// Prints a text, and writes the values to the file, if there is one, as JSON.
 fn show(
     text: &impl Display,
     values: &impl Serialize,
     file: Option<OutputFile>,
 ) -> anyhow::Result<()> {
     write!(io::stdout().lock(), "{text}")?;
-    match file {
-        Some(file) => file.complete_json(values),
-        None => Ok(()),
-    }
+    output::complete_json(file, values)
 }

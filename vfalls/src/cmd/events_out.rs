@@ -1,22 +1,21 @@
-//! The files of events that `stat` and `boot` write.
+//! The options of the events that `stat` and `boot` collect, and the files of these events.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
+use crate::cmd::by_name;
 use crate::output::{Force, OutputDirectory, OutputFile};
 use simulator::events::collect::Keep;
 use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use simulator::events::{Epoch, Trace, chrome};
-use simulator::nearest::unknown;
 use simulator::replay::Tracing;
 
-/// The latest time of cycle 0, in the year 2255: babeltrace2 has 63 bits for nanoseconds since 1970.
+/// The latest start of a machine, in the year 2255: babeltrace2 has 63 bits for nanoseconds since 1970.
 const LATEST_EPOCH: u64 = 9_000_000_000;
 
-/// The options of files of events.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Events")]
 pub(crate) struct FileArgs {
@@ -39,10 +38,9 @@ pub(crate) struct FileArgs {
     events_chrome: Option<PathBuf>,
 }
 
-/// The options of events in the hypervisor's rings, and of their files.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Events")]
-pub(crate) struct EventArgs {
+pub(crate) struct TracingArgs {
     #[command(flatten)]
     pub(crate) files: FileArgs,
 
@@ -56,7 +54,7 @@ pub(crate) struct EventArgs {
 }
 
 impl FileArgs {
-    /// Returns `true` if a file of events is wanted.
+    /// Returns `true` if the user names a file of events.
     pub(crate) fn wanted(&self) -> bool {
         self.events_out.is_some() || self.events_chrome.is_some()
     }
@@ -67,8 +65,8 @@ impl FileArgs {
     }
 }
 
-impl EventArgs {
-    /// Returns the layout and the choice of events; `None` if no file is wanted.
+impl TracingArgs {
+    /// Returns what a replay needs to know to collect events; `None` if the user names no file of events.
     pub(crate) fn tracing(&self) -> Option<Tracing> {
         self.files.wanted().then_some(Tracing {
             layout: self.events_layout,
@@ -79,36 +77,25 @@ impl EventArgs {
 }
 
 fn endian(text: &str) -> anyhow::Result<Endian> {
-    find("byte order", text, &Endian::ALL, Endian::name)
+    by_name("byte order", text, &Endian::ALL, Endian::name)
 }
 
 fn layout(text: &str) -> anyhow::Result<LayoutName> {
-    find("layout", text, LayoutName::ALL, LayoutName::name)
+    by_name("layout", text, LayoutName::ALL, LayoutName::name)
 }
 
 fn keep(text: &str) -> anyhow::Result<Keep> {
-    find("choice", text, Keep::ALL, Keep::name)
+    by_name("choice", text, Keep::ALL, Keep::name)
 }
 
-fn find<T: Copy>(
-    what: &str,
-    text: &str,
-    all: &[T],
-    name: fn(T) -> &'static str,
-) -> anyhow::Result<T> {
-    let found = all.iter().find(|item| name(**item) == text);
-    let names = all.iter().map(|item| name(*item));
-    found.copied().with_context(|| unknown(what, text, names))
-}
-
-/// Files of events under construction.
+/// The files of events, which are complete once they have all events.
 pub(crate) struct Outputs {
     directory: Option<(OutputDirectory, Endian)>,
     chrome: Option<OutputFile>,
 }
 
 impl Outputs {
-    /// Creates the files that `args` name. `force` decides whether they replace existing files; a directory may replace a trace only.
+    /// Begins the files that `args` name. `force` says whether they replace others; a directory replaces nothing but a trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = |path| {
             OutputDirectory::create(path, |there: &Path| {

@@ -10,7 +10,7 @@ use simulator::nearest::unknown;
 
 use crate::table::{WIDTH, wrap};
 
-/// The options that choose a machine.
+/// The options `--machine` and `--nodes`.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct MachineArgs {
     /// The machine: batoka (T5440, with hubs) or maramba (T5140, T5240, T6340) [default: batoka]
@@ -23,10 +23,7 @@ pub struct MachineArgs {
 }
 
 impl MachineArgs {
-    /// Returns the machine.
-    ///
-    /// # Errors
-    /// The model has no machine with this number of nodes.
+    /// Returns the machine that the options choose, if there is one with this number of nodes.
     pub fn machine(self) -> anyhow::Result<Machine> {
         let model = self.machine.unwrap_or(Model::Batoka);
         let nodes = self.nodes.unwrap_or(model.max_nodes());
@@ -34,20 +31,19 @@ impl MachineArgs {
     }
 }
 
-/// The options that choose a machine, its caches and its latencies.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct ConfiguredArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// Read caches, latencies and the machine from this TOML file (tables l1i, l1d, l2, timing and machine); values that it leaves
-    /// out are those of a T2 Plus
+    /// Read caches, latencies and the machine from this TOML file (tables l1i, l1d, l2, timing and machine); other values are
+    /// a T2 Plus's
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 impl ConfiguredArgs {
-    /// Returns the configuration. Its machine is the file's, if the file has one, or else that of the other options.
+    /// Returns the configuration. Its machine is the file's, or else the machine that the other options choose.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let MachineArgs { machine, nodes } = self.machine;
         let other = match (machine, nodes) {
@@ -62,7 +58,7 @@ impl ConfiguredArgs {
         })
     }
 
-    /// Returns what the file configures; a T2 Plus without a file. Fails if both the file and `other`, an option, choose a machine.
+    /// Returns what the file configures; without a file, a T2 Plus. Fails if the file and the option `other` both choose a machine.
     pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
         let Some(path) = &self.config else {
             return Ok(Configured { machine: None, memory: Config::T2_PLUS });
@@ -81,9 +77,9 @@ impl ConfiguredArgs {
 
 /// Returns lines that list the differences from a machine with T2 Plus processors.
 pub(crate) fn differences(configuration: &Configuration) -> Vec<String> {
-    match &configuration.differences()[..] {
-        [] => Vec::new(),
-        some => wrap(&format!("configuration: {}", some.join(", ")), WIDTH - 2),
+    match configuration.differences().join(", ") {
+        none if none.is_empty() => Vec::new(),
+        some => wrap(&format!("configuration: {some}"), WIDTH - 2),
     }
 }
 

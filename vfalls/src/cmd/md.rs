@@ -28,73 +28,66 @@ use simulator::machine::strands;
     after_help = "Examples:\n  vfalls md build simulator/machines/batoka-4.toml -o batoka.md\n  \
                   vfalls md dump batoka.md\n  vfalls md check batoka.md"
 )]
-pub(crate) struct Args {
+pub(crate) struct MdArgs {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    Dump(Dump),
-    Build(Build),
-    Check(Check),
+    /// Print the source of a binary machine description
+    #[command(after_help = "Example:\n  vfalls md dump batoka.md > batoka.toml")]
+    Dump {
+        /// The binary description
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Build a binary machine description from its source
+    #[command(
+        after_help = "Example:\n  vfalls md build simulator/machines/batoka-4.toml -o batoka.md"
+    )]
+    Build {
+        /// The source
+        #[arg(value_name = "FILE.toml")]
+        file: PathBuf,
+
+        /// Write the binary description to this file
+        #[arg(short, long, value_name = "FILE.md")]
+        output: PathBuf,
+
+        #[command(flatten)]
+        force: Force,
+    },
+    /// Print the machine, guests and rights that a description describes, or what is wrong with it
+    #[command(after_help = "Examples:\n  vfalls md check batoka.md\n  \
+                            vfalls md check --json simulator/machines/maramba-2.toml")]
+    Check {
+        /// The description: binary, or its source if the name ends in .toml
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
-/// Print the source of a binary machine description
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  vfalls md dump batoka.md > batoka.toml")]
-struct Dump {
-    /// The binary description
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-}
-
-/// Build a binary machine description from its source
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  vfalls md build simulator/machines/batoka-4.toml -o batoka.md")]
-struct Build {
-    /// The source
-    #[arg(value_name = "FILE.toml")]
-    file: PathBuf,
-
-    /// Write the binary description to this file
-    #[arg(short, long, value_name = "FILE.md")]
-    output: PathBuf,
-
-    #[command(flatten)]
-    force: Force,
-}
-
-/// Print the machine, guests and rights that a description describes, or what is wrong with it
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  vfalls md check batoka.md\n  \
-                        vfalls md check --json simulator/machines/maramba-2.toml")]
-struct Check {
-    /// The description: binary, or its source if the name ends in .toml
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: MdArgs) -> anyhow::Result<()> {
     match args.command {
-        Command::Dump(Dump { file }) => {
+        Command::Dump { file } => {
             let bytes = read(&file)?;
             let md = Md::new(&bytes).map_err(|error| anyhow!("{}: {error}", file.display()))?;
             write!(io::stdout().lock(), "{}", print(&Description::read(md)))?;
             Ok(())
         }
-        Command::Build(Build { file, output, force }) => {
+        Command::Build { file, output, force } => {
             let bytes = build(&file)?;
             let mut written = force.create(&output)?;
             let cannot = || format!("{}: cannot be written", output.display());
             written.write_all(&bytes).with_context(cannot)?;
             written.complete()
         }
-        Command::Check(Check { file, json }) => {
+        Command::Check { file, json } => {
             let described = describe(&file)?;
             let mut output = io::stdout().lock();
             if json {
@@ -113,7 +106,6 @@ pub(crate) fn describe(file: &Path) -> anyhow::Result<Described> {
     Described::new(&load(file)?).with_context(|| file.display().to_string())
 }
 
-/// The report of `md check --json`.
 #[derive(Serialize)]
 struct MdReport<'a> {
     nodes: usize,
@@ -167,7 +159,7 @@ impl<'a> MdReport<'a> {
     }
 }
 
-/// Returns the channels of a machine's nodes that are disabled or absent.
+/// Returns the names of the memory channels that are disabled or absent on a machine's nodes.
 fn missing_channels(machine: Machine) -> Vec<String> {
     let nodes = Node::ALL.iter().filter(|node| machine.has_node(**node));
     nodes
@@ -177,7 +169,6 @@ fn missing_channels(machine: Machine) -> Vec<String> {
         .collect()
 }
 
-/// Returns the report as text.
 fn text(described: &Described) -> String {
     let mut lines = vec![("nodes", described.nodes.to_string())];
     if let Some(platform) = &described.platform {

@@ -1,26 +1,28 @@
-//! The commands. Each is a module with its arguments, `Args`, and a function `run`.
+//! The commands. Each is a module with a struct of arguments and a function `run`.
 
 mod annotate;
 pub mod boot;
-pub mod c2c;
+mod c2c;
 mod call;
 mod clocks;
 mod completions;
-pub mod diff;
+mod diff;
 mod events;
 mod events_out;
 pub mod machine;
 mod man;
 mod md;
-pub mod page;
+mod page;
 mod record;
 mod regs;
-pub mod report;
+mod report;
 mod source;
-pub mod stat;
+mod stat;
 pub mod top;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
+use simulator::nearest::unknown;
 
 /// Measure programs and boot guests on a simulated four-socket UltraSPARC T2 Plus machine
 #[derive(Parser, Debug)]
@@ -37,20 +39,28 @@ pub struct Cli {
     command: Command,
 }
 
-/// Defines the command line.
+/// Returns the item with this name. The error suggests similar names.
+fn by_name<T: Copy>(
+    what: &str,
+    name: &str,
+    items: &[T],
+    name_of: fn(T) -> &'static str,
+) -> anyhow::Result<T> {
+    let names = items.iter().map(|item| name_of(*item));
+    let found = names.clone().position(|one| one == name);
+    found.map(|place| items[place]).with_context(|| unknown(what, name, names))
+}
+
 macro_rules! commands {
-    ($($name:ident: $module:ident),* $(,)?) => {
+    ($($name:ident: $module:ident::$args:ident),* $(,)?) => {
         #[derive(Subcommand, Debug)]
         #[allow(clippy::large_enum_variant, reason = "there is one value")]
         enum Command {
-            $($name($module::Args),)*
+            $($name($module::$args),)*
         }
 
         impl Cli {
-            /// Executes the command.
-            ///
-            /// # Errors
-            /// Depend on the command; [`exit::main`](crate::exit::main) maps them to exit statuses.
+            /// Executes the command. [`exit::main`](crate::exit::main) maps its errors to exit statuses.
             pub fn run(self) -> anyhow::Result<()> {
                 match self.command {
                     $(Command::$name(args) => $module::run(args),)*
@@ -61,7 +71,8 @@ macro_rules! commands {
 }
 
 commands! {
-    Record: record, Stat: stat, Report: report, Annotate: annotate, C2c: c2c, Top: top, Diff: diff,
-    Boot: boot, Page: page, Call: call, Regs: regs, Md: md, Events: events, Clocks: clocks,
-    Completions: completions, Man: man,
+    Record: record::RecordArgs, Stat: stat::StatArgs, Report: report::ReportArgs, Annotate: annotate::AnnotateArgs,
+    C2c: c2c::C2cArgs, Top: top::TopArgs, Diff: diff::DiffArgs, Boot: boot::BootArgs, Page: page::PageArgs,
+    Call: call::CallArgs, Regs: regs::RegsArgs, Md: md::MdArgs, Events: events::EventsArgs, Clocks: clocks::ClocksArgs,
+    Completions: completions::CompletionsArgs, Man: man::ManArgs,
 }

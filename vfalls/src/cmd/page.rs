@@ -1,4 +1,4 @@
-//! `page`: makes a page of a run that `--json` has written.
+//! `page`: a page of a run that `--json` has written.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::page::Page;
                   vfalls page run.json -o page.html\n  \
                   vfalls page run.json --picture map -o map.svg"
 )]
-pub struct Args {
+pub(crate) struct PageArgs {
     /// The run, which vfalls stat, boot or report has written with --json; `-` for standard input
     #[arg(value_name = "RUN.json")]
     run: PathBuf,
@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Write one picture of the page, as SVG: that of this name
+    /// Write only the picture with this name, as SVG
     #[arg(long, value_name = "NAME")]
     picture: Option<String>,
 
@@ -34,11 +34,7 @@ pub struct Args {
     force: Force,
 }
 
-/// Makes the page.
-///
-/// # Errors
-/// The run cannot be read or has no page, or the page cannot be written.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: PageArgs) -> anyhow::Result<()> {
     let page = Page::new(&read(&args.run)?).with_context(|| args.run.display().to_string())?;
     let text = match &args.picture {
         None => page.html(),

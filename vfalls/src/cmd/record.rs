@@ -25,7 +25,7 @@ use crate::say::say;
                         sparc64-linux-gnu-gcc -O2 -o sums sums.c -lpthread\n  \
                         vfalls record -o sums.refs -- ./sums"
 )]
-pub(crate) struct Args {
+pub(crate) struct RecordArgs {
     /// Write the recording to this file [default: vfalls.refs; an older one becomes vfalls.refs.old]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: RecordArgs) -> anyhow::Result<()> {
     let options = Options { limit: args.limit, sysroot: args.sysroot.as_deref() };
     recorder::check(&args.command, options)?;
     let output = match &args.output {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn summary(recorded: &Recorded, args: &Args) -> String {
+fn summary(recorded: &Recorded, args: &RecordArgs) -> String {
     let file = args.output.as_deref().unwrap_or(Path::new(source::DEFAULT));
     let (file, size) = (file.display(), HumanBytes(recorded.bytes));
     let bytes = recorded.bytes as f64 / recorded.references as f64;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::anyhow;
 use clap::ValueEnum;
-use guest_abi::{HubRole, HubUnit, Kind, McuRole, PerfReg};
+use guest_abi::{HubUnit, Kind, McuRole, PerfReg};
 use platform::{PhysicalAddress, address};
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use simulator::nearest::unknown;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  vfalls regs --machine maramba --nodes 1\n  \
                         vfalls regs --format json NODE0_MCU0_PCR ZAM2_LPU_C_PIC1")]
-pub(crate) struct Args {
+pub(crate) struct RegsArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
@@ -46,9 +46,9 @@ fn register(text: &str) -> anyhow::Result<PerfReg> {
         .ok_or_else(|| anyhow!(unknown("register", text, PerfReg::all().map(PerfReg::name))))
 }
 
-/// A register, as every format shows it. Addresses and mask are hexadecimal.
+/// A row of the list, with addresses and mask in hexadecimal.
 #[derive(Serialize)]
-struct Row {
+struct RegisterRow {
     id: u64,
     name: &'static str,
     kind: &'static str,
@@ -60,26 +60,25 @@ struct Row {
 
 const HEADER: &str = ">id|name|kind|>local|>global|>write_mask|supported";
 
-impl Row {
+impl RegisterRow {
     fn cells(&self) -> [String; 7] {
-        let address = |address: &Option<String>| address.clone().unwrap_or_default();
         [
             self.id.to_string(),
             self.name.to_owned(),
             self.kind.to_owned(),
-            address(&self.local),
-            address(&self.global),
+            self.local.clone().unwrap_or_default(),
+            self.global.clone().unwrap_or_default(),
             self.write_mask.clone(),
             self.supported.to_string(),
         ]
     }
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: RegsArgs) -> anyhow::Result<()> {
     let machine = args.machine.machine()?;
     let hex = |address: PhysicalAddress| format!("{:#x}", address.0);
     let wanted = |register: &PerfReg| args.names.is_empty() || args.names.contains(register);
-    let rows = PerfReg::all().filter(wanted).map(|register| Row {
+    let rows = PerfReg::all().filter(wanted).map(|register| RegisterRow {
         id: register.id(),
         name: register.name(),
         kind: kind(register),
@@ -119,16 +118,13 @@ fn kind(register: PerfReg) -> &'static str {
         Kind::L2 => "l2-perf-config",
         Kind::Dram { role: McuRole::Pcr, .. } => "dram-pcr",
         Kind::Dram { role: McuRole::Pic, .. } => "dram-pic",
-        Kind::Hub { unit, role, .. } => match (unit, role) {
-            (HubUnit::Gpd, HubRole::Pcr) => "gpd-pcr",
-            (HubUnit::Gpd, HubRole::Pic0) => "gpd-pic0",
-            (HubUnit::Gpd, HubRole::Pic1) => "gpd-pic1",
-            (HubUnit::Asu, HubRole::Pcr) => "asu-pcr",
-            (HubUnit::Asu, HubRole::Pic0) => "asu-pic0",
-            (HubUnit::Asu, HubRole::Pic1) => "asu-pic1",
-            (_, HubRole::Pcr) => "lpu-pcr",
-            (_, HubRole::Pic0) => "lpu-pic0",
-            (_, HubRole::Pic1) => "lpu-pic1",
-        },
+        Kind::Hub { unit, role, .. } => {
+            let of_unit = match unit {
+                HubUnit::Gpd => ["gpd-pcr", "gpd-pic0", "gpd-pic1"],
+                HubUnit::Asu => ["asu-pcr", "asu-pic0", "asu-pic1"],
+                _ => ["lpu-pcr", "lpu-pic0", "lpu-pic1"],
+            };
+            of_unit[role as usize]
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Which recording a command replays, and where `record` keeps one.
+//! Which recordings a command replays, and where a new recording is kept.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,10 +17,9 @@ use crate::table::{WIDTH, cut};
 /// The name of the recording, unless the user gives another.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
-/// The name that an older [`DEFAULT`] gets.
+/// The name to which an older [`DEFAULT`] is renamed.
 const OLDER: &str = "vfalls.refs.old";
 
-/// The options that choose a recording.
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
     /// Replay these recordings: of vfalls record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand;
@@ -33,36 +32,30 @@ pub(crate) struct SourceArgs {
     #[arg(long, conflicts_with_all = ["recordings", "command"])]
     bundled: bool,
 
-    /// Record this program and its threads into ./vfalls.refs, and replay the recording; its input and output are those of this
-    /// command
+    /// Record this program and its threads into ./vfalls.refs, and replay the recording; its input and output are this
+    /// command's
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "recordings")]
     command: Vec<OsString>,
 }
 
 impl SourceArgs {
     /// Returns the recordings to replay. Records a program if the arguments name one.
-    pub(crate) fn resolve(&self) -> anyhow::Result<Source> {
+    pub(crate) fn resolve(&self) -> anyhow::Result<ReplaySource> {
         if !self.command.is_empty() {
             return record(&self.command);
         }
-        let standard_inputs =
-            (self.recordings.iter()).filter(|path| path.as_os_str() == "-").count();
-        ensure!(
-            standard_inputs <= 1,
-            "standard input is named {standard_inputs} times, expected once at most"
-        );
+        let inputs = self.recordings.iter().filter(|path| path.as_os_str() == "-").count();
+        ensure!(inputs <= 1, "standard input is named {inputs} times, expected once at most");
         Ok(match &self.recordings[..] {
-            [] if !self.bundled && Path::new(DEFAULT).is_file() => {
-                Source::Files(vec![DEFAULT.into()])
-            }
-            [] => Source::Bundled,
-            paths => Source::Files(paths.to_vec()),
+            [] if self.bundled || !Path::new(DEFAULT).is_file() => ReplaySource::Bundled,
+            [] => ReplaySource::Files(vec![DEFAULT.into()]),
+            paths => ReplaySource::Files(paths.to_vec()),
         })
     }
 }
 
-/// The recordings to replay. They can be opened several times, except a [`stream`](Self::stream).
-pub(crate) enum Source {
+/// The recordings to replay. Each can be opened several times, but a [`stream`](Self::stream) only once.
+pub(crate) enum ReplaySource {
     Bundled,
     /// Files; `-` is standard input.
     Files(Vec<PathBuf>),
@@ -70,14 +63,14 @@ pub(crate) enum Source {
     Temporary(OutputFile),
 }
 
-impl Source {
+impl ReplaySource {
     pub(crate) fn is_bundled(&self) -> bool {
         matches!(self, Self::Bundled)
     }
 
-    /// Returns a file that can be opened only once, if there is one.
+    /// Returns the path of a recording that can be opened only once, if there is one: a pipe, or standard input.
     pub(crate) fn stream(&self) -> Option<&Path> {
-        // Opening a path that does not exist reports the path.
+        // A path that does not exist is no stream: when it is opened, the error names it.
         let is_stream = |path: &&PathBuf| {
             path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
         };
@@ -112,7 +105,7 @@ impl Source {
     }
 }
 
-/// Returns the line that names the recordings that are replayed.
+/// Returns a line that names recordings.
 pub(crate) fn line(recordings: &[Recording]) -> String {
     let names: Vec<_> = (recordings.iter())
         .map(|recording| match recording.command() {
@@ -123,8 +116,8 @@ pub(crate) fn line(recordings: &[Recording]) -> String {
     format!("recording: {}", names.join(", "))
 }
 
-/// Records a program into [`DEFAULT`] or, where that cannot be written, into a temporary file.
-fn record(command: &[OsString]) -> anyhow::Result<Source> {
+/// Records a program into [`DEFAULT`], or into a temporary file if [`DEFAULT`] cannot be written.
+fn record(command: &[OsString]) -> anyhow::Result<ReplaySource> {
     recorder::check(command, Options::default())?;
     let (file, kept) = match OutputFile::create(DEFAULT, true) {
         Ok(file) => (file, true),
@@ -138,11 +131,11 @@ fn record(command: &[OsString]) -> anyhow::Result<Source> {
     ensure!(!interrupt::happened(), Interrupted);
     if !kept {
         say(format_args!("recorded {recorded}"));
-        return Ok(Source::Temporary(file));
+        return Ok(ReplaySource::Temporary(file));
     }
     keep(file)?;
     say(format_args!("recorded {recorded} in {DEFAULT}"));
-    Ok(Source::Files(vec![DEFAULT.into()]))
+    Ok(ReplaySource::Files(vec![DEFAULT.into()]))
 }
 
 /// Gives a complete recording the name [`DEFAULT`]. An older one becomes [`OLDER`].

@@ -43,13 +43,11 @@ const VIS: &str = "\
 const CONDITIONS: &str = "\
     n e le l leu cs neg vs a ne g ge gu cc pos vc";
 
-/// Returns `many` bits of a word, from bit `from` up.
 const fn bits(word: u32, from: u32, many: u32) -> u32 {
     word >> from & ((1 << many) - 1)
 }
 
-/// Returns an instruction as assemblers write it: its name and, for arithmetic, loads and stores, its operands; `None` if no
-/// instruction has this code.
+/// Returns the name of an instruction and, for arithmetic, loads and stores, its operands; `None` if no instruction has this code.
 pub(crate) fn disassembly(word: u32) -> Option<String> {
     let op3 = bits(word, 19, 6);
     let rd = register(bits(word, 25, 5));
@@ -112,7 +110,7 @@ pub(crate) fn disassembly(word: u32) -> Option<String> {
     Some(text)
 }
 
-/// Returns the instruction at `address`. A branch or a call has its target.
+/// Returns the instruction at `address`, with the target of a branch or call.
 pub(crate) fn disassembly_at(address: u64, word: u32) -> String {
     let Some(text) = disassembly(word) else {
         return format!(".word {word:#010x}");
@@ -129,18 +127,18 @@ pub(crate) fn disassembly_at(address: u64, word: u32) -> String {
     format!("{text}{annul} {target:#x}")
 }
 
-/// Returns the low bits of a word as a number with a sign.
+/// Returns the lowest `many` bits of a word as a signed number.
 fn signed(word: u32, many: u32) -> i64 {
     i64::from((word << (32 - many)).cast_signed() >> (32 - many))
 }
 
-/// Returns the word at an index of a list.
+/// Returns the name at an index of a list.
 fn nth(list: &'static str, number: u32) -> &'static str {
     let mut words = list.split_ascii_whitespace();
     words.nth(number as usize).unwrap_or("-")
 }
 
-/// Looks a number up in a list of hexadecimal numbers and names.
+/// Returns the name behind a number in a list of hexadecimal numbers and names.
 fn named(list: &'static str, number: u32) -> Option<&'static str> {
     let mut words = list.split_ascii_whitespace();
     while let (Some(digits), Some(name)) = (words.next(), words.next()) {
@@ -160,7 +158,7 @@ fn register(number: u32) -> String {
 fn second(word: u32) -> String {
     match bits(word, 13, 1) {
         0 => register(bits(word, 0, 5)),
-        _ => ((bits(word, 0, 13) << 19).cast_signed() >> 19).to_string(),
+        _ => signed(word, 13).to_string(),
     }
 }
 
@@ -168,7 +166,7 @@ fn second(word: u32) -> String {
 mod tests {
     use super::*;
 
-    /// The codes are what the GNU assembler makes of these lines; the names are those of binutils.
+    /// The GNU assembler translates these lines to these codes, and binutils disassembles them to the same names.
     #[test]
     fn words_are_named() {
         for (word, expected) in [

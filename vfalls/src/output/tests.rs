@@ -1,9 +1,7 @@
-//! Tests of output.
-
 use super::*;
 
-fn directory(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("xtask-output-{}-{name}", std::process::id()));
+fn test_directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("vfalls-output-{}-{name}", std::process::id()));
     fs::create_dir_all(&path).unwrap();
     path
 }
@@ -14,7 +12,7 @@ fn names(path: &Path) -> Vec<OsString> {
 
 #[test]
 fn is_there_only_when_complete() {
-    let place = directory("complete");
+    let place = test_directory("complete");
     let path = place.join("result");
     fs::write(&path, "old").unwrap();
     let mut file = OutputFile::create(&path, true).unwrap();
@@ -28,7 +26,7 @@ fn is_there_only_when_complete() {
 
 #[test]
 fn leaves_nothing_when_dropped() {
-    let place = directory("dropped");
+    let place = test_directory("dropped");
     let mut file = OutputFile::create(place.join("result"), false).unwrap();
     file.write_all(b"half").unwrap();
     assert_eq!(names(&place).len(), 1);
@@ -39,7 +37,7 @@ fn leaves_nothing_when_dropped() {
 
 #[test]
 fn directories_are_there_only_when_complete() {
-    let place = directory("directories");
+    let place = test_directory("directories");
     let path = place.join("result");
     let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
     // New, empty, and in place of another.
@@ -73,7 +71,7 @@ fn directories_are_there_only_when_complete() {
 
 #[test]
 fn refuses_what_is_no_ordinary_file() {
-    let place = directory("refused");
+    let place = test_directory("refused");
     for path in
         [place.as_path(), Path::new("/dev/null"), &place.join("none/result"), &place.join("..")]
     {
@@ -86,7 +84,7 @@ fn refuses_what_is_no_ordinary_file() {
 /// A file that is there, that comes meanwhile, or that comes where there was nothing.
 #[test]
 fn files_that_are_in_the_way_stay() {
-    let place = directory("in-the-way");
+    let place = test_directory("in-the-way");
     let path = place.join("result");
     fs::write(&path, "old").unwrap();
     let error = OutputFile::create(&path, false).err().unwrap();
@@ -115,7 +113,7 @@ fn files_that_are_in_the_way_stay() {
 /// As on a file system without links.
 #[test]
 fn a_name_is_taken_only_if_it_is_free() {
-    let place = directory("claimed");
+    let place = test_directory("claimed");
     let [from, to] = ["from", "to"].map(|name| place.join(name));
     fs::write(&from, "new").unwrap();
     rename_to_claimed(&from, &to).unwrap();
@@ -130,7 +128,7 @@ fn a_name_is_taken_only_if_it_is_free() {
 /// Someone removes the hidden file.
 #[test]
 fn a_name_is_free_again_if_nothing_gets_it() {
-    let place = directory("removed");
+    let place = test_directory("removed");
     let file = OutputFile::create(place.join("result"), false).unwrap();
     fs::remove_file(place.join(&names(&place)[0])).unwrap();
     let error = file.complete().unwrap_err().to_string();
@@ -141,7 +139,7 @@ fn a_name_is_free_again_if_nothing_gets_it() {
 
 #[test]
 fn two_outputs_cannot_have_one_name() {
-    let place = directory("twice");
+    let place = test_directory("twice");
     let path = place.join("result");
     let _file = OutputFile::create(&path, true).unwrap();
     let error = OutputFile::create(&path, true).err().unwrap();
@@ -150,11 +148,10 @@ fn two_outputs_cannot_have_one_name() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// Whether the directory was not there, was empty or had files that may be replaced: a file that comes into it meanwhile
-/// stays, and so does what was there.
+/// A file that comes meanwhile into a directory stays, whether the directory was absent, empty, or had files that may be replaced.
 #[test]
 fn files_that_come_into_a_directory_stay() {
-    let place = directory("comes-into");
+    let place = test_directory("comes-into");
     let path = place.join("result");
     for there in [None, Some(&[][..]), Some(&["old"])] {
         for name in there.into_iter().flatten() {
@@ -178,7 +175,7 @@ fn files_that_come_into_a_directory_stay() {
         assert_eq!(names(&place), ["result"]);
         fs::remove_dir_all(&path).unwrap();
     }
-    // So does an empty directory that comes.
+    // An empty directory that comes stays, too.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("new", b"").unwrap();
     fs::create_dir(&path).unwrap();
@@ -199,7 +196,7 @@ fn files_that_come_into_a_directory_stay() {
 /// A file comes in place of a directory that may be replaced; or a link to a directory, with a file of the same name.
 #[test]
 fn what_comes_in_place_of_a_directory_stays() {
-    let place = directory("in-place");
+    let place = test_directory("in-place");
     let [path, other] = ["result", "other"].map(|name| place.join(name));
     fs::create_dir(&other).unwrap();
     fs::write(other.join("old"), "mine").unwrap();
@@ -227,7 +224,7 @@ fn what_comes_in_place_of_a_directory_stays() {
 /// This program writes no directory into another.
 #[test]
 fn directories_within_a_directory_stay() {
-    let place = directory("within");
+    let place = test_directory("within");
     fs::create_dir(place.join("photos")).unwrap();
     let error = OutputDirectory::create(&place, |_| Ok(())).err().unwrap();
     assert!(error.to_string().ends_with("photos: is a directory, and stays"));

@@ -11,15 +11,15 @@ use simulator::run::{ByWhom, EventCounts, Executed, StrandRun};
 
 use super::Page;
 use super::draw::{Bar, bars};
-use super::figure::Figure;
-use super::numbers::{TimeUnit, count, counted, short, top};
+use super::figure::{Figure, legend};
 use super::sections::{Section, colour, executes, machine, waits};
+use crate::numbers::{TimeUnit, count, counted, short, top};
 use crate::table;
 
-/// The most strands that are drawn: the strands that take most cycles.
+/// The largest number of strands in a chart.
 const MOST: usize = 64;
 
-fn state(state: GuestState) -> String {
+fn state_text(state: GuestState) -> String {
     match state {
         GuestState::Absent => "the hypervisor has not started it".to_owned(),
         GuestState::Runs => "it has not ended".to_owned(),
@@ -29,7 +29,6 @@ fn state(state: GuestState) -> String {
     }
 }
 
-/// Makes the page of an execution.
 pub(super) fn page(run: &Executed) -> Page {
     let names: Vec<_> = run.guests.iter().map(|guest| &*guest.name).collect();
     let title = format!("{} on {}", names.join(", "), run.machine);
@@ -53,9 +52,9 @@ pub(super) fn page(run: &Executed) -> Page {
     Page { title, first: summary(run), sections, complete: true }
 }
 
-/// Returns the head of the page: the guests, the operator's steps, and the consoles.
+/// Returns the part before the charts: the guests, the operator's steps, and the consoles.
 fn summary(run: &Executed) -> Markup {
-    let unit = TimeUnit::of(&run.time);
+    let unit = TimeUnit::suiting(&run.time);
     let time = run.time.cycles as f64 * unit.per_cycle;
     let instructions: u64 = run.strands.iter().map(|one| one.instructions.sum()).sum();
     html! {
@@ -66,7 +65,7 @@ fn summary(run: &Executed) -> Markup {
                 dd {
                     (guest.name) ": " (guest.program) ", on "
                     @if guest.strands.len() == 1 { "strand " } @else { "strands " }
-                    (ranges(guest.strands.iter().copied())) "; " (state(guest.state))
+                    (ranges(guest.strands.iter().copied())) "; " (state_text(guest.state))
                 }
             }
             dt { "Work" } dd { (counted(instructions, "instruction")) " on " (counted(run.strands.len() as u64, "strand")) }
@@ -89,7 +88,7 @@ fn summary(run: &Executed) -> Markup {
         h2 { "Consoles" }
         @for guest in &run.guests {
             h3 { (guest.name) }
-            @let text: String = guest.console.chars().map(shown).collect();
+            @let text: String = guest.console.chars().map(displayable).collect();
             pre tabindex="0" role="region" aria-label={ "Console of " (guest.name) } { (text) }
         }
     }
@@ -102,18 +101,12 @@ fn strands(run: &Executed) -> Vec<Figure> {
     let cpi = |one: &StrandRun| one.cycles.sum() as f64 / one.instructions.sum().max(1) as f64;
     for one in &run.strands {
         let Served { l2, local, remote, c2c } = one.served;
-        let mut cells =
-            [one.strand, one.strand / StrandId::PER_NODE].map(|n| n.to_string()).to_vec();
-        let work = [
-            one.instructions.guest,
-            one.instructions.hypervisor,
-            one.cycles.guest,
-            one.cycles.hypervisor,
-        ];
-        cells.extend(work.map(|number| number.to_string()));
-        cells.push(format!("{:.2}", cpi(one)));
-        cells.extend([one.traps, l2, local, remote, c2c].map(|number| number.to_string()));
-        table.add_row(cells);
+        let (strand, instructions, cycles) = (one.strand, one.instructions, one.cycles);
+        let place = [strand, strand / StrandId::PER_NODE].map(|number| number.to_string());
+        let work = [instructions.guest, instructions.hypervisor, cycles.guest, cycles.hypervisor];
+        let events = [one.traps, l2, local, remote, c2c].map(|number| number.to_string());
+        let cells = place.into_iter().chain(work.map(|number| number.to_string()));
+        table.add_row(cells.chain([format!("{:.2}", cpi(one))]).chain(events));
     }
     let mut shown: Vec<_> = run.strands.iter().collect();
     let mut which = String::new();
@@ -149,10 +142,7 @@ fn strands(run: &Executed) -> Vec<Figure> {
             title: format!("{}{} of each strand", id[..1].to_uppercase(), &id[1..]),
             text: format!("{text}{which}"),
             drawing: Some(bars(&shown.iter().map(bar).collect::<Vec<_>>(), longest as f64, id)),
-            legend: vec![
-                ("c1".to_owned(), "guest".to_owned()),
-                ("c3".to_owned(), "hypervisor".to_owned()),
-            ],
+            legend: legend([("c1", "guest"), ("c3", "hypervisor")]),
             table: table.clone(),
         })
     };
@@ -197,7 +187,7 @@ fn calls(run: &Executed) -> Option<Figure> {
             title: "Hypercalls by guest and status".to_owned(),
             text: "EOK: done. EWOULDBLOCK: the hub is taken, the guest asks again. ENOACCESS: the guest has no right to it.".to_owned(),
             drawing: Some(bars(&drawn, longest as f64, "calls")),
-            legend: statuses.iter().map(|status| (colour(status).to_owned(), (*status).to_owned())).collect(),
+            legend: legend(statuses.iter().map(|status| (colour(status), *status))),
             table,
         })
 }
@@ -228,8 +218,8 @@ fn event_figure(number: usize, event: &EventCounts) -> Option<Figure> {
     })
 }
 
-/// Returns what the page shows for a character of a console.
-fn shown(character: char) -> char {
+/// Returns the character that the page shows for a character of a console.
+fn displayable(character: char) -> char {
     match character {
         '\n' | '\t' => character,
         _ if character.is_control() => char::REPLACEMENT_CHARACTER,

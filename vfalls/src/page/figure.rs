@@ -1,24 +1,27 @@
-//! A chart with its words and its numbers.
+//! A chart with its title, its text and the table of its numbers.
 
 use std::fmt::Write;
 
 use comfy_table::{Cell, Row, Table};
 use maud::{Markup, PreEscaped, html};
 
-/// A picture in units of its own, which the page scales to the width that it has.
+/// A picture, which the page scales to the width of its column.
 pub(super) struct Drawing {
-    /// How wide it is.
     pub width: f64,
-    /// How high it is.
     pub height: f64,
     /// The elements of SVG.
     pub marks: Markup,
 }
 
-/// What a colour of a drawing stands for: the class of the colour, and words.
+/// The meanings of colours: the class of each colour, and a text.
 pub(super) type Legend = Vec<(String, String)>;
 
-/// Returns a table as an element: numbers to the right, the rest to the left.
+/// Returns the legend of these classes and texts.
+pub(super) fn legend<'a>(colours: impl IntoIterator<Item = (&'a str, &'a str)>) -> Legend {
+    colours.into_iter().map(|(class, text)| (class.to_owned(), text.to_owned())).collect()
+}
+
+/// Returns a table in HTML, with numbers aligned right.
 fn table_html(table: &Table, caption: &str) -> Markup {
     let cell = |text: &str| match text.parse::<f64>() {
         Ok(_) => html! { td { (text) } },
@@ -39,7 +42,7 @@ fn cells(row: Option<&Row>) -> impl Iterator<Item = String> {
     row.into_iter().flat_map(Row::cell_iter).map(Cell::content)
 }
 
-/// Returns a table as CSV (RFC 4180, lines that end with a line feed).
+/// Returns a table as CSV (RFC 4180, but with a line feed alone at the end of each line).
 fn csv(table: &Table) -> String {
     let field = |text: String| match text.contains([',', '"', '\n']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -51,25 +54,20 @@ fn csv(table: &Table) -> String {
     })
 }
 
-/// A chart.
 pub(super) struct Figure {
     /// A name of letters, digits and hyphens that no other figure of the page has.
     pub id: String,
-    /// What it shows.
     pub title: String,
-    /// How it is to be read, and what there is to see: whole sentences.
+    /// Sentences that say how to read the chart, and what it shows.
     pub text: String,
     /// The picture; `None` if the table alone is shown.
     pub drawing: Option<Drawing>,
-    /// Its colours.
     pub legend: Legend,
-    /// Its numbers.
+    /// The numbers of the chart.
     pub table: Table,
 }
 
 impl Figure {
-    /// Returns the figure as an element.
-    #[must_use]
     pub(super) fn html(&self) -> Markup {
         let Self { id, title, text, .. } = self;
         let csv = format!("data:text/csv;charset=utf-8,{}", escaped(&csv(&self.table)));
@@ -94,11 +92,8 @@ impl Figure {
             }
         }
     }
-}
 
-impl Figure {
-    /// Returns the picture alone, with its colours and what they stand for, as a file of SVG; `None` if there is none.
-    #[must_use]
+    /// Returns the picture with its legend, as a file of SVG; `None` if there is no picture.
     pub(super) fn svg(&self) -> Option<String> {
         const LINE: f64 = 14.0;
         let drawing = self.drawing.as_ref()?;
@@ -121,18 +116,14 @@ impl Figure {
     }
 }
 
-/// Returns a text in which the characters that have a meaning in an address are escaped.
+/// Returns a text for an address (URL), in which other characters than letters, digits and some signs are escaped.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b',' | b':' => {
-                escaped.push(byte.into());
-            }
-            _ => {
-                let _ = write!(escaped, "%{byte:02X}");
-            }
-        }
+        let _ = match byte.is_ascii_alphanumeric() || b"-_.,:".contains(&byte) {
+            true => escaped.write_char(byte.into()),
+            false => write!(escaped, "%{byte:02X}"),
+        };
     }
     escaped
 }

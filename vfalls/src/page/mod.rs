@@ -1,10 +1,9 @@
-//! Makes one page of a run: a file of HTML with charts, their words and their numbers, that needs no network and no script.
+//! Pages of runs: a page is one file of HTML with charts and their numbers, and needs no network and no script.
 
 mod draw;
 mod executed;
 mod figure;
 mod names;
-mod numbers;
 mod profiled;
 mod sections;
 mod standing_out;
@@ -20,20 +19,18 @@ use sections::{Section, sections, summary};
 /// The style sheet of pages and pictures.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// A page: its title, what comes first, and sections of charts.
+/// A page of a run.
 pub struct Page {
     title: String,
+    /// The part before the charts.
     first: Markup,
     sections: Vec<Section>,
-    /// Whether the run has all that a page can show.
+    /// Whether the run has everything that a page can show.
     complete: bool,
 }
 
 impl Page {
-    /// Makes the page of a run.
-    ///
-    /// # Errors
-    /// The run is of a kind that has no page.
+    /// Makes the page of a run. Runs of scenarios and of `c2c` have no page.
     pub fn new(run: &Run) -> anyhow::Result<Self> {
         match run {
             Run::Replay(run) => Ok(replay(run)),
@@ -45,7 +42,6 @@ impl Page {
     }
 
     /// Returns the page as HTML.
-    #[must_use]
     pub fn html(&self) -> String {
         let Self { title, first, sections, complete } = self;
         let id = |number: usize| format!("section-{number}");
@@ -85,10 +81,7 @@ impl Page {
         page.into_string()
     }
 
-    /// Returns a picture of the page as a file of SVG, by its name, which stands in the page's addresses behind `#`.
-    ///
-    /// # Errors
-    /// The page has no picture of that name: the names of all.
+    /// Returns the picture of this name, which is its id in the page, as a file of SVG; or the names of all pictures.
     pub fn picture(&self, name: &str) -> Result<String, Vec<String>> {
         let mut names = Vec::new();
         for figure in self.sections.iter().flat_map(|section| &section.figures) {
@@ -102,7 +95,6 @@ impl Page {
     }
 }
 
-/// Makes the page of a replay.
 fn replay(run: &Replayed) -> Page {
     let names: Vec<_> = (run.programs().iter()).map(|program| &*program.name).collect();
     let title = match &names[..] {

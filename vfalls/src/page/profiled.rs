@@ -8,42 +8,43 @@ use simulator::analysis::profile::rows::CodeRow;
 
 use super::Page;
 use super::draw::{Bar, DEEPEST, bars, flame};
-use super::figure::Figure;
-use super::numbers::{count, counted, percent};
+use super::figure::{Figure, legend};
 use super::sections::{Section, settings};
+use crate::numbers::{count, counted, percent};
+use crate::symbols::without_directory;
 use crate::table::{self, Table, cut};
 
-/// The most functions that have bars, and the least per cent of the events that such a function has.
+/// The largest number of functions in a chart.
 const BARS: usize = 10;
+/// The smallest percentage of the events with which a function is in a chart.
 const LEAST: f64 = 1.0;
-/// The most stacks in the table.
+/// The largest number of stacks in the table.
 const STACKS: usize = 500;
 
-/// The lines of a file that a function has.
+/// The lines of a function in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLines {
     /// The name of the function.
     pub function: String,
     /// The path of the file.
     pub file: String,
-    /// The lines, in their order.
+    /// The lines, in the order of their numbers.
     pub rows: Vec<SourceLine>,
 }
 
-/// A line, and the events of its instructions.
+/// A source line, and the events of its instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
     /// The number of the line, from 1.
     pub line: u32,
     /// The text, if the file is known.
     pub text: Option<String>,
-    /// For each event of the profile: the events that its samples stand for, and the events that really happened.
+    /// For each event of the profile the estimate from its samples, and the number of times that it really happened.
     pub counts: Vec<(u64, u64)>,
 }
 
-/// Makes the page of a profile. `stacks` are the folded stacks of all samples, whose outermost frame is the event if there are
-/// several; `lines` are the source lines of the hottest functions.
-#[must_use]
+/// Makes the page of a profile. `stacks` are the folded stacks of all samples; the outermost frame is the event, if the profile has
+/// several. `lines` are the source lines of the hottest functions.
 pub fn profile(run: &ProfileReport, stacks: &[String], lines: &[SourceLines]) -> Page {
     let names: Vec<_> = run.events().map(|event| &*event.event).collect();
     let title = format!("{} in {}", names.join(", "), run.program);
@@ -51,7 +52,7 @@ pub fn profile(run: &ProfileReport, stacks: &[String], lines: &[SourceLines]) ->
     let mut sections: Vec<_> = (run.events().enumerate())
         .map(|(number, event)| section(event.event.to_string(), event_figures(number, event)))
         .collect();
-    let lines = (lines.iter().enumerate()).map(|(number, lines)| lines_of(run, number, lines));
+    let lines = (lines.iter().enumerate()).map(|(number, lines)| lines_figure(run, number, lines));
     sections.extend([
         section("Call stacks".to_owned(), flames(stacks).into_iter().collect()),
         section("Source lines".to_owned(), lines.collect()),
@@ -132,8 +133,7 @@ fn flames(stacks: &[String]) -> Option<Figure> {
     })
 }
 
-/// Returns a table of the lines of a function.
-fn lines_of(run: &ProfileReport, number: usize, lines: &SourceLines) -> Figure {
+fn lines_figure(run: &ProfileReport, number: usize, lines: &SourceLines) -> Figure {
     let events = run.events().flat_map(|event| [&*event.event, "in truth"]);
     let mut table = table::with_columns(["line"].into_iter().chain(events).chain(["source"]));
     let texts = lines.rows.iter().filter_map(|row| row.text.as_deref());
@@ -142,9 +142,8 @@ fn lines_of(run: &ProfileReport, number: usize, lines: &SourceLines) -> Figure {
     for row in &lines.rows {
         let counts = row.counts.iter().flat_map(|(samples, truth)| [samples, truth]);
         let cells = std::iter::once(row.line.to_string()).chain(counts.map(u64::to_string));
-        table.add_row(cells.chain([
-            row.text.as_deref().unwrap_or_default().chars().skip(indent).collect::<String>(),
-        ]));
+        let text = row.text.as_deref().unwrap_or_default();
+        table.add_row(cells.chain([text.chars().skip(indent).collect()]));
     }
     Figure {
         id: format!("lines-{number}"),
@@ -181,8 +180,7 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
         table::with_header(&format!("{place}|%|in truth, %|samples|events|in truth|file|source"));
     for row in &event.rows {
         let name = |path: &Option<String>| {
-            let path = path.as_deref().unwrap_or_default();
-            path.rsplit('/').next().unwrap_or_default().to_owned()
+            without_directory(path.as_deref().unwrap_or_default()).to_owned()
         };
         table.add_row([
             row.name.clone(),
@@ -222,7 +220,7 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
     std::iter::once(own).chain(with_calls).collect()
 }
 
-/// Returns a figure of the first rows, two bars each.
+/// Returns a figure with two bars for each of the first rows: by the samples, and in truth.
 fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Table) -> Figure {
     let hot = |row: &&CodeRow| row.percent.max(row.exact_percent) >= LEAST;
     let hottest: Vec<_> = rows.iter().filter(hot).take(BARS).collect();
@@ -234,26 +232,19 @@ fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Tabl
         parts: vec![(class, share, words)],
     };
     let both = hottest.iter().flat_map(|row| {
-        let samples =
-            format!("{}, {}", counted(row.samples, "sample"), percent(row.percent, 100.0));
-        let truth = format!(
-            "{}, {} in truth",
-            counted(row.exact, "event"),
-            percent(row.exact_percent, 100.0)
-        );
-        [
-            bar(&cut(&row.name, 40), "c2", row.percent, samples),
-            bar("in truth", "c0", row.exact_percent, truth),
-        ]
+        let (samples, truth) = (counted(row.samples, "sample"), counted(row.exact, "event"));
+        let (share, exact) = (row.percent, row.exact_percent);
+        let samples = format!("{samples}, {}", percent(share, 100.0));
+        let truth = format!("{truth}, {} in truth", percent(exact, 100.0));
+        [bar(&cut(&row.name, 40), "c2", share, samples), bar("in truth", "c0", exact, truth)]
     });
-    let legend = [("c2", "samples"), ("c0", "in truth")];
     Figure {
         id,
         title,
         text,
         drawing: (!hottest.is_empty())
             .then(|| bars(&both.collect::<Vec<_>>(), end, "% of all events")),
-        legend: legend.map(|(class, words)| (class.to_owned(), words.to_owned())).into(),
+        legend: legend([("c2", "samples"), ("c0", "in truth")]),
         table,
     }
 }

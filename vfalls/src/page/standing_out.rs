@@ -1,45 +1,42 @@
-//! What stands out in a report: sentences with numbers, for pages and terminals.
+//! What stands out in a replay: sentences with numbers.
 
 use std::collections::BTreeMap;
 
+use crate::numbers::{count, percent};
 use crate::page::names::{Names, program_of};
-use crate::page::numbers::{count, percent};
 use crate::page::sections::parts;
 use simulator::memory::{Traffic, TrafficKind};
 use simulator::run::{GuestCalls, Replayed};
 
-/// A sentence, and how much it weighs beside others: about the share of the run that it is about, from 0 to 1.
-#[derive(Clone, Debug, PartialEq)]
-struct Finding {
-    weight: f64,
-    sentence: String,
-}
+/// A sentence, and its weight: about the part of the run that the sentence is about, from 0 to 1.
+type Finding = (f64, String);
 
-/// What weighs less is not worth a sentence.
+/// The smallest weight of a sentence that is shown.
 const LEAST: f64 = 0.05;
 
-/// Returns the sentences that weigh most, the first most, at most `most`; none if nothing stands out.
-#[must_use]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// Returns the sentences with the largest weights, the largest first: at most `most`, or none if nothing stands out.
 pub(super) fn sentences(run: &Replayed, names: &Names, most: usize) -> Vec<String> {
     let topics = [
-        waiting(run),
+        most_waited_for(run),
         waiting_function(run, names),
-        shared_line(run, names),
+        most_moved_line(run, names),
         served_by_another_node(run),
-        busiest(run),
+        busiest_part(run),
         uneven_memory(run),
         refused_calls(run),
         slowest_thread(run),
     ];
     let mut found: Vec<_> = topics.into_iter().flatten().collect();
-    found.retain(|finding| finding.weight >= LEAST);
-    found.sort_by(|one, other| other.weight.total_cmp(&one.weight));
-    found.truncate(most);
-    found.into_iter().map(|finding| finding.sentence).collect()
+    found.retain(|(weight, _)| *weight >= LEAST);
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    found.into_iter().take(most).map(|(_, sentence)| sentence).collect()
 }
 
-/// What threads wait for most.
-fn waiting(run: &Replayed) -> Option<Finding> {
+fn most_waited_for(run: &Replayed) -> Option<Finding> {
     let cycles: u64 = run.threads.iter().map(|thread| thread.cycles).sum();
     let mut sums = parts(&run.threads.first()?.stack).map(|(name, _)| (name, 0));
     for thread in &run.threads {
@@ -53,13 +50,10 @@ fn waiting(run: &Replayed) -> Option<Finding> {
         _ => "",
     };
     let share = percent(most as f64, cycles as f64);
-    Some(Finding {
-        weight: most as f64 / cycles.max(1) as f64,
-        sentence: format!("Threads spend {share} of their cycles waiting for {name}{about}."),
-    })
+    let sentence = format!("Threads spend {share} of their cycles waiting for {name}{about}.");
+    Some((ratio(most, cycles), sentence))
 }
 
-/// The function in which threads wait most.
 fn waiting_function(run: &Replayed, names: &Names) -> Option<Finding> {
     let details = run.details.as_ref()?;
     let mut functions: BTreeMap<String, u64> = BTreeMap::new();
@@ -71,35 +65,29 @@ fn waiting_function(run: &Replayed, names: &Names) -> Option<Finding> {
     let (function, most) = functions.into_iter().max_by_key(|(_, cycles)| *cycles)?;
     let cycles: u64 = run.threads.iter().map(|thread| thread.cycles).sum();
     let share = percent(most as f64, all as f64);
-    Some(Finding {
-        weight: most as f64 / cycles.max(1) as f64,
-        sentence: format!("{share} of all waiting is in the function {function}."),
-    })
+    Some((ratio(most, cycles), format!("{share} of all waiting is in the function {function}.")))
 }
 
-/// The line that moves most between nodes.
-fn shared_line(run: &Replayed, names: &Names) -> Option<Finding> {
+fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     let lines = &run.details.as_ref()?.lines;
     let line = lines.hottest.first()?;
     let moves = line.moves.all();
     let all = lines.transfers + lines.invalidations;
     let user = line.users.iter().max_by_key(|user| user.times)?;
     let function = names.function(program_of(run, user.thread), user.instruction);
-    // Of all requests that a node's own cache does not serve.
+    // The weight is the part of all misses, the requests that the cache of the node does not serve.
     let served = run.threads.iter().map(|thread| thread.served);
     let misses: u64 = served.map(|by| by.local + by.remote + by.c2c).sum();
-    Some(Finding {
-        weight: line.moves.transfers as f64 / misses.max(1) as f64,
-        sentence: format!(
-            "{} of all moves of lines between nodes are of one line, {:#x}: {}, in the function {function}.",
-            percent(moves as f64, all as f64),
-            line.address,
-            line.sharing.name(),
-        ),
-    })
+    let sentence = format!(
+        "{} of all moves of lines between nodes are of one line, {:#x}: {}, in the function {function}.",
+        percent(moves as f64, all as f64),
+        line.address,
+        line.sharing.name(),
+    );
+    Some((ratio(line.moves.transfers, misses), sentence))
 }
 
-/// The node most of whose lines another node gives it.
+/// Finds the pair of nodes of which one serves most misses of the other.
 fn served_by_another_node(run: &Replayed) -> Option<Finding> {
     let gives = |one: &&Traffic| matches!(one.kind, TrafficKind::Memory | TrafficKind::C2c);
     let all: u64 = run.usage.traffic.iter().filter(gives).map(|one| one.lines).sum();
@@ -113,37 +101,28 @@ fn served_by_another_node(run: &Replayed) -> Option<Finding> {
         TrafficKind::Memory => "memory",
         _ => "L2 cache",
     };
-    Some(Finding {
-        weight: *lines as f64 / all.max(1) as f64,
-        sentence: format!(
-            "{} of node {to}'s misses are served by node {from}'s {by} ({} of {} lines).",
-            percent(*lines as f64, to_it as f64),
-            count(*lines),
-            count(to_it),
-        ),
-    })
+    let sentence = format!(
+        "{} of node {to}'s misses are served by node {from}'s {by} ({} of {} lines).",
+        percent(*lines as f64, to_it as f64),
+        count(*lines),
+        count(to_it),
+    );
+    Some((ratio(*lines, all), sentence))
 }
 
-/// The part of the machine that is busy for most of the time.
-fn busiest(run: &Replayed) -> Option<Finding> {
-    let channels = run.usage.channels.iter().map(|one| {
-        let name = format!("Memory channel MCU {} of node {}", one.mcu, one.node);
-        (name, one.busy)
-    });
-    let hubs = run.usage.hubs.iter().map(|one| (format!("Hub {}", one.hub), one.busy));
-    let links = run.usage.links.iter().map(|one| {
-        let name = format!("The link of node {} and hub {}", one.node, one.hub);
-        (name, one.busy)
-    });
+fn busiest_part(run: &Replayed) -> Option<Finding> {
+    let usage = &run.usage;
+    let channels = (usage.channels.iter())
+        .map(|one| (format!("Memory channel MCU {} of node {}", one.mcu, one.node), one.busy));
+    let hubs = usage.hubs.iter().map(|one| (format!("Hub {}", one.hub), one.busy));
+    let links = (usage.links.iter())
+        .map(|one| (format!("The link of node {} and hub {}", one.node, one.hub), one.busy));
     let (name, busy) = channels.chain(hubs).chain(links).max_by_key(|(_, busy)| *busy)?;
     let share = percent(busy as f64, run.cycles as f64);
-    Some(Finding {
-        weight: busy as f64 / run.cycles.max(1) as f64,
-        sentence: format!("{name} is busy for {share} of the time, more than any other part."),
-    })
+    let sentence = format!("{name} is busy for {share} of the time, more than any other part.");
+    Some((ratio(busy, run.cycles), sentence))
 }
 
-/// The node whose memory serves more than its share.
 fn uneven_memory(run: &Replayed) -> Option<Finding> {
     let mut nodes = vec![0; run.nodes];
     for channel in &run.usage.channels {
@@ -153,16 +132,13 @@ fn uneven_memory(run: &Replayed) -> Option<Finding> {
     let (node, most) = nodes.into_iter().enumerate().max_by_key(|(_, lines)| *lines)?;
     let even = 1.0 / run.nodes as f64;
     let share = percent(most as f64, all as f64);
-    Some(Finding {
-        weight: most as f64 / all.max(1) as f64 - even,
-        sentence: format!(
-            "Node {node}'s memory has {share} of all reads and writes of memory; an even share is {}.",
-            percent(even, 1.0),
-        ),
-    })
+    let sentence = format!(
+        "Node {node}'s memory has {share} of all reads and writes of memory; an even share is {}.",
+        percent(even, 1.0),
+    );
+    Some((ratio(most, all) - even, sentence))
 }
 
-/// The guest whose calls find a hub taken.
 fn refused_calls(run: &Replayed) -> Option<Finding> {
     let refused = |guest: &&GuestCalls| {
         let refused = guest.hypercalls.by_status.get("EWOULDBLOCK");
@@ -170,30 +146,24 @@ fn refused_calls(run: &Replayed) -> Option<Finding> {
     };
     let guest = run.guests.iter().max_by_key(refused)?;
     let (times, all) = (refused(&guest), guest.hypercalls.total);
-    Some(Finding {
-        // Calls are a small part of a run.
-        weight: times as f64 / all.max(1) as f64 / 4.0,
-        sentence: format!(
-            "{} of guest {}'s {} hypercalls end with EWOULDBLOCK, because the hub is taken.",
-            percent(times as f64, all as f64),
-            guest.name,
-            count(all),
-        ),
-    })
+    let sentence = format!(
+        "{} of guest {}'s {} hypercalls end with EWOULDBLOCK, because the hub is taken.",
+        percent(times as f64, all as f64),
+        guest.name,
+        count(all),
+    );
+    // Calls are a small part of a run.
+    Some((ratio(times, all) / 4.0, sentence))
 }
 
-/// The thread that takes much longer than others.
 fn slowest_thread(run: &Replayed) -> Option<Finding> {
     let mut cycles: Vec<_> = run.threads.iter().map(|one| one.cycles).collect();
     cycles.sort_unstable();
     let median = cycles[cycles.len() / 2];
     let slowest = run.threads.iter().max_by_key(|one| one.cycles)?;
-    let more = slowest.cycles as f64 / median.max(1) as f64;
-    Some(Finding {
-        weight: 1.0 - 1.0 / more,
-        sentence: format!(
-            "Thread {} takes {more:.1} times the cycles of the median thread.",
-            slowest.thread
-        ),
-    })
+    let more = ratio(slowest.cycles, median);
+    let thread = slowest.thread;
+    let sentence =
+        format!("Thread {thread} takes {more:.1} times the cycles of the median thread.");
+    Some((1.0 - 1.0 / more, sentence))
 }

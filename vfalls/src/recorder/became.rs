@@ -1,16 +1,15 @@
-//! Follows a recorded process through the programs that it executes.
+//! The programs that a recorded process becomes, one after another.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The programs of a process. A process keeps its number when it becomes another program, and may become several: what a version
-/// manager installs is a shell script first, and the program itself last.
+/// Follows a process through its programs. A program that a version manager has installed is a shell script first, and the real
+/// program last; the process keeps its number.
 pub(super) struct Became {
     process: PathBuf,
-    /// The first program: the emulator.
-    first: Option<PathBuf>,
+    emulator: Option<PathBuf>,
     /// The latest program after the emulator, and its command line.
     latest: Option<(PathBuf, String)>,
 }
@@ -20,19 +19,19 @@ impl Became {
     pub(super) fn new(process: u32, emulator: &Path) -> Self {
         Self {
             process: PathBuf::from(format!("/proc/{process}")),
-            first: fs::canonicalize(emulator).ok(),
+            emulator: fs::canonicalize(emulator).ok(),
             latest: None,
         }
     }
 
-    /// Notes which program the process executes.
+    /// Notes the program that the process executes now.
     pub(super) fn look(&mut self) {
-        // The link is gone when the process has ended.
+        // After the end of the process there is no link.
         let Ok(program) = fs::read_link(self.process.join("exe")) else {
             return;
         };
         let is_known = self.latest.as_ref().is_some_and(|(of, _)| *of == program);
-        if Some(&program) == self.first.as_ref() || is_own(&program) || is_known {
+        if Some(&program) == self.emulator.as_ref() || is_own(&program) || is_known {
             return;
         }
         if let Ok(line) = fs::read(self.process.join("cmdline")) {
@@ -41,7 +40,7 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program, unless that program is `turns`.
+    /// Returns the command line of the latest program, unless it is the program `turns`.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);
@@ -49,12 +48,12 @@ impl Became {
     }
 }
 
-/// Returns `true` for this program, which the process still executes between fork and exec.
+/// Returns `true` for this tool's own program, which the process executes between fork and exec.
 fn is_own(program: &Path) -> bool {
     std::env::current_exe().is_ok_and(|own| own == program)
 }
 
-/// Returns a command line of /proc as it is typed in a shell, with the path of its program.
+/// Returns a command line from /proc in the syntax of a shell, with the path of its program.
 fn command(program: &Path, line: &[u8]) -> String {
     let words = line.strip_suffix(b"\0").unwrap_or(line).split(|byte| *byte == 0);
     let words = words.skip(1).map(|word| quoted(OsStr::from_bytes(word)));
@@ -62,7 +61,7 @@ fn command(program: &Path, line: &[u8]) -> String {
     [program].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word as it is typed in a shell.
+/// Returns a word in the syntax of a shell.
 pub(super) fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);

@@ -1,4 +1,4 @@
-//! Reads what the recorder sends, and writes the recording.
+//! Reads the recorder's messages and frames, and writes the recording.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -18,25 +18,26 @@ use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
 use zstd::bulk::Compressor;
 
-/// The number of started programs that messages name; the others are counted.
+/// The number of started programs that notes name. A note has the number of the others.
 const MOST_NAMED: usize = 10;
 
-/// A negative level does not compress literals: a recording is a fifth longer, and reading it takes a sixth less time.
+/// The level of compression. A negative level leaves literals uncompressed: the recording is a fifth longer, and is read in a sixth
+/// less time.
 const COMPRESSION: i32 = -1;
 
-/// A recording under construction.
+/// A recording that is being made.
 pub(super) struct Listener {
     path: PathBuf,
     file: File,
     name: String,
-    /// The length of the whole frames, in bytes.
+    /// The length of the recording, in bytes.
     bytes: u64,
     references: u64,
     instructions: u64,
     threads: u32,
     /// The program that the recorded one is about to become.
     turns: Option<String>,
-    /// The programs that the recorded one has started, and how often.
+    /// The programs that the recorded one has started, each with its number of starts.
     started: Vec<(String, u64)>,
     end: End,
     spinner: ProgressBar,
@@ -45,9 +46,8 @@ pub(super) struct Listener {
     compressor: Compressor<'static>,
 }
 
-/// The end of the recording.
 enum End {
-    /// The recorder has sent no end: it was killed.
+    /// The recorder was killed: it has sent no end.
     Cut,
     /// The recorder has sent everything.
     Exit,
@@ -58,7 +58,7 @@ enum End {
 }
 
 impl Listener {
-    /// Begins the recording of a program in an existing, empty file.
+    /// Begins the recording of a program. The file must exist and be empty.
     pub(super) fn new(
         path: &Path,
         target: &str,
@@ -106,7 +106,7 @@ impl Listener {
         self.append(&[&header, &*frame.content].concat())
     }
 
-    /// Reads messages until all writers have closed the pipe.
+    /// Reads messages until the last writer closes the pipe.
     pub(super) fn listen(mut self, messages: impl Read) -> io::Result<Self> {
         self.spinner.enable_steady_tick(Duration::from_millis(100));
         let mut messages = BufReader::new(messages);
@@ -131,7 +131,7 @@ impl Listener {
                     Ok(false) => return,
                     Err(error) => {
                         self.end = End::CannotWrite(error.root_cause().to_string());
-                        // The recorder's next write fails, and it ends the program.
+                        // The recorder's next write fails, and the recorder ends the program.
                         self.frames = None;
                         return;
                     }
@@ -181,7 +181,7 @@ impl Listener {
     }
 
     /// Reads frames of this total length from the recorder, and writes them compressed. Returns `false` if the program was killed
-    /// before it had sent them whole.
+    /// before the recorder had sent everything.
     fn take_frames(&mut self, length: u64) -> anyhow::Result<bool> {
         let Some(frames) = &mut self.frames else {
             return Ok(false);
@@ -199,13 +199,10 @@ impl Listener {
                 .split_at_checked(length as usize)
                 .context("the recorder has written half a frame")?;
             let data = self.compressor.compress(content)?;
-            if data.len() < content.len() {
-                written.extend_from_slice(&with_data(*header, Stored::Zstd, &data));
-                written.extend_from_slice(&data);
-            } else {
-                written.extend_from_slice(header);
-                written.extend_from_slice(content);
-            }
+            written.extend(match data.len() < content.len() {
+                true => [&with_data(*header, Stored::Zstd, &data), &*data].concat(),
+                false => [header, content].concat(),
+            });
             rest = after;
         }
         self.append(&written)?;
@@ -217,7 +214,7 @@ impl Listener {
         self.spinner.suspend(|| crate::say::say(line));
     }
 
-    /// Completes the recording after the end of the program, with notes on what is not in it.
+    /// Completes the recording after the end of the program, with notes on the parts that are missing.
     pub(super) fn complete(
         mut self,
         status: ExitStatus,
@@ -249,6 +246,7 @@ impl Listener {
         })
     }
 
+    /// Returns a note on the end of the program, unless it has exited with status 0.
     fn ended(&self, status: ExitStatus) -> Option<String> {
         let cut = match (&self.end, &self.turns) {
             (End::Cut, None) => ", and what its threads did last may be missing",
@@ -268,6 +266,7 @@ impl Listener {
         }
     }
 
+    /// Returns notes on programs that are not recorded.
     fn notes(&self, became: Became) -> Vec<String> {
         let name = &self.name;
         let mut notes = Vec::new();

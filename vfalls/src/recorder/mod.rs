@@ -1,4 +1,4 @@
-//! Records programs under QEMU's user-mode emulator, with the plug-in in `recorder/`.
+//! Records programs under QEMU's user-mode emulator with the plug-in of the crate `recorder`.
 
 mod became;
 mod listener;
@@ -21,16 +21,17 @@ use nix::unistd::Pid;
 use tempfile::NamedTempFile;
 
 use crate::interrupt;
+use crate::numbers::counted_plainly;
 use became::Became;
 use listener::Listener;
 use program::Program;
 
-/// How a program is recorded.
+/// The options of a recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// The number of references soon after which the program is ended.
+    /// The number of references after which the program is ended.
     pub limit: Option<u64>,
-    /// The directory of its shared libraries. The default is `/`, or Debian's directory for SPARC V9.
+    /// The directory of the program's shared libraries. The default is `/` or, for SPARC V9, Debian's directory.
     pub sysroot: Option<&'a Path>,
 }
 
@@ -47,7 +48,7 @@ pub struct Recorded {
     pub bytes: u64,
     /// How the program ended, in words; `None` if it exited with status 0.
     pub end: Option<String>,
-    /// Notes on what is not in the recording, such as programs that this one started.
+    /// Notes on parts that are missing, such as programs that this one started.
     pub notes: Vec<String>,
 }
 
@@ -56,29 +57,19 @@ impl fmt::Display for Recorded {
         let data = self.references.saturating_sub(self.instructions);
         let [references, instructions, data] =
             [self.references, self.instructions, data].map(HumanCount);
-        let threads = match self.threads {
-            1 => "1 thread".into(),
-            several => format!("{several} threads"),
-        };
+        let threads = counted_plainly(self.threads.into(), "thread");
         write!(f, "{references} references ({instructions} instructions, {data} data) of {threads}")
     }
 }
 
-/// Checks that the program of a command can be recorded.
-///
-/// # Errors
-/// There is no such program; it is a script, or for a machine other than x86-64 and SPARC V9; or its shared libraries are
-/// missing.
+/// Checks that the program of a command can be recorded: it exists, is for x86-64 or SPARC V9, and has its shared libraries.
 pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     Program::find(command, options.sysroot).map(drop)
 }
 
 /// Records the program of `command` into `file`, which must exist and be empty, and can be read while it grows. The program has the
-/// standard input, output and error of this process. Prints progress and what is not recorded on standard error. An interrupt ends
-/// the program; the recording of what it has done is kept.
-///
-/// # Errors
-/// As [`check`]; the emulator is missing; the file cannot be written; or the program makes no reference.
+/// standard input, output and error of this process. Prints progress and notes to standard error. After an interrupt, which ends the
+/// program, the recording is kept. Fails if the program makes no reference.
 pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
     let program = Program::find(command, options.sysroot)?;
     let emulator = program.emulator.find()?;
@@ -108,17 +99,17 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let listener = thread::spawn(move || listener.listen(messages));
     let mut became = Became::new(child.id(), &emulator);
     let status = wait(&mut child, || became.look());
-    // The last writers: without them the listener ends.
+    // The listener ends when the last writers are closed.
     drop((end, end_of_frames));
     let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
     heard?.complete(status?, became)
 }
 
-/// The plug-in, which `build.rs` builds.
+/// The plug-in, which `build.rs` compiles.
 #[cfg(recorder)]
 static PLUGIN: &[u8] = include_bytes!(env!("RECORDER"));
 
-/// Writes the plug-in to a private file, which is removed when the value is dropped.
+/// Writes the plug-in to a private file, which is removed when the result is dropped.
 #[cfg(recorder)]
 fn plugin() -> anyhow::Result<NamedTempFile> {
     let write = || -> io::Result<_> {
@@ -137,15 +128,12 @@ fn plugin() -> anyhow::Result<NamedTempFile> {
 
 /// Returns a part of an option of the emulator, with its commas doubled: a single comma ends the part.
 fn escaped(text: &OsStr) -> OsString {
-    let mut bytes = Vec::new();
-    for &byte in text.as_bytes() {
-        bytes.extend_from_slice(if byte == b',' { b",," } else { std::slice::from_ref(&byte) });
-    }
-    OsString::from_vec(bytes)
+    let parts: Vec<&[u8]> = text.as_bytes().split(|byte| *byte == b',').collect();
+    OsString::from_vec(parts.join(&b",,"[..]))
 }
 
-/// Waits for the program, and calls `look` every 10 ms. Ends the program after an interrupt, which the terminal may have sent to the
-/// program, too: by SIGTERM, and later by SIGKILL.
+/// Waits for the program, and calls `look` every 10 ms. After an interrupt, which the terminal may have sent to the program, too, sends
+/// SIGTERM and later SIGKILL.
 fn wait(child: &mut Child, mut look: impl FnMut()) -> io::Result<ExitStatus> {
     let steps =
         [(Duration::from_millis(300), Signal::SIGTERM), (Duration::from_secs(3), Signal::SIGKILL)];

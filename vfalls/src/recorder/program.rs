@@ -1,4 +1,4 @@
-//! Finds the program of a command, and the emulator that executes it.
+//! The program of a command, and the emulator that executes it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,16 +21,16 @@ const SPARC_SYSROOT: &str = "/usr/sparc64-linux-gnu";
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
-    /// The name that QEMU gives to its architecture.
+    /// QEMU's name of its architecture.
     pub(super) target: &'static str,
     pub(super) emulator: Tool,
-    /// The directory of its shared libraries, if it is not `/`.
+    /// The directory of the shared libraries, if it is not `/`.
     pub(super) sysroot: Option<PathBuf>,
 }
 
 impl Program {
-    /// Returns the program of a command. Fails if it cannot be recorded: it is missing, a script, for another machine, or its shared
-    /// libraries are missing.
+    /// Returns the program of a command. Fails if it cannot be recorded: it is missing, a script, or for another machine, or lacks its
+    /// shared libraries.
     pub(super) fn find(command: &[OsString], sysroot: Option<&Path>) -> anyhow::Result<Self> {
         let name = command.first().context("expected a program")?;
         let shown = name.display();
@@ -73,7 +73,7 @@ impl Program {
 
 const EXPECTED: &str = "expected one for x86-64 or SPARC V9";
 
-/// Returns the machine of an ELF file, and its interpreter (the dynamic linker), if it needs one.
+/// Returns the machine of an ELF file, and the path of its interpreter (the dynamic linker), if it needs one.
 fn elf(data: &[u8]) -> object::Result<(Machine, Option<String>)> {
     let header = FileHeader64::<Endianness>::parse(data)?;
     let endian = header.endian()?;
@@ -92,7 +92,7 @@ fn machine_name(machine: Machine) -> String {
     }
 }
 
-/// Returns the message about a script, whose first line has `line` after `#!`.
+/// Returns the message about a script. `line` is the text after `#!`.
 fn script(path: &Path, line: &[u8], arguments: &[OsString]) -> String {
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);

@@ -1,10 +1,11 @@
-//! An ELF file: the names of its functions, and its debugging information, if there is any.
+//! An ELF file: its functions and variables, and its debugging information, if there is any.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, anyhow, ensure};
 use object::{
     Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind,
 };
@@ -12,7 +13,7 @@ use simulator::input::{self, LONGEST_PROGRAM};
 
 use super::separate::Separate;
 
-/// A function, or a variable.
+/// The addresses and the name of a function or variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
     start: u64,
@@ -20,7 +21,7 @@ struct Named {
     name: String,
 }
 
-/// Returns the bytes at these addresses of an ELF file, and whether it is for SPARC V9.
+/// Returns the bytes at these addresses of an ELF file, and `true` if the file is for SPARC V9.
 pub(super) fn code(elf: &[u8], addresses: &Range<u64>) -> Option<(Vec<u8>, bool)> {
     let elf = parse(elf).ok()?;
     let size = addresses.end.checked_sub(addresses.start)?;
@@ -37,25 +38,22 @@ struct Segment {
     length: u64,
 }
 
-/// The functions of an ELF file. Addresses are those of the file.
+/// The functions and variables of an ELF file, by their addresses in the file.
 pub(super) struct Binary {
-    /// Whether it can be loaded anywhere.
+    /// Whether the file can be loaded at any address.
     pub(super) anywhere: bool,
     segments: Vec<Segment>,
+    /// The size of a page, in bytes.
     page: u64,
-    /// Sorted by address, without overlaps.
+    /// Sorted by address, without overlaps, as the variables are.
     functions: Vec<Named>,
-    /// Likewise.
     variables: Vec<Named>,
     debugging: Option<addr2line::Loader>,
 }
 
 impl Binary {
-    /// Reads a file, which has this build id if that is not empty, and the file of its debugging information, if that is apart:
-    /// below `root`, or where the file says.
-    ///
-    /// # Errors
-    /// The file cannot be read, is no ELF file, has another build id, or no function has a name.
+    /// Reads a file, and its separate file of debugging information below `root` or where the file says. Fails if the build id is
+    /// not `build_id`, which may be empty if it is unknown.
     pub(super) fn open(path: &Path, build_id: &[u8], root: &Path) -> anyhow::Result<Self> {
         let bytes = input::read(path, LONGEST_PROGRAM)?;
         Self::with_debugging(&bytes, path, build_id, root)
@@ -70,53 +68,49 @@ impl Binary {
     ) -> anyhow::Result<Self> {
         let elf = parse(bytes)?;
         let found = elf.build_id().ok().flatten().unwrap_or_default();
-        if !build_id.is_empty() && build_id != found {
-            bail!("has changed since the program was recorded: its build id is another");
-        }
+        ensure!(
+            build_id.is_empty() || build_id == found,
+            "has changed since the program was recorded: its build id is another"
+        );
         let separate = match elf.section_by_name(".debug_info") {
             Some(_) => None,
             None => Separate::find(&elf, path, root),
         };
-        let mut binary = match &separate {
-            Some(separate) => Self::new(&[&elf, &parse(&separate.bytes)?])?,
-            None => Self::new(&[&elf])?,
+        let (binary, debugging) = match &separate {
+            Some(separate) => (
+                Self::new(&[&elf, &parse(&separate.bytes)?])?,
+                addr2line::Loader::new_with_sup(&separate.path, separate.shared(root)),
+            ),
+            None => (Self::new(&[&elf])?, addr2line::Loader::new(path)),
         };
-        let debugging = match &separate {
-            Some(separate) => {
-                addr2line::Loader::new_with_sup(&separate.path, separate.shared(root))
-            }
-            None => addr2line::Loader::new(path),
-        };
-        binary.debugging =
-            Some(debugging.map_err(|error| anyhow!("debugging information: {error}"))?);
-        Ok(binary)
+        binary.debugged_by(debugging)
     }
 
-    /// Returns the build id of a file, which is empty if it has none.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no ELF file.
+    fn debugged_by(
+        mut self,
+        debugging: Result<addr2line::Loader, impl Display>,
+    ) -> anyhow::Result<Self> {
+        let debugging = debugging.map_err(|error| anyhow!("debugging information: {error}"))?;
+        self.debugging = Some(debugging);
+        Ok(self)
+    }
+
+    /// Returns the build id of a file; empty if the file has no build id.
     pub(super) fn build_id(path: &Path) -> anyhow::Result<Vec<u8>> {
         let bytes = input::read(path, LONGEST_PROGRAM)?;
         let elf = parse(&bytes).with_context(|| path.display().to_string())?;
         Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
     }
 
-    /// Reads a file in memory.
-    ///
-    /// # Errors
-    /// It is no ELF file, no function has a name, or there is no room for a temporary file with its debugging information.
+    /// Reads a file that is in memory.
     pub(super) fn from_elf(bytes: &[u8]) -> anyhow::Result<Self> {
-        let mut binary = Self::new(&[&parse(bytes)?])?;
+        let binary = Self::new(&[&parse(bytes)?])?;
         let mut file = tempfile::NamedTempFile::new()?;
         file.write_all(bytes)?;
-        let debugging = addr2line::Loader::new(file.path());
-        binary.debugging =
-            Some(debugging.map_err(|error| anyhow!("debugging information: {error}"))?);
-        Ok(binary)
+        binary.debugged_by(addr2line::Loader::new(file.path()))
     }
 
-    /// Returns the functions that these files name, the first of which was loaded.
+    /// Returns the functions and variables that these files name. The first file is the one that was loaded.
     fn new(files: &[&object::File<'_>]) -> anyhow::Result<Self> {
         let functions = named(files, SymbolKind::Text);
         ensure!(!functions.is_empty(), "names no function: it is stripped of its symbols");
@@ -141,14 +135,12 @@ impl Binary {
     /// Returns the names of the variables that have bytes at these addresses.
     pub(super) fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
         let first = (self.variables).partition_point(|variable| variable.end <= addresses.start);
-        let variables = self.variables[first..].iter();
-        variables
-            .take_while(move |variable| variable.start < addresses.end)
-            .map(|variable| &*variable.name)
+        let within = move |variable: &&Named| variable.start < addresses.end;
+        self.variables[first..].iter().take_while(within).map(|variable| &*variable.name)
     }
 
-    /// Returns what to add to the addresses of the file, if what is at `offset` in it was mapped at `start`, and `lowest` is the
-    /// lowest address at which any of it was mapped; `None` if no segment of the file is there.
+    /// Returns the number to add to the addresses of the file, if the byte at `offset` was mapped at `start`, and `lowest` is the
+    /// lowest address at which a part of the file was mapped. Returns `None` if no segment has this offset.
     pub(super) fn loaded_at(&self, start: u64, offset: u64, lowest: u64) -> Option<u64> {
         if !self.anywhere {
             return Some(0);
@@ -169,7 +161,7 @@ impl Binary {
         possible.find(|at| *at == likely).or(any)
     }
 
-    /// Returns the function that holds an address: where it begins, and its name.
+    /// Returns the first address and the name of the function that holds an address.
     pub(super) fn function(&self, address: u64) -> Option<(u64, &str)> {
         let after = (self.functions).partition_point(|function| function.start <= address);
         let found = &self.functions[after.checked_sub(1)?];
@@ -183,16 +175,14 @@ impl Binary {
         Some(start..self.functions[at].end)
     }
 
-    /// Returns the file and line of the source that an address is compiled from, if debugging information says so: those in the
-    /// innermost function that is inlined there.
+    /// Returns the file and line of the source of an instruction, in the innermost function that is inlined there.
     pub(super) fn line(&self, address: u64) -> Option<(String, u32)> {
         let debugging = self.debugging.as_ref()?;
         let location = debugging.find_location(address).ok()??;
         Some((location.file?.to_owned(), location.line?))
     }
 
-    /// Returns the file and line of the source that an address is compiled from, if debugging information says so: those in the
-    /// function itself, not in one that is inlined there.
+    /// Returns the file and line of the source of an instruction, in the function itself, not in a function that is inlined there.
     pub(super) fn source(&self, address: u64) -> Option<String> {
         let mut frames = self.debugging.as_ref()?.find_frames(address).ok()?;
         let mut outermost = None;
@@ -203,7 +193,7 @@ impl Binary {
         Some(format!("{}:{}", location.file?, location.line?))
     }
 
-    /// Returns the functions that are inlined at an address, the outermost first; none without debugging information.
+    /// Returns the names of the functions that are inlined at an address, the outermost first; none without debugging information.
     pub(super) fn inlined(&self, address: u64) -> Vec<String> {
         let mut names = Vec::new();
         let debugging = self.debugging.as_ref();
@@ -215,7 +205,7 @@ impl Binary {
             let name = function.and_then(|name| name.raw_name().ok());
             names.push(name.map_or_else(|| "?".to_owned(), |name| demangled(&name)));
         }
-        // The outermost is the function itself.
+        // The last frame is the function itself.
         names.pop();
         names.reverse();
         names
@@ -230,7 +220,7 @@ fn parse(bytes: &[u8]) -> anyhow::Result<object::File<'_>> {
     object::File::parse(bytes).map_err(|error| anyhow!("{error}"))
 }
 
-/// Returns all functions or variables that the symbol tables of these files name, one for each address.
+/// Returns the functions or variables in the symbol tables of these files, one for each address.
 fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     let mut named: Vec<_> = (files.iter())
         .flat_map(|elf| elf.symbols().chain(elf.dynamic_symbols()))
@@ -240,7 +230,7 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
             Some((symbol.address(), symbol.size(), symbol.is_local(), name))
         })
         .collect();
-    // Of several names for one address the longest function is taken, then a global name, then the shortest name.
+    // Of several symbols at one address, the longest function comes first, then a global symbol, then the shortest name.
     named.sort_by_key(|&(start, size, local, name)| {
         (start, std::cmp::Reverse(size), local, name.len(), name)
     });
@@ -253,16 +243,15 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
                 0 => section_end(files[0], start),
                 size => Some(start.saturating_add(size)),
             };
-            // Assembly has no sizes: up to the next function.
-            let end = end.into_iter().chain(next).min();
-            end.unwrap_or(start)
+            // A symbol without a size, as in assembly, ends where the next one begins.
+            end.into_iter().chain(next).min().unwrap_or(start)
         })
         .collect();
     let named = named.into_iter().zip(ends);
     named.map(|((start, _, _, name), end)| Named { start, end, name: demangled(name) }).collect()
 }
 
-/// Returns the name of a function in its language. A name of C can look like a mangled type of C++: `f` like `float`.
+/// Returns a name as its language spells it. Names of C stay as they are: some, such as `f`, look like mangled types of C++.
 fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
         true => addr2line::demangle_auto(name.into(), None).into_owned(),
@@ -323,7 +312,7 @@ mod tests {
         for address in [0, 0x1000, 0x2000] {
             assert_eq!(small.loaded_at(base + address, 0, base), Some(base), "{address:#x}");
         }
-        // The rest of a segment, and what is mapped once more elsewhere.
+        // The rest of a segment, and a file that is mapped at two places.
         let two = binary(&[(0, 0, 0x1345), (0x2345, 0x1345, 0x2000)]);
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, base), Some(base));
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, 0x1000), Some(base));

@@ -1,4 +1,4 @@
-//! The names of a program's functions, from the ELF files that it had in memory.
+//! The functions and variables of a program, from the ELF files that it had in memory.
 
 mod binary;
 mod separate;
@@ -12,23 +12,24 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use simulator::analysis::profile::functions::Functions;
 use simulator::input::{self, LONGEST_PROGRAM};
-use simulator::recording::{BUNDLED_PROGRAM, Mapping};
+use simulator::recording::{BUNDLED_PROGRAM, Mapping, Recording};
 
+use crate::say::say;
 use binary::Binary;
 
-/// Where valgrind loads a program that can be loaded anywhere.
+/// The address to which valgrind loads a program that can be loaded anywhere.
 const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 
-/// Where distributions have debugging information apart from programs.
+/// The directory in which distributions have debugging information that is not in the programs.
 const SEPARATE: &str = "/usr/lib/debug";
 
-/// A file that a program had in memory. It is read when a function of it is asked for.
+/// A file that a program had in memory. It is read when one of its functions is first looked up.
 struct File {
     path: String,
-    /// What is in the file, if it is part of this program.
+    /// The bytes of the file, if it is bundled with this tool.
     contents: Option<&'static [u8]>,
     build_id: Vec<u8>,
-    /// The lowest address at which it was mapped.
+    /// The lowest address at which a part of the file was mapped.
     lowest: u64,
     binary: OnceCell<Result<Binary, String>>,
 }
@@ -45,48 +46,42 @@ impl File {
 
 /// The code of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Code {
-    /// Its first address in the recording.
-    pub start: u64,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// Whether it is for SPARC V9, and not for x86-64.
-    pub is_sparc: bool,
+pub(crate) struct Code {
+    /// The address of the first instruction in the recording.
+    pub(crate) start: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// `true` for SPARC V9, `false` for x86-64.
+    pub(crate) is_sparc: bool,
 }
 
-/// The functions of a program, and its debugging information, if it has any.
-pub struct Symbols {
+/// The functions and variables of a program, and its debugging information, if there is any.
+pub(crate) struct Symbols {
     files: Vec<File>,
-    /// Where debugging information is that is not in these files.
+    /// The directory of debugging information that is not in these files.
     separate: PathBuf,
-    found: Found,
+    places: Places,
 }
 
-/// Which file is where.
-enum Found {
-    /// The only file, and the difference between addresses of the recording and of the file.
+/// The places of files in the program's memory.
+enum Places {
+    /// There is one file. An address in it plus this number is the address in the recording.
     Everywhere(u64),
-    /// The parts of files, each with the file's place among the files.
+    /// The mappings, each with the index of its file.
     Mapped(Vec<(Mapping, usize)>),
 }
 
 impl Symbols {
     /// Returns the symbols of the program of the bundled recording.
-    #[must_use]
-    pub fn bundled() -> Self {
-        let program =
-            Binary::from_elf(BUNDLED_PROGRAM).expect("the symbols are part of the program");
+    pub(crate) fn bundled() -> Self {
+        let program = Binary::from_elf(BUNDLED_PROGRAM).expect("the bundled program has symbols");
         let mut symbols = Self::everywhere("the bundled program", program, 0);
         symbols.files[0].contents = Some(BUNDLED_PROGRAM);
         symbols
     }
 
-    /// Reads the symbols of an ELF file that was loaded at `loaded_at`; if that is `None`, where the file says, or else where
-    /// valgrind loads it.
-    ///
-    /// # Errors
-    /// The file cannot be read, is no ELF file, or names no function.
-    pub fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
+    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. If `loaded_at` is `None`, the file says where, or else the
+    /// place is valgrind's.
+    fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let binary = Binary::open(path, &[], Path::new(SEPARATE))?;
         let usual = if binary.anywhere { VALGRIND_LOADS_AT } else { 0 };
@@ -104,13 +99,28 @@ impl Symbols {
         Self {
             files: vec![file],
             separate: PathBuf::from(SEPARATE),
-            found: Found::Everywhere(loaded_at),
+            places: Places::Everywhere(loaded_at),
         }
     }
 
-    /// Returns the symbols of the files that a program had in memory; `None` if there are none.
-    #[must_use]
-    pub fn mapped(mappings: &[Mapping]) -> Option<Self> {
+    /// Returns the symbols of a recorded program, if its files are known: the files that the recording names, with `file` instead of
+    /// one of them, or `file` alone.
+    pub(crate) fn of_recording(
+        recording: &Recording,
+        is_bundled: bool,
+        file: Option<&Path>,
+        loaded_at: Option<u64>,
+    ) -> anyhow::Result<Option<Self>> {
+        let mapped = Self::mapped(recording.mappings()).filter(|_| !is_bundled);
+        Ok(match (file, mapped) {
+            (Some(path), Some(mapped)) => Some(mapped.with_file(path)?),
+            (Some(path), None) => Some(Self::open(path, loaded_at)?),
+            (None, mapped) => mapped.or_else(|| is_bundled.then(Self::bundled)),
+        })
+    }
+
+    /// Returns the symbols of the files that a program had in memory; `None` if it had no files.
+    pub(crate) fn mapped(mappings: &[Mapping]) -> Option<Self> {
         Self::with_separate(mappings, Path::new(SEPARATE))
     }
 
@@ -136,15 +146,12 @@ impl Symbols {
         (!files.is_empty()).then(|| Self {
             files,
             separate: separate.to_owned(),
-            found: Found::Mapped(parts),
+            places: Places::Mapped(parts),
         })
     }
 
-    /// Reads a file instead of the one with the same build id that the program had in memory.
-    ///
-    /// # Errors
-    /// The file cannot be read or is no ELF file, or the program had none with this build id.
-    pub fn with(mut self, path: &Path) -> anyhow::Result<Self> {
+    /// Reads a file instead of the program's file with the same build id.
+    fn with_file(mut self, path: &Path) -> anyhow::Result<Self> {
         let build_id = Binary::build_id(path)?;
         let name = path.display().to_string();
         let same = |file: &&mut File| !build_id.is_empty() && file.build_id == build_id;
@@ -155,52 +162,52 @@ impl Symbols {
         Ok(self)
     }
 
-    /// Returns the difference between addresses of the recording and of its only file; `None` if the recording says which files
-    /// are where.
-    #[must_use]
-    pub fn loaded_at(&self) -> Option<u64> {
-        match self.found {
-            Found::Everywhere(loaded_at) => Some(loaded_at),
-            Found::Mapped(_) => None,
+    /// Returns the address at which the only file was loaded; `None` if the recording says which files are where.
+    pub(crate) fn loaded_at(&self) -> Option<u64> {
+        match self.places {
+            Places::Everywhere(loaded_at) => Some(loaded_at),
+            Places::Mapped(_) => None,
         }
     }
 
-    /// Returns why files in which functions were asked for have none: a line for each.
-    pub fn unusable(&self) -> impl Iterator<Item = &str> {
+    /// Prints a note on each file that cannot be used.
+    pub(crate) fn note_unusable(&self) {
+        for line in self.unusable() {
+            say(format_args!("note: functions without names: {line}"));
+        }
+    }
+
+    /// Returns a line on each file that was read and cannot be used.
+    fn unusable(&self) -> impl Iterator<Item = &str> {
         let binaries = self.files.iter().filter_map(|file| file.binary.get());
         binaries.filter_map(|binary| binary.as_ref().err().map(String::as_str))
     }
 
-    /// Returns the functions that are inlined at an address of the recording, the outermost first; none without debugging
-    /// information.
-    #[must_use]
-    pub fn inlined(&self, address: u64) -> Vec<String> {
+    /// Returns the names of the functions that are inlined at an address, the outermost first; none without debugging information.
+    pub(crate) fn inlined(&self, address: u64) -> Vec<String> {
         let inlined = |(binary, at): (&Binary, u64)| binary.inlined(address.wrapping_sub(at));
-        self.at(address).map(inlined).unwrap_or_default()
+        self.file_at(address).map(inlined).unwrap_or_default()
     }
 
-    /// Returns the file and line of the source that an address is compiled from, if they are known: those in the innermost
-    /// function that is inlined there.
-    #[must_use]
-    pub fn line(&self, address: u64) -> Option<(String, u32)> {
-        let (binary, at) = self.at(address)?;
+    /// Returns the file and line of the source of an instruction, in the innermost function that is inlined there.
+    pub(crate) fn line(&self, address: u64) -> Option<(String, u32)> {
+        let (binary, at) = self.file_at(address)?;
         binary.line(address.wrapping_sub(at))
     }
 
-    /// Returns the names of the variables of the program that have bytes at these addresses, all of one mapping.
-    pub fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
-        self.at(addresses.start).into_iter().flat_map(move |(binary, at)| {
+    /// Returns the names of the variables that have bytes at these addresses, which must be in one mapping.
+    pub(crate) fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
+        self.file_at(addresses.start).into_iter().flat_map(move |(binary, at)| {
             binary.variables(addresses.start.wrapping_sub(at)..addresses.end.wrapping_sub(at))
         })
     }
 
     /// Returns the code of the function that holds an address.
-    #[must_use]
-    pub fn code(&self, address: u64) -> Option<Code> {
-        let (binary, at) = self.at(address)?;
-        let file = match self.found {
-            Found::Everywhere(_) => &self.files[0],
-            Found::Mapped(_) => self.mapping(address)?.1,
+    pub(crate) fn code(&self, address: u64) -> Option<Code> {
+        let (binary, at) = self.file_at(address)?;
+        let file = match self.places {
+            Places::Everywhere(_) => &self.files[0],
+            Places::Mapped(_) => self.mapping(address)?.1,
         };
         let addresses = binary.range(address.wrapping_sub(at))?;
         let elf = match file.contents {
@@ -211,24 +218,24 @@ impl Symbols {
         Some(Code { start: addresses.start.wrapping_add(at), bytes, is_sparc })
     }
 
-    /// Returns the mapping that holds an address, and the file.
+    /// Returns the mapping that holds an address, and its file.
     fn mapping(&self, address: u64) -> Option<(&Mapping, &File)> {
-        let Found::Mapped(parts) = &self.found else {
+        let Places::Mapped(parts) = &self.places else {
             return None;
         };
         let holds = |(part, _): &&(Mapping, usize)| (part.start..part.end).contains(&address);
-        // What was mapped last took the place of what was there.
+        // A later mapping replaces an earlier one.
         let (part, file) = parts.iter().rev().find(holds)?;
         Some((part, &self.files[*file]))
     }
 
-    /// Returns the file that holds an address, and where it was loaded.
-    fn at(&self, address: u64) -> Option<(&Binary, u64)> {
-        match self.found {
-            Found::Everywhere(loaded_at) => {
+    /// Returns the file that holds an address, and the difference between addresses in the recording and in the file.
+    fn file_at(&self, address: u64) -> Option<(&Binary, u64)> {
+        match self.places {
+            Places::Everywhere(loaded_at) => {
                 Some((self.files[0].binary(&self.separate)?, loaded_at))
             }
-            Found::Mapped(_) => {
+            Places::Mapped(_) => {
                 let (part, file) = self.mapping(address)?;
                 let binary = file.binary(&self.separate)?;
                 Some((binary, binary.loaded_at(part.start, part.offset, file.lowest)?))
@@ -237,9 +244,14 @@ impl Symbols {
     }
 }
 
+/// Returns the last part of a path, with the line number behind it, if there is one.
+pub(crate) fn without_directory(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 impl Functions for Symbols {
     fn function(&self, address: u64) -> Option<(u64, &str)> {
-        let (binary, at) = self.at(address)?;
+        let (binary, at) = self.file_at(address)?;
         let (start, name) = binary.function(address.wrapping_sub(at))?;
         Some((start.wrapping_add(at), name))
     }
@@ -249,7 +261,7 @@ impl Functions for Symbols {
     }
 
     fn source(&self, address: u64) -> Option<String> {
-        let (binary, at) = self.at(address)?;
+        let (binary, at) = self.file_at(address)?;
         binary.source(address.wrapping_sub(at))
     }
 }

@@ -1,7 +1,6 @@
-//! Debugging information in a file apart, as distributions have it.
+//! Debugging information in a separate file, as distributions have it.
 
 use std::ffi::OsStr;
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +15,8 @@ pub(super) struct Separate {
 }
 
 impl Separate {
-    /// Returns the file with the debugging information of the ELF file `elf`, which is at `path`: by its build id below `root`, or
-    /// by the name and the checksum in its section .gnu_debuglink beside the file, in .debug there, or below `root`.
+    /// Returns the file with the debugging information of the ELF file `elf` at `path`. Looks for its build id below `root`, then for
+    /// the name and the checksum of its section .gnu_debuglink: beside the file, in .debug beside it, and below `root`.
     pub(super) fn find(elf: &object::File<'_>, path: &Path, root: &Path) -> Option<Self> {
         let build_id = elf.build_id().ok().flatten().unwrap_or_default();
         if let Some(path) = by_build_id(root, build_id)
@@ -40,8 +39,8 @@ impl Separate {
         })
     }
 
-    /// Returns the file with what several files of debugging information share, if there is one: where this file says, or by its
-    /// build id below `root`.
+    /// Returns the file with the information that this file shares with others, if there is one: where this file says, or below `root`
+    /// by its build id.
     pub(super) fn shared(&self, root: &Path) -> Option<PathBuf> {
         let elf = object::File::parse(&*self.bytes).ok()?;
         let (name, build_id) = elf.gnu_debugaltlink().ok()??;
@@ -53,10 +52,7 @@ impl Separate {
 
 fn by_build_id(root: &Path, build_id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = build_id.split_first()?;
-    let mut name = String::new();
-    for byte in rest {
-        let _ = write!(name, "{byte:02x}");
-    }
+    let name: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
     Some(root.join(format!(".build-id/{first:02x}/{name}.debug")))
 }
 

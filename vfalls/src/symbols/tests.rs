@@ -8,7 +8,7 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 
 use super::*;
 
-/// A library with a function that has another one inlined, and one that is called and not exported.
+/// A library with an exported function, a function that is inlined in it, and a function that it calls.
 const SOURCE: &str = r#"#![no_std]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -31,13 +31,12 @@ pub extern "C" fn outer(n: u64) -> u64 {
 /// The line of [`SOURCE`] that is the first of `hidden`.
 const HIDDEN_LINE: u32 = 12;
 
-/// Its build id.
 const BUILD_ID: [u8; 4] = [0xab, 0x12, 0xcd, 0x34];
 
-/// Where it is loaded.
+/// The address at which the library is loaded.
 const BASE: u64 = 0x7f12_3456_7000;
 
-/// A directory with the library, in several forms.
+/// A directory with the library in several forms: whole, stripped, and with separate debugging information.
 struct Library {
     place: PathBuf,
 }
@@ -86,7 +85,7 @@ impl Library {
         BASE + symbol.address()
     }
 
-    /// Returns the symbols of a form of the library, of whose segments each is mapped.
+    /// Returns the symbols of a form of the library, of which every segment is mapped.
     fn symbols(&self, file: &str, build_id: &[u8]) -> Symbols {
         let bytes = fs::read(self.path("full.so")).unwrap();
         let elf = object::File::parse(&*bytes).unwrap();
@@ -173,10 +172,10 @@ fn another_copy_of_a_file_that_has_gone() {
     let library = Library::new("copy");
     let outer = library.address("outer");
     let gone = || library.symbols("gone.so", &BUILD_ID);
-    let found = gone().with(&library.path("full.so")).unwrap();
+    let found = gone().with_file(&library.path("full.so")).unwrap();
     assert_eq!(found.function(outer), Some((outer, "outer")));
     let other = library.symbols("gone.so", &[1, 2, 3]);
-    let error = other.with(&library.path("full.so")).err().unwrap();
+    let error = other.with_file(&library.path("full.so")).err().unwrap();
     let says = "full.so: the recorded program had no file with this build id in memory";
     assert!(error.to_string().ends_with(says), "{error}");
 }

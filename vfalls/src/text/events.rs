@@ -8,15 +8,14 @@ use simulator::events::summary::Summary;
 
 use crate::table::{self, Table};
 
-/// Prints a summary.
-pub struct Text<'a>(pub &'a Summary);
+pub(crate) struct SummaryText<'a>(pub(crate) &'a Summary);
 
-impl Text<'_> {
+impl SummaryText<'_> {
     fn nanoseconds(&self, ticks: u64) -> u128 {
         u128::from(ticks) * 1_000_000_000 / u128::from(self.0.hz)
     }
 
-    /// Returns milliseconds since the first event.
+    /// Returns the time since the first event, in milliseconds.
     fn milliseconds(&self, time: u64) -> String {
         let first = self.0.span.map_or(0, |[first, _]| first);
         let nanoseconds = self.nanoseconds(time.saturating_sub(first));
@@ -24,12 +23,8 @@ impl Text<'_> {
     }
 
     fn calls_table(&self) -> Table {
-        let statuses: BTreeSet<&str> = self
-            .0
-            .calls
-            .iter()
-            .flat_map(|calls| calls.by_status.keys().map(String::as_str))
-            .collect();
+        let statuses: BTreeSet<&String> =
+            self.0.calls.iter().flat_map(|calls| calls.by_status.keys()).collect();
         let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();
         let mut table = table::with_header(&format!("guest|call|of|>calls{counts}"));
         let mut last = None;
@@ -97,7 +92,7 @@ impl Text<'_> {
     }
 }
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for SummaryText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let last = self.0.span.map_or(0, |[_, last]| last);
         writeln!(

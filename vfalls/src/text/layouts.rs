@@ -6,15 +6,14 @@ use simulator::events::layouts::{LayoutRow, Layouts};
 
 use crate::table;
 
-/// Prints the layouts.
-pub struct Text<'a>(pub &'a Layouts);
+pub(crate) struct LayoutsText<'a>(pub(crate) &'a Layouts);
 
-/// Units of time, in seconds.
+/// The names of units of time, with their lengths in seconds.
 const UNITS: [(f64, &str); 5] =
     [(31_557_600.0, "years"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
 
-/// Returns a time in the largest unit of which it is at least one, in four digits.
-pub fn time(seconds: f64) -> String {
+/// Returns a time with four digits, in the largest unit that makes the number at least 1.
+pub(crate) fn time(seconds: f64) -> String {
     let fits = UNITS.into_iter().find(|(unit, _)| seconds >= *unit);
     let (unit, name) = fits.unwrap_or(UNITS[4]);
     let number = seconds / unit;
@@ -39,7 +38,7 @@ fn row(row: &LayoutRow) -> Vec<String> {
     cells
 }
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for LayoutsText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Layouts { hz, probe_ns, timer_hz, longest_off_ns, lowest_cut, highest_cut, layouts } =
             self.0;

@@ -1,7 +1,8 @@
 //! Results of the simulator as text.
 
-pub mod events;
-pub mod layouts;
-pub mod scenario;
-pub mod sim;
-pub mod summary;
+pub(crate) mod events;
+pub(crate) mod layouts;
+pub(crate) mod replay;
+pub(crate) mod scenario;
+
+pub(crate) mod summary;

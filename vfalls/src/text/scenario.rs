@@ -1,17 +1,15 @@
-//! The results of a scenario as text.
+//! The steps, phases and result of a scenario as text.
 
-use simulator::run::{PhaseRun, Played, StepRun};
 use std::io::{self, Write};
 
+use simulator::run::{PhaseRun, Played, StepRun};
+
 use crate::table;
-use crate::text::sim::hypercalls;
+use crate::text::replay::hypercalls;
 use crate::text::summary::totals;
 
 /// Prints a step and its consequences.
-///
-/// # Errors
-/// `output` cannot be written.
-pub fn step(output: &mut impl Write, file: &str, step: &StepRun) -> io::Result<()> {
+pub(crate) fn step(output: &mut impl Write, file: &str, step: &StepRun) -> io::Result<()> {
     let StepRun { at, line, action, .. } = step;
     writeln!(output, "At {at} references ({file}:{line}): {action}")?;
     if let Some(reason) = &step.rejected {
@@ -35,21 +33,17 @@ pub fn step(output: &mut impl Write, file: &str, step: &StepRun) -> io::Result<(
         writeln!(output, "  complete after {} cross-calls", settled.cross_calls)?;
     }
     for found in &settled.found {
-        let zeros = if found.not_zero.is_empty() {
-            "all of them 0".to_owned()
-        } else {
-            format!("not 0 are {}", found.not_zero.join(", "))
+        let zeros = match found.not_zero.join(", ") {
+            none if none.is_empty() => "all of them 0".to_owned(),
+            some => format!("not 0 are {some}"),
         };
         writeln!(output, "  {} can read {} registers, {zeros}", found.guest, found.registers)?;
     }
     writeln!(output)
 }
 
-/// Prints what was measured in a phase.
-///
-/// # Errors
-/// `output` cannot be written.
-pub fn phase(output: &mut impl Write, number: usize, phase: &PhaseRun) -> io::Result<()> {
+/// Prints the grant and the counters of each guest in a phase.
+pub(crate) fn phase(output: &mut impl Write, number: usize, phase: &PhaseRun) -> io::Result<()> {
     writeln!(
         output,
         "Phase {number}, references {} to {}{}:\n",
@@ -81,10 +75,7 @@ pub fn phase(output: &mut impl Write, number: usize, phase: &PhaseRun) -> io::Re
 }
 
 /// Prints the end: units, hypercalls, and the comparison with the truth.
-///
-/// # Errors
-/// `output` cannot be written.
-pub fn end(output: &mut impl Write, outcome: &Played) -> io::Result<()> {
+pub(crate) fn end(output: &mut impl Write, outcome: &Played) -> io::Result<()> {
     let Played { references, cycles, .. } = outcome;
     writeln!(output, "After {references} references in {cycles} cycles of machine time:\n")?;
     let mut table = table::with_header("unit|state|>faults|>stuck");

@@ -1,4 +1,4 @@
-//! The outcome of a simulation on one screen.
+//! The result of a replay on one screen.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -7,20 +7,20 @@ use simulator::machine::clock::HZ;
 use simulator::memory::Served;
 use simulator::run::{CounterResult, Replayed, ThreadRun, Total};
 
+use crate::numbers::counted_plainly;
 use crate::table;
 use crate::text::layouts::time;
 
-/// The lines of a screen. What has more is cut, but for wrong counters, which are all listed.
+/// The number of lines of a screen. Threads that find no room are left out; wrong counters are all listed.
 const LINES: usize = 24;
 
-/// The lines before the first table and between and after the tables: the header of three lines, an empty one, an empty
-/// one, and the truth.
+/// The number of lines outside of the tables: three of the header, two empty ones, and the comparison with the truth.
 const OTHERS: usize = 6;
 
-/// Returns a row for each event: the sums over all units that count it, measured and true.
-pub fn totals(counters: &[CounterResult]) -> String {
+/// Returns a row for each event: the number of its counters, and the sums of their measured and true counts.
+pub(crate) fn totals(counters: &[CounterResult]) -> String {
     let mut table = table::with_header("event|>counters|>measured|>truth");
-    for sum in Total::of(counters) {
+    for sum in Total::by_event(counters) {
         let name = format!("{}:{}", sum.class, sum.event);
         let numbers = [sum.counters, sum.measured, sum.truth].map(|number| number.to_string());
         table.add_row([name].into_iter().chain(numbers));
@@ -28,19 +28,16 @@ pub fn totals(counters: &[CounterResult]) -> String {
     table::text(&table)
 }
 
-/// Prints the totals of units and threads, and the comparison with the truth: with a header of three lines, one screen.
-///
-/// # Errors
-/// `output` cannot be written.
-pub fn print(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
-    let sums = Total::of(&outcome.counters);
+/// Prints the tables of events and threads, and the comparison with the truth. With a header of three lines, that fills one screen.
+pub(crate) fn print(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
+    let sums = Total::by_event(&outcome.counters);
     let units = units(&sums, outcome);
     let most = LINES - OTHERS - 2 - sums.len();
     write!(output, "{units}\n{}", threads(&outcome.threads, most))?;
     truth(output, outcome)
 }
 
-/// Returns a row for each event: the sum over all units, its rate, and the sums by node or hub.
+/// Returns a row for each event: the sum over all units, its rate, and the sum of each node or hub.
 fn units(sums: &[Total], outcome: &Replayed) -> String {
     let places = match sums.iter().any(Total::is_by_hub) {
         true => 4,
@@ -62,7 +59,7 @@ fn units(sums: &[Total], outcome: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each thread, at most `most`: the threads that execute most instructions, and one row for all others.
+/// Returns a row for each thread. If that is more than `most` rows, the last row sums up the threads with fewest instructions.
 fn threads(threads: &[ThreadRun], most: usize) -> String {
     let mut busiest: Vec<&ThreadRun> = threads.iter().collect();
     let shown = match threads.len() > most {
@@ -102,8 +99,7 @@ fn cells(thread: String, strand: String, results: &ThreadRun) -> Vec<String> {
 }
 
 /// Returns a number of at most seven digits, or its first digits with a suffix.
-#[must_use]
-pub fn short(number: u64) -> String {
+pub(crate) fn short(number: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000_000, "P"),
         (1_000_000_000_000, "T"),
@@ -124,12 +120,9 @@ fn truth(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
     let counters = outcome.counters.len();
     let wrong: Vec<&CounterResult> =
         (outcome.counters.iter()).filter(|counter| counter.measured != counter.truth).collect();
-    let references = match outcome.references {
-        1 => "1 reference".to_owned(),
-        many => format!("{many} references"),
-    };
     let after = format!(
-        "{references} in {} cycles, {}",
+        "{} in {} cycles, {}",
+        counted_plainly(outcome.references, "reference"),
         outcome.cycles,
         time(outcome.cycles as f64 / HZ as f64)
     );

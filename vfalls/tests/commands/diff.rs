@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, vfalls};
+use crate::program::{Place, squeezed, vfalls};
 
 fn files(place: &Place, a: &Value, b: &Value) -> [String; 2] {
     [("a.json", a), ("b.json", b)].map(|(name, run)| place.file(name, run.to_string()))
@@ -30,10 +30,8 @@ fn the_largest_differences_come_first() {
     }
     counters.push(other);
     let [a, b] = files(&place, &a, &b);
-    let json = place.path().join("d.json");
-    let shown = vfalls(&["diff", &a, &b, "--json", json.to_str().unwrap()]).well();
-    let lines: Vec<_> =
-        (shown.lines()).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let shown = vfalls(&["diff", &a, &b, "--json", &place.at("d.json")]).well();
+    let lines: Vec<_> = shown.lines().map(squeezed).collect();
     let heading = |words: &str| format!("{words} {a} {b}");
     assert_eq!(
         lines,
@@ -55,7 +53,7 @@ fn the_largest_differences_come_first() {
             "thread 0 cycles 400000 390000 -10000 -2.5",
         ]
     );
-    let written: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let written = place.json("d.json");
     assert_eq!(written["settings"], json!([{ "name": "placement", "a": "spread", "b": "pack" }]));
     assert_eq!(
         written["numbers"][0],
@@ -124,11 +122,8 @@ fn traffic_is_compared_by_nodes_and_kind() {
     let a = run(json!([lines(1, 7), lines(2, 5)]));
     let [a, b] = files(&place, &a, &run(json!([lines(2, 8)])));
     let shown = vfalls(&["diff", &a, &b]).well();
-    let rows: Vec<_> = (shown.lines().skip(1))
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect();
-    assert_eq!(
-        rows,
-        ["memory from 0 to 1 lines 7 - -7 -100.0", "memory from 0 to 2 lines 5 8 +3 +60.0",]
-    );
+    let rows: Vec<_> = shown.lines().skip(1).map(squeezed).collect();
+    let expected =
+        ["memory from 0 to 1 lines 7 - -7 -100.0", "memory from 0 to 2 lines 5 8 +3 +60.0"];
+    assert_eq!(rows, expected);
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -50,20 +49,15 @@ pub(crate) fn ended(mut child: Child) -> Option<i32> {
     wait_for(|| child.try_wait().unwrap()).code()
 }
 
-fn count(directory: &Path) -> usize {
-    fs::read_dir(directory).unwrap().count()
-}
-
 #[test]
-fn an_interrupted_simulation_leaves_nothing() {
+fn an_interrupted_replay_leaves_nothing() {
     let place = Place::new("interrupted-stat");
-    let results = place.path().join("results.json");
     for signal in ["INT", "TERM"] {
-        let child = stat(&["--json", results.to_str().unwrap()], &begin());
-        wait_for(|| (count(place.path()) > 0).then_some(()));
+        let child = stat(&["--json", &place.at("results.json")], &begin());
+        wait_for(|| (!place.names(".").is_empty()).then_some(()));
         send(signal, &child);
         assert_eq!(ended(child), Some(130));
-        assert_eq!(count(place.path()), 0);
+        assert_eq!(place.names("."), [""; 0]);
     }
 }
 
@@ -107,30 +101,26 @@ int sigaction(int signal, const struct sigaction *new, struct sigaction *old) {
 fn a_signal_ends_the_program_from_the_first_instant_that_has_a_handler() {
     let place = Place::new("interrupted-at-once");
     let source = place.file("at_once.c", AT_ONCE);
-    let library = place.path().join("at_once.so");
-    let compiled = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o", library.to_str().unwrap(), &source])
-        .args(["-ldl"])
-        .status()
-        .expect("cc");
-    assert!(compiled.success());
+    let library = place.at("at_once.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o", &library, &source, "-ldl"]);
+    assert!(compiler.status().expect("cc").success());
     let child =
         command(&["regs"]).env("LD_PRELOAD", &library).stdout(Stdio::null()).spawn().unwrap();
     assert_eq!(ended(child), Some(130));
 }
 
 #[test]
-fn early_signals_end_the_simulation() {
+fn early_signals_end_the_replay() {
     let place = Place::new("interrupted-early");
-    let results = place.path().join("results.json");
     for instant in 0..200 {
-        let child = stat(&["--json", results.to_str().unwrap()], &begin());
-        // Unordered instants within 20 ms.
+        let child = stat(&["--json", &place.at("results.json")], &begin());
+        // Instants within 20 ms, in no order.
         thread::sleep(Duration::from_micros(instant * 7919 % 20_000));
         send("TERM", &child);
         // No status: the signal came before the program's first statement.
         let status = ended(child);
         assert!(matches!(status, Some(130) | None), "{status:?}");
-        assert_eq!(count(place.path()), 0);
+        assert_eq!(place.names("."), [""; 0]);
     }
 }

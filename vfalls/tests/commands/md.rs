@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::program::{Place, vfalls};
-use crate::stat::{json as simulate, program};
+use crate::stat::{json as replayed, program};
 
 fn source(name: &str) -> String {
     format!("{}/../simulator/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"))
@@ -14,8 +14,7 @@ fn source(name: &str) -> String {
 #[test]
 fn build_dump_and_check() {
     let place = Place::new("md");
-    let file = place.path().join("machine.md");
-    let file = file.to_str().unwrap();
+    let file = &place.at("machine.md");
     let source = source("batoka-2");
     assert_eq!(vfalls(&["md", "build", &source, "-o", file]).well(), "");
     assert_eq!(fs::read(file).unwrap()[..4], [0, 1, 0, 0]);
@@ -135,16 +134,16 @@ fn bad_input() {
 }
 
 #[test]
-fn sim_takes_machine_and_guests() {
+fn stat_takes_machine_and_guests() {
     let place = Place::new("md-stat");
-    let refs = place.file("refs.txt", program(3_000));
+    place.file("refs.txt", program(3_000));
     for (name, machine, nodes, guests, counters) in [
         ("maramba-2", "maramba", 2, "primary global+strand, ldg1 htstrand", 10),
         ("batoka-4", "batoka", 4, "primary global+htstrand, ldg1 htstrand, ldg2 none", 58),
         // A disabled channel: two counters fewer.
         ("batoka-4-disabled", "batoka", 4, "primary global+htstrand, ldg1 htstrand, ldg2 none", 56),
     ] {
-        let results = simulate(&place, &[&refs, "--md", &source(name)]);
+        let results = replayed(&place, &format!("refs.txt --md {}", source(name)));
         assert_eq!((&results["machine"], &results["nodes"]), (&json!(machine), &json!(nodes)));
         let listed: Vec<String> = (results["guests"].as_array().unwrap().iter())
             .map(|guest| {
@@ -162,7 +161,7 @@ fn sim_takes_machine_and_guests() {
 }
 
 #[test]
-fn sim_refuses_unsuitable_descriptions() {
+fn stat_refuses_unsuitable_descriptions() {
     let batoka = source("batoka-4");
     let (guest, t1) = (source("guest"), source("t1"));
     let place = Place::new("md-stat-bad");

@@ -1,7 +1,10 @@
 //! The tool under test.
 
-use std::path::Path;
+use std::fs;
+use std::ops::Deref;
 use std::process::Command;
+
+use serde_json::Value;
 
 pub(crate) use tests::program::{Ended, end};
 
@@ -28,16 +31,26 @@ impl Place {
         Self(tests::program::Place::below(env!("CARGO_TARGET_TMPDIR"), name))
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.0.path()
-    }
-
     /// Runs the program in this directory, without input. The arguments are the words of `line`.
     pub(crate) fn run(&self, line: &str) -> Ended {
         self.0.run(Command::new(PROGRAM), line)
     }
 
-    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        self.0.file(name, content)
+    /// Reads a file of JSON.
+    pub(crate) fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&fs::read(self.at(name)).unwrap()).unwrap()
     }
+}
+
+impl Deref for Place {
+    type Target = tests::program::Place;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+/// Returns a line with one space between its words.
+pub(crate) fn squeezed(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

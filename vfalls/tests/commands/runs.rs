@@ -31,8 +31,8 @@ fn each_kind_is_read_back_as_it_was_written() {
     .into_iter()
     .enumerate()
     {
-        let file = place.path().join(format!("{number}.json"));
-        vfalls(&[command, &["--json", file.to_str().unwrap()]].concat()).well();
+        let file = place.at(&format!("{number}.json"));
+        vfalls(&[command, &["--json", &file]].concat()).well();
         let text = fs::read_to_string(file).unwrap();
         let head = format!("{{\n  \"version\": 1,\n  \"kind\": \"{kind}\",\n");
         assert!(text.starts_with(&head), "{command:?}: {text}");

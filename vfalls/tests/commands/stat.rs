@@ -1,7 +1,6 @@
 //! `stat`.
 
 use std::fmt::Write;
-use std::fs;
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use serde_json::Value;
@@ -29,18 +28,13 @@ pub(crate) fn program(references: u64) -> String {
 }
 
 /// One program on two strands of each node, dealt reference by reference.
-const DEALT: [&str; 2] = ["--place", "deal:0,8,64,72,128,136,192,200"];
+const DEALT: &str = "--place deal:0,8,64,72,128,136,192,200";
 
 /// Returns the JSON of `stat`, which must succeed.
-pub(crate) fn json(place: &Place, arguments: &[&str]) -> Value {
-    let file = place.path().join("results.json");
-    let mut all = vec!["stat", "--json", file.to_str().unwrap()];
-    all.extend(arguments);
-    let ended = vfalls(&all);
-    assert_eq!(ended.status, 0, "{arguments:?}: {}", ended.stderr);
-    let text = fs::read_to_string(&file).unwrap();
-    fs::remove_file(&file).unwrap();
-    serde_json::from_str(&text).unwrap()
+pub(crate) fn json(place: &Place, arguments: &str) -> Value {
+    let ended = place.run(&format!("stat --json results.json --force {arguments}"));
+    assert_eq!(ended.status, 0, "{arguments}: {}", ended.stderr);
+    place.json("results.json")
 }
 
 fn counters(results: &Value) -> &Vec<Value> {
@@ -55,7 +49,7 @@ pub(crate) fn measured(results: &Value) -> Vec<u64> {
 #[test]
 fn by_default_a_guest_measures_the_bundled_program() {
     let place = Place::new("stat-default");
-    let results = json(&place, &[]);
+    let results = json(&place, "");
     assert_eq!(results["machine"], "batoka");
     assert_eq!(results["nodes"], 4);
     assert!(results["references"].as_u64().unwrap() >= 500_000);
@@ -88,19 +82,9 @@ fn by_default_a_guest_measures_the_bundled_program() {
 #[test]
 fn what_it_prints() {
     let place = Place::new("stat-prints");
-    let refs = place.file("refs.txt", program(5_000));
-    let arguments = [
-        "stat",
-        &refs,
-        "--place",
-        "200",
-        "--calls",
-        "--interval",
-        "2000",
-        "-e",
-        "dram:mem_reads,pic:Instr_cnt",
-    ];
-    let output = vfalls(&arguments).well();
+    place.file("refs.txt", program(5_000));
+    let stat = "stat refs.txt --place 200 --calls --interval 2000 -e dram:mem_reads,pic:Instr_cnt";
+    let output = place.run(stat).well();
     // Three samples of 8 channels and a strand, under one header.
     for (text, count) in [("NODE3_MCU1", 3), ("strand 200 %pic", 3), ("instance", 1)] {
         assert_eq!(output.matches(text).count(), count, "{text}");
@@ -114,17 +98,16 @@ fn what_it_prints() {
     ] {
         assert!(output.contains(text), "{text}:\n{output}");
     }
-    assert_eq!(vfalls(&arguments).well(), output, "the same input gives the same output");
-    let one = place.file("one.txt", "0 w 1000\n");
-    let output = vfalls(&["stat", &one]).well();
+    assert_eq!(place.run(stat).well(), output, "the same input gives the same output");
+    place.file("one.txt", "0 w 1000\n");
+    let output = place.run("stat one.txt").well();
     assert!(output.contains("happened (1 reference in "), "{output}");
 }
 
 #[test]
 fn lists_all_events() {
     let place = Place::new("stat-list");
-    let file = place.path().join("events.json");
-    let list = vfalls(&["stat", "--list", "--json", file.to_str().unwrap()]).well();
+    let list = place.run("stat --list --json events.json").well();
     for line in [
         "event                             modelled  what it counts",
         "dram:mem_writes                   yes       Writes.",
@@ -136,7 +119,7 @@ fn lists_all_events() {
     }
     assert!(list.lines().all(|line| line.len() <= 100), "{list}");
     // 8, 42, 2, 6 and 39 events; `-e` accepts each of them.
-    let events: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let events = place.json("events.json");
     assert_eq!(events.as_array().unwrap().len(), 97);
     for event in events.as_array().unwrap() {
         let [class, name] = ["class", "event"].map(|key| event[key].as_str().unwrap());
@@ -154,7 +137,7 @@ fn lists_all_events() {
 #[test]
 fn every_event_shows_what_happened() {
     let place = Place::new("stat-events");
-    let refs = place.file("refs.txt", program(30_000));
+    place.file("refs.txt", program(30_000));
     let names: [(&str, Vec<&str>); 5] = [
         ("dram", DramEvent::ALL.iter().map(|it| it.name()).collect()),
         ("lpu", LpuEvent::ALL.iter().map(|it| it.name()).collect()),
@@ -174,26 +157,16 @@ fn every_event_shows_what_happened() {
             .collect();
         let config = ["all", "local", "remote", "c2c"][run % 4];
         let events = events.join(",");
-        let arguments = [&refs, "-e", &events, "--perf-config", config];
-        let results = json(&place, &[&arguments[..], &DEALT].concat());
+        let options = format!("-e {events} --perf-config {config} {DEALT}");
+        let results = json(&place, &format!("refs.txt {options}"));
         assert_eq!(results["truth_matches"], true);
         for counter in counters(&results).iter().filter(|counter| counter["measured"] != 0) {
             active.push(counter["event"].as_str().unwrap().to_owned());
         }
     }
-    for event in [
-        "mem_reads",
-        "mem_writes",
-        "rd_queue_latency",
-        "wb_buf_hits",
-        "clock_cycles",
-        "cycles_c2c_portX",
-        "cycles_HIT_M",
-        "cycles_WB",
-        "asu_in_pck",
-        "IC_miss",
-        "DC_miss",
-    ] {
+    let expected = "mem_reads mem_writes rd_queue_latency wb_buf_hits clock_cycles cycles_c2c_portX cycles_HIT_M cycles_WB \
+                    asu_in_pck IC_miss DC_miss";
+    for event in expected.split(' ') {
         assert!(active.iter().any(|active| active == event), "{event} never counted");
     }
 }
@@ -201,11 +174,10 @@ fn every_event_shows_what_happened() {
 #[test]
 fn perf_config_selects_among_the_misses() {
     let place = Place::new("stat-config");
-    let refs = place.file("refs.txt", program(30_000));
+    place.file("refs.txt", program(30_000));
     let misses = |config| -> u64 {
-        let arguments = [&refs, "-e", "pic:L2_dmiss_ld", "--perf-config", config];
-        let results = json(&place, &[&arguments[..], &DEALT].concat());
-        measured(&results).iter().sum()
+        let options = format!("-e pic:L2_dmiss_ld --perf-config {config} {DEALT}");
+        measured(&json(&place, &format!("refs.txt {options}"))).iter().sum()
     };
     let [all, local, remote, c2c] = ["all", "local", "remote", "c2c"].map(misses);
     assert!(local > 0 && remote > 0 && c2c > 0);
@@ -215,32 +187,28 @@ fn perf_config_selects_among_the_misses() {
 #[test]
 fn a_maramba_has_no_hubs() {
     let place = Place::new("stat-maramba");
-    let refs = place.file("refs.txt", program(2_000));
-    for (nodes, expected) in [("1", 6), ("2", 10)] {
-        let results = json(&place, &["--machine", "maramba", "--nodes", nodes, &refs]);
+    place.file("refs.txt", program(2_000));
+    for (nodes, expected) in [(1, 6), (2, 10)] {
+        let results = json(&place, &format!("--machine maramba --nodes {nodes} refs.txt"));
         // Two counters for each channel and for the strand.
         assert_eq!(counters(&results).len(), expected);
-        assert!(
-            counters(&results).iter().all(|counter| counter["perfreg"].as_u64().unwrap_or(0) < 18)
-        );
+        let mut registers = counters(&results).iter().map(|counter| counter["perfreg"].as_u64());
+        assert!(registers.all(|register| register.unwrap_or(0) < 18));
         assert_eq!(results["truth_matches"], true);
     }
 
     let events = "dram:mem_reads,lpu:cycles_c2c_portX";
-    let arguments = ["stat", "--machine", "maramba", "-e", events];
-    let ended = vfalls(&[&arguments[..], &[&refs]].concat());
-    assert_eq!(
-        (ended.status, &*ended.stderr),
-        (0, "note: a maramba has no hubs, and so no lpu events; they are left out\n")
-    );
+    let ended = place.run(&format!("stat --machine maramba -e {events} refs.txt"));
+    let note = "note: a maramba has no hubs, and so no lpu events; they are left out\n";
+    assert_eq!((ended.status, &*ended.stderr), (0, note));
     assert!(ended.stdout.contains("mem_reads") && !ended.stdout.contains("LPU"));
 }
 
 #[test]
 fn recordings_come_together() {
     let place = Place::new("stat-recordings");
-    let refs = place.file("refs.txt", program(3_000));
-    let results = json(&place, &[&refs, &refs, "-e", "pic:Instr_cnt"]);
+    place.file("refs.txt", program(3_000));
+    let results = json(&place, "refs.txt refs.txt -e pic:Instr_cnt");
     assert_eq!(results["references"], 6_000);
     assert_eq!(results["placement"], "spread");
     // Every other reference is an instruction. The second program's thread is on the next node.
@@ -252,30 +220,28 @@ fn recordings_come_together() {
 #[test]
 fn a_recording_from_standard_input() {
     let place = Place::new("stat-stdin");
-    let file = place.path().join("results.json");
-    let arguments = ["stat", "-", "--json", file.to_str().unwrap()];
+    let arguments = ["stat", "-", "--json", &place.at("results.json")];
     assert_eq!(with_input(&arguments, program(1_000)).status, 0);
-    let results: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    assert_eq!(results["references"], 1_000);
+    assert_eq!(place.json("results.json")["references"], 1_000);
 }
 
 #[test]
 fn guests_from_a_file() {
     let place = Place::new("stat-guests");
-    let refs = place.file("refs.txt", program(2_000));
-    let guests = place.file(
+    place.file("refs.txt", program(2_000));
+    place.file(
         "guests.toml",
         "[[guest]]\nname = \"old\"\nstrands = \"0-63\"\ngrant = \"global+strand\"\ncompatible = true\n\n\
          [[guest]]\nname = \"new\"\nstrands = \"64-127,200\"\ngrant = \"htstrand\"\n",
     );
     // A guest with htstrand alone measures its own strands and nothing else.
-    let results = json(&place, &["--guests", &guests, &refs, "--place", "deal:64,65"]);
+    let results = json(&place, "--guests guests.toml refs.txt --place deal:64,65");
     assert_eq!(counters(&results).len(), 4);
     assert!(counters(&results).iter().all(|counter| counter["name"] == "%pic"));
     assert_eq!(results["guests"][0]["name"], "old");
     assert_eq!(results["guests"][1]["grant"], "htstrand");
     // Without strands on other nodes the first guest may not use their channels; it may use the hubs.
-    let results = json(&place, &["--guests", &guests, &refs, "--place", "3"]);
+    let results = json(&place, "--guests guests.toml refs.txt --place 3");
     let names: Vec<&str> =
         counters(&results).iter().map(|counter| counter["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"NODE0_MCU1_PIC") && names.contains(&"ZAM3_ASU_PIC0"));
@@ -285,11 +251,10 @@ fn guests_from_a_file() {
 #[test]
 fn events_without_a_model_read_0_and_are_named() {
     let place = Place::new("stat-note");
-    let refs = place.file("refs.txt", program(1_000));
-    let ended = vfalls(&["stat", &refs, "-e", "pic:ITLB_miss,lpu:cycles_CRC_errors"]);
+    place.file("refs.txt", program(1_000));
+    let ended = place.run("stat refs.txt -e pic:ITLB_miss,lpu:cycles_CRC_errors");
     assert_eq!(ended.status, 0);
-    assert_eq!(
-        ended.stderr,
-        "note: lpu:cycles_CRC_errors is not modelled, and reads 0\nnote: pic:ITLB_miss is not modelled, and reads 0\n"
-    );
+    let notes = ["lpu:cycles_CRC_errors", "pic:ITLB_miss"]
+        .map(|event| format!("note: {event} is not modelled, and reads 0\n"));
+    assert_eq!(ended.stderr, notes.concat());
 }

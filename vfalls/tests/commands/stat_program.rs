@@ -3,8 +3,6 @@
 use std::fs;
 use std::process::Stdio;
 
-use serde_json::Value;
-
 use crate::interrupts::{ended, send, wait_for};
 use crate::program::{Place, command, end};
 
@@ -14,8 +12,7 @@ fn a_program_runs_and_is_replayed() {
     let place = Place::new("stat-program");
     let temporary = place.path().join("tmp");
     fs::create_dir(&temporary).unwrap();
-    let results = place.path().join("results.json");
-    let arguments = ["stat", "--json", results.to_str().unwrap(), "--", "sh", "-c"];
+    let arguments = ["stat", "--json", "results.json", "--", "sh", "-c"];
     let mut stat = command(&[&arguments[..], &["read line; echo \"$line\"; exit 3"]].concat());
     stat.env("TMPDIR", &temporary).current_dir(place.path());
     let ended = end(stat, b"hello\n");
@@ -26,20 +23,17 @@ fn a_program_runs_and_is_replayed() {
     assert!(ended.stdout.contains(program), "{}", ended.stdout);
     assert!(ended.stderr.contains("of 1 thread in vfalls.refs\n"), "{}", ended.stderr);
     assert!(ended.stderr.ends_with("note: sh exited with status 3\n"), "{}", ended.stderr);
-    let results: Value = serde_json::from_str(&fs::read_to_string(results).unwrap()).unwrap();
+    let results = place.json("results.json");
     assert_eq!(results["notes"][0], "sh exited with status 3");
     assert_eq!(results["threads"].as_array().unwrap().len(), 1);
-    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+    assert_eq!(place.names("tmp"), [""; 0]);
 }
 
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_long_command_is_cut() {
-    let arguments = [&["stat", "--", "true"][..], &["argument"; 1000]].concat();
     let place = Place::new("stat-long-command");
-    let mut stat = command(&arguments);
-    stat.current_dir(place.path());
-    let ended = end(stat, b"");
+    let ended = place.run(&format!("stat -- true{}", " argument".repeat(1000)));
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let line = ended.stdout.lines().next().unwrap();
     // The command is cut after 100 characters.
@@ -65,5 +59,5 @@ fn an_interrupt_ends_the_program_and_leaves_nothing() {
     wait_for(grows);
     send("INT", &stat);
     assert_eq!(ended(stat), Some(130));
-    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    assert_eq!(place.names("."), [""; 0]);
 }

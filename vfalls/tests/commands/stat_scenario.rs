@@ -1,10 +1,8 @@
 //! `stat --scenario`.
 
-use std::fs;
-
 use serde_json::Value;
 
-use crate::program::{Place, vfalls};
+use crate::program::Place;
 use crate::stat::program;
 
 const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
@@ -18,23 +16,11 @@ fn step(at: u64, action: &str, keys: &str) -> String {
 }
 
 fn play(place: &Place, steps: &str) -> (Value, String) {
-    let refs = place.file("refs.txt", program(12_000));
-    let scenario = place.file("scenario.toml", format!("{GUESTS}{steps}"));
-    let json = place.path().join("results.json");
-    let ended = vfalls(&[
-        "stat",
-        "--nodes",
-        "2",
-        &refs,
-        "--scenario",
-        &scenario,
-        "--force",
-        "--json",
-        json.to_str().unwrap(),
-    ]);
-    assert_eq!((ended.status, &*ended.stderr), (0, ""));
-    let text = fs::read_to_string(json).unwrap();
-    (serde_json::from_str(&text).unwrap(), ended.stdout)
+    place.file("refs.txt", program(12_000));
+    place.file("scenario.toml", format!("{GUESTS}{steps}"));
+    let stat = "stat --nodes 2 refs.txt --scenario scenario.toml --json results.json";
+    let output = place.run(stat).well();
+    (place.json("results.json"), output)
 }
 
 /// Returns how many counters of units outside strands a guest has in a phase.
@@ -177,10 +163,9 @@ fn devices_break_and_strands_die() {
 #[test]
 fn the_bundled_scenario() {
     let place = Place::new("scenario-bundled");
-    let json = place.path().join("results.json");
-    let output = vfalls(&["stat", "--scenario", BUNDLED, "--json", json.to_str().unwrap()]).well();
+    let output = place.run(&format!("stat --scenario {BUNDLED} --json results.json")).well();
     assert!(output.contains("second can read 90 registers, all of them 0"));
-    let results: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let results = place.json("results.json");
     assert_eq!(results["truth_matches"], true);
     assert_eq!(results["steps"].as_array().unwrap().len(), 6);
     assert_eq!(results["phases"].as_array().unwrap().len(), 6);
@@ -189,7 +174,8 @@ fn the_bundled_scenario() {
 #[test]
 fn what_is_no_scenario() {
     let place = Place::new("scenario-bad");
-    let refs = place.file("refs.txt", program(100));
+    place.file("refs.txt", program(100));
+    place.file("guests.toml", GUESTS);
     let transfer = |right: &str, from: &str, to: &str| {
         let keys = format!("right = \"{right}\"\nfrom = \"{from}\"\nto = \"{to}\"");
         step(1, "transfer", &keys)
@@ -226,28 +212,25 @@ fn what_is_no_scenario() {
         ),
         (step(1, "reset", "gest = \"old\""), "14: unknown field"),
     ] {
-        let scenario = place.file("scenario.toml", format!("{GUESTS}{steps}"));
-        let arguments = ["stat", "--nodes", "2", &refs, "--scenario", &scenario];
-        vfalls(&arguments).badly(&format!("scenario.toml:{says}"));
-        let guests = place.file("guests.toml", GUESTS);
+        place.file("scenario.toml", format!("{GUESTS}{steps}"));
+        let stat = "stat --nodes 2 refs.txt --scenario scenario.toml";
+        place.run(stat).badly(&format!("error: scenario.toml:{says}"));
         if says.starts_with("14: there is no guest") {
-            vfalls(&[&arguments[..], &["--guests", &guests]].concat())
+            place
+                .run(&format!("{stat} --guests guests.toml"))
                 .badly("the scenario has guests of its own, expected no --guests");
         }
     }
-    vfalls(&["stat", "--scenario", "/nowhere/scenario.toml"]).badly("/nowhere/scenario.toml");
+    place.run("stat --scenario /nowhere/scenario.toml").badly("/nowhere/scenario.toml");
 }
 
 #[test]
 fn a_step_that_is_not_reached_is_named() {
     let place = Place::new("scenario-late");
-    let refs = place.file("refs.txt", program(1_000));
-    let steps = step(5_000, "reset", "guest = \"measuring\"");
-    let scenario = place.file("scenario.toml", steps);
-    let ended = vfalls(&["stat", &refs, "--scenario", &scenario]);
+    place.file("refs.txt", program(1_000));
+    place.file("scenario.toml", step(5_000, "reset", "guest = \"measuring\""));
+    let ended = place.run("stat refs.txt --scenario scenario.toml");
     assert_eq!(ended.status, 0);
-    assert_eq!(
-        ended.stderr,
-        format!("note: {scenario}:1: not reached, the program ends after 1000 references\n")
-    );
+    let note = "note: scenario.toml:1: not reached, the program ends after 1000 references\n";
+    assert_eq!(ended.stderr, note);
 }

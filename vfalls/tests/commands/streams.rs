@@ -104,9 +104,8 @@ fn a_list_that_nobody_reads_is_no_error() {
 #[test]
 fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
     let place = Place::new("closed-pipe");
-    let file = place.path().join("layouts.json");
-    let ended = unread(&["events", "--layouts", "--json", file.to_str().unwrap()]);
+    let ended = unread(&["events", "--layouts", "--json", &place.at("layouts.json")]);
     let said = "error: Broken pipe (os error 32); nothing was written\n";
     assert_eq!(ended, (Some(2), said.to_owned()));
-    assert_eq!(place.path().read_dir().unwrap().count(), 0);
+    assert_eq!(place.names("."), [""; 0]);
 }

@@ -5,62 +5,27 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::program::{Place, vfalls};
+use crate::program::Place;
+use crate::record::{Compiler, HOST, SPARC};
 use crate::stat::json;
 
-/// A compiler, its Debian package, and the architecture of its programs.
-struct Compiler {
-    command: &'static str,
-    package: &'static str,
-    target: &'static str,
+/// Compiles a program of `theory/` for this host, or for SPARC V9.
+fn compile(place: &Place, compiler: Compiler, name: &str, flags: &str) {
+    let source = format!("{}/tests/commands/theory/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let flags: Vec<_> =
+        "-Wall -Wextra -Werror -static".split(' ').chain(flags.split(' ')).collect();
+    compiler.compile(place, name, &fs::read_to_string(source).unwrap(), &flags);
 }
 
-const HOST: Compiler = Compiler { command: "cc", package: "gcc", target: "host" };
-
-const SPARC: Compiler = Compiler {
-    command: "sparc64-linux-gnu-gcc",
-    package: "gcc-sparc64-linux-gnu",
-    target: "sparc",
-};
-
-impl Compiler {
-    /// Compiles a program of `theory/` and returns the program's path.
-    fn compile(&self, place: &Place, name: &str, flags: &[&str]) -> String {
-        let source = format!("{}/tests/commands/theory/{name}.c", env!("CARGO_MANIFEST_DIR"));
-        let program = place.path().join(name).into_os_string().into_string().unwrap();
-        let mut command = Command::new(self.command);
-        command.args(["-Wall", "-Wextra", "-Werror", "-static"]).args(flags);
-        run(command.args(["-o", &program, &source]), self.package);
-        program
-    }
-}
-
-fn run(command: &mut Command, package: &str) -> Output {
-    let output = command.output().unwrap_or_else(|error| {
-        panic!("{command:?}: {error}; Debian's package {package} has it");
-    });
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {stderr}");
-    output
-}
-
-/// Records a program and returns the JSON of its replay. Thread n is on node n modulo 4.
-fn replay(place: &Place, command: &[&str], events: &str) -> Value {
-    replay_with(place, command, &["--event", events])
-}
-
-/// Does what [`replay`] does, with any options of `stat`.
-fn replay_with(place: &Place, command: &[&str], options: &[&str]) -> Value {
-    let file = place.path().join("recording");
-    let file = file.to_str().unwrap();
-    let record = ["record", "--force", "--output", file, "--"];
-    let recorded = vfalls(&[&record, command].concat());
-    assert_eq!(recorded.status, 0, "{command:?}: {}", recorded.stderr);
-    json(place, &[&[file, "--place", "spread"], options].concat())
+/// Records a program and returns the JSON of its replay, with these options of `stat`. Thread n is on node n modulo 4.
+fn replay(place: &Place, command: &str, options: &str) -> Value {
+    let recorded = place.run(&format!("record --force --output recording -- {command}"));
+    assert_eq!(recorded.status, 0, "{command}: {}", recorded.stderr);
+    json(place, &format!("recording --place spread {options}"))
 }
 
 fn total(results: &Value, event: &str) -> i64 {
@@ -82,8 +47,9 @@ struct Twice {
 }
 
 impl Twice {
-    fn new(place: &Place, command: &[&str], work: u32, events: &str) -> Self {
-        let replay = |work: u32| replay(place, &[command, &[&work.to_string()]].concat(), events);
+    fn new(place: &Place, command: &str, work: u32, events: &str) -> Self {
+        let events = format!("--event {events}");
+        let replay = |work: u32| replay(place, &format!("{command} {work}"), &events);
         Self { once: replay(work), twice: replay(2 * work) }
     }
 
@@ -115,13 +81,7 @@ fn near(found: i64, expected: i64) {
 #[ignore = "needs qemu-user and valgrind"]
 fn a_matrix_product_misses_as_cachegrind_says() {
     let place = Place::new("theory-matrix");
-    let program = HOST.compile(
-        &place,
-        "matrix",
-        &["-O1", "-nostdlib", "-no-pie", "-fno-pie", "-fno-stack-protector"],
-    );
-    let file = place.path().join("config.toml");
-    let config = file.to_str().unwrap();
+    compile(&place, HOST, "matrix", "-O1 -nostdlib -no-pie -fno-pie -fno-stack-protector");
     let all = [
         [("Instr_cnt", "Ir"), ("IC_miss", "I1mr")],
         [("CPU_ld_to_PCX", "D1mr"), ("DC_miss", "D1mr")],
@@ -133,18 +93,17 @@ fn a_matrix_product_misses_as_cachegrind_says() {
         (["16384,8,32", "8192,4,16", "4194304,16,64"], &all[..]),
         (["4096,2,64", "32768,8,32", "1048576,8,64"], &some),
     ] {
-        let theory = cachegrind(&place, &program, [l1i, l1d, l2]);
+        let theory = cachegrind(&place, [l1i, l1d, l2]);
         let tables = [("l1i", l1i), ("l1d", l1d), ("l2", l2)].map(|(name, cache)| {
             let [bytes, ways, line] = cache.split(',').collect::<Vec<_>>()[..] else {
                 panic!("{cache}");
             };
             format!("[{name}]\nbytes = {bytes}\nways = {ways}\nline = {line}\n")
         });
-        fs::write(&file, tables.concat()).unwrap();
+        place.file("config.toml", tables.concat());
         for &[(event, of_event), (other, of_other)] in pairs {
-            let events = format!("pic:{event},pic:{other}");
-            let results =
-                replay_with(&place, &[&program], &["--config", config, "--event", &events]);
+            let options = format!("--config config.toml --event pic:{event},pic:{other}");
+            let results = replay(&place, "./matrix", &options);
             let found = [event, other].map(|event| total(&results, event));
             let expected = [theory[of_event], theory[of_other]];
             assert_eq!(found, expected, "{event}, {other}: {l1d}, {l2}");
@@ -154,25 +113,17 @@ fn a_matrix_product_misses_as_cachegrind_says() {
     }
 }
 
-/// Returns the counts of cachegrind for a program, with these instruction, data and last-level caches.
+/// Returns the counts of cachegrind for the program `matrix`, with these instruction, data and last-level caches.
 #[cfg(target_arch = "x86_64")]
-fn cachegrind(place: &Place, program: &str, caches: [&str; 3]) -> HashMap<String, i64> {
-    let counts = place.path().join("cachegrind.out");
-    let [l1i, l1d, l2] = caches;
-    let mut cachegrind = Command::new("qemu-x86_64");
-    cachegrind
-        .args([
-            "-cpu",
-            "Nehalem",
-            "/usr/libexec/valgrind/cachegrind-amd64-linux",
-            "--cache-sim=yes",
-        ])
-        .args([format!("--I1={l1i}"), format!("--D1={l1d}"), format!("--LL={l2}")])
-        .arg(format!("--cachegrind-out-file={}", counts.display()))
-        .arg(program)
-        .env("VALGRIND_LAUNCHER", "/usr/bin/valgrind");
-    run(&mut cachegrind, "valgrind, or qemu-user,");
-    let counts = fs::read_to_string(counts).unwrap();
+fn cachegrind(place: &Place, [l1i, l1d, l2]: [&str; 3]) -> HashMap<String, i64> {
+    let mut qemu = Command::new("qemu-x86_64");
+    qemu.env("VALGRIND_LAUNCHER", "/usr/bin/valgrind");
+    let cachegrind =
+        "/usr/libexec/valgrind/cachegrind-amd64-linux --cache-sim=yes --cachegrind-out-file=counts";
+    let caches = format!("--I1={l1i} --D1={l1d} --LL={l2}");
+    let ended = (**place).run(qemu, &format!("-cpu Nehalem {cachegrind} {caches} ./matrix"));
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let counts = fs::read_to_string(place.at("counts")).unwrap();
     let of = |head: &str| -> Vec<&str> {
         let line = counts.lines().find_map(|line| line.strip_prefix(head));
         line.unwrap().split_whitespace().collect()
@@ -191,15 +142,12 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
     const TURNS: usize = 16;
     let place = Place::new("theory-turns");
     for compiler in [HOST, SPARC] {
-        let program = compiler.compile(&place, "turns", &["-O2", "-pthread"]);
-        let more = |where_to: &str| {
-            let events = "lpu:cycles_cache_hit,lpu:cycles_INV_egress";
-            Twice::new(&place, &[&program, where_to], LINES, events)
-        };
-        let one = more("one");
+        compile(&place, compiler, "turns", "-O2");
+        let events = "lpu:cycles_cache_hit,lpu:cycles_INV_egress";
+        let one = Twice::new(&place, "./turns one", LINES, events);
         let lines = i64::from(LINES);
         let transfers = one.served("c2c");
-        assert_eq!(transfers.len(), TURNS, "{}", compiler.target);
+        assert_eq!(transfers.len(), TURNS, "{compiler:?}");
         near(transfers[0], 0);
         for &of_thread in &transfers[1..] {
             near(of_thread, lines);
@@ -208,7 +156,7 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
         // An invalidation goes to each of the three other nodes.
         near(one.total("cycles_INV_egress"), 3 * 15 * lines);
 
-        let own = more("own");
+        let own = Twice::new(&place, "./turns own", LINES, events);
         near(own.served("c2c").iter().sum(), 0);
         near(own.total("cycles_cache_hit"), 0);
         near(own.total("cycles_INV_egress"), 0);
@@ -231,10 +179,10 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
     let lines = i64::from(PIECES) * 512 / 64;
     let place = Place::new("theory-remote");
     for compiler in [HOST, SPARC] {
-        let program = compiler.compile(&place, "remote", &["-O2", "-pthread"]);
-        let more = Twice::new(&place, &[&program], PIECES, "dram:mem_reads");
+        compile(&place, compiler, "remote", "-O2");
+        let more = Twice::new(&place, "./remote", PIECES, "dram:mem_reads");
         let (local, remote) = (more.served("local"), more.served("remote"));
-        assert_eq!(local.len(), 4, "{}", compiler.target);
+        assert_eq!(local.len(), 4, "{compiler:?}");
         near(local[0], lines);
         near(remote[0], 0);
         for thread in 1..4 {
@@ -254,12 +202,12 @@ fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {
     const LINES: i64 = (8 << 20) / 64;
     let place = Place::new("theory-stream");
     for compiler in [HOST, SPARC] {
-        let program = compiler.compile(&place, "stream", &["-O2"]);
+        compile(&place, compiler, "stream", "-O2");
         let events = "dram:mem_reads,dram:mem_writes";
-        let read = Twice::new(&place, &[&program, "read"], 1, events);
+        let read = Twice::new(&place, "./stream read", 1, events);
         near(read.total("mem_reads"), LINES);
         near(read.total("mem_writes"), 0);
-        let write = Twice::new(&place, &[&program, "write"], 1, events);
+        let write = Twice::new(&place, "./stream write", 1, events);
         near(write.total("mem_reads"), LINES);
         near(write.total("mem_writes"), LINES);
     }

@@ -77,10 +77,8 @@ impl Callers {
         }
     }
 
-    /// Notes the return of the strand's last call, and starts the given call; without one, the strand is idle.
-    ///
-    /// # Errors
-    /// Returns what the last call changed besides its results.
+    /// Notes the return of the strand's last call, and starts the given call; without one, the strand is idle. Returns an error if the
+    /// last call changed more than its results.
     pub(crate) fn turn(
         &mut self,
         execution: &mut Execution,
@@ -149,27 +147,17 @@ pub(crate) fn scramble(strand: &mut Strand, random: &mut Random) {
     let any = random.next_u64();
     (strand.ccr, strand.asi, strand.y) = (any as u8, (any >> 8) as u8, (any >> 32) as u32);
     let mut count = || random.below(8) as u8;
+    let [mut can_save, mut can_restore] = [count(), count()];
+    let [mut other, mut clean] = [count(), count()];
     // Every second strand has window counts that software can have.
-    strand.windows = match any >> 16 & 1 {
-        0 => {
-            let can_save = count() % 7;
-            let can_restore = count() % (7 - can_save);
-            WindowState {
-                can_save,
-                can_restore,
-                other: 6 - can_save - can_restore,
-                clean: can_restore.max(count()),
-                state: (any >> 24) as u8 & 0x3f,
-            }
-        }
-        _ => WindowState {
-            can_save: count(),
-            can_restore: count(),
-            other: count(),
-            clean: count(),
-            state: (any >> 24) as u8 & 0x3f,
-        },
-    };
+    if any >> 16 & 1 == 0 {
+        can_save %= 7;
+        can_restore %= 7 - can_save;
+        other = 6 - can_save - can_restore;
+        clean = clean.max(can_restore);
+    }
+    let state = (any >> 24) as u8 & 0x3f;
+    strand.windows = WindowState { can_save, can_restore, other, clean, state };
 }
 
 fn outs(strand: &Strand) -> [u64; 6] {
@@ -178,9 +166,6 @@ fn outs(strand: &Strand) -> [u64; 6] {
 
 /// Compares a strand before and after a call, without %o0 to %o5. In two windows that were free, values that the guest cannot
 /// rely on may become 0.
-///
-/// # Errors
-/// Returns the difference.
 fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     let differ = |what: &str, before: u64, after: u64| match before == after {
         true => Ok(()),
@@ -193,12 +178,9 @@ fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
         return Err(format!("{:?}, and was {:?}", after.windows, before.windows));
     }
     // %tba, %pstate, %tl and %pil.
-    for number in [5, 6, 7, 8].map(ControlRegister::Privileged) {
-        let [before, after] = [&mut before, &mut after].map(|strand| {
-            let value = strand.control_register(number, &mut Nothing);
-            value.unwrap_or_default()
-        });
-        differ(&format!("{number:?}"), before, after)?;
+    for number in [5, 6, 7, 8] {
+        let [before, after] = [&mut before, &mut after].map(|strand| privileged(strand, number));
+        differ(&format!("privileged register {number}"), before, after)?;
     }
     for global in 0..3 {
         for strand in [&mut before, &mut after] {
@@ -220,11 +202,7 @@ fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
             if distance == 1 && (24..30).contains(&number) {
                 continue;
             }
-            let may_be_clear = free
-                && match is_in {
-                    true => matches!(distance, 2 | 3),
-                    false => matches!(distance, 1 | 2),
-                };
+            let may_be_clear = free && matches!((is_in, distance), (false, 1 | 2) | (true, 2 | 3));
             let register = Register::new(number);
             let [before, after] = [&before, &after].map(|strand| strand.registers.get(register));
             if !may_be_clear || after != 0 {
@@ -235,8 +213,13 @@ fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the value of a privileged register; 0 for a trap register at trap level 0.
+pub(crate) fn privileged(strand: &mut Strand, number: u8) -> u64 {
+    strand.control_register(ControlRegister::Privileged(number), &mut Nothing).unwrap_or_default()
+}
+
 /// Refuses all accesses: only the strand's registers are used.
-pub(crate) struct Nothing;
+struct Nothing;
 
 impl Environment for Nothing {
     fn fetch(&mut self, _: u64, _: Level) -> Result<Instruction, Trap> {

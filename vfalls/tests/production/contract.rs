@@ -13,13 +13,12 @@ use sweep::configuration::GUESTS;
 use sweep::parts::{AT_RANDOM, EVERY_REGISTER, FUNCTIONS, NEGOTIATION, OF_EVERY_GROUP};
 use sweep::{Change, Configuration, Part, System};
 use tests::oracle::{self, Grant, World};
-use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
 use super::callers::{Callers, Request};
 use super::judge::Judge;
 use super::watch::Watch;
-use super::{Booted, Guest, REAL, Task, assembled, image};
+use super::{Booted, Guest, REAL, Task, assembled, image, strand};
 
 /// The most instructions between two calls of any strands.
 const CALL: u64 = 1_000_000;
@@ -100,8 +99,17 @@ pub(crate) fn program() -> &'static [u8] {
     PROGRAM.get_or_init(|| fs::read(assembled("requests", REAL)).unwrap())
 }
 
-/// Boots a hypervisor with two guests, and returns the machine and its model.
-pub(crate) fn boot(hypervisor: &[u8], sides: &Sides) -> (Booted, World) {
+/// Two guests that are ready to call a hypervisor, and the reference model of their machine.
+pub(crate) struct Ready {
+    pub(crate) booted: Booted,
+    pub(crate) strands: [[StrandId; 2]; 2],
+    pub(crate) callers: Callers,
+    pub(crate) watch: Watch,
+    pub(crate) world: World,
+}
+
+/// Boots a hypervisor with two guests. The guests' registers have random values from `seed`.
+pub(crate) fn boot(hypervisor: &[u8], sides: &Sides, seed: u64) -> Ready {
     let guests = sides.each_ref().map(|(strands, rights, _)| Guest {
         program: program(),
         words: Some([0, strands.len() as u64, 0]),
@@ -116,7 +124,12 @@ pub(crate) fn boot(hypervisor: &[u8], sides: &Sides) -> (Booted, World) {
         guest
     });
     let world = World::new(oracle::Machine::Batoka, 4, &[], world.into()).unwrap();
-    (Booted::boot(hypervisor, &guests, None), world)
+    let mut booted = Booted::boot(hypervisor, &guests, None);
+    let strands = sides.each_ref().map(|(strands, ..)| strands.map(strand));
+    let callers = Callers::new(&mut booted.0, &strands.concat(), seed);
+    let watched = sides.each_ref().map(|(strands, ..)| strands.to_vec()).to_vec();
+    let watch = Watch::new(&mut booted.0, hypervisor, watched);
+    Ready { booted, strands, callers, watch, world }
 }
 
 /// With `PRODUCTION_LONG` in the environment many more calls.
@@ -133,14 +146,9 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
         [([8, 70], "", Grant::NONE), ([3, 130], "global,strand", Grant::GLOBAL_STRAND)],
     ];
     for (case, sides) in (0..).zip(&cases) {
-        let (mut booted, world) = boot(&hypervisor, sides);
-        let execution = &mut booted.0;
-        let strands = sides.each_ref().map(|(strands, ..)| strands.to_vec());
-        let ids = strands.concat().into_iter();
-        let ids: Vec<_> = ids.map(|strand| StrandId::new(strand).unwrap()).collect();
-        let mut callers = Callers::new(execution, &ids, case);
-        let elf = elf::parse(&hypervisor).unwrap();
-        let watch = Watch::begin(execution, &elf, strands.to_vec());
+        let Ready { mut booted, strands, mut callers, watch, world } =
+            boot(&hypervisor, sides, case);
+        let (execution, ids) = (&mut booted.0, strands.concat());
         // Each strand makes all calls, but starts at a different one.
         let mut left: BTreeMap<StrandId, _> = (0..)
             .zip(&ids)

@@ -1,21 +1,17 @@
 //! Devices that fail, and strands that die.
 
-use std::fs;
-
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use hv_core::GuestId;
-use object::{Object, ObjectSymbol};
 use perfctr_service::mailbox::Step;
 use platform::models::FaultyUnit;
 use simulator::execute::calls::Call;
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Limits, Stop, map};
 use vfalls::cmd::boot::elf;
-use xtask::qemu::build::{self, Production};
-use xtask::qemu::toolchain::Toolchain;
+use xtask::qemu::build::Production;
 
 use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, fast, repeated, retried};
-use super::{Booted, ENOACCESS, Guest};
+use super::{Booted, ENOACCESS, Guest, image, strand};
 
 /// Stores to devices fail after the return of their call, or while the call waits for them. Then the units are out of service,
 /// everything else goes on, and the neighbour notices nothing.
@@ -117,9 +113,11 @@ fn a_strand_dies_with_a_hub() {
     }
     booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
     // One strand dies after its store to the hub, another when it asks again.
+    let image = image(Production::Shipped);
+    let elf = elf::parse(&image).unwrap();
     let dead: Vec<StrandId> = ["perfctr_wait_hub", "perfctr_slow"]
         .map(|name| {
-            let at = symbol(name);
+            let at = elf::address(&elf, name).unwrap();
             booted.0.breakpoints().insert(at);
             let Stop::Breakpoint(strand) = booted.0.run(Limits::instructions(5_000_000)) else {
                 panic!("nobody comes to {name}");
@@ -134,18 +132,13 @@ fn a_strand_dies_with_a_hub() {
     let made = booted.calls();
     booted.0.run(Limits::instructions(300_000));
     let of_hub = |status: u64| {
-        let calls = made.borrow();
-        let of_hub =
-            calls.iter().filter(|call| call.arguments[0] == HUB_PCR && call.status == status);
-        of_hub.count()
+        let is_of_hub = |call: &&Call| (call.arguments[0], call.status) == (HUB_PCR, status);
+        made.borrow().iter().filter(is_of_hub).count()
     };
     assert_eq!(of_hub(0), 0);
     assert!(of_hub(EWOULDBLOCK) > 100);
     for strand in &dead {
-        let on = StrandId::new(64).unwrap();
-        booted.0.operate(on, &Step::Died(*strand)).unwrap();
-        booted.0.run(Limits::instructions(300_000));
-        assert_eq!(booted.0.operated(), Some(Ok(None)));
+        booted.operate(64, &Step::Died(*strand), 300_000);
     }
     booted.0.run(Limits::instructions(12_000_000));
     // Each of the other 14 strands made all its calls.
@@ -176,15 +169,13 @@ fn a_guest_fails_with_its_last_strand() {
     booted.list(1, 0, &[[4, 2_000_000, 0, 0, 0, 0, 0, 0]]);
     booted.0.run(Limits::instructions(3_000_000));
     let mut states = Vec::new();
-    let dead = [0, 1].map(|strand| StrandId::new(strand).unwrap());
+    let dead = [0, 1].map(strand);
     let reset = Step::Reset(GuestId::new(0).unwrap());
     for step in [Step::Died(dead[0]), Step::Died(dead[1]), reset] {
         if let Step::Died(strand) = step {
             booted.0.park(strand);
         }
-        booted.0.operate(StrandId::new(8).unwrap(), &step).unwrap();
-        booted.0.run(Limits::instructions(200_000));
-        assert_eq!(booted.0.operated(), Some(Ok(None)));
+        booted.operate(8, &step, 200_000);
         states.push(booted.0.guest(0));
     }
     use GuestState::{Failed, Runs};
@@ -192,13 +183,4 @@ fn a_guest_fails_with_its_last_strand() {
     assert_eq!(booted.0.guest(1), Runs);
     assert_eq!(booted.0.run(Limits::instructions(20_000_000)), Stop::Ended);
     assert_eq!(booted.0.guest(1), GuestState::Exited(0));
-}
-
-fn symbol(name: &str) -> u64 {
-    let image = build::production(&Toolchain::find().unwrap(), Production::Shipped).unwrap();
-    let file = fs::read(image).unwrap();
-    let elf = elf::parse(&file).unwrap();
-    let mut symbols = elf.symbols();
-    let found = symbols.find(|symbol| symbol.name() == Ok(name));
-    found.unwrap().address()
 }

@@ -18,11 +18,10 @@ use simulator::interpreter::Level;
 use simulator::memory::Config;
 use simulator::recording::Kind;
 use xtask::budgets::OF_SPARC;
-use xtask::qemu::build::{self, Production};
+use xtask::qemu::build::Production;
 use xtask::qemu::machine::{self, Boot, End};
-use xtask::qemu::toolchain::Toolchain;
 
-use super::{Booted, Guest, MEMORY, PCR, REAL, assembled};
+use super::{Booted, Guest, MEMORY, PCR, REAL, assembled, built};
 
 pub(super) type Entry = [u64; 8];
 
@@ -158,9 +157,8 @@ fn calls_take_the_instructions_that_qemu_counts() {
     let addresses = (map::PARTITION + LISTS..).step_by(8);
     let words = addresses.zip(list.as_flattened().iter().copied());
     let words: Vec<_> = words.filter(|(_, word)| *word != 0).collect();
-    let toolchain = Toolchain::find().unwrap();
     let boot = Boot {
-        hypervisor: &build::production(&toolchain, Production::PcrInMemory).unwrap(),
+        hypervisor: &built(Production::PcrInMemory),
         guest: &assembled("calls", REAL),
         words: &words,
         timeout: Duration::from_secs(60),
@@ -277,7 +275,7 @@ struct Waits {
     /// For each waiting strand, how often others were served since its refusal.
     waiting: BTreeMap<usize, usize>,
     ended: usize,
-    /// The number of waits that ended because the strand did not ask once in r asks of the others.
+    /// Waits that ended because the strand did not ask again while others asked r times.
     cut: usize,
     /// The most refusals on behalf of one strand.
     refusals: u32,

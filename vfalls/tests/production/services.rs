@@ -1,6 +1,5 @@
 //! The services of the image that a small kernel needs besides the performance counters.
 
-use guest_abi::StrandId;
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right};
@@ -10,7 +9,7 @@ use simulator::execute::{Limits, State, map};
 use xtask::qemu::build::Production;
 
 use super::lists::{AGAIN, Entry, GET, core, fast, retried};
-use super::{Booted, ENOACCESS, Guest, MEMORY, REAL};
+use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, strand};
 
 /// Where the guest has the addresses at which CPUs begin, and their trap table.
 const START: u64 = 0x90;
@@ -95,16 +94,12 @@ fn a_kernel_is_served() {
     assert_eq!(booted.consoles()[..2], ["normal state", ""]);
 
     // The third CPU stays in cpu_yield until an interrupt: the operator takes a right of the guest.
-    let third = StrandId::new(66).unwrap();
-    assert_eq!(booted.0.state(third), State::Halted);
+    assert_eq!(booted.0.state(strand(66)), State::Halted);
     let [_, unanswered, ..] = booted.entry(0, 2, 0);
     assert_eq!(unanswered, 5);
     let mut grants = Grants::none(2);
     grants.grant(GuestId::new(1).unwrap(), Right::Strand).unwrap();
-    let on = StrandId::new(9).unwrap();
-    booted.0.operate(on, &Step::Reconfigure(grants)).unwrap();
-    booted.0.run(Limits::instructions(200_000));
-    assert_eq!(booted.0.operated(), Some(Ok(None)));
+    booted.operate(9, &Step::Reconfigure(grants), 200_000);
     let [_, status, ..] = booted.entry(0, 2, 0);
     assert_eq!(status, 0);
     // The neighbour notices nothing.

@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 
 use guest_abi::event::DramEvent;
-use guest_abi::{Mcu, Node, StrandId};
+use guest_abi::{Mcu, Node};
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right};
@@ -33,10 +33,7 @@ fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u
         grants.grant(GuestId::new(next).unwrap(), right).unwrap();
     }
     let asked = booted.0.now();
-    let on = StrandId::new(on).unwrap();
-    booted.0.operate(on, &Step::Reconfigure(grants)).unwrap();
-    booted.0.run(Limits::instructions(instructions));
-    assert_eq!(booted.0.operated(), Some(Ok(None)));
+    booted.operate(on, &Step::Reconfigure(grants), instructions);
     asked
 }
 

@@ -8,7 +8,7 @@ use object::{Object, ObjectSection};
 use simulator::execute::{Execution, Observed, map};
 use simulator::interpreter::Level;
 use simulator::recording::Kind;
-use vfalls::cmd::boot::elf::Elf;
+use vfalls::cmd::boot::elf;
 
 use super::MEMORY;
 
@@ -27,12 +27,13 @@ pub(crate) struct Watch(Rc<RefCell<Seen>>);
 
 impl Watch {
     /// Observes a machine with this hypervisor from now on; `guests` are the strands of each guest.
-    pub(crate) fn begin(
+    pub(crate) fn new(
         execution: &mut Execution,
-        hypervisor: &Elf<'_>,
+        hypervisor: &[u8],
         guests: Vec<Vec<usize>>,
     ) -> Self {
-        let text = hypervisor.section_by_name(".text").unwrap();
+        let elf = elf::parse(hypervisor).unwrap();
+        let text = elf.section_by_name(".text").unwrap();
         let watch = Self(Rc::new(RefCell::new(Seen {
             guests,
             text: text.address()..text.address() + text.size(),

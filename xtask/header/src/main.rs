@@ -1,7 +1,7 @@
-//! Writes the C header of guest-abi, `guest-abi/include/sun4v_perf.h`. Run it by `cargo xtask header`.
+//! Writes the header of the C interface, `guest-abi/c/include/sun4v_perf.h`. Run it by `cargo xtask header`.
 //!
-//! The numbers come from the tables of guest-abi; types and functions come from the source of its C interface, which
-//! cbindgen reads.
+//! The numbers come from the tables of guest-abi; types and functions come from the source of guest-abi-c, which cbindgen
+//! reads.
 //!
 //! The exit status is 1 if `--check` finds a difference, and 2 if the header cannot be made.
 
@@ -28,7 +28,7 @@ const INTRODUCTION: &str = "\
 /*
  * The sun4v performance counter service (API group 0x205) for guests written in C.
  *
- * Link with the static library that guest-abi's feature `capi` builds. Everything here is freestanding C99: no libc, no
+ * Link with the static library that the package guest-abi-c builds. Everything here is freestanding C99: no libc, no
  * allocation, no state; all functions may be called from any strand at any time.
  *
  * - Functions that return uint64_t and take a transport return a status: one of enum sun4v_status, or another number that
@@ -37,7 +37,7 @@ const INTRODUCTION: &str = "\
  *   the status is EBADTRAP). Otherwise both the pointer and the function in the structure have to be valid.
  * - A pointer to a result is NULL, and the result is dropped, or valid for a write.
  *
- * Written by `cargo xtask header`: change guest-abi/src, not this file.
+ * Written by `cargo xtask header`: change guest-abi/src or guest-abi/c/src, not this file.
  */";
 
 /// The files of the C interface that have types and functions, in the order of the header.
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Ok(None) => return ExitCode::SUCCESS,
         Ok(Some(line)) => {
             let differs = format!(
-                "guest-abi/include/sun4v_perf.h, line {line}: differs from guest-abi/src; \
+                "guest-abi/c/include/sun4v_perf.h, line {line}: differs from guest-abi/src and guest-abi/c/src; \
                  write it with: cargo xtask header"
             );
             (1, differs)
@@ -72,12 +72,12 @@ fn run(args: &Args) -> anyhow::Result<Option<usize>> {
     Ok(first_difference(&found, &header))
 }
 
-fn guest_abi() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-abi")
+fn guest_abi_c() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-abi/c")
 }
 
 fn path() -> PathBuf {
-    guest_abi().join("include/sun4v_perf.h")
+    guest_abi_c().join("include/sun4v_perf.h")
 }
 
 /// Returns the number of the first line that differs; `None` if the texts are the same.
@@ -102,11 +102,11 @@ fn header() -> anyhow::Result<String> {
         line_length: 120,
         ..Config::default()
     };
-    let directory = guest_abi().join("src/capi");
+    let directory = guest_abi_c().join("src");
     let builder = SOURCES.iter().fold(Builder::new().with_config(config), |builder, name| {
         builder.with_src(directory.join(format!("{name}.rs")))
     });
-    let bindings = builder.generate().map_err(|error| anyhow!("guest-abi/src/capi: {error}"))?;
+    let bindings = builder.generate().map_err(|error| anyhow!("guest-abi/c/src: {error}"))?;
     let mut text = Vec::new();
     bindings.write(&mut text);
     let text = on_one_line(&String::from_utf8(text)?);

@@ -2,21 +2,17 @@
 
 use crate::qemu::bundle;
 
-/// Make the bundled hypervisor and guest anew
+/// Rebuild the bundled hypervisor and guest
 ///
-/// They are the same, byte for byte, in any directory. The toolchain that makes them is named in a file beside them.
+/// The bundled files are the same, byte for byte, in any directory. A file beside them names the toolchain that builds them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bundle")]
-pub struct Args {
-    /// From now on the toolchain that is installed here makes them
+pub struct BundleArgs {
+    /// Pin the toolchain that is installed here: from now on it builds the bundled files
     #[arg(long)]
     pin: bool,
 }
 
-/// Makes them.
-///
-/// # Errors
-/// See [`bundle::make`].
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: BundleArgs) -> anyhow::Result<()> {
     bundle::make(args.pin)
 }

@@ -21,7 +21,7 @@ use vfalls::table;
 /// which this host does not compile, nor the C interface, which programs in C test, is measured.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask coverage --json coverage.json")]
-pub struct Args {
+pub struct CoverageArgs {
     /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -33,15 +33,11 @@ pub struct Args {
 const CRATES: [&str; 4] = ["guest-abi", "hv-core", "platform", "perfctr-service"];
 
 /// The C interface, which programs in C call: no counts are collected of them.
-const FROM_C: &str = "src/capi";
+const FROM_C: &str = "c";
 
 const VERSION: &str = "0.9.1";
 
-/// Measures and prints the coverage.
-///
-/// # Errors
-/// A test fails, a tool is missing and cannot be installed, or the file cannot be written.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: CoverageArgs) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let export = measure()?;
@@ -213,7 +209,7 @@ mod tests {
                 "lines": {"count": 8, "covered": 6, "percent": 75.0}, "branches": {"count": 0, "covered": 0}}},
             {"filename": "/w/hv-core/src/b.rs", "summary": {
                 "lines": {"count": 92, "covered": 92}, "branches": {"count": 4, "covered": 3}}},
-            {"filename": "/w/hv-core/src/capi/c.rs", "summary": {
+            {"filename": "/w/hv-core/c/src/c.rs", "summary": {
                 "lines": {"count": 1, "covered": 0}, "branches": {"count": 1, "covered": 0}}},
             {"filename": "/w/hv-core-other/src/b.rs", "summary": {
                 "lines": {"count": 1, "covered": 0}, "branches": {"count": 1, "covered": 0}}}

@@ -26,7 +26,7 @@ use vfalls::table;
                         Needs a nightly toolchain and cargo-fuzz:\n  rustup toolchain install nightly --profile minimal\n  \
                         cargo install --locked cargo-fuzz@0.13.2"
 )]
-pub struct Args {
+pub struct FuzzArgs {
     /// Fuzz only this target
     #[arg(long, value_name = "T", value_parser = clap::builder::PossibleValuesParser::new(TARGETS.map(|(name, _)| name)))]
     target: Option<String>,
@@ -43,11 +43,7 @@ const TARGETS: [(&str, u32); 4] =
 /// The directory of the corpus and of failing inputs, from the root of the workspace.
 const PLACE: &str = "target/fuzz";
 
-/// Runs the fuzzer.
-///
-/// # Errors
-/// [`Mismatch`] if an input fails; a toolchain or tool is missing, or a target cannot be built.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: FuzzArgs) -> anyhow::Result<()> {
     let cargo = Fuzz::find()?;
     let wanted = |name: &str| args.target.as_deref().is_none_or(|target| target == name);
     cargo.build()?;

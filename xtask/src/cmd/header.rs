@@ -1,22 +1,19 @@
-//! `header`: the C header of guest-abi.
+//! `header`: the header of the C interface.
 
 use crate::cargo::become_package;
 
-/// Write the C header of guest-abi, guest-abi/include/sun4v_perf.h
+/// Write the header of the C interface, guest-abi/c/include/sun4v_perf.h
 ///
-/// The header is made from the tables and the C interface (feature `capi`) of guest-abi.
+/// The header is made from the tables of guest-abi and the functions of guest-abi-c.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask header --check")]
-pub struct Args {
+pub struct HeaderArgs {
     /// Write nothing; the exit status is 1 if the header differs from the source
     #[arg(long)]
     check: bool,
 }
 
 /// Becomes the program `header`, a package of its own, so that other commands are built without what it depends on.
-///
-/// # Errors
-/// cargo cannot be run.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: HeaderArgs) -> anyhow::Result<()> {
     become_package("header", args.check.then_some("--check"))
 }

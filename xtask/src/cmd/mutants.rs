@@ -24,7 +24,7 @@ use vfalls::exit::Mismatch;
 #[command(
     after_help = "Examples:\n  cargo xtask mutants\n  cargo xtask mutants --shard 0/1 --file hv-core/src/trace"
 )]
-pub struct Args {
+pub struct MutantsArgs {
     /// Test only every N-th mutant, from number K on
     #[arg(long, value_name = "K/N", default_value = "0/7", value_parser = shard)]
     shard: (usize, usize),
@@ -82,6 +82,7 @@ const SUITES: [Suite; 4] = [
     Suite {
         name: "tests in C, models of the decisions, machine descriptions from source",
         files: &[
+            "guest-abi/c/src/**",
             "guest-abi/src/**",
             "perfctr-service/src/description/**",
             "perfctr-service/src/hubs/turns.rs",
@@ -90,7 +91,7 @@ const SUITES: [Suite; 4] = [
             "perfctr-service/src/rights/protocol/**",
             "platform/src/md/**",
         ],
-        tests: "--package=guest-abi --package=proof --package=simulator --test=c --test=small --test=md",
+        tests: "--package=guest-abi-c --package=proof --package=simulator --test=c --test=small --test=md",
         on_sparc: false,
     },
     Suite {
@@ -107,12 +108,7 @@ const SUITES: [Suite; 4] = [
     },
 ];
 
-/// Tests the mutants that `args` choose.
-///
-/// # Errors
-/// [`Mismatch`] if the tests miss a mutant, or too many are excluded. cargo-mutants is missing, the tests do not pass without a
-/// mutant, an entry of the configuration excludes no mutant, or another run is under way.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: MutantsArgs) -> anyhow::Result<()> {
     ensure!(
         works(cargo().args(["mutants", "--version"])),
         "cargo mutants is missing; install it with: {INSTALL}"
@@ -209,9 +205,6 @@ impl Config {
     }
 
     /// Returns the mutants that are excluded by regular expressions.
-    ///
-    /// # Errors
-    /// [`Mismatch`] if they are too many. An entry is not of the form `^FILE:.*: CHANGE$`, or excludes no mutant: it is out of date.
     fn excluded<'a>(&self, all: &'a [String]) -> anyhow::Result<BTreeSet<&'a str>> {
         let mut excluded = BTreeSet::new();
         for entry in &self.exclude_re {
@@ -242,7 +235,7 @@ impl Config {
 fn chosen<'a>(
     all: &'a [String],
     excluded: &BTreeSet<&str>,
-    args: &Args,
+    args: &MutantsArgs,
 ) -> anyhow::Result<BTreeSet<&'a str>> {
     let is_in = |name: &str, path: &PathBuf| {
         let file = name.split(':').next().unwrap_or_default();

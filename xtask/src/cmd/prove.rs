@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 
 use crate::cargo::{output, passes, root, works};
 use crate::cmd::test::{cargo_passes, models};
-use crate::steps::{Chosen, Step, Steps};
+use crate::steps::{Chosen, CommandStep, Steps, step};
 use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does
@@ -18,7 +18,7 @@ use crate::tools;
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
 )]
-pub struct Args {
+pub struct ProveArgs {
     #[command(flatten)]
     chosen: Chosen<Prove>,
 }
@@ -28,11 +28,11 @@ struct Prove;
 
 impl Steps for Prove {
     type Shared = ();
-    const STEPS: &'static [Step<()>] = &[
-        Step::new("states", "every reachable state of the larger models", |()| {
+    const STEPS: &'static [CommandStep<()>] = &[
+        step("states", "every reachable state of the larger models", |()| {
             cargo_passes("run --quiet --profile=quick --package=proof -- --all")
         }),
-        Step::new(
+        step(
             "loom",
             "loom's models without a limit on preemptions, where that ends in minutes",
             |()| {
@@ -40,13 +40,13 @@ impl Steps for Prove {
                 models("loom", &["the_strand_that_stays"], &[("PREEMPTIONS", "3")])
             },
         ),
-        Step::new(
+        step(
             "shuttle",
             "a million random schedules of shuttle, and a million of PCT",
             // The tests state 10,000 of each, in all.
             |()| models("shuttle", &[], &[("SCHEDULES", "100")]),
         ),
-        Step::new("miri", "tests with threads in Miri, with many seeds", |()| miri()),
+        step("miri", "tests with threads in Miri, with many seeds", |()| miri()),
     ];
 }
 
@@ -63,11 +63,7 @@ const UNLIMITED: [&str; 9] = [
     "negotiation::two_strands_negotiate",
 ];
 
-/// Runs or lists the steps.
-///
-/// # Errors
-/// [`Mismatch`](vfalls::exit::Mismatch) if a step fails.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: ProveArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 

@@ -32,7 +32,7 @@ use vfalls::output::Force;
 #[command(
     after_help = "Example:\n  cargo xtask qemu\n  cargo xtask qemu --guest mine.elf --timeout 10\n  cargo xtask qemu --guest mine.elf --gdb 1234   # gdb-multiarch mine.elf -ex 'target remote :1234'"
 )]
-pub struct Args {
+pub struct QemuArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
@@ -60,11 +60,7 @@ pub struct Args {
     force: Force,
 }
 
-/// Runs it.
-///
-/// # Errors
-/// [`Mismatch`] if a check failed or the guest ended badly. Otherwise what is missing, or cannot be built or written.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: QemuArgs) -> anyhow::Result<()> {
     let machine = args.machine.machine()?;
     let entry = args.guest.as_deref().map(entry).transpose()?;
     let output = args.force.create_if_wanted(args.json.as_ref())?;

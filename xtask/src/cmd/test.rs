@@ -11,12 +11,12 @@ use serde::Deserialize;
 
 use crate::budgets::{OF_SPARC, OF_X86};
 use crate::cargo::{add_components, cargo, passes, root, works};
-use crate::cmd::bench::instructions::{Counter, KINDS};
+use crate::cmd::bench::instructions::{CALLS, Counter};
 use crate::cmd::packages;
 use crate::figures::{self, Counted};
 use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
-use crate::steps::{Chosen, Step, Steps, say};
+use crate::steps::{Chosen, CommandStep, Steps, say, step};
 use crate::tools::{
     self, BABELTRACE, CHROMIUM, GDB, MAKE, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC,
     TMUX, VALGRIND, Z3,
@@ -33,7 +33,7 @@ use crate::tools::{
 #[command(
     after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --only clippy --only loom\n  cargo xtask test --list"
 )]
-pub struct Args {
+pub struct TestArgs {
     #[command(flatten)]
     chosen: Chosen<Test>,
 }
@@ -44,33 +44,27 @@ struct Test;
 impl Steps for Test {
     /// The instructions that steps count, for the step that compares them with README files.
     type Shared = Counted;
-    const STEPS: &'static [Step<Counted>] = &[
-        Step::new("tools", "tools and dependencies that the steps need", |_| prepare()),
-        Step::new("fmt", "cargo fmt --all --check", |_| cargo_passes("fmt --all --check")),
-        Step::new(
+    const STEPS: &'static [CommandStep<Counted>] = &[
+        step("tools", "tools and dependencies that the steps need", |_| prepare()),
+        step("fmt", "cargo fmt --all --check", |_| cargo_passes("fmt --all --check")),
+        step(
             "clippy",
             "cargo clippy --workspace --all-targets --all-features, without warnings",
             |_| cargo_passes("clippy --workspace --all-targets --all-features -- -Dwarnings"),
         ),
-        Step::new(
-            "doc",
-            "cargo doc --workspace --no-deps --all-features, without warnings",
-            |_| documentation(),
-        ),
-        Step::new("tests", "cargo test --workspace", |_| cargo_passes("test --workspace")),
-        Step::new("loom", "models of concurrent strands, checked by loom", |_| {
-            models("loom", &[], &[])
+        step("doc", "cargo doc --workspace --no-deps --all-features, without warnings", |_| {
+            documentation()
         }),
-        Step::new("shuttle", "dozens of strands, in random orders chosen by shuttle", |_| {
+        step("tests", "cargo test --workspace", |_| cargo_passes("test --workspace")),
+        step("loom", "models of concurrent strands, checked by loom", |_| models("loom", &[], &[])),
+        step("shuttle", "dozens of strands, in random orders chosen by shuttle", |_| {
             models("shuttle", &[], &[])
         }),
-        Step::new("calls", "instructions per call, within budget", budgets),
-        Step::new(
-            "references",
-            "instructions per reference that stat replays, within budget",
-            |_| cargo_passes("xtask bench --budgets"),
-        ),
-        Step::new(
+        step("calls", "instructions per call, within budget", budgets),
+        step("references", "instructions per reference that stat replays, within budget", |_| {
+            cargo_passes("xtask bench --budgets")
+        }),
+        step(
             "programs",
             "tests that need other programs: recordings with the real emulator; the interpreter beside it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands",
             |_| {
@@ -80,33 +74,27 @@ impl Steps for Test {
                 )
             },
         ),
-        Step::new(
+        step(
             "packages",
             "packages of the crates that are published, compiled from their files alone",
             |_| packages::check(),
         ),
-        Step::new(
-            "big-endian",
-            "tests of the library crates on SPARC V9, big-endian, emulated",
-            |_| big_endian::test(),
-        ),
-        Step::new(
+        step("big-endian", "tests of the library crates on SPARC V9, big-endian, emulated", |_| {
+            big_endian::test()
+        }),
+        step(
             "qemu",
             "cargo xtask qemu: the four library crates without the standard library, and a guest, on SPARC V9 by real traps",
             qemu,
         ),
-        Step {
+        CommandStep {
             needs: &["calls", "qemu"],
-            ..Step::new("figures", "figures in README files equal the counts", readme)
+            ..step("figures", "figures in README files equal the counts", readme)
         },
     ];
 }
 
-/// Runs or lists the steps.
-///
-/// # Errors
-/// [`Mismatch`](vfalls::exit::Mismatch) if a step fails.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: TestArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
@@ -186,7 +174,7 @@ fn components() -> anyhow::Result<()> {
 fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();
-    for kind in &KINDS {
+    for kind in &CALLS {
         counts.insert(kind.name.to_owned(), counter.count(kind)?);
     }
     say(format_args!("{}", OF_X86.table(&counts)));

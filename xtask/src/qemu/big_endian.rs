@@ -18,9 +18,6 @@ const LIBRARY: &str = "/usr/sparc64-linux-gnu";
 pub const ARGUMENTS: [&str; 3] = ["-Zbuild-std=std,panic_unwind,test", "--target", TARGET];
 
 /// Returns a call of cargo that can compile for SPARC V9 and run what it compiles.
-///
-/// # Errors
-/// A tool is missing and cannot be installed.
 pub fn cargo() -> anyhow::Result<Command> {
     tools::require(&[SPARC_GCC, SPARC_LIBC, QEMU_SPARC])?;
     let (linker, emulator) = (SPARC_GCC.find()?, QEMU_SPARC.find()?);
@@ -36,9 +33,6 @@ pub fn cargo() -> anyhow::Result<Command> {
 }
 
 /// Compiles the tests of `guest-abi`, `hv-core`, `platform` and `perfctr-service` for SPARC V9, and runs them.
-///
-/// # Errors
-/// A test fails, or a tool is missing and cannot be installed.
 pub fn test() -> anyhow::Result<()> {
     let mut cargo = cargo()?;
     cargo

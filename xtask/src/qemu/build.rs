@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
+use clap::ValueEnum;
 
 use super::toolchain::Toolchain;
 use crate::cargo::{passes, root};
@@ -29,16 +30,9 @@ pub enum Devices {
 }
 
 impl Devices {
-    /// Returns the name of the variant, which is that of its feature, if it has one.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Models => "models",
-            Self::Mmio => "mmio",
-            Self::Faults => "faults",
-            Self::Leaks => "leaks",
-            Self::Control => "control",
-            Self::Memory => "memory",
-        }
+    /// Returns the name on the command line. A feature of the image has the same name, if there is one.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
@@ -48,28 +42,23 @@ pub(super) const TARGET: &str = "sparc64-unknown-none-sun4v";
 const GUEST_TO_COPY: &str = "guest-abi/guests/rust";
 
 /// Returns the directory in which images are built and the files for booting them are written.
-#[must_use]
 pub fn directory() -> PathBuf {
     root().join("target/images")
 }
 
-/// Builds the hypervisor.
-///
-/// # Errors
-/// It does not compile, or a file cannot be written.
 pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<PathBuf> {
+    let name = devices.name();
     let features = match devices {
         Devices::Mmio => "pcr-in-memory",
         Devices::Control => "models,control",
-        _ => devices.name(),
+        _ => &name,
     };
-    build(toolchain, "board", devices.name(), &["--features", features])
+    build(toolchain, "board", &name, &["--features", features])
 }
 
 /// The forms of the image for the machine that executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Production {
-    /// As it is shipped.
     Shipped,
     /// For QEMU: words of memory are in place of %pcr and %pic.
     PcrInMemory,
@@ -78,9 +67,6 @@ pub enum Production {
 }
 
 /// Builds the hypervisor for the guests of a machine description.
-///
-/// # Errors
-/// As [`hypervisor()`].
 pub fn production(toolchain: &Toolchain, form: Production) -> anyhow::Result<PathBuf> {
     let (name, features) = match form {
         Production::Shipped => ("shipped", &[][..]),
@@ -93,9 +79,6 @@ pub fn production(toolchain: &Toolchain, form: Production) -> anyhow::Result<Pat
 }
 
 /// Builds the hypervisor as it is shipped from the sources of another checkout, and returns the path of the image.
-///
-/// # Errors
-/// As [`hypervisor()`].
 pub fn hypervisor_of(checkout: &Path, toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let target = checkout.join("target/images");
     let mut cargo = cargo(toolchain, checkout, HYPERVISOR);
@@ -105,25 +88,16 @@ pub fn hypervisor_of(checkout: &Path, toolchain: &Toolchain) -> anyhow::Result<P
 }
 
 /// Builds the image in the documentation of `perfctr_service::sparc64`.
-///
-/// # Errors
-/// As [`hypervisor()`].
 pub fn example(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "example", "documented", &[])
 }
 
 /// Builds the guest that checks the service.
-///
-/// # Errors
-/// As [`hypervisor()`].
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "guest", "checks", &[])
 }
 
 /// Builds the guest in Rust that is there to be copied.
-///
-/// # Errors
-/// As [`hypervisor()`].
 pub fn guest_to_copy(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let mut cargo = cargo(toolchain, root(), GUEST_TO_COPY);
     cargo.args(["--locked", "--target-dir"]).arg(directory());
@@ -131,9 +105,6 @@ pub fn guest_to_copy(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
 }
 
 /// Builds the guest that says what it finds on the production image.
-///
-/// # Errors
-/// As [`hypervisor()`].
 pub fn kernel(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "kernel", "tests", &[])
 }

@@ -1,4 +1,4 @@
-//! The hypervisor and the guest that the tool has inside, and the toolchain that makes them, byte for byte.
+//! The hypervisor and the guest that `vfalls` contains, and the toolchain that builds them, byte for byte.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -23,16 +23,10 @@ const TOOLCHAIN: &str = "toolchain.txt";
 /// The names of the bundled files, without `.elf.gz`.
 pub const NAMES: [&str; 2] = ["hypervisor", "guest"];
 
-/// Returns the path of a bundled file.
-#[must_use]
 pub fn path(name: &str) -> PathBuf {
     root().join(FOLDER).join(format!("{name}.elf.gz"))
 }
 
-/// Returns a bundled ELF file.
-///
-/// # Errors
-/// The file is missing or broken.
 pub fn bundled(name: &str) -> anyhow::Result<Vec<u8>> {
     let compressed = fs::read(path(name))?;
     let mut elf = Vec::new();
@@ -41,9 +35,6 @@ pub fn bundled(name: &str) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Returns the lines that name a toolchain: the compiler with its commit, and the linker.
-///
-/// # Errors
-/// A program of it cannot be run.
 pub fn versions(toolchain: &Toolchain) -> anyhow::Result<String> {
     let first_line = |command: &mut Command| -> anyhow::Result<String> {
         let said = output(command.arg("--version"), "a version")?;
@@ -56,18 +47,12 @@ pub fn versions(toolchain: &Toolchain) -> anyhow::Result<String> {
 }
 
 /// Returns the lines that name the toolchain of the bundled files.
-///
-/// # Errors
-/// The file that has them is missing.
 pub fn pinned() -> anyhow::Result<String> {
     let path = root().join(FOLDER).join(TOOLCHAIN);
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
 /// Builds the images, and returns them as they are bundled, in the order of [`NAMES`].
-///
-/// # Errors
-/// One does not compile.
 pub fn build(toolchain: &Toolchain) -> anyhow::Result<[Vec<u8>; 2]> {
     let hypervisor = build::production(toolchain, Production::Shipped)?;
     let guest = build::guest_to_copy(toolchain)?;
@@ -75,9 +60,6 @@ pub fn build(toolchain: &Toolchain) -> anyhow::Result<[Vec<u8>; 2]> {
 }
 
 /// Returns an image without debugging information. Symbols stay: they name what traps.
-///
-/// # Errors
-/// objcopy is missing and cannot be installed, or fails.
 pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     let stripped = image.with_extension("stripped");
     let mut objcopy = Command::new(tools::path(&SPARC_OBJCOPY)?);
@@ -86,20 +68,17 @@ pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(fs::read(&stripped)?)
 }
 
-/// Makes the bundled files anew, by the toolchain that is pinned, or by the one that is found if it takes its place.
-///
-/// # Errors
-/// The toolchain that is found is another one and does not take its place; or an image does not compile.
-pub fn make(takes_its_place: bool) -> anyhow::Result<()> {
+/// Rebuilds the bundled files. With `pins`, the toolchain that is found becomes the pinned one; otherwise it must be the pinned one.
+pub fn make(pins: bool) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let found = versions(&toolchain)?;
-    if takes_its_place {
+    if pins {
         fs::write(root().join(FOLDER).join(TOOLCHAIN), &found)?;
     }
     let pinned = pinned()?;
     ensure!(
         found == pinned,
-        "the bundled files are made by\n{pinned}here is\n{found}(rustup toolchain install, or --pin to make them by this one)"
+        "the bundled files are built by\n{pinned}here is\n{found}(rustup toolchain install, or --pin to build them by this one)"
     );
     for (name, elf) in NAMES.into_iter().zip(build(&toolchain)?) {
         // No name and no time.

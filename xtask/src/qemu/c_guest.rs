@@ -1,4 +1,4 @@
-//! Builds the guest in C that checks the service, and the static library of guest-abi's C interface.
+//! Builds the guest in C that checks the service, and the static library of the C interface.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,60 +10,29 @@ use super::toolchain::Toolchain;
 use crate::cargo::{passes, root};
 use crate::tools::{self, SPARC_GCC};
 
-const SOURCES: [&str; 9] = [
-    "guest.c",
-    "preserved.c",
-    "contract.c",
-    "report.c",
-    "../assembly/entry.s",
-    "../assembly/around.s",
-    "../assembly/deep.s",
-    "../assembly/left.s",
-    "../assembly/level.s",
-];
+const SOURCES: &str = "guest.c preserved.c contract.c report.c ../assembly/entry.s ../assembly/around.s ../assembly/deep.s \
+                       ../assembly/left.s ../assembly/level.s";
 
-/// Options as for a kernel: no FPU, and no addresses beyond 32 bits.
-const FLAGS: [&str; 18] = [
-    "-std=c99",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    "-pedantic",
-    "-O2",
-    "-ffreestanding",
-    "-fno-pie",
-    "-fno-pic",
-    "-mcpu=v9",
-    "-mcmodel=medlow",
-    "-mno-fpu",
-    "-Wa,-Av9b",
-    "-nostdlib",
-    "-static",
-    "-no-pie",
-    "-Wl,--build-id=none,--gc-sections",
-    // The assembly files do not declare that they need no executable stack.
-    "-Wl,-z,noexecstack",
-];
+/// Options as for a kernel: no FPU, and no addresses beyond 32 bits. The assembly files do not declare that they need no executable
+/// stack (`noexecstack`).
+const FLAGS: &str = "-std=c99 -Wall -Wextra -Werror -pedantic -O2 -ffreestanding -fno-pie -fno-pic -mcpu=v9 -mcmodel=medlow -mno-fpu \
+                     -Wa,-Av9b -nostdlib -static -no-pie -Wl,--build-id=none,--gc-sections -Wl,-z,noexecstack";
 
-/// Builds guest-abi's C interface as a static library for SPARC V9 without an operating system.
+/// Builds the C interface as a static library for SPARC V9 without an operating system.
 ///
 /// # Errors
 /// The library does not compile.
 pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let mut command = toolchain.cargo();
-    command.current_dir(root().join("guest-abi"));
+    command.current_dir(root().join("guest-abi/c"));
     command
-        .args(["rustc", "--quiet", "--profile", "image"])
-        .args(["--features", "capi", "--crate-type", "staticlib"])
+        .args(["build", "--quiet", "--profile", "image"])
         .args(build::bare_metal(root(), &build::directory()));
-    passes(&mut command).context("guest-abi's C interface does not build")?;
-    Ok(build::directory().join(build::TARGET).join("image/libguest_abi.a"))
+    passes(&mut command).context("the C interface does not build")?;
+    Ok(build::directory().join(build::TARGET).join("image/libsun4v_perf.a"))
 }
 
 /// Builds the guest that checks the service.
-///
-/// # Errors
-/// The compiler is missing and cannot be installed, or something does not compile.
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let gcc = tools::path(&SPARC_GCC)?;
     let library = library(toolchain)?;
@@ -71,12 +40,12 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let mut command = Command::new(gcc);
     command
         .current_dir(root().join("tests/images/c-guest"))
-        .args(FLAGS)
+        .args(FLAGS.split(' '))
         .arg("-I")
-        .arg(root().join("guest-abi/include"))
+        .arg(root().join("guest-abi/c/include"))
         .arg("-T")
         .arg(root().join("guest-abi/guests/c/image.ld"))
-        .args(SOURCES)
+        .args(SOURCES.split(' '))
         .arg(library)
         .arg("-o")
         .arg(&image);

@@ -6,10 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Context;
 use object::{Object, ObjectSection, ObjectSymbol};
 
-use vfalls::cmd::boot::elf::{Elf, instructions};
+use vfalls::cmd::boot::elf::{self, Elf, instructions};
 
 /// The symbols that the entry code begins and ends with.
 const ENTRY: [&str; 2] = ["sun4v_image_start", "__leaf_end"];
@@ -27,7 +26,7 @@ struct Image {
 }
 
 impl Image {
-    fn of(elf: &Elf<'_>, claimed: &[u8]) -> anyhow::Result<Self> {
+    fn new(elf: &Elf<'_>, claimed: &[u8]) -> anyhow::Result<Self> {
         let mut symbols = BTreeMap::<_, BTreeSet<_>>::new();
         for symbol in elf.symbols() {
             let name = symbol.name()?;
@@ -35,11 +34,7 @@ impl Image {
                 symbols.entry(symbol.address()).or_default().insert(last_name(name));
             }
         }
-        let address = |name: &str| {
-            let symbol = elf.symbol_by_name(name);
-            let missing = || format!("the image has no symbol {name}");
-            symbol.map(|symbol| symbol.address()).with_context(missing)
-        };
+        let address = |name: &str| elf::address(elf, name);
         let [start, end] = ENTRY.map(address);
         let entry = start?..end?;
         let mut code = instructions(elf)?;
@@ -89,15 +84,12 @@ fn last_name(symbol: &str) -> String {
 
 /// Returns the first difference between the entry code of two images, but for the trap table's entries of software traps that one of
 /// them claims.
-///
-/// # Errors
-/// A file is broken, or has no entry code.
 pub fn difference(
     shipped: &Elf<'_>,
     tested: &Elf<'_>,
     claimed: &[u8],
 ) -> anyhow::Result<Option<String>> {
-    let images = [Image::of(shipped, claimed)?, Image::of(tested, claimed)?];
+    let images = [Image::new(shipped, claimed)?, Image::new(tested, claimed)?];
     let [a, b] = images.each_ref().map(|image| image.code.len());
     if a != b || a == 0 {
         return Ok(Some(format!("{b} instructions, {a} in the shipped image")));

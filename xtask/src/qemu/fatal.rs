@@ -8,11 +8,8 @@ use crate::cargo::{output, root};
 use crate::tools::{self, SPARC_ADDR2LINE};
 use vfalls::cmd::boot::fatal::addresses;
 
-/// Returns a line for each address of code among the registers that the hypervisor has printed: that of the trap, those of
-/// calls in %o7 and, window by window, in %i7. Addresses that are in no function are left out.
-///
-/// # Errors
-/// addr2line is missing and cannot be installed, or fails.
+/// Returns a line for each address of code among the registers that the hypervisor has printed: the address of the trap, and the
+/// addresses of calls in %o7 and, window by window, in %i7. Addresses that are in no function are left out.
 pub fn places(console: &str, boot: &Boot<'_>) -> anyhow::Result<String> {
     let Some((is_hypervisor, addresses)) = addresses(console) else {
         return Ok(String::new());

@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
-use anyhow::Context;
 use object::{Object, ObjectSymbol};
 
-use vfalls::cmd::boot::elf::{Elf, instructions};
+use vfalls::cmd::boot::elf::{self, Elf, instructions};
 
 /// The name of a check, and the reason why it failed, if it did.
 pub type Finding = (&'static str, Option<String>);
 
-/// The name of a symbol, as the linker has it, and its address.
+/// The mangled name of a symbol, and its address.
 type Symbol<'a> = (&'a str, u64);
 
 fn symbols<'a>(elf: &Elf<'a>) -> anyhow::Result<Vec<Symbol<'a>>> {
@@ -32,18 +31,10 @@ const UNWANTED: [&str; 6] = [
 const WRITTEN: [u32; 7] = [1, 2, 3, 4, 5, 8, 9];
 
 /// Checks an image. Returns all checks with their results.
-///
-/// # Errors
-/// The file is broken, or has no fast path.
 pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     let symbols = symbols(elf)?;
     let instructions = instructions(elf)?;
-    let address = |name: &str| {
-        let symbol = elf.symbol_by_name(name);
-        symbol
-            .map(|symbol| symbol.address())
-            .with_context(|| format!("the image has no symbol {name}"))
-    };
+    let address = |name: &str| elf::address(elf, name);
     let leaf = address("__leaf_start")?..address("__leaf_end")?;
     anyhow::ensure!(!leaf.is_empty(), "the image has no leaf functions");
     let fast_path = address("perfctr_get")?..address("perfctr_end")?;
@@ -54,9 +45,13 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
         instructions.filter(move |(address, _)| range.contains(address))
     };
     let at = |found: Option<&(u64, u32)>| found.map(|(address, _)| format!("at {address:#x}"));
-    let store = address("perfctr_store_hub")?;
-    let general = address("sun4v_general")?;
-    let core = address("sun4v_core")?;
+    let is_window_or_call = |(_, code): &&(u64, u32)| is_save(*code) || is_call(*code);
+    let is_written =
+        |(_, code): &&(u64, u32)| target(*code).is_some_and(|to| !WRITTEN.contains(&to));
+    let sync = |waits: bool| (!waits).then(|| "there is no membar #Sync".to_owned());
+    let store = waits(&instructions, address("perfctr_store_hub")?);
+    let general = waits_first(&instructions, address("sun4v_general")?);
+    let core = waits_first(&instructions, address("sun4v_core")?);
     let unwanted =
         symbols.iter().find(|(name, _)| UNWANTED.iter().any(|unwanted| name.contains(unwanted)));
     Ok(vec![
@@ -66,39 +61,17 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
         ),
         ("image without test control", control(&symbols, &instructions)),
         ("image without floating point", at(instructions.iter().find(|(_, code)| is_float(*code)))),
-        (
-            "leaf functions without windows and calls",
-            at(within(&leaf).find(|(_, code)| is_save(*code) || is_call(*code))),
-        ),
-        (
-            "fast path without windows and calls",
-            at(within(&fast_path).find(|(_, code)| is_save(*code) || is_call(*code))),
-        ),
-        (
-            "fast path keeps the guest's registers",
-            at(within(&fast_path)
-                .find(|(_, code)| target(*code).is_some_and(|to| !WRITTEN.contains(&to)))),
-        ),
-        (
-            "fast path releases a hub after the store",
-            (!waits(&instructions, store)).then(|| "there is no membar #Sync".into()),
-        ),
-        (
-            "slow path calls Rust after all stores",
-            (!waits_first(&instructions, general)).then(|| "there is no membar #Sync".into()),
-        ),
-        (
-            "leaf functions are called after all stores",
-            (!waits_first(&instructions, core)).then(|| "there is no membar #Sync".into()),
-        ),
+        ("leaf functions without windows and calls", at(within(&leaf).find(is_window_or_call))),
+        ("fast path without windows and calls", at(within(&fast_path).find(is_window_or_call))),
+        ("fast path keeps the guest's registers", at(within(&fast_path).find(is_written))),
+        ("fast path releases a hub after the store", sync(store)),
+        ("slow path calls Rust after all stores", sync(general)),
+        ("leaf functions are called after all stores", sync(core)),
     ])
 }
 
 /// Returns whether an image lets its guest control the machine, as only an image for tests does. Symbols and the function
 /// number of the call show it.
-///
-/// # Errors
-/// The file is broken.
 pub fn has_control(elf: &Elf<'_>) -> anyhow::Result<bool> {
     Ok(control(&symbols(elf)?, &instructions(elf)?).is_some())
 }

@@ -4,9 +4,6 @@ use std::fs;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use object::BigEndian;
-use object::elf::PT_LOAD;
-use object::read::elf::ProgramHeader;
 use platform::memory_map::{RESET, RESET_CODE};
 use platform::{Machine, Model};
 use simulator::execute::{Execution, Limits, Setup, Stop};
@@ -20,9 +17,6 @@ use vfalls::interrupt::{self, Interrupted};
 const BATCH: u64 = 1 << 16;
 
 /// Boots, and returns what the guest writes, and how the run ends.
-///
-/// # Errors
-/// A file cannot be read, the strand enters error state, or [`Interrupted`].
 pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     let deadline = Instant::now() + boot.timeout;
     let mut execution = loaded(boot)?;
@@ -63,13 +57,7 @@ fn loaded(boot: &Boot<'_>) -> anyhow::Result<Execution> {
     for path in [boot.hypervisor, boot.guest] {
         let name = || path.display().to_string();
         let file = fs::read(path).with_context(name)?;
-        let elf = elf::parse(&file).with_context(name)?;
-        for part in elf.elf_program_headers() {
-            if part.p_type(BigEndian) == PT_LOAD {
-                let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
-                execution.load(part.p_paddr(BigEndian), bytes)?;
-            }
-        }
+        elf::load(&file, &mut execution, 0).with_context(name)?;
     }
     for (address, word) in boot.words {
         execution.load(*address, &word.to_be_bytes())?;

@@ -22,12 +22,9 @@ use vfalls::say::say;
 /// The address at which the guests that check the service read their task.
 pub const TASK: u64 = MEMORY.end - 8;
 
-/// The parts of a run.
 #[derive(Debug)]
 pub struct Boot<'a> {
-    /// The hypervisor's ELF file.
     pub hypervisor: &'a Path,
-    /// The guest's ELF file.
     pub guest: &'a Path,
     /// Words to put into memory: address and value.
     pub words: &'a [(u64, u64)],
@@ -42,7 +39,6 @@ pub struct Boot<'a> {
 pub enum End {
     /// The guest ended with this code. Codes from 2^32 on are the hypervisor's own.
     Code(u64),
-    /// The guest did not end in time.
     TimeOut,
     /// QEMU itself ended, with this message.
     Qemu(String),
@@ -69,9 +65,6 @@ impl Drop for Running {
 }
 
 /// Boots, copies what the guest writes to `show`, and ends QEMU. Returns what the guest wrote, and how the run ended.
-///
-/// # Errors
-/// QEMU is missing and cannot be installed, a file cannot be written, or [`Interrupted`].
 pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, End)> {
     let qemu = tools::path(&QEMU_SUN4V)?;
     let roms = roms()?;

@@ -1,5 +1,6 @@
 //! The purpose of each instruction of a call, as the comments in its source say it. What a call does in Rust is counted as one.
 
+use std::array;
 use std::collections::BTreeMap;
 
 use super::report::Report;
@@ -142,7 +143,6 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
 }
 
 /// Returns a table and a check that its sums equal the counts.
-#[must_use]
 pub fn lines(counted: &BTreeMap<String, u64>) -> String {
     let calls = CALLS.map(|(_, entry, labels)| purposes(&source(entry), labels));
     let names = CALLS.map(|(name, ..)| name).join("|>");
@@ -152,18 +152,13 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
         table.add_row([what.to_owned()].into_iter().chain(cells(calls.each_ref().map(of_call))));
     }
     // The rest of what was counted, where a call enters Rust.
-    let mut rust = calls.each_ref().map(|call| match call.contains(&ENTER) {
-        true => Some(call.len()),
-        false => None,
+    let rust: [usize; CALLS.len()] = array::from_fn(|call| {
+        let (count, assembly) = (counted.get(CALLS[call].0), &calls[call]);
+        let enters = count.filter(|_| assembly.contains(&ENTER));
+        enters.map_or(0, |count| (*count as usize).saturating_sub(assembly.len()))
     });
-    for (rust, (name, ..)) in rust.iter_mut().zip(CALLS) {
-        let count = counted.get(name).map_or(0, |count| *count as usize);
-        *rust = rust.map(|assembly| count.saturating_sub(assembly));
-    }
-    let rust = rust.map(Option::unwrap_or_default);
     table.add_row(["serve the call, in Rust".to_owned()].into_iter().chain(cells(rust)));
-    let mut sums = calls.each_ref().map(Vec::len);
-    sums.iter_mut().zip(rust).for_each(|(sum, rust)| *sum += rust);
+    let sums = array::from_fn(|call| calls[call].len() + rust[call]);
     table.add_row(["all".to_owned()].into_iter().chain(cells(sums)));
     // A machine without hubs counts no calls for them.
     let wrong = CALLS.iter().zip(sums).find_map(|((call, ..), sum)| {

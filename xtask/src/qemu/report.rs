@@ -9,21 +9,17 @@ use crate::budgets::OF_SPARC;
 /// The result of a run, as `--json` writes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The names of the checks that passed, in order.
     pub passed: Vec<String>,
-    /// Those that failed.
     pub failed: Vec<String>,
     /// How many calls were compared with the contract.
     pub cases: u64,
     /// Instructions from the trap to `done`, both included, by kind of call. %pcr is a word in memory there, because
     /// QEMU does not have it.
     pub instructions: BTreeMap<String, u64>,
-    /// All that the guests wrote.
     pub console: String,
 }
 
 impl Report {
-    /// Adds the console of a run.
     pub fn add(&mut self, console: &str) {
         for line in console.lines() {
             if let Some((name, result)) = pair(line, "check ") {
@@ -43,7 +39,6 @@ impl Report {
     }
 
     /// Returns the line of a check that this program makes, as a guest writes it. `wrong` is the reason why it failed.
-    #[must_use]
     pub fn line(name: &str, wrong: Option<&str>) -> String {
         match wrong {
             None => format!("check {name}: passed\n"),
@@ -52,9 +47,8 @@ impl Report {
     }
 
     /// Returns the table of what was counted, and a check for each kind of call that has a budget.
-    #[must_use]
     pub fn budgets(&self) -> String {
-        let counted = OF_SPARC.all().filter_map(|budget| {
+        let counted = OF_SPARC.all.iter().filter_map(|budget| {
             let count = self.instructions.get(budget.name)?;
             Some((budget.name, OF_SPARC.wrong(budget.name, *count)))
         });

@@ -88,14 +88,14 @@ impl Image for Below {
 
 /// The devices of the guest's machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum SweptDevices {
     /// Models of them.
     Models,
     /// Words of memory, and the entry code as it is shipped.
     Memory,
 }
 
-impl Of {
+impl SweptDevices {
     const fn name(self) -> &'static str {
         match self {
             Self::Models => "sweep as on the host",
@@ -105,24 +105,20 @@ impl Of {
 }
 
 /// Returns the lines that the guest must write.
-#[must_use]
-pub fn expected(of: Of, detail: Detail) -> Vec<String> {
+pub fn expected(of: SweptDevices, detail: Detail) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = |line: std::fmt::Arguments<'_>| lines.push(line.to_string());
     match of {
-        Of::Models => tell(detail, &mut Host, &mut line),
-        Of::Memory => tell(detail, &mut WithPlain(Host), &mut line),
+        SweptDevices::Models => tell(detail, &mut Host, &mut line),
+        SweptDevices::Memory => tell(detail, &mut WithPlain(Host), &mut line),
     }
     lines
 }
 
 /// Compares what a guest has written of each part with the host. Returns a check for each part and a line with its number of
 /// calls. If a part differs, `ask` boots the guest again to report more of it.
-///
-/// # Errors
-/// Those of `ask`.
 pub fn compare(
-    of: Of,
+    of: SweptDevices,
     console: &str,
     mut ask: impl FnMut(Detail) -> anyhow::Result<String>,
 ) -> anyhow::Result<String> {
@@ -149,7 +145,7 @@ fn calls(line: &str) -> u64 {
 
 /// Returns the first call of a part that is answered differently.
 fn locate(
-    of: Of,
+    of: SweptDevices,
     part: usize,
     ask: &mut impl FnMut(Detail) -> anyhow::Result<String>,
 ) -> anyhow::Result<String> {

@@ -13,9 +13,7 @@ use crate::tools::{self, DEBIAN_RUST, SPARC_LD, Tool};
 /// A Rust compiler that has the source of its library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolchain {
-    /// Its `cargo`.
     pub cargo: PathBuf,
-    /// Its `rustc`.
     pub rustc: PathBuf,
 }
 
@@ -28,9 +26,6 @@ const DEBIAN: &str = "/usr";
 impl Toolchain {
     /// Returns a toolchain of rustup that has the component rust-src, nightly before the others; else Debian's, which is
     /// installed if necessary.
-    ///
-    /// # Errors
-    /// No toolchain is found, and none can be installed; the message says what to type.
     pub fn find() -> anyhow::Result<Self> {
         let (toolchain, tools) = Self::choose();
         let required = tools::require(&tools);
@@ -44,7 +39,6 @@ impl Toolchain {
     }
 
     /// Returns the tools that [`find`](Self::find) needs.
-    #[must_use]
     pub fn tools() -> Vec<Tool> {
         Self::choose().1
     }
@@ -73,13 +67,11 @@ impl Toolchain {
     }
 
     /// Returns a call of its cargo with its rustc, and with unstable features, which building the standard library needs.
-    #[must_use]
     pub fn cargo(&self) -> Command {
         self.command(&self.cargo)
     }
 
     /// Returns a call of the shell that finds this toolchain first, and with unstable features.
-    #[must_use]
     pub fn shell(&self) -> Command {
         let mut path = OsString::from(self.cargo.parent().unwrap_or(&self.cargo));
         if let Some(others) = env::var_os("PATH") {

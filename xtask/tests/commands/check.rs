@@ -1,9 +1,8 @@
 //! `test`, with scripts in place of cargo and valgrind that only log their calls.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
-use crate::program::{Ended, command, end, place, xtask};
+use crate::program::{Ended, command, end, listed, place, script, xtask};
 
 /// Runs `test` with a cargo that fails if its arguments match `fails`, without the tool of that name, and with a valgrind
 /// that counts `collected` instructions. Returns how it ended, and the calls that were logged.
@@ -22,35 +21,30 @@ fn check_only(
     let place = place(name);
     let log = place.path().join("log");
     let (log, home) = (log.display(), place.path().display());
-    let tool = |name: &str, script: String| {
-        let path = place.file(name, format!("#!/bin/sh\n{script}\n"));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    };
-    let cargo = tool(
+    let cargo = script(
+        &place,
         "cargo",
-        format!(
+        &format!(
             "echo \"cargo $* [$RUSTDOCFLAGS$RUSTFLAGS]\" >> {log}\n\
              case \"$*\" in {fails}) [ -e {home}/mended ] || exit 101;; esac\n\
              case $1 in build) echo '{{\"executable\":\"{home}/call-cost\"}}';; esac"
         ),
     );
     let valgrind = VALGRIND.replace("LOG", &log.to_string());
-    tool("valgrind", valgrind.replace("COLLECTED", &collected.to_string()));
-    tool("sh", String::new());
-    tool("tar", format!("echo \"tar $*\" >> {log}"));
-    for name in TOOLS.into_iter().filter(|name| *name != fails) {
-        tool(&format!("bin/{name}"), "exit 1".into());
+    script(&place, "valgrind", &valgrind.replace("COLLECTED", &collected.to_string()));
+    script(&place, "sh", "");
+    script(&place, "tar", &format!("echo \"tar $*\" >> {log}"));
+    for name in TOOLS.split(' ').filter(|name| *name != fails) {
+        script(&place, &format!("bin/{name}"), "exit 1");
     }
     // The source of the library, and a cargo that is new enough but can build nothing.
     let toolchain = |file: &str| format!("rustup-home/toolchains/nightly/{file}");
     place.file(&toolchain("lib/rustlib/src/rust/library/Cargo.lock"), "");
-    tool(
-        &toolchain("bin/cargo"),
-        "case $* in '-Z help') echo json-target-spec;; *) exit 1;; esac".into(),
-    );
-    if let Some(script) = rustup {
-        tool("rustup", format!("echo \"rustup $*\" >> {log}\ncd {home}\n{script}"));
+    let is_new = "case $* in '-Z help') echo json-target-spec;; *) exit 1;; esac";
+    script(&place, &toolchain("bin/cargo"), is_new);
+    if let Some(text) = rustup {
+        let text = format!("echo \"rustup $*\" >> {log}\ncd {home}\n{text}");
+        script(&place, "rustup", &text);
     }
     let mut command = command(&["test"]);
     command
@@ -68,20 +62,8 @@ fn check_only(
 }
 
 /// Tools that are looked for and not called.
-const TOOLS: [&str; 12] = [
-    "babeltrace2",
-    "sparc64-linux-gnu-gcc",
-    "sparc64-linux-gnu-ld",
-    "../sparc64-linux-gnu/lib/crt1.o",
-    "make",
-    "qemu-x86_64",
-    "qemu-sparc64",
-    "qemu-system-sparc64",
-    "chromium",
-    "tmux",
-    "z3",
-    "gdb-multiarch",
-];
+const TOOLS: &str = "babeltrace2 sparc64-linux-gnu-gcc sparc64-linux-gnu-ld ../sparc64-linux-gnu/lib/crt1.o make qemu-x86_64 \
+                     qemu-sparc64 qemu-system-sparc64 chromium tmux z3 gdb-multiarch";
 
 /// A valgrind whose callgrind reports COLLECTED instructions.
 const VALGRIND: &str = "\
@@ -116,31 +98,14 @@ fn every_step_is_taken() {
     let (first, log) = log.split_at(fixed.len());
     assert_eq!(first, fixed);
     for (build, program) in log[..2].iter().zip(["call-cost", "sample-cost"]) {
-        let wanted = format!("--bin {program} ");
-        assert!(
-            build.starts_with("cargo build ")
-                && build.contains("--profile image")
-                && build.contains(&wanted),
-            "{log:?}"
-        );
+        assert!(build.starts_with("cargo build "), "{log:?}");
+        for part in ["--profile image", &format!("--bin {program} ")] {
+            assert!(build.contains(part), "{log:?}");
+        }
     }
-    let counted = [
-        "get_dram",
-        "set_dram",
-        "get_pcr",
-        "set_pcr",
-        "get_zambezi",
-        "set_zambezi",
-        "refused",
-        "get_dram_tracer_off",
-        "get_dram_traced",
-        "record_event",
-        "rustsbi_fw_read",
-        "sample",
-        "sample_randomised",
-        "sample_both",
-    ];
-    for (run, kind) in log[2..16].iter().zip(counted) {
+    let counted = "get_dram set_dram get_pcr set_pcr get_zambezi set_zambezi refused get_dram_tracer_off get_dram_traced \
+                   record_event rustsbi_fw_read sample sample_randomised sample_both";
+    for (run, kind) in log[2..16].iter().zip(counted.split(' ')) {
         let wanted = format!("/call-cost {kind}");
         assert!(run.starts_with("valgrind ") && run.ends_with(&wanted), "{log:?}");
     }
@@ -226,28 +191,8 @@ fn missing_components_are_installed_or_named() {
 
 #[test]
 fn steps_are_listed() {
-    let listed = xtask(&["test", "--list"]).well();
-    let names: Vec<&str> =
-        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(
-        names,
-        [
-            "tools",
-            "fmt",
-            "clippy",
-            "doc",
-            "tests",
-            "loom",
-            "shuttle",
-            "calls",
-            "references",
-            "programs",
-            "packages",
-            "big-endian",
-            "qemu",
-            "figures"
-        ]
-    );
+    let all = "tools fmt clippy doc tests loom shuttle calls references programs packages big-endian qemu figures";
+    assert_eq!(listed(&["test", "--list"]).join(" "), all);
     assert_eq!(
         xtask(&["test", "--only", "tests", "--only", "fmt", "--list"]).well(),
         "fmt         cargo fmt --all --check\ntests       cargo test --workspace\n"
@@ -270,12 +215,9 @@ fn one_step_is_run() {
 
 #[test]
 fn steps_whose_results_are_used_run_too() {
-    let arguments = ["--only", "figures"];
-    let listed = xtask(&["test", "--list", "--only", "figures"]).well();
-    let names: Vec<&str> =
-        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let names = listed(&["test", "--list", "--only", "figures"]);
     assert_eq!(names, ["calls", "qemu", "figures"]);
-    let (ended, _) = check_only(&arguments, "figures", NOTHING, 20_000, None);
+    let (ended, _) = check_only(&["--only", "figures"], "figures", NOTHING, 20_000, None);
     let first = ended.stdout.lines().next();
     assert_eq!(first, Some("[1/3] instructions per call, within budget"));
 }

@@ -1,23 +1,14 @@
 //! Commands that are packages of their own: what cargo is called with, by a script that takes its place.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-
-use crate::program::{command, end, place};
+use crate::program::{command, end, place, script};
 
 /// Runs the program, which calls cargo once, to run this package. Returns the last of cargo's arguments.
 fn called(package: &str, arguments: &[&str], last: usize) -> Vec<String> {
     let place = place(&arguments.join("-").replace('/', ""));
-    let cargo = place.file("cargo", "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n");
-    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let cargo = script(&place, "cargo", "printf '%s\\n' \"$@\"\nexit 3");
     let mut command = command(arguments);
-    let ended = end(
-        {
-            command.env("CARGO", cargo);
-            command
-        },
-        b"",
-    );
+    command.env("CARGO", cargo);
+    let ended = end(command, b"");
     assert_eq!((ended.status, &*ended.stderr), (3, ""));
     let all: Vec<String> = ended.stdout.lines().map(str::to_owned).collect();
     assert_eq!(all[..2], ["run", "--quiet"]);

@@ -1,25 +1,36 @@
 //! The program that is tested.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-pub(crate) use tests::program::{Ended, end};
+pub(crate) use tests::program::{Ended, Place, end};
 
-/// Its path.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_xtask");
 
-/// Returns a call of the program with these arguments.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(arguments);
     command
 }
 
-/// Runs the program without input.
 pub(crate) fn xtask(arguments: &[&str]) -> Ended {
     end(command(arguments), b"")
 }
 
-/// Makes a directory for a test.
-pub(crate) fn place(name: &str) -> tests::program::Place {
-    tests::program::Place::below(env!("CARGO_TARGET_TMPDIR"), name)
+pub(crate) fn place(name: &str) -> Place {
+    Place::below(env!("CARGO_TARGET_TMPDIR"), name)
+}
+
+/// Writes a script that takes the place of a program, and returns its path.
+pub(crate) fn script(place: &Place, name: &str, text: &str) -> String {
+    let path = place.file(name, format!("#!/bin/sh\n{text}\n"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// Returns the names of the steps that a command lists.
+pub(crate) fn listed(arguments: &[&str]) -> Vec<String> {
+    let list = xtask(arguments).well();
+    list.lines().filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
 }

@@ -1,22 +1,16 @@
 //! `prove`, with scripts in place of cargo and rustup that only log their calls.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
-use crate::program::{Ended, command, end, place, xtask};
+use crate::program::{Ended, command, end, listed, place, script, xtask};
 
 /// Runs `prove` with these arguments. Returns how it ended, and the calls that were logged. rustup runs no Miri.
 fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
     let place = place(name);
     let log = place.path().join("log");
-    let tool = |name: &str, script: &str| {
-        let path = place.file(name, format!("#!/bin/sh\n{script}\n"));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    };
     let logs = "echo \"$* [$RUSTFLAGS $SCHEDULES$PREEMPTIONS]\" >>";
-    let cargo = tool("cargo", &format!("{logs} {}", log.display()));
-    tool("rustup", "exit 1");
+    let cargo = script(&place, "cargo", &format!("{logs} {}", log.display()));
+    script(&place, "rustup", "exit 1");
     let mut command = command(&["prove"]);
     command.args(arguments).env("CARGO", cargo).env("PATH", place.path()).env_remove("RUSTFLAGS");
     let ended = end(command, b"");
@@ -26,10 +20,7 @@ fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
 
 #[test]
 fn steps_are_listed() {
-    let listed = xtask(&["prove", "--list"]).well();
-    let names: Vec<&str> =
-        listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["states", "loom", "shuttle", "miri"]);
+    assert_eq!(listed(&["prove", "--list"]), ["states", "loom", "shuttle", "miri"]);
     assert_eq!(
         xtask(&["prove", "--only", "miri", "--list"]).well(),
         "miri     tests with threads in Miri, with many seeds\n"

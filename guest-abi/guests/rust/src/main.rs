@@ -87,7 +87,7 @@ static STRANDS: [Strand; MOST] = {
     }; MOST];
     while cpu < MOST {
         strands[cpu].cpu = cpu;
-        // SAFETY: the address behind the last byte of this stack.
+        // SAFETY: the address after the last byte of this stack.
         strands[cpu].stack = unsafe { STACKS.0.get().cast::<u8>().add((cpu + 1) * 0x8000) };
         cpu += 1;
     }
@@ -230,7 +230,7 @@ fn interrupted(strand: &Strand, address: u64) -> Interrupted<SparcMode> {
     }
 }
 
-/// Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions behind the load.
+/// Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions after the load.
 #[unsafe(no_mangle)]
 extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
     // SAFETY: clears bit 15 of %softint, the cause of this trap.

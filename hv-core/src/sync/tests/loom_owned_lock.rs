@@ -5,7 +5,7 @@ use std::rc::Rc;
 use guest_abi::StrandId;
 use loom::cell::UnsafeCell;
 
-use crate::sync::model::{Part, explore, meet};
+use crate::sync::model::{explore, meet};
 use crate::sync::{OwnedLock, steps};
 
 /// What the lock guards. Loom stops at two accesses that are not one after the other for certain.
@@ -30,25 +30,16 @@ impl Guarded {
     }
 }
 
+fn takes<const STRAND: usize>(guarded: &Guarded) {
+    guarded.change_locked(STRAND);
+}
+
 /// Three strands take the lock: two are never in at once. At most 3 preemptions.
 #[test]
 fn three_owners() {
     explore(3, 20, || {
         let guarded = Rc::new(Guarded::default());
-        meet(
-            &guarded,
-            [
-                |guarded| {
-                    guarded.change_locked(0);
-                },
-                |guarded| {
-                    guarded.change_locked(1);
-                },
-                |guarded| {
-                    guarded.change_locked(2);
-                },
-            ],
-        );
+        meet(&guarded, [takes::<0>, takes::<1>, takes::<2>]);
         assert_eq!(guarded.lock.owner(), None);
         assert!(guarded.change_locked(3));
     });
@@ -81,13 +72,10 @@ fn an_owner_dies_at_each_step() {
             guarded.lock.abandon(StrandId::new(0).unwrap());
         }
     }
-    for dies in [dies_at::<0>, dies_at::<1>, dies_at::<2>] {
+    for dies in [dies_at::<0> as fn(&Guarded), dies_at::<1>, dies_at::<2>] {
         explore(4, 20, move || {
             let guarded = Rc::new(Guarded::default());
-            let takes: Part<Guarded> = |guarded| {
-                guarded.change_locked(1);
-            };
-            meet(&guarded, [dies, takes]);
+            meet(&guarded, [dies, takes::<1>]);
             assert_eq!(guarded.lock.owner(), None);
             assert!(guarded.change_locked(1));
         });

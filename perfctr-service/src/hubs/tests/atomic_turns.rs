@@ -1,7 +1,5 @@
 //! Refusals and deaths between decisions, while strands 1 and 2 wait and it is the turn of strand 1.
 
-extern crate std;
-
 use std::rc::Rc;
 
 use hv_core::sync::steps;
@@ -40,7 +38,6 @@ fn strands_are_refused_without_a_decision_until_the_turn_ends() {
     assert!(turns.is_empty());
 }
 
-/// No refusal is counted while a strand decides, or has died in that.
 #[test]
 fn nobody_is_refused_in_a_decision() {
     let turns = turns();
@@ -49,7 +46,6 @@ fn nobody_is_refused_in_a_decision() {
     assert!(!turns.refuse(strand(2)) && !turns.refuse(strand(3)));
 }
 
-/// Each of two refusals that cross at any step is counted.
 #[test]
 fn refusals_that_cross_are_counted() {
     for step in 0.. {
@@ -76,7 +72,6 @@ fn a_death_ends_the_turn() {
     assert_eq!((answer, refusals(&turns)), (Answer::Refused, 4 - 1));
 }
 
-/// Of two strands that ask for a free hub, and meet at any step, one is served. Each that enters is counted.
 #[test]
 fn one_of_two_is_served() {
     for step in 0.. {

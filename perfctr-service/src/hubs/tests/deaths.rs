@@ -1,7 +1,5 @@
 //! A strand dies, or stops, at each step of a gate, and another strand acts at each earlier step.
 
-extern crate std;
-
 use std::rc::Rc;
 
 use hv_core::sync::steps;
@@ -13,7 +11,6 @@ const DIES: usize = 70;
 const OTHER: usize = 7;
 const GONE: usize = 200;
 
-/// Makes a call that finds the chip busy.
 fn call_of_busy_chip(gate: &Gate, number: usize) {
     if ask(gate, number).is_ok() {
         gate.give_back(strand(number));
@@ -29,8 +26,7 @@ fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
 
 type Act = fn(&Gate);
 
-/// What happened before: nothing; a refusal of the strand that dies, of the other, or of both; a refusal of a third strand, which has
-/// gone; or a call that found the chip busy.
+/// Before: nothing; a refusal of the strand that dies, the other, both, or a third strand, which has gone; or a busy chip.
 const BEFORE: [Act; 6] = [
     |_| (),
     |gate| refuse(gate, OTHER, &[DIES]),
@@ -40,11 +36,9 @@ const BEFORE: [Act; 6] = [
     |gate| call_of_busy_chip(gate, DIES),
 ];
 
-/// The last act of the strand that dies.
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
-/// After the report of the death, the other strand is served, after at most r = 2w = 4 refusals if a third strand has gone. No strand
-/// is left behind, and both bounds hold for the dead strand when it is back.
+/// After the report of the death, no strand is left behind, and both bounds hold. If a third strand has `gone`, that costs r = 2w = 4.
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
@@ -87,8 +81,7 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the death of a strand at any step of its ask. One reports it at any step of the other's report, and then takes
-/// the hub, which stays its own.
+/// Two strands report the same death, one at any step of the other's report. The hub that it takes then stays its own.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
@@ -140,8 +133,7 @@ fn a_strand_that_dies_in_the_lock() {
     assert!(deaths > 5, "{deaths}");
 }
 
-/// A strand has died with the lock before it closed the fast path, and another has the hub. A third that asks is refused because of
-/// the access, and does not try to get the lock.
+/// A strand has died with the lock, before it closed the fast path, and another has the hub. A third that asks does not try the lock.
 #[test]
 fn a_strand_that_finds_the_hub_taken() {
     let gate = Rc::new(Gate::new());
@@ -152,8 +144,7 @@ fn a_strand_that_finds_the_hub_taken() {
     end(&gate);
 }
 
-/// At each step of a refusal all turns go round, and the turn of the same strand comes again with as many refusals. The refused strand
-/// is remembered all the same.
+/// At each step of a refusal all turns go round to the same strand, with the same count. The refused strand is remembered all the same.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;

@@ -1,7 +1,5 @@
 //! Whatever several strands do, a hub that works stays in service, and a hub that never works again goes out of service.
 
-extern crate std;
-
 use std::cell::Cell;
 use std::rc::Rc;
 use std::vec::Vec;
@@ -43,8 +41,7 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
     prop::collection::vec(ask, 1..400)
 }
 
-/// Plays asks of a hub that works: an access lasts less than a third of the limit, and the chip is busy for less than a third
-/// of the limit between two accesses. Returns `true` if a strand found the hub stuck.
+/// Plays asks of a hub that works: it is busy for less than a third of the limit at a time. Returns `true` if it was found stuck.
 fn taken_for_stuck(asks: &[Ask]) -> bool {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = Default::default();
@@ -96,7 +93,6 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
     false
 }
 
-/// Why a hub never works again.
 #[derive(Clone, Copy, Debug)]
 enum Dead {
     /// The chip is busy for ever.
@@ -176,7 +172,6 @@ fn a_hub_that_a_stopped_strand_has_is_stuck_within_twice_the_limit() {
     assert!(stuck >= 20, "{stuck}");
 }
 
-/// A hub, and the watch of strand 0.
 struct Watched(HubArbiter, Stopwatch);
 
 impl Watched {
@@ -195,9 +190,8 @@ impl Watched {
     }
 }
 
-/// Strand 1 holds a hub for nearly the whole limit, by an access or by the lock of the gate, and strand 0 asks for it again and again.
-/// The access ends, or the death of strand 1 is reported. Then a strand makes a call, and at a step of the call strand 0 asks again,
-/// when the limit is over.
+/// Strand 1 holds a hub for nearly the whole limit, by an access or by the gate's lock, while strand 0 keeps asking. The access ends, or the
+/// death of strand 1 is reported. Then a strand makes a call, and at a step of the call strand 0 asks again, when the limit is over.
 #[test]
 fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     type Act = fn(&Watched);

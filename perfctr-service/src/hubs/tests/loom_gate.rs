@@ -1,9 +1,6 @@
 //! Arbitration of a hub by three strands ([`Gate`]): one access in flight, and both bounds.
 //!
-//! N = 3, so b = 2. A strand that has gone costs at most 2w refusals, so 6 while all three strands are remembered. The strands
-//! meet in every order; before and after, one of them asks alone, step by step.
-
-extern crate std;
+//! N = 3, so b = 2. The strands meet in every order; before and after, one of them asks alone, step by step.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -21,14 +18,11 @@ const STRANDS: usize = 3;
 
 /// b: the largest number of accesses of others that a strand waits for if it keeps asking.
 const B: usize = STRANDS - 1;
-
 /// r while two strands are remembered.
 const R_OF_TWO: usize = 4;
-
 /// r while all three strands are remembered.
 const R_OF_THREE: usize = 6;
 
-/// An event of a strand's ask, with the number of the strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AskEvent {
     Asks(usize),
@@ -75,10 +69,7 @@ impl Hub {
         if granted {
             self.release.set(asked);
         }
-        self.happened(match granted {
-            true => AskEvent::Granted(number),
-            false => AskEvent::Refused(number),
-        });
+        self.happened(if granted { AskEvent::Granted(number) } else { AskEvent::Refused(number) });
         granted
     }
 
@@ -86,7 +77,6 @@ impl Hub {
         self.chip.with_mut(|_| ());
     }
 
-    /// Makes the access in flight, and ends it.
     fn end(&self) {
         self.access();
         self.release.take().unwrap()(&self.gate);
@@ -115,8 +105,7 @@ impl Hub {
         (0..STRANDS).filter(|number| waiting[*number]).collect()
     }
 
-    /// Returns the number of accesses of others that were asked for after the first refusal of this strand, and granted before this
-    /// strand was served.
+    /// Returns the number of accesses of others that were asked for after the strand's first refusal, and granted before its own.
     fn accesses_before(&self, number: usize) -> usize {
         let events = self.events.lock().unwrap();
         let mut begun = [false; STRANDS];
@@ -135,8 +124,7 @@ impl Hub {
         accesses
     }
 
-    /// No strand is in a call now. While a refused strand waits the fast path is closed, and each waiting strand is served if it
-    /// goes on asking. Then the hub is as new.
+    /// Between calls, the fast path is closed while a refused strand waits. Each is served if it asks on; then the hub is as new.
     fn settle(&self) {
         for _ in 0..=B {
             let waiting = self.waiting();
@@ -173,7 +161,6 @@ fn twice<const NUMBER: usize>(hub: &Hub) {
     once::<NUMBER>(hub);
 }
 
-/// Executes the parts of the strands at the same time.
 fn meet<const N: usize>(hub: Hub, strands: [Part<Hub>; N]) -> Rc<Hub> {
     let hub = Rc::new(hub);
     hv_core::sync::model::meet(&hub, strands);
@@ -198,8 +185,7 @@ fn three_asks() {
     });
 }
 
-/// The first bound. Strand 1 was refused while strand 0 had the hub. While the others ask r = 4 times, they are served at most
-/// b = 2 times; then it is the turn of strand 1. At most 4 preemptions.
+/// The first bound: strand 1 was refused, and in r = 4 asks others are served at most b = 2 times. At most 4 preemptions.
 #[test]
 fn a_refused_strand_is_served_after_b_accesses() {
     explore(4, 1_000, || {
@@ -226,8 +212,7 @@ fn a_refused_strand_that_asks_among_others() {
     });
 }
 
-/// The second bound. Strand 0 was refused and has gone, and strand 1 has been refused 3 times in its turn when strand 2 comes.
-/// In all, strand 1 is refused at most 6 times. At most 6 preemptions.
+/// The second bound: strand 0 has gone after a refusal, and strand 1 is refused at most 6 times in all. At most 6 preemptions.
 #[test]
 fn a_strand_that_has_gone_costs_r_refusals() {
     const BEFORE: usize = 3;
@@ -243,8 +228,7 @@ fn a_strand_that_has_gone_costs_r_refusals() {
     });
 }
 
-/// Strands that have gone are forgotten one by one, in whatever state they left the hub: the strand that stays is refused r times
-/// for each, and then never again. At most 2 preemptions.
+/// Strands that have gone are forgotten one by one: the strand that stays is refused r times for each. At most 2 preemptions.
 #[test]
 fn the_strand_that_stays_is_always_served_in_the_end() {
     explore(2, 1_000, || {
@@ -278,17 +262,13 @@ fn a_busy_chip_keeps_the_turn() {
     });
 }
 
-/// Strand 0, which was refused before or not, dies at some step of a call while strand 1 calls twice, and its death is reported.
-/// Strand 1 is served, and no strand is left behind. At most 3 preemptions.
+/// Strand 0 dies at some step of a call while strand 1 calls twice. After the report, strand 1 is served. At most 3 preemptions.
 #[test]
 fn a_strand_dies_at_each_step_beside_another() {
     let first = (0..12).map(|step| (step, false));
     for (step, refused_before) in first.chain((0..40).map(|step| (step, true))) {
         explore(3, 3, move || {
-            let hub = Rc::new(match refused_before {
-                true => Hub::taken(1, 0),
-                false => Hub::new(),
-            });
+            let hub = Rc::new(if refused_before { Hub::taken(1, 0) } else { Hub::new() });
             if refused_before {
                 hub.end();
             }
@@ -307,9 +287,8 @@ fn a_strand_dies_at_each_step_beside_another() {
     }
 }
 
-/// The access of strand 0, on the fast path, ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is refused because of
-/// the first access, and then is served or is refused because of strand 2's access, the end is counted in between.
-/// At most 5 preemptions.
+/// The fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is refused because of the first access,
+/// and then served or refused because of strand 2's access, the end is counted in between. At most 5 preemptions.
 #[test]
 fn an_end_is_counted_before_the_next_strand_is_served() {
     /// The gate, the count, whether the first access has ended, and whether strand 2 has been served.

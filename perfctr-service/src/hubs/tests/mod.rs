@@ -1,6 +1,5 @@
-//! Tests of the gate: written and random schedules of one ask at a time, deaths at any step, and every order of strands that meet.
-//! (Package `proof` checks its turns in every state.) Tests of the arbiter: a hub that works stays in service, and a hub that
-//! never works again goes out of service.
+//! Tests of the gate: written and random schedules of one ask at a time, deaths at any step, and every order of strands that meet. (Package
+//! `proof` checks its turns in every state.) Tests of the arbiter: a hub goes out of service only if it never works again.
 
 #[cfg(not(loom))]
 mod atomic_turns;
@@ -30,7 +29,6 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// The release of the path on which a call was served.
 type Release = fn(&Gate);
 
 /// Asks as a call does: on the fast path, then on the slow path.

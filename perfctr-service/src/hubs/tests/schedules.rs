@@ -1,10 +1,7 @@
 //! The gate of a hub, one ask at a time, and the two bounds on progress that `turns` states.
 //!
 //! - b: a refused strand that goes on asking is served after at most N - 1 accesses of others.
-//! - r: a strand that has gone after a refusal costs the others at most 2w refusals, once, where w is the number of
-//!   remembered strands.
-
-extern crate std;
+//! - r: a strand that has gone costs the others at most 2w refusals, once, where w is the number of remembered strands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec;
@@ -191,10 +188,7 @@ impl Both {
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let mut refusals = 0;
         for _ in 0..most + 20 {
-            match self.ask(number, told) {
-                true => self.release(),
-                false => refusals += 1,
-            }
+            if self.ask(number, told) { self.release() } else { refusals += 1 }
         }
         assert!(refusals <= most, "{refusals}, not {most}: {told:?}");
         for _ in 0..3 {
@@ -250,8 +244,7 @@ fn every_small_schedule() {
     assert!(count >= 200_000);
 }
 
-/// Each step is an ask, as a strand and `+` for granted or `-` for refused; `.` ends the access in flight, `!` ends it because the
-/// chip was busy.
+/// Each step is an ask, as a strand and `+` for granted or `-` for refused; `.` ends the access, `!` ends it because of a busy chip.
 #[test]
 fn written_schedules() {
     for schedule in [

@@ -1,7 +1,4 @@
-//! Arbitration of a hub by 8 and by 64 strands ([`Gate`]), in random orders of their steps: one access in flight, and both
-//! bounds.
-
-extern crate std;
+//! Arbitration of a hub by 8 and by 64 strands ([`Gate`]), in random orders of their steps: one access in flight, and both bounds.
 
 use std::sync::Mutex;
 use std::vec;
@@ -36,7 +33,6 @@ impl Hub {
         look(&mut self.seen.lock().unwrap())
     }
 
-    /// Makes the access of a strand that was served.
     fn access(&self, number: usize) {
         let before = self.seen(|seen| seen.in_flight.replace(number));
         assert_eq!(before, None, "a second access while one is in flight");
@@ -67,7 +63,6 @@ impl Hub {
         release(&self.gate);
     }
 
-    /// Reports all deaths. Other strands may report them at the same time.
     fn report_deaths(&self) {
         for dead in self.seen(|seen| seen.dead.clone()) {
             self.seen(|seen| seen.in_flight = seen.in_flight.filter(|number| *number != dead));
@@ -75,8 +70,7 @@ impl Hub {
         }
     }
 
-    /// All strands but this one have gone, and at most `gone` of them are remembered. This strand is refused at most 2w times
-    /// for each, where w is the number of remembered strands including itself, and then never again.
+    /// All other strands have gone, at most `gone` of them remembered. This strand is refused at most 2w times while w are remembered.
     fn alone(&self, number: usize, gone: usize) {
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let refused = |_: &usize| self.call(number, false).is_err();
@@ -88,9 +82,8 @@ impl Hub {
     }
 }
 
-/// Of `strands` strands, the first `gone` were refused and do not come back. Each other strand asks until it was served `calls` times,
-/// or has asked `asks` times. The chip is busy now and then. In the end no strand is left behind, and a strand that comes back is
-/// served within the second bound.
+/// Of `strands` strands, the first `gone` were refused and do not come back. Each other strand asks until it was served `calls` times or has
+/// asked `asks` times. The chip is sometimes busy. In the end, a strand that comes back is served within the second bound.
 fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, asks: usize) {
     explore(schedules, move || {
         let hub = Hub::new();
@@ -134,8 +127,7 @@ fn sixty_four_strands_of_which_a_third_has_gone() {
     everyone_asks(100, [64, 21], 2, 3);
 }
 
-/// The first bound. A refused strand goes on asking, at least once in every r = 4 asks of others. Until it is served, each other
-/// strand is served at most once, so b = N - 1.
+/// The first bound: a strand that asks again within r = 4 asks of others is served after at most one access of each (b = N - 1).
 ///
 /// Two threads play the others. Each asks as any strand that the other thread does not ask as.
 fn one_keeps_asking(schedules: usize, strands: usize) {

@@ -1,5 +1,4 @@
-//! The order of the steps by which rights pass from guest to guest. If the strand that makes the steps dies between any two,
-//! another strand starts again.
+//! The order of the steps by which rights pass from guest to guest. If the strand at work dies between two, another starts again.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -7,8 +6,7 @@ use hv_core::GuestId;
 use super::{Asked, Circumstances, Consequence, Global, GlobalEvent, GuestEvent, Holding, Scrub};
 use crate::rights::policy::Grant;
 
-/// The state of the protocol. Required methods read or write it in one step; provided methods make steps in order, and their
-/// caller owns the lock.
+/// The state of the protocol. Required methods are one step each; provided methods make steps in order, and their caller owns the lock.
 pub trait Ledger {
     /// Returns the numbers of the guests, in order.
     fn guests(&self) -> impl Iterator<Item = GuestId> + use<Self>;
@@ -73,8 +71,7 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes all that `grant` does not have, and calls `revoked` with what is left. The guest's strands are asked even if the guest
-    /// only waited for what it loses.
+    /// Revokes all rights outside of `grant`, even those not held yet, asks the guest's strands, and calls `revoked` with what is left.
     #[inline(always)]
     fn revoke(&mut self, guest: GuestId, grant: Grant, revoked: impl FnOnce(Grant)) {
         let (left, consequence) = self.holding(guest).step(GuestEvent::Revoke(grant));
@@ -105,7 +102,7 @@ pub trait Ledger {
         }
     }
 
-    /// Makes the steps that a loss of rights has as its [consequence](Consequence::Lost).
+    /// Makes the steps that follow from a [loss](Consequence::Lost) of rights.
     #[inline(always)]
     fn lose(&mut self, guest: GuestId, consequence: Consequence) {
         let Consequence::Lost { scrub, global } = consequence else {
@@ -159,7 +156,7 @@ pub trait Ledger {
         strands.any(|strand| self.asked(strand).is_awaited())
     }
 
-    /// Completes the grant of a guest as far as it can. Calls `given` with what the guest holds now, if that has changed.
+    /// Completes the grant of a guest as far as possible. If the guest now holds more, calls `given` with what it holds.
     #[inline(always)]
     fn complete(&mut self, guest: GuestId, given: impl FnOnce(Grant)) {
         let circumstances = Circumstances {

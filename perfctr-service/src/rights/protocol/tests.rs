@@ -1,7 +1,4 @@
-//! The words and the steps of a strand, of `global` and of a guest, as tables. (Package `proof` checks the protocol in every order
-//! of events.)
-
-extern crate std;
+//! The words and the steps of a strand, of `global` and of a guest. (Package `proof` checks the protocol in every order of events.)
 
 use std::vec::Vec;
 
@@ -27,7 +24,6 @@ fn the_word_of_global() {
     }
 }
 
-/// What every event does in every state of `global`.
 #[test]
 fn every_step_of_global() {
     use Global::{Free, Held, Listed, Revoked};
@@ -83,8 +79,7 @@ fn every_step_of_a_strand() {
     }
 }
 
-/// No change is pending if each guest holds what it is granted, all units of the loser of `global` are scrubbed, and the rights of
-/// reset guests are revoked.
+/// No change is pending if guests hold their grants, all units of the loser of `global` are scrubbed, and no reset guest has rights.
 #[test]
 fn what_is_settled() {
     let (whole, less) = (holds(ALL, ALL, false), holds(ALL, "none", false));

@@ -1,7 +1,5 @@
 //! Tests of the binary format, element by element.
 
-extern crate std;
-
 use super::{EVERYTHING, walk};
 use crate::md::{Defect, Md, MdError, Value};
 

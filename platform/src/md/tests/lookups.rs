@@ -1,14 +1,13 @@
 //! Looking up nodes and properties.
 
-extern crate std;
-
+use std::string::ToString;
 use std::vec::Vec;
 
 use super::{Build, error};
-use crate::md::{Md, Node, Problem};
+use crate::md::{Md, Node, NodeError, Problem};
 
 /// A root with two units and a note. The first unit has two properties `twice`.
-fn description() -> Vec<u8> {
+fn description() -> Build {
     let mut build = Build::default();
     build.node("root", |root| {
         root.arc("fwd", 5);
@@ -25,13 +24,12 @@ fn description() -> Vec<u8> {
     });
     build.node("unit", |_| {});
     build.node("note", |note| note.string("text", ""));
-    build.bytes()
+    build
 }
 
 #[test]
 fn nodes_by_name() {
-    let bytes = description();
-    let md = Md::new(&bytes).unwrap();
+    let md = description().md();
     let indices = |name| md.nodes_named(name).map(Node::index).collect::<Vec<_>>();
     assert_eq!(indices("unit"), [5, 13]);
     assert_eq!(indices("note"), [15]);
@@ -42,8 +40,7 @@ fn nodes_by_name() {
 
 #[test]
 fn nodes_by_arc() {
-    let bytes = description();
-    let md = Md::new(&bytes).unwrap();
+    let md = description().md();
     let root = md.root().unwrap();
     let unit = md.node(5).unwrap();
     assert!(root.arcs("fwd").map(Node::index).eq([5, 13, 15]));
@@ -61,10 +58,8 @@ fn nodes_by_arc() {
 
 #[test]
 fn properties() {
-    let bytes = description();
-    let md = Md::new(&bytes).unwrap();
-    let unit = md.node(5).unwrap();
-    let note = md.node(15).unwrap();
+    let md = description().md();
+    let [unit, note] = [5, 15].map(|index| md.node(index).unwrap());
     assert_eq!(unit.number("id"), Ok(Some(4)));
     assert_eq!(unit.needed_number("id"), Ok(4));
     assert_eq!(unit.number("none"), Ok(None));
@@ -72,21 +67,19 @@ fn properties() {
     assert_eq!(unit.string("none"), Ok(None));
     assert_eq!(note.string("text"), Ok(Some("")));
     use Problem::{DuplicateProperty, Missing, NotANumber, NotAString};
-    for (found, offset, problem) in [
-        (unit.number("name"), 0xa0, NotANumber("name")),
-        (unit.number("back"), 0xb0, NotANumber("back")),
-        (unit.number("twice"), 0x90, DuplicateProperty("twice")),
-    ] {
-        assert_eq!(found, Err(error("unit", offset, problem)));
+    let number = |name| unit.number(name).map(drop);
+    let string = |name| unit.string(name).map(drop);
+    let found: [(Result<(), NodeError<'_>>, _, _, _); 6] = [
+        (number("name"), "unit", 0xa0, NotANumber("name")),
+        (number("back"), "unit", 0xb0, NotANumber("back")),
+        (number("twice"), "unit", 0x90, DuplicateProperty("twice")),
+        (string("id"), "unit", 0x70, NotAString("id")),
+        (string("twice"), "unit", 0x90, DuplicateProperty("twice")),
+        (note.needed_number("id").map(drop), "note", 0x100, Missing("id")),
+    ];
+    for (found, node, offset, problem) in found {
+        assert_eq!(found, Err(error(node, offset, problem)));
     }
-    for (found, offset, problem) in [
-        (unit.string("id"), 0x70, NotAString("id")),
-        (unit.string("twice"), 0x90, DuplicateProperty("twice")),
-    ] {
-        assert_eq!(found, Err(error("unit", offset, problem)));
-    }
-    let missing = error("note", 0x100, Missing("id"));
-    assert_eq!(note.needed_number("id"), Err(missing));
 }
 
 #[test]
@@ -96,29 +89,21 @@ fn roots() {
     build.node("other", |_| {});
     build.node("root", |root| root.arc("fwd", 3));
     build.node("root", |_| {});
-    let bytes = build.bytes();
-    let md = Md::new(&bytes).unwrap();
+    let md = build.md();
     assert_eq!(md.root().unwrap().index(), 5);
     assert_eq!(md.under_root("other"), Ok(md.node(3)));
 
     let mut build = Build::default();
     build.node("unit", |unit| unit.arc("fwd", 0));
-    let bytes = build.bytes();
-    let md = Md::new(&bytes).unwrap();
+    let md = build.md();
     assert_eq!(md.root(), None);
     assert_eq!(md.under_root("unit"), Ok(None));
 }
 
 #[test]
 fn messages_of_errors() {
-    let bytes = description();
-    let md = Md::new(&bytes).unwrap();
-    assert_eq!(
-        std::format!("{}", md.node(5).unwrap().string("id").unwrap_err()),
-        "offset 0x70: node unit: property id is not a string"
-    );
-    assert_eq!(
-        std::format!("{}", Md::new(&bytes[..20]).unwrap_err()),
-        "offset 0x4: a block of 304 bytes, more than the description has"
-    );
+    let found = description().md().node(5).unwrap().string("id").unwrap_err().to_string();
+    assert_eq!(found, "offset 0x70: node unit: property id is not a string");
+    let found = Md::new(&description().bytes()[..20]).unwrap_err().to_string();
+    assert_eq!(found, "offset 0x4: a block of 304 bytes, more than the description has");
 }

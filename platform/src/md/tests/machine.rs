@@ -1,9 +1,5 @@
 //! The platforms and machines that descriptions describe.
 
-extern crate std;
-
-use std::vec::Vec;
-
 use guest_abi::{Mcu, Node};
 
 use super::{Build, error};
@@ -15,8 +11,7 @@ type Processor<'a> = (u64, &'a [(u64, Option<u64>)]);
 
 const BOTH: &[(u64, Option<u64>)] = &[(0, None), (1, None)];
 
-/// Builds a description of a platform with these processors.
-fn description(platform: Option<&str>, processors: &[Processor<'_>]) -> Vec<u8> {
+fn description(platform: Option<&str>, processors: &[Processor<'_>]) -> Md<'static> {
     let mut build = Build::default();
     build.node("root", |root| {
         root.arc("fwd", 4);
@@ -53,26 +48,12 @@ fn description(platform: Option<&str>, processors: &[Processor<'_>]) -> Vec<u8> 
             }
         });
     }
-    build.bytes()
+    build.md()
 }
 
 #[track_caller]
 fn machine(platform: &str, processors: &[Processor<'_>]) -> Machine {
-    let bytes = description(Some(platform), processors);
-    Md::new(&bytes).unwrap().machine().unwrap().unwrap()
-}
-
-#[track_caller]
-fn rejected(
-    platform: Option<&str>,
-    processors: &[Processor<'_>],
-    node: &str,
-    offset: usize,
-    problem: Problem<'_>,
-) {
-    let bytes = description(platform, processors);
-    let found = Md::new(&bytes).unwrap().machine();
-    assert_eq!(found, Err(error(node, offset, problem)));
+    description(Some(platform), processors).machine().unwrap().unwrap()
 }
 
 #[test]
@@ -112,23 +93,24 @@ fn contradictions() {
     let unknown = UnknownPlatform("SUNW,T2000");
     let too_many = Problem::Machine(Machine::new(Model::Maramba, 3).unwrap_err());
     let three = [(0, BOTH), (1, BOTH), (2, BOTH)];
-    rejected(None, &[(0, BOTH)], "vf-nodes", 0x80, NoPlatform);
-    rejected(t2000, &[(0, BOTH)], "vf-nodes", 0x80, unknown);
-    rejected(t5240, &three, "vf-nodes", 0x80, too_many);
     let t5440 = Some("SUNW,T5440");
     let none = Problem::Machine(Machine::new(Model::Batoka, 0).unwrap_err());
     let one_channel_twice = [(1, None), (1, Some(1))];
-    for (processors, node, offset, problem) in [
-        (&[(4, BOTH)][..], "vf-node", 0xb0, Id(4, 4)),
-        (&[(u64::MAX, BOTH)], "vf-node", 0xb0, Id(u64::MAX, 4)),
-        (&[(0, BOTH), (0, BOTH)], "vf-node", 0x110, DuplicateId(0)),
-        (&[(0, BOTH), (2, BOTH)], "vf-nodes", 0x80, MissingId(1)),
-        (&[(1, BOTH)], "vf-nodes", 0x80, MissingId(0)),
-        (&[], "vf-nodes", 0x80, none),
-        (&[(0, &[(2, None)])], "mcu", 0xf0, Id(2, 2)),
-        (&[(0, &one_channel_twice)], "mcu", 0x130, DuplicateId(1)),
+    for (platform, processors, node, offset, problem) in [
+        (None, &[(0, BOTH)][..], "vf-nodes", 0x80, NoPlatform),
+        (t2000, &[(0, BOTH)], "vf-nodes", 0x80, unknown),
+        (t5240, &three, "vf-nodes", 0x80, too_many),
+        (t5440, &[(4, BOTH)], "vf-node", 0xb0, Id(4, 4)),
+        (t5440, &[(u64::MAX, BOTH)], "vf-node", 0xb0, Id(u64::MAX, 4)),
+        (t5440, &[(0, BOTH), (0, BOTH)], "vf-node", 0x110, DuplicateId(0)),
+        (t5440, &[(0, BOTH), (2, BOTH)], "vf-nodes", 0x80, MissingId(1)),
+        (t5440, &[(1, BOTH)], "vf-nodes", 0x80, MissingId(0)),
+        (t5440, &[], "vf-nodes", 0x80, none),
+        (t5440, &[(0, &[(2, None)])], "mcu", 0xf0, Id(2, 2)),
+        (t5440, &[(0, &one_channel_twice)], "mcu", 0x130, DuplicateId(1)),
     ] {
-        rejected(t5440, processors, node, offset, problem);
+        let found = description(platform, processors).machine();
+        assert_eq!(found, Err(error(node, offset, problem)));
     }
 }
 
@@ -142,13 +124,11 @@ fn other_machines() {
     });
     // The root has no arc to this node.
     build.node("vf-nodes", |_| {});
-    let bytes = build.bytes();
-    let md = Md::new(&bytes).unwrap();
+    let md = build.md();
     assert_eq!(md.machine(), Ok(None));
-    assert_eq!(
-        md.platform(),
-        Ok(Some(Platform { name: "SUNW,Sun-Fire-T200", stick_frequency: Some(1_000_000_000) }))
-    );
+    let stick_frequency = Some(1_000_000_000);
+    let platform = Platform { name: "SUNW,Sun-Fire-T200", stick_frequency };
+    assert_eq!(md.platform(), Ok(Some(platform)));
 }
 
 #[test]
@@ -172,8 +152,6 @@ fn invalid_platforms() {
         let mut build = Build::default();
         build.node("root", |root| root.arc("fwd", 3));
         build.node("platform", properties);
-        let bytes = build.bytes();
-        let found = Md::new(&bytes).unwrap().platform();
-        assert_eq!(found, Err(error("platform", offset, problem)));
+        assert_eq!(build.md().platform(), Err(error("platform", offset, problem)));
     }
 }

@@ -1,7 +1,5 @@
 //! Descriptions for tests: bytes written by hand, and a builder that does not use the reader.
 
-extern crate std;
-
 mod format;
 mod lookups;
 mod machine;
@@ -89,6 +87,10 @@ impl Build {
         let value = (string.len() as u64 + 1) << 32 | self.data.len() as u64;
         self.data.extend(string.bytes().chain([0]));
         self.element(b's', name, value);
+    }
+
+    pub(super) fn md(self) -> Md<'static> {
+        Md::new(Vec::leak(self.bytes())).unwrap()
     }
 
     pub(super) fn bytes(mut self) -> Vec<u8> {

@@ -1,7 +1,5 @@
 //! Random bytes: the reader returns without a panic, and every lookup succeeds in a description that it accepts.
 
-extern crate std;
-
 use std::vec::Vec;
 
 use proptest::prelude::*;

@@ -97,8 +97,7 @@ impl R10000Event {
         self as u8 & 0xf
     }
 
-    /// Returns the events with this name, at most one of each counter. The comparison ignores case, and a space, hyphen or
-    /// slash in `name` matches an underscore.
+    /// Returns the events with this name, in any case, at most one of each counter. A space, hyphen or slash matches an underscore.
     pub fn named(name: &str) -> impl Iterator<Item = Self> {
         let alike = |(ours, theirs): (u8, u8)| match theirs {
             b' ' | b'-' | b'/' => ours == b'_',

@@ -1,7 +1,6 @@
 //! The performance counters of the MIPS R10000, CP0 register 25 (R10000 Microprocessor User's Manual, section 14.20).
 //!
-//! No sun4v machine has them. They signal overflow in another way than the counters of a strand, and so serve as a second
-//! [`CounterUnit`](guest_abi::sampling::CounterUnit), which shows that sampling does not depend on one kind of unit.
+//! No sun4v machine has them. They show that sampling does not depend on one kind of [`CounterUnit`](guest_abi::sampling::CounterUnit).
 
 mod cycle;
 mod event;

@@ -33,7 +33,7 @@ impl Control {
             .with_modes(R10000Mode::ALL.iter().copied().map(bit).sum())
     }
 
-    /// Returns the value with counting disabled in all modes.
+    /// Returns the value that counts in no mode.
     #[must_use]
     pub const fn stopped(self) -> Self {
         self.with_modes(0)
@@ -106,14 +106,11 @@ impl Status {
 
 impl From<R10000Mode> for Status {
     fn from(mode: R10000Mode) -> Self {
-        Self {
-            ksu: match mode {
-                R10000Mode::Exception | R10000Mode::Kernel => Ksu::Kernel,
-                R10000Mode::Supervisor => Ksu::Supervisor,
-                R10000Mode::User => Ksu::User,
-            },
-            exl: mode == R10000Mode::Exception,
-            erl: false,
-        }
+        let ksu = match mode {
+            R10000Mode::Exception | R10000Mode::Kernel => Ksu::Kernel,
+            R10000Mode::Supervisor => Ksu::Supervisor,
+            R10000Mode::User => Ksu::User,
+        };
+        Self { ksu, exl: mode == R10000Mode::Exception, erl: false }
     }
 }

@@ -20,6 +20,7 @@ struct Pair {
 }
 
 impl Pair {
+    /// Returns `true` while bit 31 of the counter asserts the interrupt.
     fn overflowed(&self) -> bool {
         self.control.interrupt() && self.count & OVERFLOW != 0
     }
@@ -39,8 +40,7 @@ impl R10000 {
         Self { pairs: [Pair { control, count }; 2], compare: false }
     }
 
-    /// Counts the events of one cycle, executed at this Status. A counter may advance by several events at once, and past
-    /// its overflow.
+    /// Counts the events of one cycle at this Status. A counter may advance by several events at once, and past its overflow.
     pub fn step(&mut self, status: Status, cycle: &Cycle) {
         let Some(mode) = status.mode() else { return };
         for counter in Counter::ALL {
@@ -54,8 +54,7 @@ impl R10000 {
         }
     }
 
-    /// Returns IP\[7\], a level, before IM\[7\] masks it: set while the Compare interrupt is pending, or while bit 31 of a
-    /// counter with an enabled interrupt is set.
+    /// Returns IP\[7\], before IM\[7\] masks it: set while the Compare interrupt is pending or a counter has overflowed.
     pub fn ip7(&self) -> bool {
         self.compare || !self.overflowed().is_empty()
     }
@@ -80,8 +79,7 @@ impl R10000 {
         self.pair_mut(counter).control = control;
     }
 
-    /// Executes a move between a performance register and one of the general registers 0 to 31. As in other moves of
-    /// 32-bit registers, a write takes bits 31:0, and a read extends the sign. Register 0 stays 0.
+    /// Executes a move. A write takes bits 31:0 of the general register, and a read extends the sign. General register 0 stays 0.
     pub fn execute(&mut self, instruction: PerformanceMove, general: &mut [u64; 32]) {
         let pair = self.pair_mut(instruction.counter);
         let Some(rt) = general.get_mut(instruction.rt()) else {

@@ -58,7 +58,6 @@ impl Behind {
         }
     }
 
-    /// Drops the waiting events of these counters.
     pub(super) fn lose(&mut self, counters: CounterSet) {
         for counter in counters.iter() {
             self.waiting[counter.index()] = 0;

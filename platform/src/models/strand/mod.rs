@@ -1,5 +1,4 @@
-//! A model of the counters of a strand (FWARC/2007/529 section 2.1), after the register transfer level of the UltraSPARC T2. That of
-//! the T2 Plus is not public, so its differences are unknown.
+//! A model of a strand's counters (FWARC/2007/529 section 2.1), after the public sources of the UltraSPARC T2. The T2 Plus may differ.
 
 mod behind;
 mod skid;
@@ -14,20 +13,16 @@ use behind::Behind;
 pub use behind::Phase;
 pub use skid::Early;
 
-/// The MASK with which a counter counts the events of each class in the current mode: classes 0 to 7 of instructions that
-/// complete, and 8 to 15 of instructions that are flushed.
+/// The MASK with which a counter counts each class in the current mode: 0 to 7 of completed, 8 to 15 of flushed instructions.
 type Counted = [u8; 16];
 
-/// %pcr and %pic of one strand, and bit 15 of its %softint. After reset they are 0, and the strand runs in user mode and takes
-/// interrupts.
+/// %pcr and %pic of one strand, and bit 15 of its %softint. After reset they are 0; the strand is in user mode and takes interrupts.
 ///
-/// The unit sets OVn when counter n wraps, or, if TOEn is set, as early as [`Early`] states. A write with HOLDOVn keeps OVn; any
-/// other write sets OVn as written. HOLDOV reads as 0.
+/// The unit sets OVn when counter n wraps or, with TOEn, as early as [`Early`] states. A write with HOLDOVn keeps OVn. HOLDOV reads as 0.
 ///
-/// The trap is requested as long as an OV bit and its TOE bit are both set, whatever has set them. An event of a flushed instruction
-/// also requests the trap, for a moment, if it would overflow a counter which does not count flushed instructions. A request sets bit
-/// 15 of %softint if the strand takes interrupts and is not in hyperprivileged mode. The bit brings the trap (tt 0x4f), and stays
-/// until the handler clears it.
+/// The trap is requested as long as an OV bit and its TOE bit are both set. An event of a flushed instruction also requests the trap, for a
+/// moment, if it would overflow a counter which does not count flushed instructions. A request sets bit 15 of %softint if the strand takes
+/// interrupts and is not in hyperprivileged mode. The bit brings the trap (tt 0x4f), and stays until the handler clears it.
 ///
 /// By default PIC shows every event at once. [`set_phase`](Self::set_phase) makes it follow every 8 clocks, as hardware does.
 #[derive(Clone, Debug)]
@@ -113,12 +108,10 @@ impl StrandUnit {
         self.select();
     }
 
-    /// Sets when PIC is brought up to date: every 8 clocks, which [`pass`](Self::pass) counts, or at once if `None`. Drops the
-    /// events that wait.
+    /// Sets when PIC is brought up to date: every 8 clocks of [`pass`](Self::pass), or at once if `None`. Drops the events that wait.
     ///
-    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events are added after a write of PIC. A
-    /// write of %pcr that clears UT, ST or HT loses up to 8 events of each counter. One that changes the SL of a counter loses up to 8
-    /// events of that counter.
+    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events follow a write of PIC. A write of %pcr that
+    /// clears UT, ST or HT loses up to 8 events of each counter; a write that changes the SL of a counter, up to 8 of that counter.
     pub fn set_phase(&mut self, phase: Option<Phase>) {
         self.behind = phase.map(Behind::new);
         self.select();
@@ -166,8 +159,8 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Returns the number of events of each counter that cannot request the trap: 0 if a counter with TOE counts idle clocks, of which
-    /// there may be any number, and `u64::MAX` if no counter can request the trap.
+    /// Returns the number of events of each counter after which no counter requests the trap yet: 0 if a counter with TOE counts idle
+    /// clocks, of which any number may come at once, and `u64::MAX` if no counter can request the trap.
     pub fn events_before_trap(&self) -> u64 {
         let trapping = Counter::ALL
             .iter()
@@ -179,11 +172,9 @@ impl StrandUnit {
         left.min().map_or(u64::MAX, u64::from)
     }
 
-    /// Counts `n` clocks, in each of which all events of this select happen together: an atomic instruction is also a load and a
-    /// store. If the class is 8 to 15, the instruction that causes the events is flushed.
+    /// Counts `n` clocks, in each of which all events of this select happen together. Class 8 to 15 is of a flushed instruction.
     ///
-    /// The caller reports events of one class in the same clock together. If PIC is brought up to date every 8 clocks, the `n`
-    /// clocks begin with the current one, and the last of them becomes the current one.
+    /// Events of one class in the same clock are reported together. With updates every 8 clocks, the `n` clocks begin with this one.
     #[inline(always)]
     pub fn count(&mut self, events: impl Into<SparcSelect>, n: u32) {
         let events = events.into();
@@ -269,7 +260,6 @@ impl StrandUnit {
         self.softint |= self.interruptible && self.mode != SparcMode::Hyperprivileged;
     }
 
-    /// Returns `true` if the counters count in the current mode.
     #[inline(always)]
     fn counting(&self) -> bool {
         match self.mode {

@@ -1,8 +1,7 @@
 //! The skid of overflow traps.
 
-/// The number of events by which an overflow trap may be early. With TOE, an event that leaves the counter at most this number of
-/// events before its wrap sets the OV bit, which requests the trap. On the UltraSPARC T2 the number is 15: an event that finds the
-/// counter at -16 to -1 sets OV.
+/// The number of events by which an overflow trap may be early. With TOE, an event that leaves the counter at most this number of events
+/// before its wrap sets OV, which requests the trap. On the UltraSPARC T2 the number is 15: an event at -16 to -1 sets OV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Early(u8);
 
@@ -18,8 +17,7 @@ impl Early {
         if events <= Self::MOST.0 { Some(Self(events)) } else { None }
     }
 
-    /// Returns the lowest value of a counter at which an event overflows it, and the highest that an event can leave in it without an
-    /// overflow.
+    /// Returns the lowest value of a counter at which an event overflows the counter.
     pub(super) const fn threshold(self) -> u32 {
         u32::MAX - self.0 as u32
     }

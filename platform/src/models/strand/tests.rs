@@ -91,7 +91,6 @@ fn mask_bits_are_ored() {
     }
 }
 
-/// Classes 0 to 7 count events of instructions that complete; classes 8 to 15 also count those of flushed instructions.
 #[test]
 fn classes_8_to_15_count_flushed_instructions_too() {
     for class in 0..16_u8 {
@@ -202,8 +201,7 @@ fn reserved_and_empty_selects_count_nothing() {
     }
 }
 
-/// PIC is brought up to date every 8 clocks: the values at a read, a write and a stop in each phase, with an event in every clock.
-/// The first update is `ahead` clocks after the clock of the first event.
+/// The values at a read, a write and a stop in each phase, with an event in every clock and the first update after `ahead` clocks.
 #[test]
 fn each_phase_of_eight() {
     for ahead in 1..=8_u8 {
@@ -249,8 +247,7 @@ fn each_phase_of_eight() {
     assert_eq!((Phase::new(0), Phase::new(9)), (None, None));
 }
 
-/// With an event in every clock and the earliest trap, in every phase an event that finds PIC at -16 to -1 sets OV. The handler, which
-/// begins more than 8 clocks later, finds -15 to -6 if it has stopped the events.
+/// In every phase an event that finds PIC at -16 to -1 sets OV. After more than 8 clocks without events the handler finds -15 to -6.
 #[test]
 fn the_trap_in_each_phase() {
     for ahead in 1..=8_u8 {

@@ -38,8 +38,7 @@ fn alarms_in_order() {
 
 #[test]
 fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
-    // The driver reads the time, sets the comparator, and reads the time again. At some of these distances the deadline
-    // passes between the two reads, and no interrupt comes within a wrap.
+    // At some distances the deadline passes while the driver sets the comparator, and no interrupt comes within a wrap.
     let mut raced = 0;
     for distance in (0..2000).step_by(8) {
         let device = Device::counting(&[100]);

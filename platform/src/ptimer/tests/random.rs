@@ -1,7 +1,5 @@
 //! Random deadlines, jumps of the time and interrupts, compared with an independent list.
 
-extern crate std;
-
 use std::vec::Vec;
 
 use proptest::prelude::*;
@@ -9,7 +7,6 @@ use proptest::prelude::*;
 use super::Device;
 use crate::ptimer::{Alarms, ScheduleError, When};
 
-/// An operation on a list of alarms.
 #[derive(Clone, Debug)]
 enum Act {
     /// Schedules a deadline at this distance from now, which may be negative.
@@ -49,7 +46,6 @@ struct Oracle {
 const COUNTER: u64 = (1 << 61) - 1;
 
 impl Oracle {
-    /// Returns the time at this nanosecond.
     fn time_at(&self, device: &Device, nanosecond: u64) -> u64 {
         self.time + (device.time_at(nanosecond).wrapping_sub(self.time) & COUNTER)
     }
@@ -68,7 +64,6 @@ impl Oracle {
         assert!(self.list.iter().all(|other| other.0 >= deadline & !31));
     }
 
-    /// Asserts that no deadline has passed at this time.
     fn none_until(&self, time: u64) {
         let list = &self.list;
         assert!(list.iter().all(|alarm| alarm.0 > time), "{list:x?} at {time:#x}");

@@ -49,9 +49,8 @@ fn starts_every_family() {
     );
 }
 
-/// nvidia_ptimer: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum value". The
-/// driver sets it for a rate that no multiple of the crystal reaches; and it divides the crystal for a rate that
-/// NUMERATOR alone cannot reach.
+/// nvidia_ptimer: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum value". The driver sets it for a
+/// rate that no multiple of the crystal reaches, and divides the crystal for a rate that NUMERATOR alone cannot reach.
 #[test]
 fn the_rates_from_the_slowest_to_the_fastest() {
     let hour = 3600 * 1_000_000_000;
@@ -104,8 +103,7 @@ fn a_naive_read_is_wrong_by_2_to_the_32() {
         let device = Device::at((7_u64 << 32) - 160);
         naive(&device, low_first).wrapping_sub(device.truth()) as i64
     };
-    // A carry after the read of the high half makes the time 2^32 too low. A carry after the read of the low half makes it 2^32
-    // too high, less the three counts between the two reads.
+    // A carry after the first read makes the time 2^32 too low, or too high less the three counts between the two reads.
     assert_eq!(wrong(false), -(1 << 32));
     assert_eq!(wrong(true), (1 << 32) - 96);
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::events::calls::TracedCall;
 use crate::events::chrome::{arguments, class_name};
-use crate::events::summary::percentile;
+use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
@@ -23,18 +23,15 @@ const PARTS: u32 = 32;
 
 /// The hypercalls of a guest that have the same function, class of registers and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
-    /// The name of the guest.
     pub guest: String,
     /// get, set, set_version or fast.
     pub call: Cow<'static, str>,
     /// The class of the registers, for get and set: strand, l2, dram, hub.
     pub registers: Cow<'static, str>,
-    /// The name of the status.
     pub status: String,
-    /// The number of calls.
     pub count: u64,
-    /// The durations of the calls.
     pub latency: Durations,
 }
 
@@ -42,14 +39,11 @@ pub struct Calls {
 ///
 /// The p-th percentile of n sorted durations is number p n / 100, rounded up, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Durations {
-    /// The median.
     pub p50: u32,
-    /// The 90th percentile.
     pub p90: u32,
-    /// The 99th percentile.
     pub p99: u32,
-    /// The longest duration.
     pub longest: u32,
     /// The ticks that a part of the histogram spans.
     pub part: u32,
@@ -59,8 +53,7 @@ pub struct Durations {
 
 impl Durations {
     fn new(mut durations: Vec<u32>) -> Self {
-        durations.sort_unstable();
-        let [p50, p90, p99, longest] = [50, 90, 99, 100].map(|p| percentile(&durations, p));
+        let [p50, p90, p99, longest] = percentiles(&mut durations);
         let part = (longest / PARTS).saturating_add(1);
         let mut histogram = BTreeMap::new();
         for duration in durations {
@@ -99,12 +92,11 @@ fn call(event: &TracedEvent) -> Option<TracedCall> {
 
 /// An event of the hypervisor, decoded for a time line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ShownEvent {
     /// The time in ticks of the machine's clock, as [`Series::clock`](super::Series::clock).
     pub time: u64,
-    /// The number of the strand that recorded the event.
     pub strand: usize,
-    /// The name of the event's kind.
     pub name: Cow<'static, str>,
     /// The fields of that kind, by name.
     pub fields: Map<String, Value>,
@@ -136,8 +128,8 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
 /// call that succeeded.
 ///
 /// If there are more events, the time from the first to the last is divided into stretches of equal length. Every stretch keeps
-/// up to the same number of events of each kind: first those that are not successful calls, then successful calls. If some
-/// are dropped, the kept ones are evenly spaced.
+/// up to the same number of events of each kind: successful calls only after all other events. If some events are dropped, the kept
+/// events are evenly spaced.
 fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -> E) -> Vec<usize> {
     let first = events().map(|(time, ..)| time).min().unwrap_or(0);
     let last = events().map(|(time, ..)| time).max().unwrap_or(0);

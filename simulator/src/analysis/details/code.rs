@@ -15,13 +15,13 @@ pub(crate) const MOST_CODE: usize = 1024;
 
 /// The misses of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {
     /// The number of the instruction's program, from 0 in the order of the recordings.
     pub program: usize,
     /// The instruction's address; `None` for references without an instruction, as in handwritten recordings.
     #[serde(with = "known_hexadecimal")]
     pub address: Option<u64>,
-    /// Misses and cycles.
     #[serde(flatten)]
     pub missed: Missed,
 }
@@ -45,7 +45,6 @@ impl Missed {
 /// The number of a program, and the address of an instruction in it.
 type Address = (usize, Option<u64>);
 
-/// The misses counted so far.
 #[derive(Debug, Default)]
 pub(super) struct Misses {
     instructions: HashMap<Address, Missed>,
@@ -57,12 +56,9 @@ impl Misses {
         let missed = Missed { misses: waited.served, cycles: waited.cycles() };
         self.instructions.entry((program, instruction)).or_default().add(&missed);
         if self.instructions.len() > MOST {
-            let others;
-            (self.instructions, others) = {
-                let mut sorted = self.sorted();
-                let others = sorted.split_off(MOST / 2);
-                (sorted.into_iter().collect(), others)
-            };
+            let mut kept = self.sorted();
+            let others = kept.split_off(MOST / 2);
+            self.instructions = kept.into_iter().collect();
             others.iter().for_each(|(_, missed)| self.others.add(missed));
         }
     }
@@ -75,7 +71,7 @@ impl Misses {
         sorted
     }
 
-    /// Returns the at most 1,024 instructions with the most waiting cycles, the most first, and the sum of all others.
+    /// Returns at most 1,024 instructions, sorted by waiting cycles, the most first, and the sum of all others.
     pub(super) fn code(&self) -> (Vec<InstructionMisses>, Missed) {
         let mut sorted = self.sorted();
         let mut others = self.others;

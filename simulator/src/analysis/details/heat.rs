@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::nearest::hexadecimals;
 
-/// The smallest block of memory has 2 to this power bytes: a page of the machine.
+/// The size of the smallest block of memory, a page of the machine, as a power of two.
 const PAGE_SHIFT: u32 = 13;
 
 /// The most blocks that are counted during a replay, and the most rows of a result.
@@ -21,8 +21,8 @@ const WIDTH: u64 = 256;
 /// Misses of the L2 caches by address and time.
 ///
 /// A row is a range of a program's addresses. To leave at most 64 rows, the two neighbours that span the fewest bytes together
-/// are merged repeatedly, so that distant regions stay separate. A column is a span of time. There are at most 128: when
-/// time passes the last column, each two columns become one.
+/// are merged repeatedly, so that distant regions stay separate. A column is a span of time. There are at most 128 columns: when
+/// time passes the last column, each two columns are merged into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heat {
     /// The bytes of the smallest block of memory that has counts of its own.
@@ -48,11 +48,11 @@ type Cells = [[u64; 2]; COLUMNS];
 /// The number of a program, and of a block of its memory.
 type Block = (usize, u64);
 
-/// The misses counted so far.
 #[derive(Debug)]
 pub(super) struct Map {
     blocks: BTreeMap<Block, Box<Cells>>,
     shift: u32,
+    /// The cycles of a column.
     width: u64,
     /// The last column with a count.
     last: usize,
@@ -63,7 +63,7 @@ impl Map {
         Self { blocks: BTreeMap::new(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
     }
 
-    /// Adds misses and transfers of a program at an address and the time `now`.
+    /// Adds a program's misses and transfers at an address and the time `now`.
     pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
         while now / self.width >= COLUMNS as u64 {
             self.widen();
@@ -78,7 +78,6 @@ impl Map {
         }
     }
 
-    /// Merges each two columns.
     fn widen(&mut self) {
         for cells in self.blocks.values_mut() {
             for column in 0..COLUMNS {
@@ -90,7 +89,6 @@ impl Map {
         self.last /= 2;
     }
 
-    /// Merges each two blocks.
     fn coarsen(&mut self) {
         self.shift += 1;
         for ((program, block), cells) in std::mem::take(&mut self.blocks) {
@@ -101,13 +99,11 @@ impl Map {
         }
     }
 
-    /// Returns the counts until the time `now`.
     pub(super) fn heat(&self, now: u64) -> Heat {
         let mut rows: Vec<HeatRow> = (self.blocks.iter())
-            .map(|(&(program, block), cells)| HeatRow {
-                program,
-                blocks: [block, block + 1],
-                cells: cells.clone(),
+            .map(|(&(program, block), cells)| {
+                let (blocks, cells) = ([block, block + 1], cells.clone());
+                HeatRow { program, blocks, cells }
             })
             .collect();
         while rows.len() > ROWS {
@@ -138,7 +134,7 @@ impl Map {
     }
 }
 
-/// A row under construction: `blocks` holds its first block and the block after its last.
+/// A row under construction: `blocks` are its first block and the block after its last.
 struct HeatRow {
     program: usize,
     blocks: [u64; 2],

@@ -23,7 +23,7 @@ pub struct Lines {
     pub transfers: u64,
     /// Copies that a node lost because another node wrote to the line.
     pub invalidations: u64,
-    /// The at most 20 lines that moved most, the most first, with their users since the first move.
+    /// At most 20 lines, sorted by their moves, the most first, with their users since the first move.
     pub hottest: Vec<SharedLine>,
 }
 
@@ -61,7 +61,7 @@ impl Moved {
         self.users.note(thread, strand, offset, reference);
     }
 
-    /// Returns the lines. `all` has how often each line moved, in any order, and `home` returns its home node.
+    /// Returns the lines. `all` are all lines that moved, in any order, and `home` returns the home node of a line.
     pub(super) fn lines(&self, all: Vec<(u64, Moves)>, home: impl Fn(u64) -> Node) -> Lines {
         let line = |(line, moves)| {
             let (address, mut users) = self.users.users_of(line);

@@ -30,15 +30,15 @@ pub use series::{
 };
 
 /// The details of a replay.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Details {
     /// The replayed programs, in the order of the recordings.
     pub programs: Vec<ProgramDetails>,
-    /// Counts over time.
     pub series: Series,
     /// Misses by address and time.
     pub heat: Heat,
-    /// Misses by instruction: the at most 1,024 instructions with the most waiting cycles, the most first.
+    /// Misses by instruction: at most 1,024 instructions, sorted by waiting cycles, the most first.
     pub code: Vec<InstructionMisses>,
     /// The misses of all other instructions.
     pub code_others: Missed,
@@ -64,16 +64,15 @@ impl Details {
     }
 }
 
-/// What a result says of a replayed program.
+/// A replayed program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ProgramDetails {
-    /// The name of the recording.
     pub name: String,
-    /// The command line, if the recording has it.
+    /// The command line, if it is recorded.
     pub command: Option<String>,
-    /// The number of threads.
     pub threads: usize,
-    /// The files that the program had mapped, if the recording has them: symbols of instructions are found there.
+    /// The files that the program had mapped, in which the symbols of instructions are found; empty if they are not recorded.
     pub mappings: Vec<Mapping>,
 }
 
@@ -88,7 +87,6 @@ impl ProgramDetails {
     }
 }
 
-/// Collects details during a replay.
 pub(crate) struct Watcher {
     programs: Vec<ProgramDetails>,
     points: Option<series::Points>,
@@ -117,7 +115,7 @@ impl Watcher {
         self.points = Some(series::Points::new(guests, counters));
     }
 
-    /// Returns after how many references the next point is due; `u64::MAX` before [`name`](Self::name) is called.
+    /// Returns the number of references at which the next point is due; `u64::MAX` before [`name`](Self::name) is called.
     pub(crate) fn due(&self) -> u64 {
         self.points.as_ref().map_or(u64::MAX, series::Points::due)
     }
@@ -135,7 +133,6 @@ impl Watcher {
         }
     }
 
-    /// Notes a replayed reference of a thread.
     pub(crate) fn note(
         &mut self,
         thread: usize,
@@ -162,8 +159,8 @@ impl Watcher {
         self.moved.note(thread, strand, offset, reference, watched);
     }
 
-    /// Returns the details until the time `now`. `moves` has how often each line moved, in any order, and `home` returns the
-    /// home node of a line.
+    /// Returns the details until the time `now`. `moves` are all lines that moved, in any order, and `home` returns the home node of a
+    /// line.
     pub(crate) fn details(
         &self,
         now: u64,
@@ -179,10 +176,7 @@ impl Watcher {
             code,
             code_others,
             lines: self.moved.lines(moves, home),
-            calls: Vec::new(),
-            conflicts: Vec::new(),
-            events: Vec::new(),
-            events_lost: 0,
+            ..Details::default()
         }
     }
 }

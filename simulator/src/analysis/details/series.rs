@@ -14,19 +14,19 @@ const LEAST: usize = 32;
 /// The soft limit of numbers of counters that are kept. (There are never more than twice this number.)
 const NUMBERS: usize = 1 << 14;
 
-/// The references of the first intervals.
 const STEP: u64 = 512;
 
-/// Intervals with fewer references than this are short. At most `LEAST` of them are kept, because the guest makes hundreds of
+/// Intervals with fewer references are short. At most `LEAST` short intervals are kept, because the guest makes hundreds of
 /// hypercalls at each point.
 const LONG: u64 = 1 << 14;
 
 /// Counts in each of a number of intervals of time.
 ///
-/// All intervals but the last have the same number of references. The first have 512. When there are 32 intervals, each two
-/// become one; from 16,384 references on, this happens at 256 intervals (at fewer, but at least 32, if there are more than 64
+/// All intervals but the last have the same number of references, at first 512. When there are 32 intervals, each two are merged into
+/// one. Intervals of 16,384 references and more are merged when there are 256 (at fewer, but at least 32, if there are more than 64
 /// counters).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Series {
     /// References replayed until the end of each interval. The first interval begins at 0.
     pub references: Vec<u64>,
@@ -34,7 +34,7 @@ pub struct Series {
     pub cycles: Vec<u64>,
     /// The machine's clock at the end of each interval. Hypercalls advance it too, and events carry its time.
     pub clock: Vec<u64>,
-    /// What the guest did only for this series.
+    /// The guest's reads of its counters for this series.
     pub reads: Reads,
     /// The hypercalls of each guest.
     pub hypercalls: Vec<GuestSeries>,
@@ -42,30 +42,29 @@ pub struct Series {
     pub counters: Vec<CounterSeries>,
     /// The enabled DRAM channels of the machine.
     pub channels: Vec<ChannelSeries>,
-    /// The links between nodes and hubs.
     pub links: Vec<LinkSeries>,
 }
 
 /// The guest's extra reads of its counters for a [`Series`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
     /// How often the guest read all of its counters.
     pub samples: u64,
-    /// The hypercalls of these reads.
     pub calls: u64,
 }
 
 /// The hypercalls of a guest in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct GuestSeries {
-    /// The guest's name.
     pub guest: String,
-    /// The number of calls in each interval.
     pub calls: Vec<u64>,
 }
 
 /// Identifies a counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct CounterName {
     /// The class of the counter's event, as [`Selection::parse`](crate::replay::Selection::parse) takes it.
     pub class: Cow<'static, str>,
@@ -75,7 +74,6 @@ pub struct CounterName {
     pub name: Cow<'static, str>,
     /// The number of the counter within its unit: 0 or 1.
     pub counter: usize,
-    /// The name of the counted event.
     pub event: Cow<'static, str>,
     /// The node, for a counter of a DRAM channel or a strand.
     pub node: Option<usize>,
@@ -87,8 +85,8 @@ pub struct CounterName {
 
 /// The counts of a counter in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct CounterSeries {
-    /// The counter.
     #[serde(flatten)]
     pub name: CounterName,
     /// The guest's counts.
@@ -99,8 +97,8 @@ pub struct CounterSeries {
 
 /// The use of a DRAM channel in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ChannelSeries {
-    /// The number of the channel's node.
     pub node: usize,
     /// The number of the channel within its node.
     pub mcu: usize,
@@ -112,10 +110,9 @@ pub struct ChannelSeries {
 
 /// The use of a link in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct LinkSeries {
-    /// The number of the link's hub.
     pub hub: usize,
-    /// The number of the link's node.
     pub node: usize,
     /// The busy cycles of both directions together, for the lines of each interval.
     pub busy: Vec<u64>,
@@ -136,7 +133,6 @@ pub(crate) struct Point {
     pub(crate) usage: Usage,
 }
 
-/// The points collected so far.
 pub(super) struct Points {
     guests: Vec<String>,
     counters: Vec<CounterName>,
@@ -153,7 +149,7 @@ impl Points {
         Self { guests, counters, reads: Reads::default(), points: Vec::new(), most, step: STEP }
     }
 
-    /// Returns after how many references the next point is due.
+    /// Returns the number of references at which the next point is due.
     pub(super) fn due(&self) -> u64 {
         let last = self.points.last().map_or(0, |last| last.references);
         (last / self.step + 1) * self.step
@@ -190,50 +186,44 @@ impl Points {
         let all = |part: fn(&Point) -> u64| self.points.iter().map(part).collect();
         let bytes = |lines: u64| lines << LINE_SHIFT;
         let last = self.points.last();
-        let guests = self.guests.iter().enumerate();
-        let counters = self.counters.iter().enumerate();
-        let channels = last.iter().flat_map(|last| last.usage.channels.iter());
-        let links = last.iter().flat_map(|last| last.usage.links.iter());
+        let guests = self.guests.iter().enumerate().map(|(n, guest)| GuestSeries {
+            guest: guest.clone(),
+            calls: each(&|point| point.calls[n]),
+        });
+        let counters = self.counters.iter().enumerate().map(|(n, name)| CounterSeries {
+            name: name.clone(),
+            measured: each(&|point| point.counters[n][0]),
+            truth: each(&|point| point.counters[n][1]),
+        });
+        let channels = last.iter().flat_map(|last| last.usage.channels.iter()).enumerate();
+        let channels = channels.map(|(n, channel)| ChannelSeries {
+            node: channel.node,
+            mcu: channel.mcu,
+            busy: each(&|point| point.usage.channels[n].busy),
+            bytes: each(&|point| {
+                let channel = &point.usage.channels[n];
+                bytes(channel.reads + channel.writes)
+            }),
+        });
+        let links = last.iter().flat_map(|last| last.usage.links.iter()).enumerate();
+        let links = links.map(|(n, link)| LinkSeries {
+            hub: link.hub,
+            node: link.node,
+            busy: each(&|point| point.usage.links[n].busy),
+            bytes: each(&|point| {
+                let link = &point.usage.links[n];
+                bytes(link.into + link.out)
+            }),
+        });
         Series {
             references: all(|point| point.references),
             cycles: all(|point| point.cycles),
             clock: all(|point| point.clock),
             reads: self.reads,
-            hypercalls: guests
-                .map(|(n, guest)| GuestSeries {
-                    guest: guest.clone(),
-                    calls: each(&|point| point.calls[n]),
-                })
-                .collect(),
-            counters: counters
-                .map(|(n, name)| CounterSeries {
-                    name: name.clone(),
-                    measured: each(&|point| point.counters[n][0]),
-                    truth: each(&|point| point.counters[n][1]),
-                })
-                .collect(),
-            channels: (channels.enumerate())
-                .map(|(n, channel)| ChannelSeries {
-                    node: channel.node,
-                    mcu: channel.mcu,
-                    busy: each(&|point| point.usage.channels[n].busy),
-                    bytes: each(&|point| {
-                        let channel = &point.usage.channels[n];
-                        bytes(channel.reads + channel.writes)
-                    }),
-                })
-                .collect(),
-            links: (links.enumerate())
-                .map(|(n, link)| LinkSeries {
-                    hub: link.hub,
-                    node: link.node,
-                    busy: each(&|point| point.usage.links[n].busy),
-                    bytes: each(&|point| {
-                        let link = &point.usage.links[n];
-                        bytes(link.into + link.out)
-                    }),
-                })
-                .collect(),
+            hypercalls: guests.collect(),
+            counters: counters.collect(),
+            channels: channels.collect(),
+            links: links.collect(),
         }
     }
 }

@@ -35,10 +35,9 @@ impl SampledUnit {
 
 /// An event to sample.
 #[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Selected<E> {
-    /// The event of the counter unit.
     pub event: E,
-    /// The event's name in reports.
     pub name: &'static str,
     /// If the event never happens, and its count is always 0: the reason.
     pub absence: Option<&'static str>,
@@ -55,7 +54,7 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// A randomised period varies by itself shifted right by this: an eighth.
+/// A randomised period varies by an eighth: by itself, shifted right by this number.
 const SPREAD: u32 = 3;
 
 impl Rate {
@@ -118,10 +117,7 @@ fn names(list: &str) -> Result<Vec<&str>, EventError> {
     Ok(names)
 }
 
-/// Returns the events.
-///
-/// # Errors
-/// An event occurs twice.
+/// Checks that no event occurs twice.
 fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {
@@ -193,12 +189,8 @@ pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, Even
         if events.len() > 1 {
             load[event.counter().index()] += 1;
         }
-        selected.push(Selected {
-            event,
-            name: event.name(),
-            absence: r10000::absence(event, flow),
-            usual: r10000_period(event),
-        });
+        let (name, usual) = (event.name(), r10000_period(event));
+        selected.push(Selected { event, name, absence: r10000::absence(event, flow), usual });
     }
     once(selected)
 }
@@ -244,5 +236,4 @@ const EVERY_INSTRUCTION: u32 = 701;
 /// The usual period of events that about one instruction in ten causes.
 const LOADS_AND_STORES: u32 = 61;
 
-/// The usual period of rarer events.
 const RARE: u32 = 13;

@@ -23,8 +23,8 @@ pub(crate) const TICK: u64 = 1 << 14;
 
 /// The samples of a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Weight {
-    /// The number of samples.
     pub samples: u64,
     /// The number of events that the samples represent.
     pub events: u64,
@@ -37,7 +37,6 @@ impl AddAssign for Weight {
     }
 }
 
-/// Samples by instruction and call stack.
 pub(crate) type Taken = HashMap<Point, Weight>;
 
 /// The guest's profiler, and the samples read so far.
@@ -73,12 +72,10 @@ impl<U: CounterUnit> SamplingGuest<U> {
         })
     }
 
-    /// Returns the strand of the guest.
     pub(crate) fn strand(&self) -> StrandId {
         self.strand
     }
 
-    /// Starts the counters.
     pub(crate) fn start(&mut self, unit: &mut U, time: u64) -> Result<(), ProfileError> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
@@ -116,7 +113,6 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.read();
     }
 
-    /// Returns the number of interrupts of the counters.
     pub(crate) fn interrupts(&self) -> u64 {
         self.profiler.interrupts()
     }

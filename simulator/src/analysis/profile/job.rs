@@ -26,8 +26,8 @@ use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 
 /// A program to sample, and how.
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Job<'a> {
-    /// The recording of the program.
     pub program: Recording,
     /// The machine whose strands execute the program. An R10000 ignores it.
     pub machine: Machine,
@@ -35,9 +35,8 @@ pub struct Job<'a> {
     pub memory: Config,
     /// Which strand executes which thread; `None` for the [default](Placement::default_for).
     pub placement: Option<Placement>,
-    /// The period of samples.
     pub rate: Rate,
-    /// Whether events in exception mode count too: those of the handler that refills the TLB of an R10000.
+    /// Whether events in exception mode count too, which the handler that refills the TLB of an R10000 causes.
     pub exceptions: bool,
     /// The symbols of the program; `None` to report pages.
     pub symbols: Option<&'a dyn Functions>,
@@ -72,8 +71,7 @@ impl Job<'_> {
     ) -> Result<ProfileReport, ProfileError> {
         let machine = self.machine;
         let config = sparc::guest(machine);
-        let strand_of = |thread| self.program.strand_of(thread).and_then(StrandId::new);
-        let named: Vec<_> = (0..self.program.threads()).map(strand_of).collect();
+        let named = Placement::named(std::slice::from_ref(&self.program));
         let default = || Placement::default_for(&named);
         let placement = self.placement.take().unwrap_or_else(default);
         let placed = placement.strands(machine, config.strands, &named)?;
@@ -145,19 +143,11 @@ impl Job<'_> {
         // Dealt references are executed in another order than the thread's.
         let mut unwinder = (program.has_flow() && !is_dealt)
             .then(|| Unwinder::new(threads, program.target(), self.symbols));
-        let mut scheduler = match is_dealt {
-            true => Scheduler::dealing(program, placed),
-            false => Scheduler::new(vec![program], placed),
-        };
+        let mut scheduler = Scheduler::placed(vec![program], placed, is_dealt);
         let truth = run(processor, &mut scheduler, unwinder.as_mut(), events, self.progress)?;
         notes.extend(scheduler.notes());
-        Ok(Execution {
-            program: name,
-            threads,
-            notes,
-            truth,
-            stacks: unwinder.map(Unwinder::into_stacks),
-        })
+        let stacks = unwinder.map(Unwinder::into_stacks);
+        Ok(Execution { program: name, threads, notes, truth, stacks })
     }
 
     fn guest<U: CounterUnit>(
@@ -173,7 +163,6 @@ impl Job<'_> {
     }
 }
 
-/// A program after its execution.
 struct Execution {
     program: String,
     threads: usize,

@@ -15,17 +15,16 @@ use crate::machine::configuration::Configuration;
 
 /// The profile of one event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct EventProfile {
-    /// The name of the event.
     pub event: Cow<'static, str>,
     /// Whether the processor model can cause the event.
     pub modelled: bool,
-    /// If not, the reason.
+    /// Why the event cannot happen; `None` if it is modelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absence: Option<Cow<'static, str>>,
-    /// The number of events per sample.
+    /// Events per sample.
     pub period: u32,
-    /// The number of samples.
     pub samples: u64,
     /// The number of samples lost because the guest's buffer was full.
     pub lost: u64,
@@ -118,33 +117,25 @@ fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 
 /// The profile of a program. In JSON, the profile of the first event is on the top level, and the others are a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct ProfileReport {
-    /// The name of the counter unit.
     pub unit: Cow<'static, str>,
-    /// A description of the processor.
     pub processor: String,
     /// The configuration of the machine; `None` for an R10000.
     pub configuration: Option<Configuration>,
-    /// The name of the recording.
     pub program: String,
-    /// The number of the program's threads.
     pub threads: usize,
-    /// The number of executed instructions.
     pub instructions: u64,
     /// The number of replayed references, fetches included.
     pub references: u64,
-    /// The cycles of the execution.
     pub cycles: u64,
-    /// The number of interrupts of the counters.
     pub interrupts: u64,
     /// Whether periods vary at random.
     pub randomised: bool,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
-    /// The profile of the first event.
     #[serde(flatten)]
     pub first: EventProfile,
-    /// The profiles of the other events.
     pub further_events: Vec<EventProfile>,
     #[serde(skip)]
     pub(super) stacks: Stacks,

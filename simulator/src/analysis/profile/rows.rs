@@ -12,6 +12,7 @@ use crate::nearest::hexadecimal;
 
 /// The samples and events of one function or page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct CodeRow {
     /// The name of the function, or `page` and its address.
     pub name: String,
@@ -26,7 +27,6 @@ pub struct CodeRow {
     pub source: Option<String>,
     /// The percentage of the events that the samples represent.
     pub percent: f64,
-    /// The number of samples.
     pub samples: u64,
     /// The number of events that the samples represent.
     pub events: u64,
@@ -47,7 +47,6 @@ pub struct Rows {
     pub by_chance: f64,
 }
 
-/// Samples, and the true number of events.
 type Sum = (Weight, u64);
 
 impl Rows {

@@ -26,14 +26,11 @@ pub(crate) trait Processor {
 /// The true number of events of one kind at each point.
 pub(crate) type Exact = HashMap<Point, u64>;
 
-/// The true counts of an execution.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Truth {
-    /// The number of executed instructions.
     pub(crate) instructions: u64,
     /// The number of replayed references, fetches included.
     pub(crate) references: u64,
-    /// The cycles of the execution.
     pub(crate) cycles: u64,
     /// The true counts of each sampled event.
     pub(crate) exact: Vec<Exact>,

@@ -15,7 +15,6 @@ use super::stacks::{Point, StackId};
 use crate::machine::board::{Board, SimulatedStrand};
 use crate::memory::{self, Executed, Quantum, Variant, Work};
 
-/// The only guest.
 const GUEST: GuestId = match GuestId::new(0) {
     Some(guest) => guest,
     None => unreachable!(),
@@ -34,7 +33,7 @@ pub(crate) fn guest(machine: Machine) -> GuestConfig {
 pub(crate) type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 
 /// A strand, and the guest that samples it. Their time advances only while the strand executes instructions.
-struct Strand<'a> {
+struct SampledStrand<'a> {
     id: StrandId,
     unit: Counters<'a>,
     guest: SamplingGuest<Counters<'a>>,
@@ -43,13 +42,13 @@ struct Strand<'a> {
     /// The cycles of executed instructions.
     time: u64,
     next_tick: u64,
-    /// The present instruction, and the address after it.
     at: Point,
+    /// The address after the current instruction.
     next: u64,
 }
 
-impl Strand<'_> {
-    /// Adds the events since the last call to `truth`, as caused by the present instruction.
+impl SampledStrand<'_> {
+    /// Adds the events since the last call to `truth`, as caused by the current instruction.
     fn note(&mut self, selects: &[SparcSelect], happened: &memory::Truth, truth: &mut Truth) {
         for (place, (select, before)) in selects.iter().zip(&mut self.before).enumerate() {
             let now = happened.strand(self.id, *select, PerfConfig::All);
@@ -89,7 +88,7 @@ pub(crate) struct Sparc<'a, V: Variant> {
     memory: Work<'a, V>,
     selects: Vec<SparcSelect>,
     /// By number; `None` for strands without a thread.
-    strands: Vec<Option<Strand<'a>>>,
+    strands: Vec<Option<SampledStrand<'a>>>,
 }
 
 impl<'a, V: Variant> Sparc<'a, V> {
@@ -109,7 +108,7 @@ impl<'a, V: Variant> Sparc<'a, V> {
             let mut unit =
                 OwnCounters::new(strand(), Some(PerfCounters::negotiate_best(strand())?));
             guest.start(&mut unit, 0)?;
-            strands[id.index()] = Some(Strand {
+            strands[id.index()] = Some(SampledStrand {
                 id,
                 unit,
                 guest,
@@ -138,16 +137,12 @@ impl<V: Variant> Processor for Sparc<'_, V> {
         truth: &mut Truth,
     ) -> Result<Executed, ProfileError> {
         let id = instruction.strand;
-        let strand = self.strands[id.index()]
-            .as_mut()
-            .expect("there is a guest for each strand that has threads");
+        let strand = self.strands[id.index()].as_mut().expect("a strand with threads has a guest");
         let first = instruction.references.first();
         if let Some(first) = first.filter(|first| first.kind.is_fetch()) {
-            let address = first.address;
-            let at = Point { stack, address };
+            let at = Point { stack, address: first.address };
             strand.interrupt(self.devices, at)?;
-            strand.at = at;
-            strand.next = first.address.wrapping_add(first.size.into());
+            (strand.at, strand.next) = (at, first.address.wrapping_add(first.size.into()));
         }
         let executed = self.memory.replay(instruction);
         self.memory.tell(id, instruction.begins);

@@ -42,11 +42,6 @@ impl Apart {
         Self { lines: apart }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    /// Returns the number of lines whose bytes move.
     pub(super) fn lines(&self) -> usize {
         self.lines.len()
     }

@@ -44,20 +44,17 @@ pub struct Job<'a> {
     pub progress: &'a mut dyn FnMut(usize, u64),
 }
 
-/// Why the sharing of lines cannot be examined.
+/// Why sharing cannot be examined.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum SharingError {
-    /// The recording cannot be read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// The threads cannot be placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// The machine has no memory, or the configuration of its memory system is impossible.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// Lines of the L2 cache do not have 64 bytes.
     #[error(
         "l2.line is {0}, expected 64: the bytes of a line that somebody uses are bits of a word"
     )]
@@ -74,7 +71,6 @@ pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Mo
     lines
 }
 
-/// The outcome of one replay.
 struct Replayed {
     cost: Cost,
     /// The moved lines by number, in no order.
@@ -93,16 +89,12 @@ impl Job<'_> {
         }
         let recording = (self.open)()?;
         let (program, threads) = (recording.name().to_owned(), recording.threads());
-        let strand_of = |thread| recording.strand_of(thread).and_then(StrandId::new);
-        let named: Vec<_> = (0..threads).map(strand_of).collect();
+        let named = Placement::named(std::slice::from_ref(&recording));
         let placement = (self.placement.take()).unwrap_or_else(|| Placement::default_for(&named));
         let all = (0..self.machine.strands()).filter_map(StrandId::new).collect();
         let strands = placement.strands(self.machine, all, &named)?;
         let deal = matches!(placement, Placement::Deal(_));
-        let schedule = |recording| match deal {
-            true => Scheduler::dealing(recording, &strands),
-            false => Scheduler::new(vec![recording], &strands),
-        };
+        let schedule = |recording| Scheduler::placed(vec![recording], &strands, deal);
 
         let first = self.replay(0, schedule(recording), |_, _, _| ())?;
         let lines_moved = first.lines.len();
@@ -112,10 +104,9 @@ impl Job<'_> {
         if !hottest.is_empty() {
             let scheduler = schedule((self.open)()?);
             self.replay(1, scheduler, |thread, quantum, executed| {
-                let references = quantum.references.up_to(executed.references);
-                references
-                    .iter()
-                    .for_each(|reference| users.note(thread, quantum.strand, 0, &reference));
+                for reference in quantum.references.up_to(executed.references).iter() {
+                    users.note(thread, quantum.strand, 0, &reference);
+                }
             })?;
         }
         let home = MemorySystem::new(&self.machine).map_err(MemoryError::from)?;
@@ -130,15 +121,14 @@ impl Job<'_> {
         let lines: Vec<_> = lines.collect();
 
         let apart = Apart::new(&lines, home.homes(), users.free());
-        let apart = match apart.is_empty() {
-            true => None,
-            false => {
-                let mut scheduler = schedule((self.open)()?);
-                let moved = apart.lines();
-                scheduler.move_data(move |address| apart.address(address));
-                let cost = self.replay(2, scheduler, |_, _, _| ())?.cost;
-                Some(Separated { lines: moved, cost })
-            }
+        let apart = if apart.lines() == 0 {
+            None
+        } else {
+            let mut scheduler = schedule((self.open)()?);
+            let lines = apart.lines();
+            scheduler.move_data(move |address| apart.address(address));
+            let cost = self.replay(2, scheduler, |_, _, _| ())?.cost;
+            Some(Separated { lines, cost })
         };
         Ok(SharingReport {
             program,

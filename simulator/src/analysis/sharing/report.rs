@@ -14,24 +14,22 @@ use crate::replay::placement::Placement;
 
 /// The lines of a program that move between nodes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct SharingReport {
-    /// The name of the recording.
     pub program: String,
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of its nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// The configuration of the machine.
     pub configuration: Configuration,
     /// Which strand executed which thread.
     pub placement: Placement,
-    /// The number of threads of the program.
     pub threads: usize,
-    /// The cost of the program as it was recorded.
+    /// The cost with the addresses of the recording.
     pub cost: Cost,
     /// The number of lines that moved between nodes.
     pub lines_moved: usize,
-    /// The lines that moved most, the most first.
+    /// The lines that moved most, sorted by their moves, the most first.
     pub lines: Vec<SharedLine>,
     /// The cost with separate lines; `None` if no line is falsely shared.
     pub apart: Option<Separated>,
@@ -95,7 +93,7 @@ pub struct SharedLine {
     pub moves: Moves,
     /// Whether nodes share data, or only the line.
     pub sharing: Sharing,
-    /// The instructions that use the line: by thread, then by number of uses, the most first.
+    /// The instructions that use the line, sorted by thread, then by number of uses, the most first.
     pub users: Vec<User>,
     /// The names of the variables in the line; `None` until a tool that knows the program's symbols has filled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +111,7 @@ fn node<'de, D: Deserializer<'de>>(from: D) -> Result<Node, D::Error> {
 
 impl SharedLine {
     pub(crate) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
-        // Each pair of uses of the same bytes moves the line at most there and back.
+        // Two uses of the same bytes move the line at most there and back.
         let moved = |one: &User, other: &User| {
             let apart = one.strand.node() == other.strand.node() || one.bytes & other.bytes == 0;
             let shares = !apart && (one.writes() || other.writes());

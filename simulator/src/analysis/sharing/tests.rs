@@ -4,13 +4,18 @@ use platform::{Machine, Model};
 use super::apart::Apart;
 use super::*;
 
+fn report(text: &str) -> SharingReport {
+    placed(text, None)
+}
+
 /// Examines a handwritten recording on a Batoka with four nodes.
-fn report(text: &'static str) -> SharingReport {
+fn placed(text: &str, placement: Option<&str>) -> SharingReport {
+    let open = || std::io::Cursor::new(text.to_owned());
     let job = Job {
-        open: &mut || Recording::from_reader("by hand", text.as_bytes(), None),
+        open: &mut || Recording::from_reader("by hand", open(), None),
         machine: Machine::new(Model::Batoka, 4).unwrap(),
         memory: Config::T2_PLUS,
-        placement: None,
+        placement: placement.map(|placement| placement.parse().unwrap()),
         most: 10,
         progress: &mut |_, _| (),
     };
@@ -19,6 +24,12 @@ fn report(text: &'static str) -> SharingReport {
     let read: SharingReport = serde_json::from_str(&json).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), json);
     report
+}
+
+/// Returns the only line of a report.
+fn only(report: &SharingReport) -> &SharedLine {
+    let [line] = &report.lines[..] else { panic!("{:?}", report.lines) };
+    line
 }
 
 const fn moves(transfers: u64, invalidations: u64) -> Moves {
@@ -31,17 +42,13 @@ const FALSE: &str = "0 w 1000\n64 w 1008\n0 w 1000\n64 w 1008\n";
 #[test]
 fn nodes_that_use_different_bytes_share_falsely() {
     let report = report(FALSE);
-    let [line] = &report.lines[..] else {
-        panic!("{:?}", report.lines);
-    };
+    let line = only(&report);
     assert_eq!(line.address, 0x1000);
     // Bits 38:9 are 8, and memory interleaves between four nodes.
     assert_eq!(line.home, Node::Node0);
     assert_eq!(line.moves, moves(3, 3));
     assert_eq!(line.sharing, Sharing::False);
-    let users: Vec<_> = line
-        .users
-        .iter()
+    let users: Vec<_> = (line.users.iter())
         .map(|user| (user.thread, user.strand.index(), user.what, user.bytes, user.times))
         .collect();
     assert_eq!(users, [(0, 0, Use::Store, 0xff, 2), (1, 64, Use::Store, 0xff00, 2)]);
@@ -65,10 +72,8 @@ fn nodes_that_use_the_same_byte_share_truly() {
 fn counters_that_are_read_at_the_end_are_falsely_shared() {
     let count = "64 m 1000\n128 m 1008\n".repeat(100);
     let text = format!("0 w 1000 64\n{count}0 r 1000\n0 r 1008\n");
-    let report = report(text.leak());
-    let [line] = &report.lines[..] else {
-        panic!("{:?}", report.lines);
-    };
+    let report = report(&text);
+    let line = only(&report);
     assert_eq!(line.sharing, Sharing::False);
     // The first increment takes the line from node 0, each later one from the other node, and node 0 reads it from the last node.
     assert_eq!(line.moves, moves(201, 200));
@@ -81,7 +86,7 @@ fn counters_that_are_read_at_the_end_are_falsely_shared() {
 #[test]
 fn a_line_that_moves_when_it_is_read_is_truly_shared() {
     let text = "0 w 1000\n0 w 1000\n0 w 1000\n0 w 1000\n64 r 1000\n".repeat(10);
-    let report = report(text.leak());
+    let report = report(&text);
     assert_eq!(report.lines[0].sharing, Sharing::True);
     assert_eq!(report.apart, None);
 }
@@ -90,9 +95,7 @@ fn a_line_that_moves_when_it_is_read_is_truly_shared() {
 fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
     // Both nodes read the first bytes, which neither writes; one node writes other bytes.
     let report = report("0 r 1000\n64 r 1000\n64 w 1020\n0 r 1000\n");
-    let [line] = &report.lines[..] else {
-        panic!("{:?}", report.lines);
-    };
+    let line = only(&report);
     // The write takes the line from node 0, and node 0's read takes it back.
     assert_eq!(line.moves, moves(1, 1));
     assert_eq!(line.sharing, Sharing::False);
@@ -102,22 +105,10 @@ fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
     assert!(apart.cycles < report.cost.cycles);
 }
 
-/// 3,072 stores to one line, of which strands 0 and 64 execute 1,024 at a time.
+/// Strands 0 and 64 execute 3,072 stores to one line, 1,024 at a time.
 #[test]
 fn strands_to_which_a_thread_is_dealt_execute_that_thread() {
-    let text = "0 w 1000\n".repeat(3 * Placement::TURN);
-    let job = Job {
-        open: &mut || {
-            let text = std::io::Cursor::new(text.clone());
-            Recording::from_reader("by hand", text, None)
-        },
-        machine: Machine::new(Model::Batoka, 4).unwrap(),
-        memory: Config::T2_PLUS,
-        placement: Some("deal:0,64".parse().unwrap()),
-        most: 10,
-        progress: &mut |_, _| (),
-    };
-    let report = job.run().unwrap();
+    let report = placed(&"0 w 1000\n".repeat(3 * Placement::TURN), Some("deal:0,64"));
     let users: Vec<_> = (report.lines[0].users.iter())
         .map(|user| (user.thread, user.strand.index(), user.times))
         .collect();

@@ -1,6 +1,7 @@
 //! The instructions that use a line, and the bytes that they use.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 use guest_abi::StrandId;
 use serde::de::Error;
@@ -46,23 +47,21 @@ pub fn byte_list(bits: u64) -> String {
 
 /// An instruction of a thread that uses a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct User {
-    /// The number of the thread.
     pub thread: usize,
     /// The strand that executes the thread; its number in JSON.
     #[serde(serialize_with = "number", deserialize_with = "strand")]
     pub strand: StrandId,
-    /// The address of the instruction, if the recording has it.
+    /// The address of the instruction; `None` for references without an instruction, as in handwritten recordings.
     #[serde(with = "known_hexadecimal")]
     pub instruction: Option<u64>,
-    /// How the instruction uses the line.
     pub what: Use,
     /// The used bytes of the line: byte n is bit n. In JSON a text such as `0-7,16`.
     #[serde(serialize_with = "listed", deserialize_with = "bytes")]
     pub bytes: u64,
-    /// The number of uses.
     pub times: u64,
-    /// Its code; `None` until a tool that knows the program's symbols has filled it.
+    /// `None` until a tool that knows the program's symbols has filled it.
     #[serde(flatten)]
     pub code: Option<Code>,
 }
@@ -70,11 +69,11 @@ pub struct User {
 /// The place of an instruction that uses a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
-    /// The number of the node that executes it.
+    /// The number of the node that executes the instruction.
     pub node: usize,
-    /// The name of its function, or its address if the function is not known; `None` if no instruction is known.
+    /// The name of the function, or the address if the function is not known; `None` if no instruction is known.
     pub function: Option<String>,
-    /// Its source, `FILE:LINE`, if it is known.
+    /// The source, `FILE:LINE`, if it is known.
     pub source: Option<String>,
 }
 
@@ -115,17 +114,16 @@ impl User {
 
 const LINE: u64 = 1 << LINE_SHIFT;
 
-/// A region has 2 to this power bytes. [`Users`] tracks which regions of memory a program uses.
+/// The size of a region as a power of two. [`Users`] tracks which regions of memory a program uses.
 const REGION_SHIFT: u32 = 24;
+pub(super) const REGION: u64 = 1 << REGION_SHIFT;
 
-/// The users of a set of lines.
 pub(crate) struct Users {
     /// The lines by number in memory, with their addresses in the program.
     lines: HashMap<u64, u64>,
     users: HashMap<(u64, usize, Option<u64>, Use), User>,
     /// The address of each thread's latest instruction.
     instructions: Vec<Option<u64>>,
-    /// The used regions.
     regions: HashSet<u64>,
 }
 
@@ -190,15 +188,9 @@ impl Users {
                 *address = at - first;
                 let instruction = self.instructions[thread];
                 let key = (number, thread, instruction, what);
-                let user = self.users.entry(key).or_insert(User {
-                    thread,
-                    strand,
-                    instruction,
-                    what,
-                    bytes: 0,
-                    times: 0,
-                    code: None,
-                });
+                let (bytes, times, code) = (0, 0, None);
+                let new = User { thread, strand, instruction, what, bytes, times, code };
+                let user = self.users.entry(key).or_insert(new);
                 user.bytes |= (u64::MAX >> (LINE - count)) << first;
                 user.times += 1;
             }
@@ -207,16 +199,13 @@ impl Users {
         }
     }
 
-    /// Returns the address of a line in the program, and its users: by thread, then by number of uses, the most first.
+    /// Returns the address of a line in the program, and the line's users, sorted by thread, then by number of uses, the most first.
     pub(crate) fn users_of(&self, line: u64) -> (u64, Vec<User>) {
         let users = self.users.iter().filter(|(key, _)| key.0 == line);
-        let users: BTreeMap<_, _> = (users.map(|(key, user)| {
-            let more_first = u64::MAX - user.times;
-            ((key.1, more_first, key.2, key.3), user.clone())
-        }))
-        .collect();
+        let mut users: Vec<User> = users.map(|(_, user)| user.clone()).collect();
+        users.sort_by_key(|user| (user.thread, Reverse(user.times), user.instruction, user.what));
         let address = self.lines.get(&line).copied().unwrap_or(line << LINE_SHIFT);
-        (address, users.into_values().collect())
+        (address, users)
     }
 
     /// Returns the address of an unused region, if there is one.
@@ -225,6 +214,3 @@ impl Users {
         regions.rfind(|region| !self.regions.contains(region)).map(|region| region << REGION_SHIFT)
     }
 }
-
-/// The bytes of a region.
-pub(super) const REGION: u64 = 1 << REGION_SHIFT;

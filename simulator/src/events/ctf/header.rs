@@ -3,8 +3,8 @@
 use super::Endian;
 use crate::events::layouts::LayoutName;
 
-/// The form of a trace's event headers: as compact as the headers in the rings, but with the lowest clock bits that those omit,
-/// because a tick of a CTF clock cannot be several ticks of the machine's.
+/// The form of a trace's event headers: as compact as the headers in the rings, but with the lowest clock bits that the rings omit,
+/// because one tick of a CTF clock has to be one tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// 5 bits for the event's kind and 27 for the time. Kind 31 announces a header with the whole time.
@@ -26,28 +26,22 @@ impl Form {
     }
 
     /// Returns the declaration in the metadata.
-    pub(super) const fn declaration(self) -> &'static str {
-        match self {
-            Self::Compact => {
-                "struct {
-\t\tenum : uint5_t { compact = 0 ... 30, extended = 31 } id;
-\t\tvariant <id> {
-\t\t\tstruct { time27_t timestamp; } compact;
-\t\t\tstruct { uint32_t id; time_t timestamp; } extended;
-\t\t} v;
-\t} align(8)"
-            }
-            Self::Large => {
-                "struct {
-\t\tenum : uint16_t { compact = 0 ... 65534, extended = 65535 } id;
-\t\tvariant <id> {
-\t\t\tstruct { time32_t timestamp; } compact;
-\t\t\tstruct { uint32_t id; time_t timestamp; } extended;
-\t\t} v;
-\t} align(8)"
-            }
-            Self::Full => "struct { uint16_t id; time_t timestamp; } align(8)",
-        }
+    pub(super) fn declaration(self) -> String {
+        let (id, last, time) = match self {
+            Self::Compact => ("uint5_t", 30, "time27_t"),
+            Self::Large => ("uint16_t", 65534, "time32_t"),
+            Self::Full => return "struct { uint16_t id; time_t timestamp; } align(8)".to_owned(),
+        };
+        format!(
+            "struct {{
+\t\tenum : {id} {{ compact = 0 ... {last}, extended = {extended} }} id;
+\t\tvariant <id> {{
+\t\t\tstruct {{ {time} timestamp; }} compact;
+\t\t\tstruct {{ uint32_t id; time_t timestamp; }} extended;
+\t\t}} v;
+\t}} align(8)",
+            extended = last + 1
+        )
     }
 
     /// Appends an event's header. `before` is the time of the previous event, or of the packet's start.

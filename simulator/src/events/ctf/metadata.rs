@@ -20,7 +20,6 @@ pub(super) fn is_ours(text: &str) -> bool {
     text.lines().any(|line| line.trim() == TRACER)
 }
 
-/// Returns the metadata of a trace.
 pub(super) fn write(trace: &Trace, endian: Endian) -> String {
     let Trace { hz, layout, began, epoch, missed, guests, .. } = trace;
     let mut names = String::new();
@@ -205,10 +204,9 @@ fn event(block: &Block) -> Result<(u64, (&'static Class, Type)), String> {
         *name == field.name && matches!(of, Type::Integer { bits, .. } if *bits == field.bits)
     };
     if found.len() != class.fields.len() || !found.iter().zip(class.fields).all(same) {
-        let expected: Vec<String> = (class.fields.iter())
-            .map(|field| format!("{} of {} bits", field.name, field.bits))
-            .collect();
-        let expected = expected.join(", ");
+        let expected =
+            class.fields.iter().map(|field| format!("{} of {} bits", field.name, field.bits));
+        let expected = expected.collect::<Vec<_>>().join(", ");
         return Err(format!("{name} has other fields, expected {expected}"));
     }
     Ok((block.number("id")?, (class, fields.clone())))

@@ -9,7 +9,8 @@
 //! equal files. The metadata state the [epoch](crate::events::Trace::epoch), if it is known, so that times of different clocks
 //! can be compared.
 //!
-//! The reader is this crate's own because `vfalls events` has to work with no other program installed.
+//! `babeltrace2` prints a trace event by event. The [reader](read()) here exists because `vfalls events` sums calls, durations and
+//! conflicts up, and has to work with no other program installed.
 
 mod bytes;
 mod header;
@@ -37,7 +38,6 @@ const MAGIC: u64 = 0xc1fc_1fc1;
 /// The bytes of a packet's header: magic number, number of the stream class, and context.
 const PACKET_HEADER: usize = 4 + 4 + 6 * 8 + 4;
 
-/// The name of the metadata file.
 const METADATA: &str = "metadata";
 
 /// Returns the name of the file of a stream.

@@ -1,6 +1,4 @@
-//! Reading of this program's traces, also after another program rewrote them.
-//!
-//! This reader exists beside `babeltrace2` because `vfalls events` has to work with no other program installed.
+//! Reading of this program's traces, also after another program has rewritten them.
 
 use std::path::Path;
 use std::{fs, io};
@@ -17,29 +15,17 @@ use crate::input::{self, InputError, LONGEST_PROGRAM};
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ReadError {
-    /// The path is no directory.
     #[error("{0}: is no directory, expected one with a trace")]
     NoDirectory(String),
-    /// A file cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The directory cannot be read.
     #[error("{directory}: cannot be read")]
-    Unreadable {
-        /// The directory.
-        directory: String,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A file is not one that this program writes.
+    Unreadable { directory: String, source: io::Error },
+    /// The problem says where in the file it is, what was found, and what was expected.
     #[error("{file}: {problem}")]
-    Wrong {
-        /// The file.
-        file: String,
-        /// The position in the file, what was found, and what was expected.
-        problem: String,
-    },
+    Wrong { file: String, problem: String },
 }
 
 /// Reads a trace.
@@ -71,10 +57,8 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
         };
         let (strand, expected) = (stream.strand, file_name(stream.strand));
         if file.file_name() != *expected {
-            let problem = format!(
-                "holds the events of strand {strand}, expected them in the file {expected}"
-            );
-            return Err(wrong(&path, problem));
+            let found = format!("holds the events of strand {strand}");
+            return Err(wrong(&path, format!("{found}, expected them in the file {expected}")));
         }
         trace.streams.push(stream);
     }
@@ -87,20 +71,19 @@ fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(problem()) }
 }
 
-/// The header of a packet.
-struct Header<'a> {
+struct PacketHeader<'a> {
     begin: u64,
     end: u64,
     /// A cursor before the first event.
     events: Cursor<'a>,
-    /// The number of bytes of the packet.
+    /// The size of the packet in bytes.
     bytes: usize,
     number: u64,
     lost: u64,
     strand: StrandId,
 }
 
-impl Header<'_> {
+impl PacketHeader<'_> {
     /// Checks the packet's strand and number, and that its count of lost events and its time do not decrease.
     fn follows(&self, strand: StrandId, number: u64, lost: u64, now: u64) -> Result<(), String> {
         check(self.strand == strand, || {
@@ -117,7 +100,7 @@ impl Header<'_> {
     }
 }
 
-fn header<'a>(bytes: &'a [u8], format: &Format) -> Result<Header<'a>, String> {
+fn header<'a>(bytes: &'a [u8], format: &Format) -> Result<PacketHeader<'a>, String> {
     let length = bytes.len() as u64;
     let mut cursor = Cursor { bytes, at: 0, end: 8 * length, endian: format.endian, now: 0 };
     let mut read = |of| {
@@ -139,7 +122,7 @@ fn header<'a>(bytes: &'a [u8], format: &Format) -> Result<Header<'a>, String> {
     let (begin, cpu_id) = (context.get("timestamp_begin")?, context.get("cpu_id")?);
     let strand = usize::try_from(cpu_id).ok().and_then(StrandId::new);
     (cursor.end, cursor.now) = (content, begin);
-    Ok(Header {
+    Ok(PacketHeader {
         begin,
         end: context.get("timestamp_end")?,
         events: cursor,
@@ -170,14 +153,14 @@ fn stream(mut bytes: &[u8], format: &Format) -> Result<Option<Stream>, String> {
     Ok(read)
 }
 
-fn events_of(header: &Header<'_>, format: &Format) -> Result<Vec<TracedEvent>, String> {
+fn events_of(header: &PacketHeader<'_>, format: &Format) -> Result<Vec<TracedEvent>, String> {
     let mut events = Vec::new();
     let mut cursor = header.events.clone();
     let mut now = header.begin;
     while cursor.at < cursor.end {
         let number = events.len();
-        let event =
-            event(&mut cursor, format).map_err(|problem| format!("event {number}: {problem}"))?;
+        let within = |problem| format!("event {number}: {problem}");
+        let event = event(&mut cursor, format).map_err(within)?;
         check((now..=header.end).contains(&event.time), || {
             let (time, end) = (event.time, header.end);
             format!("event {number} is at {time}, expected {now} to {end}")

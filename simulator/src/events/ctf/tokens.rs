@@ -1,5 +1,4 @@
-//! Tokens of the Trace Stream Description Language, for the [parser](super::tsdl) that `vfalls events` needs to work with no
-//! other program installed.
+//! Tokens of the Trace Stream Description Language, for the [parser](super::tsdl).
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {

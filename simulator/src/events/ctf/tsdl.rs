@@ -1,12 +1,10 @@
-//! A parser of the Trace Stream Description Language, as far as traces of unsigned integers need it. It is this crate's own
-//! because `vfalls events` has to work with no other program installed.
+//! A parser of the Trace Stream Description Language, as far as traces of unsigned integers need it.
 
 use std::collections::HashMap;
 
 use super::tokens::{Token, tokens};
 use super::types::Type;
 
-/// The deepest nesting of types.
 const DEEPEST: usize = 8;
 
 /// A block of the metadata: `event { name = "a"; fields := struct { ... }; };`.
@@ -19,7 +17,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Returns a value, if the block has it. A text has no quotes.
+    /// Returns the value of a key; a text without its quotes.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let found = self.values.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str())
@@ -52,7 +50,6 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Reads all blocks.
 pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
     let tokens = tokens(text)?;
     let lines = text.lines().count();
@@ -78,8 +75,11 @@ impl<'a> Parser<'_, 'a> {
             Some((_, Token::Text(text))) => format!("{text:?}"),
             None => "the end".to_owned(),
         };
-        let line = self.line();
-        Err(format!("line {line}: found {found}, expected {what}"))
+        self.wrong(&format!("found {found}, expected {what}"))
+    }
+
+    fn wrong<T>(&self, problem: &str) -> Result<T, String> {
+        Err(format!("line {}: {problem}", self.line()))
     }
 
     /// Returns the line of the next token.
@@ -207,30 +207,22 @@ impl<'a> Parser<'_, 'a> {
                 Some((_, Token::Word(name))) => self.aliases.get(name).cloned(),
                 _ => None,
             };
-            match known {
-                Some(known) => {
-                    self.word()?;
-                    Ok(known)
-                }
-                None => self.expected("a type"),
-            }
+            let Some(known) = known else { return self.expected("a type") };
+            self.word()?;
+            Ok(known)
         }
     }
 
     fn alignment(&mut self) -> Result<u32, String> {
-        match self.tokens {
-            [(_, Token::Word(word)), rest @ ..] => match word.parse() {
-                Ok(align @ (1 | 8 | 16 | 32 | 64)) => {
-                    self.tokens = rest;
-                    Ok(align)
-                }
-                _ => self.expected("1, 8, 16, 32 or 64"),
-            },
-            _ => self.expected("1, 8, 16, 32 or 64"),
+        if let [(_, Token::Word(word)), rest @ ..] = self.tokens
+            && let Ok(align @ (1 | 8 | 16 | 32 | 64)) = word.parse()
+        {
+            self.tokens = rest;
+            return Ok(align);
         }
+        self.expected("1, 8, 16, 32 or 64")
     }
 
-    /// Consumes the properties of an unsigned integer.
     fn integer(&mut self) -> Result<Type, String> {
         let (mut bits, mut align, mut clock) = (0, None, false);
         self.mark("{")?;
@@ -241,10 +233,7 @@ impl<'a> Parser<'_, 'a> {
                 "size" => match self.number()? {
                     size @ 1..=64 => bits = size as u32,
                     size => {
-                        let line = self.line();
-                        return Err(format!(
-                            "line {line}: an integer of {size} bits, expected 1 to 64"
-                        ));
+                        return self.wrong(&format!("an integer of {size} bits, expected 1 to 64"));
                     }
                 },
                 "align" => align = Some(self.alignment()?),
@@ -252,18 +241,11 @@ impl<'a> Parser<'_, 'a> {
                     self.path()?;
                     clock = true;
                 }
-                "signed" => {
-                    if !self.takes("false") {
-                        return self.expected("'false'");
-                    }
-                }
+                "signed" => self.mark("false")?,
                 "base" | "encoding" => {
                     self.word()?;
                 }
-                _ => {
-                    let line = self.line();
-                    return Err(format!("line {line}: an integer has no property {key}"));
-                }
+                _ => return self.wrong(&format!("an integer has no property {key}")),
             }
             self.mark(";")?;
         }
@@ -274,7 +256,6 @@ impl<'a> Parser<'_, 'a> {
         Ok(Type::Integer { bits, align: align.unwrap_or(default), clock, names: Vec::new() })
     }
 
-    /// Consumes the names of an enumeration.
     fn names(&mut self, of: Type) -> Result<Type, String> {
         let Type::Integer { bits, align, clock, .. } = of else {
             return self.expected("an enumeration of integers before this");
@@ -298,7 +279,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Type::Integer { bits, align, clock, names })
     }
 
-    /// Takes the fields of a structure or a variant.
+    /// Consumes the fields of a structure or a variant.
     fn fields(&mut self, depth: usize) -> Result<Vec<(String, Type)>, String> {
         let mut fields = Vec::new();
         self.mark("{")?;

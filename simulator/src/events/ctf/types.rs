@@ -1,5 +1,4 @@
-//! The types that metadata describe, and their values: part of the reader that `vfalls events` needs to work with no other
-//! program installed.
+//! The types that metadata describe, and their values.
 
 use std::ops::RangeInclusive;
 
@@ -7,7 +6,6 @@ use super::Endian;
 
 #[derive(Clone, Debug)]
 pub(super) enum Type {
-    /// An unsigned integer.
     Integer {
         bits: u32,
         align: u32,
@@ -35,8 +33,7 @@ impl Type {
     }
 }
 
-/// Integers in the order in which they were read, with the names of fields and values. Of several values of a name, the last is
-/// found.
+/// Integers in the order of the packet, with the names of fields and values. A search by name returns the last value.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a>(Vec<(&'a str, u64, Option<&'a str>)>);
 
@@ -52,7 +49,6 @@ impl Values<'_> {
         self.find(name).ok_or_else(|| format!("has no {name}"))
     }
 
-    /// Returns the name of an enumeration's value.
     fn name(&self, field: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(name, ..)| *name == field);
         found.and_then(|(_, _, name)| *name)
@@ -63,7 +59,6 @@ impl Values<'_> {
     }
 }
 
-/// Reads values from a packet.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
@@ -72,7 +67,6 @@ pub(super) struct Cursor<'a> {
     /// The end of the content in bits.
     pub(super) end: u64,
     pub(super) endian: Endian,
-    /// The present time.
     pub(super) now: u64,
 }
 

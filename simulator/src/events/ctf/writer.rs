@@ -43,15 +43,9 @@ struct StreamFile {
     lost: u64,
 }
 
-/// Returns the content of a stream's file.
 fn packets(stream: &Stream, began: u64, form: Form, endian: Endian) -> Vec<u8> {
-    let mut file = StreamFile {
-        endian,
-        cpu_id: stream.strand.index() as u64,
-        bytes: Vec::new(),
-        packets: 0,
-        lost: 0,
-    };
+    let cpu_id = stream.strand.index() as u64;
+    let mut file = StreamFile { endian, cpu_id, bytes: Vec::new(), packets: 0, lost: 0 };
     let empty = |time| Packet { begin: time, end: time, events: Vec::new() };
     let mut packet: Option<Packet> = None;
     let mut now = began;

@@ -20,7 +20,7 @@ pub enum Unfit {
     #[error("'{}' has a NUL in it, which ends a string", .0.escape_default())]
     Nul(String),
     /// An arc to a missing node.
-    #[error("an arc to node {0}, which there is not")]
+    #[error("an arc to node {0}, which does not exist")]
     Arc(usize),
     /// A block of 4 GB or more.
     #[error("more than 4 GB")]
@@ -35,7 +35,6 @@ fn start(name: &str) -> String {
 
 impl Description {
     /// Reads a binary description, without removed nodes and properties.
-    #[must_use]
     pub fn read(md: Md<'_>) -> Self {
         let numbers: HashMap<usize, usize> = md.nodes().map(md::Node::index).zip(0..).collect();
         let value = |value: md::Value<'_>| match value {

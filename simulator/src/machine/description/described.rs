@@ -7,33 +7,9 @@ use perfctr_service::{GuestConfig, description};
 use platform::Machine;
 use platform::md::{Md, MdError};
 
-use super::{SourceError, Unfit, parse};
-use crate::input::{self, InputError, LONGEST_TEXT};
-
-/// Why a file is no description.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FileError {
-    /// The file cannot be read, or a source is no text.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// A line of the source is wrong.
-    #[error("{file}:{error}")]
-    Source {
-        /// The file.
-        file: String,
-        /// The line, and what is wrong in it.
-        error: SourceError,
-    },
-    /// The binary format cannot hold the description.
-    #[error("{file}: {error}")]
-    Unfit {
-        /// The file.
-        file: String,
-        /// The content that the format cannot hold.
-        error: Unfit,
-    },
-}
+use super::parse;
+use crate::input::{self, LONGEST_TEXT};
+use crate::machine::guests::FileError;
 
 /// Why bytes do not describe a machine and its guests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,7 +41,7 @@ pub struct Described {
 pub struct Platform {
     /// The platform's name, such as `SUNW,T5440`.
     pub name: String,
-    /// The frequency of %stick in Hz, if the description has it.
+    /// The frequency of %stick in Hz, if it is described.
     pub stick_frequency: Option<u64>,
 }
 
@@ -102,27 +78,21 @@ impl Described {
                 stick_frequency: platform.stick_frequency,
             }),
             machine,
-            guests: guests.map(GuestDescription::new).collect(),
+            guests: guests
+                .map(|guest| GuestDescription {
+                    name: guest
+                        .name
+                        .map_or_else(|| format!("guest{}", guest.resource_id), str::to_owned),
+                    resource_id: guest.resource_id,
+                    gid: guest.gid,
+                    config: guest.config,
+                })
+                .collect(),
         })
     }
 }
 
-impl GuestDescription {
-    fn new(guest: description::DescribedGuest<'_>) -> Self {
-        let resource_id = guest.resource_id;
-        Self {
-            name: match guest.name {
-                Some(name) => name.to_owned(),
-                None => format!("guest{resource_id}"),
-            },
-            resource_id,
-            gid: guest.gid,
-            config: guest.config,
-        }
-    }
-}
-
-/// Reads the binary description in a file, or builds it if the file's name ends in `.toml`.
+/// Reads the binary description in a file, or builds it from the source if the file's name ends in `.toml`.
 ///
 /// # Errors
 /// The file cannot be read, or is no source.
@@ -138,12 +108,13 @@ pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
 /// # Errors
 /// The file cannot be read, or is no source. The message has the number of the line.
 pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
-    let file = path.display().to_string();
-    match parse(&input::read_text(path)?).map(|description| description.build()) {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) => Err(FileError::Unfit { file, error }),
-        Err(error) => Err(FileError::Source { file, error }),
-    }
+    let wrong = |line, problem| {
+        let file = path.display().to_string();
+        FileError::Wrong { file, line, problem }
+    };
+    let source = parse(&input::read_text(path)?);
+    let source = source.map_err(|error| wrong(Some(error.line), error.message))?;
+    source.build().map_err(|error| wrong(None, error.to_string()))
 }
 
 /// Reads the binary description in a file.

@@ -30,9 +30,7 @@ mod parse;
 mod print;
 
 pub use binary::Unfit;
-pub use described::{
-    Described, DescribedError, FileError, GuestDescription, Platform, build, load, read,
-};
+pub use described::{Described, DescribedError, GuestDescription, Platform, build, load, read};
 pub use parse::{SourceError, parse};
 pub use print::print;
 

@@ -14,7 +14,6 @@ const WIDTH: usize = 100;
 ///
 /// # Panics
 /// If there is an arc to a node that does not exist.
-#[must_use]
 pub fn print(description: &Description) -> String {
     let labels = labels(&description.nodes);
     let mut text = String::new();

@@ -14,12 +14,12 @@ use super::copies::Copy;
 use super::figures::{Figures, Variant};
 use super::geometry::{ADDRESS_MASK, L2Line};
 use super::hub::HubEvents;
-use super::l2::{L2, LineState, Slot};
+use super::l2::{L2, L2Slot, LineState};
 use super::moves::MovedLines;
 use super::plane::Plane;
 use super::quantum::Executed;
 use super::queue::Queue;
-use super::system::{Core, MemorySystem, Plan, StrandState};
+use super::system::{CoreState, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
 use super::truth::{
     ChannelRecord, CoreRecord, CoreRequest, HubRecord, ServedBy, StrandRecord, Wait, Waited,
@@ -55,7 +55,7 @@ pub(super) struct Access<'w, V: Variant> {
     instructions: u64,
     /// Instructions of [whole shapes](Self::shapes).
     by_kind: ByKind,
-    /// Step by step, no instruction begins at this time or later.
+    /// In an execution by steps, no instruction begins at this time or later.
     until: u64,
     /// The line of instructions fetched last; [`NO_LINE`] once the instruction cache drops it.
     fetched: u64,
@@ -243,7 +243,6 @@ impl<'w, V: Variant> Access<'w, V> {
         done
     }
 
-    /// Fetches a line that misses the instruction cache.
     #[inline(never)]
     fn fetch_missing(&mut self, part: u64) {
         self.event(StrandEvent::InstructionCacheMiss);
@@ -254,7 +253,6 @@ impl<'w, V: Variant> Access<'w, V> {
         self.cores.own.instructions.fill(part);
     }
 
-    /// Loads a line that misses the data cache.
     #[inline(never)]
     fn load_line(&mut self, request: CoreRequest, part: u64) {
         self.event(StrandEvent::DataCacheMiss);
@@ -266,7 +264,7 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 
     /// Reads a line through the L2 cache, and returns its slot there.
-    fn read(&mut self, request: CoreRequest, line: L2Line) -> Slot {
+    fn read(&mut self, request: CoreRequest, line: L2Line) -> L2Slot {
         let (data_shift, instruction_shift) = self.line_shifts();
         let shift = match request {
             CoreRequest::Fetch => instruction_shift,
@@ -393,20 +391,20 @@ impl<'w, V: Variant> Access<'w, V> {
 
 /// All cores. The strand's own core is borrowed apart, so that the common access to it needs no index.
 struct Cores<'w, V: Variant> {
-    before: &'w mut [Core<V>],
-    own: &'w mut Core<V>,
-    after: &'w mut [Core<V>],
+    before: &'w mut [CoreState<V>],
+    own: &'w mut CoreState<V>,
+    after: &'w mut [CoreState<V>],
 }
 
 impl<'w, V: Variant> Cores<'w, V> {
     #[inline(always)]
-    fn new(cores: &'w mut [Core<V>], own: usize) -> Self {
+    fn new(cores: &'w mut [CoreState<V>], own: usize) -> Self {
         let (before, rest) = cores.split_at_mut(own);
         let (own, after) = rest.split_first_mut().expect("the strand has a core");
         Self { before, own, after }
     }
 
-    fn get(&mut self, number: usize) -> &mut Core<V> {
+    fn get(&mut self, number: usize) -> &mut CoreState<V> {
         let own = self.before.len();
         match number.cmp(&own) {
             Ordering::Less => &mut self.before[number],
@@ -421,7 +419,7 @@ const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 /// An L2 bank reads `1 << BANK_SHIFT` bytes at once.
 const BANK_SHIFT: u32 = 4;
 
-/// Stands for no line.
+/// A number that no line has.
 const NO_LINE: u64 = u64::MAX;
 
 /// Calls `touch` with the number of each line of `1 << shift` bytes that a reference touches, in ascending order.

@@ -3,7 +3,7 @@
 use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
 use crate::memory::figures::Variant;
 use crate::memory::timing::{ISSUE, Timing};
-use crate::recording::{ByKind, Done, Kind, References, Step, StepAction, Whole};
+use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
     /// Executes whole shapes step by step, while each is sure to end before the time `until` if nothing misses, and removes the
@@ -92,7 +92,7 @@ impl<V: Variant> Access<'_, V> {
                     }
                     // The rest of the shape may now end too late, or may have to be fetched again. The fetch of the current
                     // instruction is still completed.
-                    if step.next != Step::WITHIN {
+                    if step.next != ShapeStep::WITHIN {
                         left = Some(usize::from(step.next));
                         break 'shapes;
                     }

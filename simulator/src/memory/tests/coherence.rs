@@ -44,17 +44,12 @@ fn local_and_remote_memory() {
     assert_eq!(misses(&other, 0), [1, 0, 1, 0]);
     // The links of node 2 to the hub, and from the hub to node 0.
     assert_eq!(other.devices.now(), before + 60 + 2 * 9);
-    assert_eq!(
-        other.truth().lpu(Hub::Zam1, Node::Node0, L::MemoryY),
-        1,
-        "node 2 is behind port Y of node 0"
-    );
-    assert_eq!(other.truth().lpu(Hub::Zam1, Node::Node0, L::NoDataReply), 0);
+    // Node 2 is behind port Y of node 0.
+    let lpu = |event| other.truth().lpu(Hub::Zam1, Node::Node0, event);
+    assert_eq!([L::MemoryY, L::NoDataReply].map(lpu), [1, 0]);
     let reads = other.truth().dram(Node::Node2, Mcu::Mcu0, DramEvent::Reads);
-    assert_eq!(reads, 1);
-    assert_eq!(other.dram(DramEvent::Reads), 1);
-    assert_eq!(other.asu(AsuEvent::PacketsIn), 1);
-    assert_eq!(other.asu(AsuEvent::PacketsOut), 3);
+    assert_eq!((reads, other.dram(DramEvent::Reads)), (1, 1));
+    assert_eq!([AsuEvent::PacketsIn, AsuEvent::PacketsOut].map(|event| other.asu(event)), [1, 3]);
 }
 
 #[test]
@@ -98,9 +93,9 @@ fn an_owned_line_is_served_again_and_lost_to_a_store() {
     bench.load(0, ADDRESS);
     bench.load(64, ADDRESS);
     let lpu = |bench: &Bench, node, event| bench.truth().lpu(hub, node, event);
-    assert_eq!(lpu(&bench, Node::Node3, L::HitModified), 1);
-    assert_eq!(lpu(&bench, Node::Node3, L::HitOwned), 1);
-    assert_eq!(lpu(&bench, Node::Node0, L::HitShared), 1);
+    let found =
+        [(Node::Node3, L::HitModified), (Node::Node3, L::HitOwned), (Node::Node0, L::HitShared)];
+    assert_eq!(found.map(|(node, event)| lpu(&bench, node, event)), [1, 1, 1]);
     assert_eq!(misses(&bench, 64), [1, 0, 0, 1]);
 
     // Node 0 holds the line shared: it needs no data, and all others lose the line.
@@ -111,14 +106,11 @@ fn an_owned_line_is_served_again_and_lost_to_a_store() {
     }
     assert_eq!(lpu(&bench, Node::Node3, L::HitOwned), 2);
     bench.load(64, ADDRESS);
-    assert_eq!(
-        bench.strand(64, SparcEvent::DataCacheMisses),
-        2,
-        "the L1 copy goes with the L2 line"
-    );
+    // The L1 copy goes with the L2 line.
+    assert_eq!(bench.strand(64, SparcEvent::DataCacheMisses), 2);
     assert_eq!(misses(&bench, 64), [2, 0, 0, 2]);
-    assert_eq!(lpu(&bench, Node::Node1, L::CacheToCacheX), 1);
-    assert_eq!(lpu(&bench, Node::Node1, L::CacheToCacheZ), 1);
+    let served = [L::CacheToCacheX, L::CacheToCacheZ].map(|event| lpu(&bench, Node::Node1, event));
+    assert_eq!(served, [1, 1]);
 
     // The owner's second store sends a request again, the third does not.
     bench.store(0, ADDRESS);
@@ -157,10 +149,8 @@ fn a_store_that_misses_takes_the_line_from_its_owner() {
     bench.store(0, ADDRESS);
     bench.store(64, ADDRESS);
     let lpu = |node, event| bench.truth().lpu(Hub::Zam1, node, event);
-    assert_eq!(lpu(Node::Node0, L::ReadToOwnEgress), 1);
-    assert_eq!(lpu(Node::Node0, L::HitModified), 1);
-    assert_eq!(lpu(Node::Node1, L::CacheToCacheX), 1);
-    assert_eq!(lpu(Node::Node1, L::ReadToOwnEgress), 1);
+    assert_eq!([L::ReadToOwnEgress, L::HitModified].map(|event| lpu(Node::Node0, event)), [1, 1]);
+    assert_eq!([L::ReadToOwnEgress, L::CacheToCacheX].map(|event| lpu(Node::Node1, event)), [1, 1]);
     assert_eq!(lpu(Node::Node3, L::ReadToOwnEgress), 2);
     assert_eq!(misses(&bench, 64), [0; 4], "no event counts stores");
     bench.load(0, ADDRESS);
@@ -174,14 +164,12 @@ fn a_line_goes_back_to_the_memory_of_its_home() {
         bench.store(0, ADDRESS + n * 0x4_0000);
     }
     let writes = bench.truth().dram(Node::Node2, Mcu::Mcu0, DramEvent::Writes);
-    assert_eq!(writes, 1);
-    assert_eq!(bench.dram(DramEvent::Writes), 1);
+    assert_eq!((writes, bench.dram(DramEvent::Writes)), (1, 1));
     let lpu = |node, event| bench.truth().lpu(Hub::Zam1, node, event);
-    assert_eq!(lpu(Node::Node0, L::WriteBackY), 1);
-    assert_eq!(lpu(Node::Node0, L::WriteBack), 1);
+    assert_eq!([L::WriteBackY, L::WriteBack].map(|event| lpu(Node::Node0, event)), [1, 1]);
     assert_eq!(lpu(Node::Node2, L::WriteBackEgress), 1);
-    assert_eq!(bench.asu(AsuEvent::PacketsIn), 17 + 1);
-    assert_eq!(bench.asu(AsuEvent::PacketsOut), 3 * 17 + 1);
+    let packets = [AsuEvent::PacketsIn, AsuEvent::PacketsOut].map(|event| bench.asu(event));
+    assert_eq!(packets, [17 + 1, 3 * 17 + 1]);
     let mut local = Bench::new(Model::Batoka, 4);
     for n in 0..17 {
         local.store(128, ADDRESS + n * 0x4_0000);

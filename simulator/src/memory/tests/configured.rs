@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::random::check_round;
-use super::steps::{address, shape};
+use super::steps::program;
 use super::stream::{machine, setting, turns};
 use super::*;
 use crate::memory::Cache;
@@ -62,15 +62,9 @@ proptest! {
     #[test]
     fn steps_are_what_the_references_are(
         config in config(),
-        shapes in prop::collection::vec(shape(), 1..5),
-        executed in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(address(), 30)), 1..60),
+        (shapes, executions) in program(),
         cycles in prop::collection::vec(0..3000_u64, 1..40),
     ) {
-        let executions: Vec<_> = executed.iter().map(|(shape, addresses)| {
-            let shape = shape.index(shapes.len());
-            let count = shapes[shape].iter().filter(|one| !one.kind.is_fetch()).count();
-            (shape as u32, addresses[..count].to_vec())
-        }).collect();
         let run = |chunk: &Chunk| {
             let mut bench = Bench::configured(Machine::new(Model::Batoka, 1).unwrap(), &config);
             let (mut places, mut now) = ([Position::default(); 2], 0);
@@ -85,7 +79,7 @@ proptest! {
             (now, places.map(|place| place.passed()), bench.truth().clone())
         };
         let by_steps = run(&Chunk::executing(&shapes, &executions));
-        prop_assert_eq!(by_steps, run(&Chunk::one_by_one(&shapes, &executions)));
+        prop_assert_eq!(by_steps, run(&Chunk::executing(&shapes, &executions).one_by_one()));
     }
 }
 

@@ -11,38 +11,29 @@ fn one() -> Bench {
 fn a_load_that_misses_everywhere_then_hits() {
     let mut bench = one();
     bench.load(0, 0x1000);
-    assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
-    assert_eq!(bench.strand(0, E::CrossbarLoads), 1);
-    assert_eq!(bench.strand(0, E::L2LoadMisses), 1);
-    assert_eq!(bench.dram(DramEvent::Reads), 1);
-    assert_eq!(bench.dram(DramEvent::ReadQueueLatency), 7);
+    let misses = [E::DataCacheMisses, E::CrossbarLoads, E::L2LoadMisses];
+    assert_eq!(bench.counts(0, misses), [1, 1, 1]);
+    assert_eq!([DramEvent::Reads, DramEvent::ReadQueueLatency].map(|one| bench.dram(one)), [1, 7]);
     // Issue, load, L2, channel, memory.
     assert_eq!(bench.devices.now(), 1 + 2 + 23 + 7 + 120);
     bench.load(0, 0x1008);
     assert_eq!(bench.devices.now(), 153 + 3);
     bench.load(0, 0x1010);
     assert_eq!(bench.devices.now(), 156 + 26, "the next 16 bytes are in the L2");
-    assert_eq!(bench.strand(0, E::DataCacheMisses), 2);
-    assert_eq!(bench.strand(0, E::L2LoadMisses), 1);
-    assert_eq!(bench.strand(0, E::L2InstructionMisses), 0);
-    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 0);
+    assert_eq!(bench.counts(0, [E::DataCacheMisses, E::L2LoadMisses]), [2, 1]);
+    assert_eq!(bench.counts(0, [E::InstructionCacheMisses, E::L2InstructionMisses]), [0, 0]);
 }
 
 #[test]
 fn a_fetch_that_misses_everywhere_then_hits() {
     let mut bench = one();
-    bench.fetch(9, 0x1000);
-    bench.fetch(9, 0x101c);
-    bench.fetch(9, 0x1020);
-    bench.fetch(15, 0x1020);
-    bench.fetch(16, 0x1020);
-    assert_eq!(bench.strand(9, E::InstructionCacheMisses), 2);
-    assert_eq!(bench.strand(9, E::CrossbarFetches), 2);
-    assert_eq!(bench.strand(9, E::L2InstructionMisses), 1);
-    assert_eq!(bench.strand(9, E::L2LoadMisses), 0);
-    assert_eq!(bench.strand(15, E::InstructionCacheMisses), 0, "same core");
-    assert_eq!(bench.strand(16, E::InstructionCacheMisses), 1, "next core");
-    assert_eq!(bench.strand(16, E::L2InstructionMisses), 0);
+    let fetches = [(9, 0x1000), (9, 0x101c), (9, 0x1020), (15, 0x1020), (16, 0x1020)];
+    fetches.into_iter().for_each(|(strand, address)| bench.fetch(strand, address));
+    let misses = [E::InstructionCacheMisses, E::L2InstructionMisses];
+    assert_eq!(bench.counts(9, misses), [2, 1]);
+    assert_eq!(bench.counts(9, [E::CrossbarFetches, E::L2LoadMisses]), [2, 0]);
+    assert_eq!(bench.counts(15, misses), [0, 0], "same core");
+    assert_eq!(bench.counts(16, misses), [1, 0], "next core");
 }
 
 #[test]
@@ -61,12 +52,9 @@ fn atomics_are_loads_and_stores_and_count_as_one_instruction() {
             bench.sized(0, kind, 0x2000, 4);
         }
     }
-    assert_eq!(bench.strand(0, E::OtherInstructions), 1);
-    assert_eq!(bench.strand(0, E::Loads), 2 + 4);
-    assert_eq!(bench.strand(0, E::Stores), 3 + 4);
-    assert_eq!(bench.strand(0, E::AtomicOperations), 4);
-    assert_eq!(bench.strand(0, E::Instructions), 10);
-    assert_eq!(bench.strand(0, E::CrossbarStores), 6 + 7);
+    let classes = [E::OtherInstructions, E::Loads, E::Stores, E::AtomicOperations];
+    assert_eq!(bench.counts(0, classes), [1, 2 + 4, 3 + 4, 4]);
+    assert_eq!(bench.counts(0, [E::Instructions, E::CrossbarStores]), [10, 6 + 7]);
 }
 
 #[test]
@@ -82,8 +70,7 @@ fn a_data_cache_set_has_four_ways() {
     bench.load(0, 0x0000);
     assert_eq!(bench.strand(0, E::DataCacheMisses), 5, "used last but one");
     bench.load(0, 0x0800);
-    assert_eq!(bench.strand(0, E::DataCacheMisses), 6, "the oldest went");
-    assert_eq!(bench.strand(0, E::L2LoadMisses), 5);
+    assert_eq!(bench.counts(0, [E::DataCacheMisses, E::L2LoadMisses]), [6, 5], "the oldest went");
 }
 
 #[test]
@@ -105,13 +92,11 @@ fn what_crosses_a_line_touches_each() {
     bench.sized(0, Kind::Load, 0x100c, 4);
     assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
     bench.sized(0, Kind::Load, 0x103c, 8);
-    assert_eq!(bench.strand(0, E::DataCacheMisses), 3);
-    assert_eq!(bench.strand(0, E::L2LoadMisses), 2);
+    assert_eq!(bench.counts(0, [E::DataCacheMisses, E::L2LoadMisses]), [3, 2]);
     bench.sized(0, Kind::Store, 0x2000, 64);
     assert_eq!(bench.strand(0, E::CrossbarStores), 4);
     bench.sized(0, Kind::FetchOther, 0x301e, 4);
-    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 2);
-    assert_eq!(bench.strand(0, E::Instructions), 1);
+    assert_eq!(bench.counts(0, [E::InstructionCacheMisses, E::Instructions]), [2, 1]);
     bench.sized(0, Kind::Load, 0x7f_ffff_ffff, 2);
     bench.sized(0, Kind::Load, 0, 1);
     assert_eq!(bench.strand(0, E::DataCacheMisses), 5, "addresses wrap");
@@ -121,8 +106,7 @@ fn what_crosses_a_line_touches_each() {
 fn offset_and_width_of_addresses() {
     let mut bench = one();
     bench.load(0, 0x1000);
-    let reference = Reference::new(0xffff_ff80_0000_0000, 8, Kind::Load);
-    bench.replay(0, 0x1000, &[reference]);
+    bench.replay(0, 0x1000, &[Reference::new(0xffff_ff80_0000_0000, 8, Kind::Load)]);
     assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
 }
 
@@ -130,12 +114,10 @@ fn offset_and_width_of_addresses() {
 fn stores_write_through_and_allocate_in_the_l2_only() {
     let mut bench = one();
     bench.store(0, 0x1000);
-    assert_eq!(bench.strand(0, E::CrossbarStores), 1);
+    assert_eq!(bench.counts(0, [E::CrossbarStores, E::L2LoadMisses]), [1, 0]);
     assert_eq!(bench.dram(DramEvent::Reads), 1, "the L2 takes the line in");
-    assert_eq!(bench.strand(0, E::L2LoadMisses), 0);
     bench.load(0, 0x1000);
-    assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
-    assert_eq!(bench.strand(0, E::L2LoadMisses), 0);
+    assert_eq!(bench.counts(0, [E::DataCacheMisses, E::L2LoadMisses]), [1, 0]);
     bench.store(0, 0x1000);
     bench.load(0, 0x1000);
     assert_eq!(bench.strand(0, E::DataCacheMisses), 1, "its own copy stays");
@@ -144,23 +126,20 @@ fn stores_write_through_and_allocate_in_the_l2_only() {
 #[test]
 fn a_store_takes_the_line_from_other_cores() {
     let mut bench = one();
-    for strand in [0, 8] {
-        bench.load(strand, 0x1000);
-        bench.load(strand, 0x1010);
-        bench.fetch(strand, 0x1000);
-        bench.fetch(strand, 0x1020);
-    }
+    let read = |bench: &mut Bench| {
+        for strand in [0, 8] {
+            bench.load(strand, 0x1000);
+            bench.load(strand, 0x1010);
+            bench.fetch(strand, 0x1000);
+            bench.fetch(strand, 0x1020);
+        }
+    };
+    read(&mut bench);
     bench.store(7, 0x1000);
-    for strand in [0, 8] {
-        bench.load(strand, 0x1000);
-        bench.load(strand, 0x1010);
-        bench.fetch(strand, 0x1000);
-        bench.fetch(strand, 0x1020);
-    }
-    assert_eq!(bench.strand(0, E::DataCacheMisses), 2, "strand 7 is on its core");
-    assert_eq!(bench.strand(8, E::DataCacheMisses), 3);
-    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 3);
-    assert_eq!(bench.strand(8, E::InstructionCacheMisses), 3);
+    read(&mut bench);
+    let misses = [E::DataCacheMisses, E::InstructionCacheMisses];
+    assert_eq!(bench.counts(0, misses), [2, 3], "strand 7 is on its core");
+    assert_eq!(bench.counts(8, misses), [3, 3]);
     assert_eq!(bench.dram(DramEvent::Reads), 1);
 }
 
@@ -168,10 +147,8 @@ fn a_store_takes_the_line_from_other_cores() {
 fn a_modify_loads_and_stores() {
     let mut bench = one();
     bench.sized(0, Kind::Modify, 0x1000, 8);
-    assert_eq!(bench.strand(0, E::DataCacheMisses), 1);
-    assert_eq!(bench.strand(0, E::L2LoadMisses), 0, "those of atomics do not count");
-    assert_eq!(bench.strand(0, E::CrossbarLoads), 1);
-    assert_eq!(bench.strand(0, E::CrossbarStores), 1);
+    let events = [E::DataCacheMisses, E::CrossbarLoads, E::CrossbarStores, E::L2LoadMisses];
+    assert_eq!(bench.counts(0, events), [1, 1, 1, 0], "L2 misses of atomics do not count");
     assert_eq!(bench.dram(DramEvent::Reads), 1);
 }
 
@@ -206,14 +183,10 @@ fn the_l2_replaces_the_line_used_least_recently() {
     bench.store(8, 0x4_0000);
     bench.load(8, 16 * 0x4_0000);
     bench.load(8, 17 * 0x4_0000);
-    for n in [0, 1, 4] {
+    for (n, misses) in [(0, 0), (1, 0), (4, 0), (2, 1), (3, 2)] {
         bench.load(16, n * 0x4_0000);
+        assert_eq!(bench.strand(16, E::L2LoadMisses), misses, "{n}");
     }
-    assert_eq!(bench.strand(16, E::L2LoadMisses), 0);
-    for n in [2, 3] {
-        bench.load(16, n * 0x4_0000);
-    }
-    assert_eq!(bench.strand(16, E::L2LoadMisses), 2);
 }
 
 #[test]
@@ -227,27 +200,20 @@ fn what_the_l2_loses_the_core_loses() {
     }
     bench.load(0, 0);
     bench.fetch(0, 0x20);
-    assert_eq!(bench.strand(0, E::DataCacheMisses), 2);
-    assert_eq!(bench.strand(0, E::InstructionCacheMisses), 2);
-    assert_eq!(bench.strand(0, E::L2LoadMisses), 2);
-    assert_eq!(bench.strand(0, E::L2InstructionMisses), 0);
+    assert_eq!(bench.counts(0, [E::DataCacheMisses, E::InstructionCacheMisses]), [2, 2]);
+    assert_eq!(bench.counts(0, [E::L2LoadMisses, E::L2InstructionMisses]), [2, 0]);
 }
 
 #[test]
 fn banks_share_the_channels() {
-    let mut bench = one();
-    for line in 0..8 {
-        bench.load(0, line * 0x40);
+    let whole = Machine::new(Model::Maramba, 1).unwrap();
+    let disabled = whole.without_channel(Node::Node0, Mcu::Mcu0);
+    for (machine, expected) in [(whole, [4, 4]), (disabled, [0, 8])] {
+        let mut bench = Bench::with(machine);
+        (0..8).for_each(|line| bench.load(0, line * 0x40));
+        let reads = |mcu| bench.truth().dram(Node::Node0, mcu, DramEvent::Reads);
+        assert_eq!([Mcu::Mcu0, Mcu::Mcu1].map(reads), expected);
     }
-    let reads = |mcu| bench.truth().dram(Node::Node0, mcu, DramEvent::Reads);
-    assert_eq!((reads(Mcu::Mcu0), reads(Mcu::Mcu1)), (4, 4));
-    let machine = Machine::new(Model::Maramba, 1).unwrap().without_channel(Node::Node0, Mcu::Mcu0);
-    let mut bench = Bench::with(machine);
-    for line in 0..8 {
-        bench.load(0, line * 0x40);
-    }
-    let reads = |mcu| bench.truth().dram(Node::Node0, mcu, DramEvent::Reads);
-    assert_eq!((reads(Mcu::Mcu0), reads(Mcu::Mcu1)), (0, 8));
 }
 
 #[test]

@@ -91,9 +91,12 @@ impl<V: Variant> Bench<V> {
         self.strand_of(strand, event, PerfConfig::All)
     }
 
+    fn counts<const N: usize>(&self, strand: usize, events: [SparcEvent; N]) -> [u64; N] {
+        events.map(|event| self.strand(strand, event))
+    }
+
     fn strand_of(&self, strand: usize, event: SparcEvent, config: PerfConfig) -> u64 {
-        let select = SparcSelect::from(event);
-        self.truth().strand(id(strand), select, config)
+        self.truth().strand(id(strand), event.into(), config)
     }
 
     /// Returns the count of a DRAM event in all channels.
@@ -103,18 +106,13 @@ impl<V: Variant> Bench<V> {
 
     /// Returns the counts of link port events that are not 0, by hub and port, without the clock.
     fn lpu(&self) -> Vec<(usize, usize, LpuEvent, u64)> {
-        let mut found = Vec::new();
-        for hub in Hub::ALL {
-            for port in Node::ALL {
-                for event in LpuEvent::ALL {
-                    let count = self.truth().lpu(*hub, *port, *event);
-                    if count != 0 && *event != LpuEvent::Clock {
-                        found.push((hub.index(), port.index(), *event, count));
-                    }
-                }
-            }
-        }
-        found
+        let ports = Hub::ALL.iter().flat_map(|hub| Node::ALL.iter().map(move |port| (hub, port)));
+        let counts = ports.flat_map(|(hub, port)| {
+            LpuEvent::ALL.iter().map(move |event| {
+                (hub.index(), port.index(), *event, self.truth().lpu(*hub, *port, *event))
+            })
+        });
+        counts.filter(|(.., event, count)| *count != 0 && *event != LpuEvent::Clock).collect()
     }
 
     fn asu(&self, event: AsuEvent) -> u64 {

@@ -98,7 +98,7 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
 type Instructions = Vec<(u64, u16, usize, Vec<(usize, u16)>)>;
 
 /// Shapes in a few lines, which share sets of the caches.
-pub(super) fn shape() -> impl Strategy<Value = Vec<Reference>> {
+fn shape() -> impl Strategy<Value = Vec<Reference>> {
     let data = prop::collection::vec((0..3_usize, 1..40_u16), 0..3);
     let instruction = (0..4_u64, 1..60_u16, 0..=FLOWS.len(), data);
     let instructions: BoxedStrategy<Instructions> =
@@ -128,8 +128,26 @@ pub(super) fn shape() -> impl Strategy<Value = Vec<Reference>> {
     })
 }
 
+/// Executions of shapes: the number of a shape, and the addresses of its data.
+type Executions = Vec<(u32, Vec<u64>)>;
+
+/// Shapes, and their executions.
+pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Executions)> {
+    let execution = (any::<prop::sample::Index>(), prop::collection::vec(address(), 30));
+    let executed = prop::collection::vec(execution, 1..60);
+    (prop::collection::vec(shape(), 1..5), executed).prop_map(|(shapes, executed)| {
+        let execution = |(shape, mut addresses): (prop::sample::Index, Vec<u64>)| {
+            let shape = shape.index(shapes.len());
+            addresses.truncate(shapes[shape].iter().filter(|one| !one.kind.is_fetch()).count());
+            (shape as u32, addresses)
+        };
+        let executions = executed.into_iter().map(execution).collect();
+        (shapes, executions)
+    })
+}
+
 /// Addresses of data in the lines of the shapes, and in lines that replace them in the L2 cache.
-pub(super) fn address() -> impl Strategy<Value = u64> {
+fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }
 
@@ -138,17 +156,11 @@ proptest! {
 
     #[test]
     fn steps_are_what_the_references_are(
-        shapes in prop::collection::vec(shape(), 1..5),
-        executed in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(address(), 30)), 1..60),
+        (shapes, executions) in program(),
         turns in prop::collection::vec((0..3_usize, prop_oneof![0..8_u64, 0..3000_u64, Just(1 << 40)], prop_oneof![1..9_usize, Just(usize::MAX)]), 1..40),
     ) {
-        let executions: Vec<_> = executed.iter().map(|(shape, addresses)| {
-            let shape = shape.index(shapes.len());
-            let count = shapes[shape].iter().filter(|one| !one.kind.is_fetch()).count();
-            (shape as u32, addresses[..count].to_vec())
-        }).collect();
         let by_steps = Chunk::executing(&shapes, &executions);
-        let one_by_one = Chunk::one_by_one(&shapes, &executions);
+        let one_by_one = Chunk::executing(&shapes, &executions).one_by_one();
         prop_assert!(by_steps.references().iter().eq(one_by_one.references().iter()));
         prop_assert_eq!(by_steps.len(), one_by_one.len());
         let run = |chunk: &Chunk, by: &mut dyn FnMut(&mut Work<'_>, &Quantum<'_>) -> Executed| {

@@ -67,15 +67,19 @@ fn a_strand_waits_for_what_it_loads_and_for_taken_branches() {
         |strand, event: SparcEvent| happened.strand(id(strand), event.into(), PerfConfig::All);
     // Nine instructions in 3 + 3 + 5 * 7 + 1 + 5 clocks.
     assert_eq!(happened.cycles(), 47);
-    assert_eq!(count(0, SparcEvent::Instructions), 9);
-    assert_eq!(count(0, SparcEvent::BranchesCompleted), 6);
-    assert_eq!(count(0, SparcEvent::BranchesTaken), 5);
-    assert_eq!(count(0, SparcEvent::Loads), 7);
-    assert_eq!(count(0, SparcEvent::OtherInstructions), 1, "a branch is of a class of its own");
+    for (event, expected) in [
+        (SparcEvent::Instructions, 9),
+        (SparcEvent::BranchesCompleted, 6),
+        (SparcEvent::BranchesTaken, 5),
+        (SparcEvent::Loads, 7),
+        // A branch is of a class of its own.
+        (SparcEvent::OtherInstructions, 1),
+    ] {
+        assert_eq!(count(0, event), expected, "{event}");
+    }
     // Every strand of the core counts its idle clocks. The next core is always idle.
-    assert_eq!(count(0, SparcEvent::IdleStrands), 47 - 9);
-    assert_eq!(count(7, SparcEvent::IdleStrands), 47 - 9);
-    assert_eq!(count(8, SparcEvent::IdleStrands), 47);
+    let idle = [0, 7, 8].map(|strand| count(strand, SparcEvent::IdleStrands));
+    assert_eq!(idle, [47 - 9, 47 - 9, 47]);
 }
 
 #[test]
@@ -95,20 +99,19 @@ fn a_core_is_idle_when_neither_of_its_pipelines_issues() {
 
 #[test]
 fn readers_queue_for_a_channel() {
-    let mut bench = Bench::new(Model::Maramba, 1);
-    // Four cores load lines of four banks and one channel. The requests arrive together after 26 cycles.
-    let threads: Vec<_> = (0..4).map(|n| (8 * n, load(0x40 * n as u64))).collect();
-    assert_eq!(bench.together(&threads), [153, 160, 167, 174]);
-    assert_eq!(bench.dram(DramEvent::ReadQueueLatency), 7 + 14 + 21 + 28);
-    // Each channel has a queue of its own.
-    let mut bench = Bench::new(Model::Maramba, 1);
-    let threads: Vec<_> = (0..4).map(|n| (8 * n, load(0x80 * n as u64))).collect();
-    assert_eq!(bench.together(&threads), [153, 160, 153, 160]);
-    // Requests to one bank arrive one after another.
-    let mut bench = Bench::new(Model::Maramba, 1);
-    let threads: Vec<_> = (0..4).map(|n| (8 * n, load(0x200 * n as u64))).collect();
-    assert_eq!(bench.together(&threads), [153, 160, 167, 174]);
-    assert_eq!(bench.dram(DramEvent::ReadQueueLatency), 7 + 13 + 19 + 25);
+    for (apart, ends, queued) in [
+        // Four cores load lines of four banks and one channel. The requests arrive together after 26 cycles.
+        (0x40, [153, 160, 167, 174], 7 + 14 + 21 + 28),
+        // Each channel has a queue of its own.
+        (0x80, [153, 160, 153, 160], 7 + 14 + 7 + 14),
+        // Requests to one bank arrive one after another.
+        (0x200, [153, 160, 167, 174], 7 + 13 + 19 + 25),
+    ] {
+        let mut bench = Bench::new(Model::Maramba, 1);
+        let threads = [0, 1, 2, 3].map(|n| (8 * n, load(apart * n as u64)));
+        assert_eq!(bench.together(&threads), ends, "{apart:#x}");
+        assert_eq!(bench.dram(DramEvent::ReadQueueLatency), queued, "{apart:#x}");
+    }
 }
 
 #[test]
@@ -180,19 +183,12 @@ fn false_sharing_costs_a_transfer_and_an_invalidation_each() {
             bench.rest();
             let ends = bench.together(&threads);
             let lpu = |event| -> u64 {
-                bench
-                    .lpu()
-                    .iter()
-                    .filter(|(_, _, found, _)| *found == event)
-                    .map(|(.., count)| count)
-                    .sum()
+                let counts = bench.lpu().into_iter().filter(|(.., found, _)| *found == event);
+                counts.map(|(.., count)| count).sum()
             };
             // Each invalidation is passed on to three other nodes.
-            (
-                lpu(LpuEvent::CacheHit),
-                lpu(LpuEvent::InvalidateEgress) / 3,
-                ends.into_iter().max().unwrap(),
-            )
+            let invalidations = lpu(LpuEvent::InvalidateEgress) / 3;
+            (lpu(LpuEvent::CacheHit), invalidations, ends.into_iter().max().unwrap())
         };
         let adds = threads as u64 * TIMES;
         let (transfers, invalidations, together) = counted(8);

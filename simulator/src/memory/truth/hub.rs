@@ -2,7 +2,7 @@
 
 use guest_abi::event::LpuEvent;
 
-use super::super::traffic::{Answers, NodeRequest, Source, Transaction};
+use super::super::traffic::{Answers, NodeRequest, Supplier, Transaction};
 use super::subtract;
 
 const NODES: usize = 4;
@@ -42,8 +42,8 @@ impl HubRecord {
         match transaction.request {
             NodeRequest::Read { to_own, source, answers } => {
                 let (reads, node) = match source {
-                    Source::Cache(owner) => (&mut self.cache, owner),
-                    Source::Memory(home) => (&mut self.memory, home),
+                    Supplier::Cache(owner) => (&mut self.cache, owner),
+                    Supplier::Memory(home) => (&mut self.memory, home),
                 };
                 reads[if to_own { TO_OWN } else { TO_SHARE }][from][node.index()] += 1;
                 self.answered(&answers, to_own.then_some(from));

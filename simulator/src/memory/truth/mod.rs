@@ -52,7 +52,6 @@ impl Truth {
     }
 
     /// Returns the events since an earlier record of the same machine.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut delta = self.clone();
         delta.cycles -= earlier.cycles;
@@ -77,7 +76,6 @@ impl Truth {
     }
 
     /// Returns the cycles that lines spent in the queue of the DRAM channel with the most such cycles.
-    #[must_use]
     pub fn most_queued(&self) -> u64 {
         let channels = self.channels.iter().flatten();
         let queued = channels.map(|channel| channel.cycles_to_read + channel.cycles_to_write);
@@ -102,7 +100,6 @@ impl Truth {
     }
 
     /// Returns the services and waits of a strand; all 0 for a strand that the machine does not have.
-    #[must_use]
     pub fn waited(&self, strand: StrandId) -> Waited {
         let record = self.strands.get(strand.index());
         record.map(StrandRecord::waited).unwrap_or_default()

@@ -69,8 +69,8 @@ pub(in crate::memory) struct CoreRecord {
 }
 
 impl CoreRecord {
-    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. The core issued none after
-    /// `first` before.
+    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core has issued
+    /// an instruction after `first` yet.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
@@ -112,7 +112,6 @@ pub struct Served {
 
 impl Served {
     /// Returns the sum without the L2 cache of the node.
-    #[must_use]
     pub const fn misses(&self) -> u64 {
         self.local + self.remote + self.c2c
     }
@@ -161,7 +160,6 @@ pub struct Waited {
 
 impl Waited {
     /// Returns the difference to an earlier record.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             served: self.served - earlier.served,
@@ -173,7 +171,6 @@ impl Waited {
     }
 
     /// Returns the sum of all waits in cycles.
-    #[must_use]
     pub const fn cycles(&self) -> u64 {
         let requests = self.requests.l2 + self.requests.misses() + self.arriving;
         requests + self.stores + self.atomics
@@ -202,12 +199,8 @@ impl StrandRecord {
         }
     }
 
-    /// Adds instructions by class.
     pub(in crate::memory) fn instructions(&mut self, by_kind: &ByKind) {
-        let (classes, counts) = (&mut self.instructions, by_kind.counts());
-        for (sum, count) in classes.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
-            *sum += count;
-        }
+        by_kind.add_to(&mut self.instructions);
     }
 
     pub(super) fn subtract(&mut self, earlier: &Self) {

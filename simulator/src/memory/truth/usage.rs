@@ -151,7 +151,7 @@ impl Truth {
             (0..4).for_each(|kind| lines[kind] += by_kind[kind]);
         }
         if from == to {
-            // Reads and writes of the node's channels for no other node are for the node itself. They may pass no hub.
+            // Reads and writes of the node's channels that serve no other node serve the node itself. They need not pass a hub.
             let others = (0..self.channels.len()).filter(|other| *other != from);
             let (mut read, mut written) = (0, 0);
             for [memory, ..] in others.clone().flat_map(|other| self.between(from, other)) {

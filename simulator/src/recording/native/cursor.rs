@@ -2,16 +2,14 @@
 
 use super::super::chunk::{Executions, Room};
 use super::templates::Template;
-use refs::Order;
-use refs::Predictor;
 use refs::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
-use refs::{Rest, literal, sign_extended};
+use refs::{Order, Predictor, Rest, literal, sign_extended};
 
-/// The least references of a chunk, except the last of a thread. The most are as many more as one execution of a block has.
+/// The references of a chunk, unless a thread ends. The last execution of a block can exceed this number.
 const CHUNK: usize = 1 << 12;
 
 /// The position in a thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Cursor {
     predictor: Predictor,
     /// The content of the current frame.
@@ -27,7 +25,7 @@ pub(super) struct Cursor {
     done: u64,
     /// All executions of the frame.
     executions: u64,
-    /// The expected executions before the one of the event.
+    /// The expected executions before the event.
     run: u64,
     /// The first byte of the event.
     event: u8,
@@ -38,25 +36,6 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    pub(super) fn new() -> Self {
-        Self {
-            predictor: Predictor::new(),
-            content: Vec::new(),
-            control: 0,
-            control_end: 0,
-            literals: 0,
-            literals_end: 0,
-            orders: 0,
-            orders_end: 0,
-            done: 0,
-            executions: 0,
-            run: 0,
-            event: 0,
-            order: None,
-            references: 0,
-        }
-    }
-
     /// Starts a frame, whose content is in `content`. Returns `None` if it is malformed.
     pub(super) fn begin(&mut self, references: u64) -> Option<()> {
         let mut rest = Rest(&self.content);
@@ -88,9 +67,8 @@ impl Cursor {
             let after = rest.varint()?;
             let at = self.done.checked_add(after).filter(|at| *at <= self.executions)?;
             let word = rest.varint()?;
-            let order =
-                if word & 1 == 0 { Order::Signal(word >> 1) } else { Order::Wait(word >> 1) };
-            self.order = Some((at, order));
+            let order = if word & 1 == 0 { Order::Signal } else { Order::Wait };
+            self.order = Some((at, order(word >> 1)));
         }
         self.orders = self.orders_end - rest.0.len();
         Some(())
@@ -131,7 +109,7 @@ impl Cursor {
         }
     }
 
-    /// Adds executions to a chunk, up to the one with the number `end`, until the chunk is full.
+    /// Adds executions to a chunk up to number `end`, until the chunk is full.
     #[inline(never)]
     fn executions(
         &mut self,
@@ -147,7 +125,7 @@ impl Cursor {
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
         while done < end && filled < CHUNK {
-            // The expected executions,
+            // First the expected executions.
             let most = done + run.min(end - done);
             let began = done;
             while done < most && filled < CHUNK {
@@ -168,7 +146,7 @@ impl Cursor {
             if done == end || filled >= CHUNK {
                 break;
             }
-            // then the one of the event.
+            // Then the execution that the event describes.
             let shape = match event & WRONG_SHAPE {
                 0 => predictor.expected_shape(),
                 _ => predictor.unexpected_shape(u32::try_from(control.varint()?).ok()?),

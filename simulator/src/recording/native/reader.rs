@@ -9,13 +9,11 @@ use ruzstd::decoding::FrameDecoder;
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
 use super::super::error::{RecordingError, printable};
+use super::super::recording::About;
 use super::super::source::{Progress, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};
-use refs::Mapping;
-use refs::Order;
-use refs::{FILE_HEADER, FRAME_HEADER, FrameKind};
-use refs::{Rest, hash};
+use refs::{FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Rest, hash};
 
 /// The most bytes of a frame's content.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
@@ -41,10 +39,7 @@ pub(in super::super) struct NativeReader {
     threads: Vec<ThreadFrames>,
     decoder: FrameDecoder,
     stored: Vec<u8>,
-    pub(in super::super) target: Option<String>,
-    pub(in super::super) command: Option<String>,
-    pub(in super::super) mappings: Vec<Mapping>,
-    pub(in super::super) notes: Vec<String>,
+    pub(in super::super) about: About,
     read: u64,
     total: u64,
     /// The bytes of description, mappings and notes so far.
@@ -61,7 +56,7 @@ struct ThreadFrames {
 
 /// The checked header of a frame.
 #[derive(Clone, Copy)]
-struct Header {
+struct FrameHeader {
     kind: u8,
     is_zstd: bool,
     thread: u32,
@@ -71,7 +66,7 @@ struct Header {
     sum: u32,
 }
 
-impl Header {
+impl FrameHeader {
     fn new(bytes: &[u8; FRAME_HEADER]) -> Option<Self> {
         let word = |at: usize| {
             let (word, _) = bytes[at..].split_first_chunk()?;
@@ -108,10 +103,7 @@ impl NativeReader {
             threads: Vec::new(),
             decoder: FrameDecoder::new(),
             stored: Vec::new(),
-            target: None,
-            command: None,
-            mappings: Vec::new(),
-            notes: Vec::new(),
+            about: About::default(),
             read: FILE_HEADER.len() as u64,
             total: 0,
             said: 0,
@@ -171,19 +163,18 @@ impl NativeReader {
             at = end;
         }
         self.total = at;
-        self.notes.push(match at == length {
-            true => {
-                format!("{} has no end: the recorder is at work still, or was ended", self.name)
-            }
-            false => format!("{} is cut off: it is read up to byte {at} of {length}", self.name),
-        });
+        let note = match at == length {
+            true => "has no end: the recorder is at work still, or was ended".to_owned(),
+            false => format!("is cut off: it is read up to byte {at} of {length}"),
+        };
+        self.about.notes.push(format!("{} {note}", self.name));
         Ok(())
     }
 
     /// Interprets the content of a frame without references. Returns `None` if it is malformed.
     fn understand(
         &mut self,
-        header: &Header,
+        header: &FrameHeader,
         content: &[u8],
         templates: &mut Templates,
     ) -> Option<()> {
@@ -197,12 +188,12 @@ impl NativeReader {
             DEFINITIONS => return templates.add(content),
             PROGRAM => {
                 self.said(1 + content.len())?;
-                self.target = Some(printable(rest.text()?));
+                self.about.target = Some(printable(rest.text()?));
                 let mut words = Vec::new();
                 for _ in 0..rest.varint()? {
                     words.push(quoted_for_shell(&printable(rest.text()?)));
                 }
-                self.command = Some(words.join(" "));
+                self.about.command = Some(words.join(" "));
             }
             MAPPINGS => {
                 self.said(content.len())?;
@@ -210,7 +201,7 @@ impl NativeReader {
                     let (start, length, offset) = (rest.varint()?, rest.varint()?, rest.varint()?);
                     let path = rest.text()?.to_owned();
                     let build_id = rest.varint()?;
-                    self.mappings.push(Mapping {
+                    self.about.mappings.push(Mapping {
                         start,
                         end: start.checked_add(length)?,
                         offset,
@@ -222,7 +213,7 @@ impl NativeReader {
             NOTE => {
                 self.said(1 + content.len())?;
                 let length = content.len() as u64;
-                self.notes.push(printable(str::from_utf8(rest.bytes(length)?).ok()?));
+                self.about.notes.push(printable(str::from_utf8(rest.bytes(length)?).ok()?));
             }
             END if content.len() <= 1 => {
                 let length = content.len() as u64;
@@ -240,10 +231,10 @@ impl NativeReader {
     }
 
     /// Reads the header at a position; `None` if the file ends within it.
-    fn header(&mut self, at: u64) -> Result<Option<Header>, RecordingError> {
+    fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, RecordingError> {
         let mut bytes = [0; FRAME_HEADER];
         match self.read_at(at, &mut bytes) {
-            Ok(()) => match Header::new(&bytes) {
+            Ok(()) => match FrameHeader::new(&bytes) {
                 Some(header) => Ok(Some(header)),
                 None => Err(self.damaged(at, "a damaged header")),
             },
@@ -261,7 +252,7 @@ impl NativeReader {
     fn content(
         &mut self,
         at: u64,
-        header: &Header,
+        header: &FrameHeader,
         content: &mut Vec<u8>,
     ) -> Result<(), RecordingError> {
         let mut stored = std::mem::take(&mut self.stored);
@@ -311,7 +302,7 @@ impl NativeReader {
         chunk: &mut Executions,
         order: &mut Vec<(usize, Order)>,
     ) -> Result<bool, RecordingError> {
-        let cursor = thread.cursor.get_or_insert_with(|| Box::new(Cursor::new()));
+        let cursor = thread.cursor.get_or_insert_default();
         loop {
             let at = thread.next.checked_sub(1).map_or(0, |latest| thread.frames[latest]);
             match cursor.fill(&self.templates, chunk, order) {

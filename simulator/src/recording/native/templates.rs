@@ -2,13 +2,10 @@
 
 use super::super::code::Code;
 use super::super::reference::{Flow, Kind, Reference};
-use refs::BlockAccess;
-use refs::MOST_ACCESSES;
-use refs::Rest;
-use refs::{MOST_DEFINED, MOST_INSTRUCTIONS, Slots};
+use refs::{BlockAccess, MOST_ACCESSES, MOST_DEFINED, MOST_INSTRUCTIONS, Rest, Slots};
 
 /// The definitions read so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Templates {
     /// The shapes by number.
     shapes: Vec<Template>,
@@ -29,12 +26,12 @@ pub(super) struct Templates {
 pub(super) struct Template {
     /// The slot of its first datum.
     pub(super) slot: u32,
-    /// The number of references, and the number of data among them.
+    /// The number of references, and of data among them.
     pub(super) count: u16,
     pub(super) data: u16,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct BlockTemplate {
     address: u64,
     /// The index of its first size.
@@ -46,17 +43,8 @@ struct BlockTemplate {
 
 impl Templates {
     pub(super) fn new() -> Self {
-        let none = BlockTemplate { address: 0, first: 0, count: 0, exit: None };
-        Self {
-            shapes: Vec::new(),
-            code: Code::default(),
-            references: 0,
-            blocks: vec![none],
-            sizes: Vec::new(),
-            address: 0,
-            slots: Slots::default(),
-            shape: Vec::new(),
-        }
+        // Block 0 has no instruction.
+        Self { blocks: vec![BlockTemplate::default()], ..Self::default() }
     }
 
     /// Adds a frame of definitions. Returns `None` if it is malformed or there are too many definitions.
@@ -81,10 +69,7 @@ impl Templates {
         let address = self.address.wrapping_add_signed(rest.signed()?);
         let count = rest.varint().filter(|count| (1..=MOST_INSTRUCTIONS as u64).contains(count))?;
         let sizes = rest.bytes(count)?;
-        self.address = address;
-        for &size in sizes {
-            self.address = self.address.wrapping_add(u64::from(size));
-        }
+        self.address = address.wrapping_add(sizes.iter().map(|size| u64::from(*size)).sum());
         let kind = rest.byte()?;
         let exit = match kind {
             0 => None,
@@ -125,12 +110,9 @@ impl Templates {
         if accesses > MOST_ACCESSES as u64 {
             return None;
         }
-        let mut places = bytes
-            .as_chunks::<2>()
-            .0
-            .iter()
-            .map(|place| BlockAccess(u16::from_le_bytes(*place)))
-            .peekable();
+        let (places, _) = bytes.as_chunks::<2>();
+        let places = places.iter().map(|place| BlockAccess(u16::from_le_bytes(*place)));
+        let mut places = places.peekable();
         let mut address = block.address;
         let sizes = &self.sizes[block.first as usize..][..usize::from(block.count)];
         let data = |place: BlockAccess| Reference::new(0, place.size(), kind(place));
@@ -166,7 +148,6 @@ impl Templates {
     }
 }
 
-/// Returns the kind of reference that an access is.
 fn kind(access: BlockAccess) -> Kind {
     match (access.is_modify(), access.is_store()) {
         (true, _) => Kind::Modify,

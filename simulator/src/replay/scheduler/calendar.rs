@@ -3,7 +3,6 @@
 /// The most pipelines of a machine.
 pub(super) const PIPELINES: usize = 64;
 
-/// The cycles of a round.
 const CYCLES: usize = 64 * 64;
 const ROUND: u64 = (CYCLES * PIPELINES) as u64;
 

@@ -1,10 +1,10 @@
 //! The scheduler: which strand executes which references, and when.
 //!
-//! Every strand has a time of its own. The earliest strand executes next, of several the one with the lowest number. It
-//! executes a quantum: until it is another strand's turn. The strands of a pipeline together issue one instruction a cycle,
-//! the one that has been ready longest first.
+//! Every strand has a time of its own. The earliest strand executes next; of several, the strand with the lowest number. It
+//! executes a quantum: until it is another strand's turn. The strands of a pipeline together issue one instruction per cycle;
+//! the strand that has been ready longest issues first.
 //!
-//! A strand executes each of its threads until the thread waits for another one, or ends. A waiting thread continues at the
+//! A strand executes each of its threads until the thread waits for another thread, or ends. A waiting thread continues at the
 //! time at which the other thread issues its next instruction after the signal. The schedule depends only on the recordings
 //! and the machine, and not on where a caller pauses.
 
@@ -79,7 +79,6 @@ struct ScheduledThread {
 struct StrandQueue {
     /// The threads that have not ended. The first one executes.
     threads: VecDeque<usize>,
-    /// When the strand can execute its next instruction.
     ready: u64,
 }
 
@@ -93,7 +92,7 @@ pub struct Scheduler {
     threads: Vec<ScheduledThread>,
     strands: Vec<StrandQueue>,
     turns: Turns,
-    /// The thread that executes the present quantum.
+    /// The thread that executes the current quantum.
     executing: usize,
     /// The number of references of the thread's chunk before the end of the quantum.
     quantum_ends: usize,
@@ -106,8 +105,8 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Schedules the threads of at most [`MOST_PROGRAMS`] recordings. `strands` has the strand of each thread, those of the first
-    /// recording first.
+    /// Schedules the threads of at most [`MOST_PROGRAMS`] recordings. `strands` has the strand of each thread, in the order of the
+    /// recordings.
     #[must_use]
     pub fn new(recordings: Vec<Recording>, strands: &[StrandId]) -> Self {
         let sources = recordings.into_iter().map(|recording| {
@@ -123,6 +122,21 @@ impl Scheduler {
     pub fn dealing(recording: Recording, strands: &[StrandId]) -> Self {
         let deal = Deal::new(recording, strands.len());
         Self::with_sources(vec![(Source::Dealt(deal), strands.len())], strands)
+    }
+
+    /// Schedules recordings on these strands. With `dealt` there is one recording, whose references are [dealt](Self::dealing).
+    pub(crate) fn placed(
+        mut recordings: Vec<Recording>,
+        strands: &[StrandId],
+        dealt: bool,
+    ) -> Self {
+        match recordings.pop() {
+            Some(recording) if dealt => Self::dealing(recording, strands),
+            last => {
+                recordings.extend(last);
+                Self::new(recordings, strands)
+            }
+        }
     }
 
     fn with_sources(sources: Vec<(Source, usize)>, placed: &[StrandId]) -> Self {
@@ -223,19 +237,19 @@ impl Scheduler {
         took
     }
 
-    /// Returns the time of the earliest strand or, when all threads have ended, of the last one, in cycles. Nothing happens before
-    /// this time any more.
+    /// Returns the time of the earliest strand or, when all threads have ended, of the last strand, in cycles. Nothing more happens
+    /// before this time.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.turns.first().map_or(self.time, |turn| turn.at)
     }
 
-    /// Returns the strand of each thread. Threads are numbered from 0, those of the first recording first.
+    /// Returns the strand of each thread. Threads are numbered from 0 in the order of the recordings.
     pub fn strands(&self) -> impl Iterator<Item = StrandId> {
         self.threads.iter().map(|thread| thread.strand)
     }
 
-    /// Returns notes for the reader of results: whole sentences without a full stop.
+    /// See [`Run::notes`](crate::run::Run::notes).
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -336,18 +350,15 @@ impl Scheduler {
         self.turns.set(id, Some(strand.ready));
     }
 
-    /// Ends the wait of a thread on the earliest strand, if all remaining threads wait for signals that a cut-off recording
+    /// Ends the wait of a thread on the earliest strand, when all remaining threads wait for signals that a cut-off recording
     /// lacks. Returns `false` if no thread waits.
     fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));
         let first = waiting.min_by_key(|(number, thread, _)| {
-            let ready = self.strands[thread.strand.index()].ready;
-            (ready, thread.strand, *number)
+            (self.strands[thread.strand.index()].ready, thread.strand, *number)
         });
-        let Some((number, thread, waits_for)) = first else {
-            return false;
-        };
+        let Some((number, thread, waits_for)) = first else { return false };
         let program = &mut self.programs[thread.program];
         program.signals.give_up(waits_for, number);
         program.dropped += 1;

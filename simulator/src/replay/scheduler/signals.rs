@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// The signals of a program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
     /// The numbers of the made signals, as separate ranges: from first to last.

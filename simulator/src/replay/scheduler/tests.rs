@@ -17,6 +17,18 @@ enum Item {
     Order(Order),
 }
 
+const fn instruction(address: u64) -> Item {
+    Item::Instruction(address, 0)
+}
+
+const fn signal(number: u64) -> Item {
+    Item::Order(Order::Signal(number))
+}
+
+const fn wait(number: u64) -> Item {
+    Item::Order(Order::Wait(number))
+}
+
 /// Returns the time of an instruction and of its data.
 const fn cycles(address: u64, data: u64) -> u64 {
     1 + address % 7 + data * (address % 3)
@@ -61,6 +73,12 @@ fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> (Vec<Be
         now = scheduler.now();
     }
     (begins, scheduler.now())
+}
+
+/// Executes threads on strands, which have the numbers `placed`.
+fn scheduled(threads: &[Vec<Item>], placed: &[usize], cut: usize) -> (Vec<Begin>, u64) {
+    let strands: Vec<_> = placed.iter().copied().map(id).collect();
+    execute(Scheduler::new(vec![recording(threads, cut)], &strands), || usize::MAX)
 }
 
 fn step(quantum: &Quantum<'_>, mut begin: impl FnMut(u64, u64)) -> Executed {
@@ -127,11 +145,8 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
                 }
                 Some(Item::Order(Order::Signal(number))) => {
                     made.insert(number);
-                    woken = waiting
-                        .iter()
-                        .filter(|(_, wanted)| *wanted == number)
-                        .map(|(who, _)| *who)
-                        .collect();
+                    let waits_for_it = waiting.iter().filter(|(_, wanted)| *wanted == number);
+                    woken = waits_for_it.map(|(thread, _)| *thread).collect();
                 }
                 Some(Item::Order(Order::Wait(number))) if made.contains(&number) => {}
                 Some(Item::Order(Order::Wait(number))) => waiting.push((thread, number)),
@@ -190,12 +205,12 @@ fn threads() -> impl Strategy<Value = (Vec<Vec<Item>>, Vec<usize>)> {
             match what {
                 0..=2 => {
                     if what > 0 || seed % 4 > 0 {
-                        thread.push(Item::Order(Order::Signal(signals)));
+                        thread.push(signal(signals));
                     }
                     signals += 1;
                 }
                 3..=5 if signals > 0 => {
-                    thread.push(Item::Order(Order::Wait(u64::from(seed) % signals)));
+                    thread.push(wait(u64::from(seed) % signals));
                 }
                 _ => thread.push(Item::Instruction(
                     (number * 100) as u64 + u64::from(seed % 100),
@@ -219,7 +234,7 @@ proptest! {
         let (begins, ends, dropped) = plain(&threads, &placed);
         let strands: Vec<_> = placed.iter().copied().map(id).collect();
         let scheduler = || Scheduler::new(vec![recording(&threads, cut)], &strands);
-        prop_assert_eq!(execute(scheduler(), || usize::MAX), (begins.clone(), ends));
+        prop_assert_eq!(scheduled(&threads, &placed, cut), (begins.clone(), ends));
         // Pauses of the caller change nothing.
         let mut pauses = pauses.into_iter().cycle();
         let mut paused = scheduler();
@@ -239,14 +254,13 @@ proptest! {
 #[test]
 fn a_signal_at_the_end_of_a_thread() {
     let threads = [
-        vec![Item::Instruction(300, 0)],
-        vec![Item::Order(Order::Wait(1)), Item::Instruction(600, 0)],
-        vec![Item::Instruction(700, 0)],
-        vec![Item::Order(Order::Signal(1))],
+        vec![instruction(300)],
+        vec![wait(1), instruction(600)],
+        vec![instruction(700)],
+        vec![signal(1)],
     ];
     let placed = [0, 1, 2, 1];
-    let scheduler = Scheduler::new(vec![recording(&threads, 1)], &placed.map(id));
-    let (begins, _) = execute(scheduler, || usize::MAX);
+    let (begins, _) = scheduled(&threads, &placed, 1);
     assert_eq!(begins, [(0, 300, 0), (2, 700, 1), (1, 600, 2)]);
     let (expected, ..) = plain(&threads, &placed);
     assert_eq!(begins, expected);
@@ -272,18 +286,14 @@ fn a_pipeline_issues_one_instruction_a_cycle() {
         // Two threads that share a strand.
         (&[9, 9], 200),
     ] {
-        let threads = plain_threads(strands.len());
-        let placed: Vec<_> = strands.iter().copied().map(id).collect();
-        let scheduler = Scheduler::new(vec![recording(&threads, 64)], &placed);
-        let (begins, ends) = execute(scheduler, || usize::MAX);
+        let (begins, ends) = scheduled(&plain_threads(strands.len()), strands, 64);
         assert_eq!((begins.len(), ends), (strands.len() * 100, cycles), "{strands:?}");
     }
 }
 
 #[test]
 fn strands_of_a_pipeline_take_turns() {
-    let scheduler = Scheduler::new(vec![recording(&plain_threads(3), 64)], &[id(2), id(0), id(5)]);
-    let (begins, _) = execute(scheduler, || usize::MAX);
+    let (begins, _) = scheduled(&plain_threads(3), &[2, 0, 5], 64);
     let first: Vec<_> = begins.iter().take(6).map(|(thread, _, at)| (*thread, *at)).collect();
     // Strand 5 has a pipeline of its own.
     assert_eq!(first, [(1, 0), (2, 0), (0, 1), (2, 1), (1, 2), (2, 2)]);
@@ -291,39 +301,23 @@ fn strands_of_a_pipeline_take_turns() {
 
 #[test]
 fn a_wait_ends_when_its_signal_is_made() {
-    use Item::{Instruction, Order as Ordered};
     // Thread 0 executes for 7 cycles before it signals, and thread 1 for 2 cycles before it waits.
     let threads = [
-        vec![Instruction(6, 0), Ordered(Order::Signal(9)), Instruction(7, 0)],
-        vec![
-            Instruction(1, 0),
-            Ordered(Order::Wait(9)),
-            Instruction(14, 0),
-            Ordered(Order::Wait(9)),
-            Instruction(21, 0),
-        ],
+        vec![instruction(6), signal(9), instruction(7)],
+        vec![instruction(1), wait(9), instruction(14), wait(9), instruction(21)],
     ];
-    let scheduler = Scheduler::new(vec![recording(&threads, 9)], &[id(0), id(8)]);
-    let (begins, ends) = execute(scheduler, || usize::MAX);
+    let (begins, ends) = scheduled(&threads, &[0, 8], 9);
     assert_eq!(begins, [(0, 6, 0), (1, 1, 0), (0, 7, 7), (1, 14, 7), (1, 21, 8)]);
     assert_eq!(ends, 9);
 }
 
 #[test]
 fn threads_that_share_a_strand_take_turns_when_they_wait() {
-    use Item::{Instruction, Order as Ordered};
     let threads = [
-        vec![Instruction(0, 0), Ordered(Order::Wait(1)), Instruction(7, 0)],
-        vec![
-            Instruction(14, 0),
-            Ordered(Order::Signal(1)),
-            Instruction(21, 0),
-            Ordered(Order::Wait(2)),
-            Instruction(28, 0),
-        ],
+        vec![instruction(0), wait(1), instruction(7)],
+        vec![instruction(14), signal(1), instruction(21), wait(2), instruction(28)],
     ];
-    let scheduler = Scheduler::new(vec![recording(&threads, 9)], &[id(0), id(0)]);
-    let (begins, _) = execute(scheduler, || usize::MAX);
+    let (begins, _) = scheduled(&threads, &[0, 0], 9);
     let order: Vec<_> = begins.iter().map(|(_, address, at)| (*address, *at)).collect();
     // Signal 2 is missing: its wait is dropped when nothing else can execute.
     assert_eq!(order, [(0, 0), (14, 1), (21, 2), (7, 3), (28, 4)]);
@@ -331,9 +325,8 @@ fn threads_that_share_a_strand_take_turns_when_they_wait() {
 
 #[test]
 fn programs_have_signals_and_memory_of_their_own() {
-    use Item::{Instruction, Order as Ordered};
-    let one = [vec![Ordered(Order::Signal(1)), Instruction(7, 0)]];
-    let other = [vec![Ordered(Order::Wait(1)), Instruction(14, 0)]];
+    let one = [vec![signal(1), instruction(7)]];
+    let other = [vec![wait(1), instruction(14)]];
     let mut scheduler =
         Scheduler::new(vec![recording(&one, 9), recording(&other, 9)], &[id(0), id(8)]);
     let mut offsets = Vec::new();

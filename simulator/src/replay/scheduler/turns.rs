@@ -8,7 +8,7 @@ use super::calendar::{Calendar, Due, PIPELINES};
 const SHARING: usize = StrandId::PER_CORE / 2;
 const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 
-/// The readiness of a strand that cannot execute.
+/// The ready time of a strand that cannot execute.
 const NEVER: u64 = u64::MAX;
 
 /// A pipeline, which issues one instruction a cycle.
@@ -42,7 +42,6 @@ impl Pipeline {
     }
 }
 
-/// The turn of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) strand: StrandId,
@@ -94,7 +93,7 @@ impl Turns {
         })
     }
 
-    /// Sets when a strand can execute its next instruction; `None` if it has none.
+    /// Sets the time at which a strand can execute its next instruction; `None` if it cannot execute.
     pub(crate) fn set(&mut self, strand: StrandId, ready: Option<u64>) {
         let number = strand.index() / SHARING;
         self.renew(number, strand.index() % SHARING, ready);

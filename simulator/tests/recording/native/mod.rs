@@ -24,7 +24,7 @@ impl Recorder {
         Self {
             file: FILE_HEADER.to_vec(),
             stored,
-            definitions: Mutex::new(Definitions::new()),
+            definitions: Mutex::new(Definitions::default()),
             references: 0,
         }
     }
@@ -46,12 +46,9 @@ impl Recorder {
 
     /// Encodes a log, and all of it if the thread has ended.
     fn encode(&mut self, encoder: &mut Encoder, log: &mut Log, ended: bool) {
-        let mut frame = Frame::new();
-        let any = match ended {
-            true => encoder.finish(log, &self.definitions, &mut frame),
-            false => encoder.encode(log, &self.definitions, &mut frame),
-        };
-        let mut definitions = Frame::new();
+        let mut frame = Frame::default();
+        let any = encoder.encode(log, ended, &self.definitions, &mut frame);
+        let mut definitions = Frame::default();
         let any_new = self.definitions.lock().unwrap().take(&mut definitions);
         if any_new {
             self.write(&definitions);
@@ -81,7 +78,7 @@ fn small(stored: Stored) -> Vec<u8> {
     let second = recorder.block(0x2000, &[5], Exit::Return { instruction: 0 });
     for thread in 0..2 {
         let mut encoder = Encoder::new(thread);
-        let mut log = Log::new();
+        let mut log = Log::default();
         if thread == 1 {
             log.order(Order::Wait(7));
         }

@@ -165,7 +165,7 @@ proptest! {
             .map(|block| recorder.block(block.address, &block.sizes, block.exit()))
             .collect();
         for (thread, steps) in (0..).zip(&steps) {
-            let (mut encoder, mut log) = (Encoder::new(thread), Log::new());
+            let (mut encoder, mut log) = (Encoder::new(thread), Log::default());
             for step in steps {
                 if step.encoded {
                     recorder.encode(&mut encoder, &mut log, false);
@@ -190,7 +190,7 @@ proptest! {
 fn a_loop_takes_next_to_nothing() {
     let mut recorder = Recorder::new(Stored::Zstd);
     let block = recorder.block(0x1000, &[4; 4], Exit::Jump { instruction: 3 });
-    let (mut encoder, mut log) = (Encoder::new(0), Log::new());
+    let (mut encoder, mut log) = (Encoder::new(0), Log::default());
     for at in 0..100_000 {
         if log.is_full() {
             recorder.encode(&mut encoder, &mut log, false);
@@ -212,7 +212,7 @@ fn a_loop_takes_next_to_nothing() {
 fn an_instruction_with_very_much_data_is_parted() {
     let mut recorder = Recorder::new(Stored::Zstd);
     let block = recorder.block(0x1000, &[4], Exit::None);
-    let (mut encoder, mut log) = (Encoder::new(0), Log::new());
+    let (mut encoder, mut log) = (Encoder::new(0), Log::default());
     log.access(0, true, 3, 0x10);
     log.block(block);
     for at in 0..5000 {
@@ -229,7 +229,7 @@ fn an_instruction_with_very_much_data_is_parted() {
 
 #[test]
 fn blocks_are_defined_once() {
-    let mut definitions = Definitions::new();
+    let mut definitions = Definitions::default();
     let definition = |address, next| BlockDefinition {
         address,
         sizes: vec![4],
@@ -239,7 +239,7 @@ fn blocks_are_defined_once() {
     let second = definitions.block(definition(0, 8)).unwrap();
     assert_ne!(first, second);
     assert_eq!(definitions.block(definition(0, 4)), Ok(first));
-    let mut frame = Frame::new();
+    let mut frame = Frame::default();
     assert!(definitions.take(&mut frame));
     assert_eq!(definitions.block(definition(0, 8)), Ok(second));
     assert!(!definitions.take(&mut frame));
@@ -248,7 +248,7 @@ fn blocks_are_defined_once() {
 #[test]
 fn blocks_that_come_later_are_at_their_addresses() {
     let mut recorder = Recorder::new(Stored::Plain);
-    let (mut encoder, mut log) = (Encoder::new(0), Log::new());
+    let (mut encoder, mut log) = (Encoder::new(0), Log::default());
     let addresses = [0x40_0000_1000, 0x1000, 0x40_0000_2000];
     for address in addresses {
         log.block(recorder.block(address, &[4], Exit::None));
@@ -262,7 +262,7 @@ fn blocks_that_come_later_are_at_their_addresses() {
 #[test]
 fn a_recording_ends_after_any_number_of_references() {
     let mut recorder = Recorder::new(Stored::Plain);
-    let (mut encoder, mut log) = (Encoder::new(0), Log::new());
+    let (mut encoder, mut log) = (Encoder::new(0), Log::default());
     log.block(recorder.block(0x1000, &[4], Exit::None));
     recorder.encode(&mut encoder, &mut log, true);
     recorder.references = 1_000_000_000_000;
@@ -272,7 +272,7 @@ fn a_recording_ends_after_any_number_of_references() {
 
 #[test]
 fn a_program_can_have_too_much_code() {
-    let mut definitions = Definitions::new();
+    let mut definitions = Definitions::default();
     let mut define = |at| {
         definitions.block(BlockDefinition {
             address: 4096 * at,

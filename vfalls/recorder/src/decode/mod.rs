@@ -13,7 +13,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Returns the architecture that QEMU gives this name.
+    /// Returns the architecture with this name of QEMU's.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "x86_64" => Some(Self::X86),
@@ -22,7 +22,7 @@ impl Target {
         }
     }
 
-    /// Returns `true` if an instruction, when it accesses memory, loads and stores in one step.
+    /// Returns `true` if the memory access of an instruction is a load and a store in one step.
     pub(crate) fn is_atomic(self, instruction: &[u8]) -> bool {
         match self {
             Self::X86 => x86::is_atomic(instruction),
@@ -30,7 +30,6 @@ impl Target {
         }
     }
 
-    /// Returns the block of these instructions at an address.
     pub(crate) fn block(self, address: u64, instructions: &[&[u8]]) -> BlockDefinition {
         let sizes: Vec<u8> = (instructions.iter()).map(|bytes| bytes.len() as u8).collect();
         let end = (sizes.iter()).fold(address, |end, size| end.wrapping_add(u64::from(*size)));
@@ -42,7 +41,7 @@ impl Target {
     }
 }
 
-/// The way in which an instruction passes control on.
+/// The kind of an instruction that transfers control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
     Conditional,
@@ -53,8 +52,8 @@ pub(crate) enum Transfer {
 }
 
 impl Transfer {
-    /// Returns the exit of a block whose instruction with this number passes control on in this way. `next` is the address after a
-    /// branch that is not taken.
+    /// Returns the exit of a block whose instruction with this number transfers control. `next` is the address of the instruction that
+    /// follows an untaken branch.
     fn exit(self, instruction: usize, next: u64) -> Exit {
         let instruction = instruction as u16;
         match self {

@@ -1,4 +1,4 @@
-//! SPARC V9: The SPARC Architecture Manual, version 9, appendices A and E.
+//! Decodes SPARC V9: The SPARC Architecture Manual, version 9, appendices A and E.
 
 use refs::Exit;
 
@@ -6,11 +6,11 @@ use super::Transfer;
 
 /// Returns the exit of a block. `end` is the address after its last instruction.
 ///
-/// A control transfer is the last instruction but one, before its delay slot, or the last: QEMU ends a block at a branch that
-/// annuls its delay slot, and at the end of a page. After a conditional branch at the end of a page that annuls nothing, the next
-/// block is the delay slot, whether the branch is taken or not: it counts as not taken.
+/// A control transfer is the last instruction but one, with its delay slot behind it, or the last: QEMU ends a block at a branch that
+/// annuls its delay slot, and at the end of a page. If the page ends between a conditional branch and its delay slot, the branch counts
+/// as not taken, because the next block is always the delay slot.
 pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
-    // The second of two transfers is in the delay slot of the first.
+    // Of two transfers, the second is in the delay slot of the first.
     let from = instructions.len().saturating_sub(2);
     let found = (from..instructions.len()).find_map(|at| {
         let word = u32::from_be_bytes(instructions[at].try_into().ok()?);

@@ -1,4 +1,4 @@
-//! x86-64: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix A.
+//! Decodes x86-64: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix A.
 
 use refs::Exit;
 

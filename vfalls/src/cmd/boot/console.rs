@@ -1,4 +1,4 @@
-//! The output of the machine's UART: the guest's bytes, and the hypervisor's message that the guest has ended.
+//! The output of a guest's UART: the guest's bytes, and the hypervisor's message at the guest's end.
 
 use platform::memory_map::escape::{DLE, END};
 
@@ -39,14 +39,12 @@ impl Console {
         &self.text[old..]
     }
 
-    /// Returns all text that the guest and the hypervisor have written.
-    #[must_use]
+    /// Returns all bytes but the hypervisor's message.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Returns the code that the guest ended with, if it has ended.
-    #[must_use]
+    /// Returns the exit code of the guest, if it has ended.
     pub fn ended(&self) -> Option<u64> {
         match self.state {
             State::Ended(code) => Some(code),

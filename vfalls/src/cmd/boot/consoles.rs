@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use crate::cmd::boot::console::Console;
 use simulator::execute::Execution;
 
-/// The consoles of all guests. If there are several guests, each printed line begins with the name of its guest.
+/// The consoles of all guests. With several guests, each line is printed behind the name of its guest.
 pub(crate) struct Consoles {
     guests: Vec<GuestConsole>,
-    /// The guest whose incomplete line is on the output.
-    within: Option<usize>,
+    /// Whether the output ends with an incomplete line.
+    within_line: bool,
 }
 
 struct GuestConsole {
@@ -23,7 +23,7 @@ impl Consoles {
     pub(crate) fn new(names: impl Iterator<Item = String>) -> Self {
         let guests =
             names.map(|name| GuestConsole { name, console: Console::default(), line: Vec::new() });
-        Self { guests: guests.collect(), within: None }
+        Self { guests: guests.collect(), within_line: false }
     }
 
     /// Prints the text that guests have written since the last call.
@@ -37,7 +37,7 @@ impl Consoles {
             let text = guest.console.push(&execution.console(number));
             if alone {
                 if let Some(last) = text.last() {
-                    self.within = (*last != b'\n').then_some(number);
+                    self.within_line = *last != b'\n';
                 }
                 output.write_all(text)?;
                 continue;
@@ -54,17 +54,13 @@ impl Consoles {
 
     /// Prints a message on a line of its own, after an incomplete line of a console.
     pub(crate) fn tell(&mut self, line: &str, output: &mut impl Write) -> io::Result<()> {
-        if self.within.take().is_some() {
-            writeln!(output)?;
-        }
+        self.end_alone(output)?;
         writeln!(output, "{line}")
     }
 
     /// Prints the incomplete lines.
     pub(crate) fn end(&mut self, output: &mut impl Write) -> io::Result<()> {
-        if self.within.take().is_some() {
-            writeln!(output)?;
-        }
+        self.end_alone(output)?;
         for guest in self.guests.iter_mut().filter(|guest| !guest.line.is_empty()) {
             guest.line.push(b'\n');
             end_line(&guest.name, &mut guest.line, output)?;
@@ -72,18 +68,21 @@ impl Consoles {
         Ok(())
     }
 
-    /// Returns the whole text of a guest's console.
+    fn end_alone(&mut self, output: &mut impl Write) -> io::Result<()> {
+        if std::mem::take(&mut self.within_line) { writeln!(output) } else { Ok(()) }
+    }
+
     pub(crate) fn text(&self, guest: usize) -> &[u8] {
         self.guests[guest].console.text()
     }
 
-    /// Returns the exit code of a guest, if the hypervisor has sent it to the guest's console.
+    /// Returns the exit code of a guest, if the guest's console has the hypervisor's message.
     pub(crate) fn ended(&self, guest: usize) -> Option<u64> {
         self.guests[guest].console.ended()
     }
 }
 
-/// Prints a line after the name of its guest, and empties it.
+/// Prints a line behind the name of its guest, and clears the buffer.
 fn end_line(name: &str, line: &mut Vec<u8>, output: &mut impl Write) -> io::Result<()> {
     write!(output, "{name}: ")?;
     output.write_all(line)?;

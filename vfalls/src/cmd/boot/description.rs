@@ -1,4 +1,4 @@
-//! The machine description that the hypervisor reads: a user's file, completed, or the description of a machine with one guest.
+//! The machine description that the hypervisor reads: the user's file with the guests' memory added, or a machine with one guest.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,21 +15,17 @@ use simulator::machine::guests::NamedGuest;
 
 use crate::cmd::boot::images::Image;
 
-/// A complete machine description, and its content.
+/// A machine description that the hypervisor can read, and what it describes.
 pub(crate) struct Complete {
-    /// The binary form, which the hypervisor reads.
+    /// The description in binary form.
     pub(crate) bytes: Vec<u8>,
     pub(crate) machine: Machine,
     pub(crate) guests: Vec<NamedGuest>,
-    /// The image of each guest.
     pub(crate) images: Vec<Image>,
 }
 
-/// Reads a description, binary or TOML, and adds the memory and the entry of each guest. Without images, each guest is
-/// the bundled one.
-///
-/// # Errors
-/// The file describes no machine, or its number of guests is not the number of images.
+/// Reads a description, binary or TOML, and adds the memory and the entry of each guest. Without images, each guest is the bundled
+/// one. Fails if the number of images is not the number of guests.
 pub(crate) fn from_file(path: &Path, images: Vec<Image>, memory: u64) -> anyhow::Result<Complete> {
     let name = || path.display().to_string();
     let description =
@@ -54,12 +50,11 @@ pub(crate) fn with_one_guest(
     complete(description, vec![image], memory)
 }
 
-/// Returns the real addresses of a guest's memory of `memory` bytes.
+/// Returns the real addresses of a guest with `memory` bytes.
 pub(crate) const fn real(memory: u64) -> Range<u64> {
     REAL..REAL + memory
 }
 
-/// Adds the properties that this command chooses for each guest: its memory and its entry.
 fn complete(
     mut description: Description,
     mut images: Vec<Image>,
@@ -122,16 +117,11 @@ fn string(name: &str, value: &str) -> Property {
 /// Returns a description of a machine and one guest, without the guest's memory and entry.
 fn machine_with(machine: Machine, strands: &[StrandId], name: &str) -> Description {
     let mut nodes = Nodes(vec![Node { name: "root".into(), properties: Vec::new() }]);
-    let platform = nodes.add(
-        "platform",
-        vec![string(
-            "name",
-            match machine.model() {
-                Model::Batoka => "SUNW,T5440",
-                Model::Maramba => "SUNW,T5240",
-            },
-        )],
-    );
+    let platform_name = match machine.model() {
+        Model::Batoka => "SUNW,T5440",
+        Model::Maramba => "SUNW,T5240",
+    };
+    let platform = nodes.add("platform", vec![string("name", platform_name)]);
     let processors = nodes.add("vf-nodes", Vec::new());
     for node in Processor::ALL.iter().filter(|node| machine.has_node(**node)) {
         let processor = nodes.add("vf-node", vec![number("id", node.index() as u64)]);
@@ -142,26 +132,18 @@ fn machine_with(machine: Machine, strands: &[StrandId], name: &str) -> Descripti
         }
     }
     let guests = nodes.add("guests", Vec::new());
-    let guest = nodes.add(
-        "guest",
-        vec![
-            string("name", name),
-            number("resource_id", 0),
-            number("gid", 0),
-            string("perf-counters", "global,htstrand"),
-        ],
-    );
+    let rights = string("perf-counters", "global,htstrand");
+    let ids = [number("resource_id", 0), number("gid", 0)];
+    let guest = nodes.add("guest", [string("name", name)].into_iter().chain(ids).chain([rights]));
     nodes.arc(guests, guest);
     let cpus = nodes.add("cpus", Vec::new());
     for (virtual_number, strand) in (0..).zip(strands) {
-        let cpu = nodes.add(
-            "cpu",
-            vec![
-                number("pid", strand.index() as u64),
-                number("vid", virtual_number),
-                number("resource_id", virtual_number),
-            ],
-        );
+        let ids = [
+            ("pid", strand.index() as u64),
+            ("vid", virtual_number),
+            ("resource_id", virtual_number),
+        ];
+        let cpu = nodes.add("cpu", ids.map(|(name, id)| number(name, id)));
         nodes.arc(cpus, cpu);
         nodes.arc(guest, cpu);
     }
@@ -171,12 +153,12 @@ fn machine_with(machine: Machine, strands: &[StrandId], name: &str) -> Descripti
     Description { nodes: nodes.0 }
 }
 
-/// The nodes of a description under construction.
+/// The nodes of a description that is being built.
 struct Nodes(Vec<Node>);
 
 impl Nodes {
-    fn add(&mut self, name: &str, properties: Vec<Property>) -> usize {
-        self.0.push(Node { name: name.to_owned(), properties });
+    fn add(&mut self, name: &str, properties: impl IntoIterator<Item = Property>) -> usize {
+        self.0.push(Node { name: name.to_owned(), properties: properties.into_iter().collect() });
         self.0.len() - 1
     }
 

@@ -5,17 +5,15 @@ use std::ops::Range;
 use anyhow::{Context, ensure};
 use object::elf::{EM_SPARCV9, PT_LOAD, SHF_EXECINSTR};
 use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
-use object::{BigEndian, Object, ObjectSection};
+use object::{BigEndian, Object, ObjectSection, ObjectSymbol};
+use simulator::execute::Execution;
 
-/// An ELF file for SPARC V9, checked by [`parse`].
+/// An ELF file for SPARC V9, which [`parse`] has checked.
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
 
-/// Parses the headers of an ELF file for SPARC V9.
-///
-/// # Errors
-/// The file is not for SPARC V9, or its headers are broken.
+/// Parses the headers of an ELF file for SPARC V9. The error distinguishes another kind of file from a file that is cut off.
 pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
-    // e_ident, e_type and e_machine tell a file of another kind from a file that is cut off.
+    // e_ident, e_type and e_machine.
     let kind = file.get(..20).unwrap_or_default();
     ensure!(
         kind.starts_with(b"\x7fELF\x02\x02") && kind.ends_with(&EM_SPARCV9.0.to_be_bytes()),
@@ -24,10 +22,7 @@ pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     Elf::parse(file).context("expected a whole ELF file")
 }
 
-/// Returns the address at which execution begins, if the whole program is loaded into `memory`.
-///
-/// # Errors
-/// A segment is outside of `memory`, the entry is outside of all segments, or the file ends before a segment does.
+/// Returns the address at which execution begins. Fails if a segment is outside of `memory`, or the entry outside of all segments.
 pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     let segments = segments(elf).context("expected a whole ELF file")?;
     let (first, last) = (memory.start, memory.end - 1);
@@ -67,16 +62,30 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     Some(segments)
 }
 
-/// Returns the size of a section in bytes; 0 if no section has this name.
-#[must_use]
+/// Loads each segment of an ELF file for SPARC V9 at its physical address plus `moved`.
+pub fn load(file: &[u8], execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
+    let elf = parse(file)?;
+    for part in elf.elf_program_headers() {
+        if part.p_type(BigEndian) == PT_LOAD {
+            let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
+            execution.load(part.p_paddr(BigEndian).wrapping_add(moved), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the address of a symbol.
+pub fn address(elf: &Elf<'_>, name: &str) -> anyhow::Result<u64> {
+    let symbol = elf.symbol_by_name(name).map(|symbol| symbol.address());
+    symbol.with_context(|| format!("the image has no symbol {name}"))
+}
+
+/// Returns the size of the section with this name in bytes; 0 if there is none.
 pub fn size(elf: &Elf<'_>, name: &str) -> u64 {
     elf.section_by_name(name).map_or(0, |section| section.size())
 }
 
 /// Returns the address and the code of each instruction in executable sections.
-///
-/// # Errors
-/// A section is outside of the file.
 pub fn instructions(elf: &Elf<'_>) -> anyhow::Result<Vec<(u64, u32)>> {
     let mut all = Vec::new();
     for section in elf.sections() {
@@ -90,8 +99,7 @@ pub fn instructions(elf: &Elf<'_>) -> anyhow::Result<Vec<(u64, u32)>> {
     Ok(all)
 }
 
-/// Returns an ELF file whose only segment is these instructions, loaded and entered at `address`.
-#[must_use]
+/// Returns an ELF file with these instructions as its only segment. Its load address and its entry are `address`.
 pub fn program(address: u64, instructions: &[u32]) -> Vec<u8> {
     const HEADERS: u64 = 64 + 56;
     let size = 4 * instructions.len() as u64;

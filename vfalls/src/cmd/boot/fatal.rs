@@ -1,8 +1,7 @@
-//! Parses the message with which a hypervisor or a guest ends after a trap that nothing serves.
+//! Parses the message of a hypervisor or a guest that ends after an unexpected trap.
 
-/// Parses the fatal trap at the end of a console. Returns whether it is the hypervisor's, and the addresses in %tpc, %o7 and %i7, in
+/// Parses the message at the end of a console. Returns `true` if it is the hypervisor's, and the addresses in %tpc, %o7 and %i7, in
 /// hexadecimal.
-#[must_use]
 pub fn addresses(console: &str) -> Option<(bool, Vec<(&'static str, String)>)> {
     let (before, registers) = console.rsplit_once(": trap ")?;
     let mut addresses = Vec::new();

@@ -1,22 +1,20 @@
-//! The images of hypervisor and guests.
+//! The programs that are loaded: the hypervisor and the guests.
 
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::cmd::boot::elf;
 use anyhow::Context;
 use flate2::read::GzDecoder;
-use object::BigEndian;
-use object::elf::PT_LOAD;
-use object::read::elf::ProgramHeader;
 use simulator::execute::{Execution, map};
 use simulator::input;
+
+use crate::cmd::boot::elf;
 
 /// The length limit of an image file, in bytes.
 const LONGEST: u64 = 1 << 30;
 
-// Compressed by gzip; bundled/README.md says what they are made from.
+// Compressed by gzip; bundled/README.md names their sources.
 const HYPERVISOR: &[u8] = include_bytes!("../../../bundled/hypervisor.elf.gz");
 const GUEST: &[u8] = include_bytes!("../../../bundled/guest.elf.gz");
 
@@ -32,7 +30,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Reads an image that is loaded into `memory`.
+    /// Reads an image that must fit into `memory`.
     pub(crate) fn read(path: &Path, memory: &Range<u64>) -> anyhow::Result<Self> {
         let bytes = input::read(path, LONGEST)?;
         Self::new(path.display().to_string(), Some(path), bytes, memory)
@@ -59,23 +57,14 @@ impl Image {
         bytes: Vec<u8>,
         memory: &Range<u64>,
     ) -> anyhow::Result<Self> {
-        let entry = elf::parse(&bytes)
-            .and_then(|elf| elf::entry(&elf, memory))
-            .with_context(|| name.clone())?;
+        let entry = elf::parse(&bytes).and_then(|elf| elf::entry(&elf, memory));
+        let entry = entry.with_context(|| name.clone())?;
         Ok(Self { name, path: path.map(Path::to_owned), bytes, entry })
     }
 
     /// Loads each segment at its address plus `moved`.
     pub(crate) fn load(&self, execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
-        let elf = elf::parse(&self.bytes)?;
-        for part in elf.elf_program_headers() {
-            if part.p_type(BigEndian) == PT_LOAD {
-                let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
-                let at = part.p_paddr(BigEndian).wrapping_add(moved);
-                execution.load(at, bytes).with_context(|| self.name.clone())?;
-            }
-        }
-        Ok(())
+        elf::load(&self.bytes, execution, moved).with_context(|| self.name.clone())
     }
 
     /// Returns the name of the file without its extension; `guest` for a bundled image.

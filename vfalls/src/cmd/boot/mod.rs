@@ -15,14 +15,6 @@ use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::cmd::events_out::{FileArgs, Outputs};
-use crate::cmd::machine::ConfiguredArgs;
-use crate::cmd::stat::complete_page;
-use crate::exit::Mismatch;
-use crate::interrupt::{self, Interrupted};
-use crate::output::Force;
-use crate::page::Page;
-use crate::say::say;
 use anyhow::{Context, bail, ensure};
 use indicatif::{HumanCount, ProgressBar};
 use platform::memory_map::RESET_CODE;
@@ -36,6 +28,15 @@ use simulator::machine::strands;
 use simulator::operator::{Operator, Scenario, Worked};
 use simulator::replay::Selection;
 use simulator::run::Run;
+
+use crate::cmd::events_out::{FileArgs, Outputs};
+use crate::cmd::machine::ConfiguredArgs;
+use crate::cmd::stat::complete_page;
+use crate::exit::Mismatch;
+use crate::interrupt::{self, Interrupted};
+use crate::output::{self, Force};
+use crate::page::Page;
+use crate::say::say;
 
 use self::consoles::Consoles;
 use self::description::Complete;
@@ -61,7 +62,7 @@ use self::images::Image;
                   vfalls boot guest.elf --gdb 1234            # gdb-multiarch guest.elf -ex 'target remote :1234'\n\n\
                   A guest is an ELF file for SPARC V9, linked at 0x80000000. It begins at its entry, in privileged mode with the MMU \
                   off, PIL 15 and no trap table.")]
-pub(crate) struct Args {
+pub(crate) struct BootArgs {
     /// The guests, in the order of the machine description: ELF files for SPARC V9, linked at 0x80000000 [default: the bundled guest,
     /// once for each guest of the description]
     #[arg(value_name = "GUEST")]
@@ -98,7 +99,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 
-    /// Make an operator's steps, each after a number of instructions of all strands: a file as vfalls stat --help describes it,
+    /// Carry out an operator's steps, each after a number of instructions of all strands: a file as vfalls stat --help describes it,
     /// without guests. A guest that is reset begins at its entry, with its memory unchanged
     #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
     scenario: Option<PathBuf>,
@@ -132,13 +133,13 @@ pub(crate) struct Args {
     force: Force,
 }
 
-/// The number of instructions between two looks at the consoles and the operator's steps.
+/// The largest number of instructions between two looks at the consoles and the operator's steps.
 const BATCH: u64 = 1 << 20;
 
 /// The length limit of a console's input, in bytes.
 const LONGEST_INPUT: u64 = 1 << 30;
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let page = args.force.create_if_wanted(args.html.as_ref())?;
     let events = Outputs::create(&args.events, args.force)?;
@@ -169,7 +170,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         execution.observe_calls(Some(Box::new(move |call| calls.borrow_mut().push(*call))));
     }
 
-    let output = &mut BufWriter::new(io::stdout());
+    let stdout = &mut BufWriter::new(io::stdout());
     interrupt::catch()?;
     let names = complete.guests.iter().map(|guest| guest.name.clone());
     let mut consoles = Consoles::new(names);
@@ -180,7 +181,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             consoles: &mut consoles,
             complete: &complete,
             memory,
-            output,
+            output: stdout,
             steps: None,
             ended: None,
         }
@@ -188,9 +189,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     };
     let stop = match stopped {
         Some(stop) => stop,
-        None => execute(&mut execution, &mut consoles, &mut operator, args.limit, output)?,
+        None => execute(&mut execution, &mut consoles, &mut operator, args.limit, stdout)?,
     };
-    consoles.end(output)?;
+    consoles.end(stdout)?;
     for step in operator.left() {
         say(format_args!(
             "note: {}:{}: not reached, the machine stops before",
@@ -205,17 +206,15 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         guest.program.clone_from(&image.name);
         guest.console = String::from_utf8_lossy(consoles.text(number)).into_owned();
     }
-    writeln!(output)?;
-    report::print(output, &results)?;
+    writeln!(stdout)?;
+    report::print(stdout, &results)?;
     if args.log {
-        report::log(output, execution.log())?;
+        report::log(stdout, execution.log())?;
     }
-    places::print(output, &consoles, &hypervisor, &complete)?;
-    output.flush()?;
+    places::print(stdout, &consoles, &hypervisor, &complete)?;
+    stdout.flush()?;
     let run = Run::from(results);
-    if let Some(json) = json {
-        json.complete_json(&run)?;
-    }
+    output::complete_json(json, &run)?;
     if let Some(page) = page {
         complete_page(page, &Page::new(&run)?)?;
     }
@@ -235,7 +234,7 @@ fn read_input(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Args {
+impl BootArgs {
     fn describe(&self, memory: u64) -> anyhow::Result<Complete> {
         let real = description::real(memory);
         let images = self.guests.iter().map(|path| Image::read(path, &real));
@@ -300,13 +299,13 @@ fn load(
     execution
         .load(map::DESCRIPTION.start, &complete.bytes)
         .context("the machine description is too long")?;
-    // For hypervisors that read no description.
+    // Hypervisors that read no description find the machine and the entry at these addresses.
     execution.load(MACHINE, &machine_word(complete.machine).to_be_bytes())?;
     execution.load(ENTRY, &complete.images[0].entry.to_be_bytes())?;
     Ok(())
 }
 
-/// Executes until the machine stops, makes the operator's steps, and prints the consoles.
+/// Executes until the machine stops. Carries out the operator's steps and prints the consoles meanwhile.
 fn execute(
     execution: &mut Execution,
     consoles: &mut Consoles,
@@ -322,7 +321,7 @@ fn execute(
     let mut stop = Stop::Limit;
     loop {
         let executed = match stop {
-            // No strand executes again, so every step is due.
+            // No strand will execute another instruction, so every step is due.
             Stop::Ended => u64::MAX,
             _ => most - left,
         };
@@ -372,27 +371,20 @@ fn ended(
             state.trap, state.pc
         )));
     }
-    for (number, guest) in guests.iter().enumerate() {
-        let name = &guest.name;
+    for (number, NamedGuest { name, .. }) in guests.iter().enumerate() {
         let state = match (execution.guest(number), consoles.ended(number)) {
             (GuestState::Absent | GuestState::Runs, Some(code)) => GuestState::Exited(code),
             (state, _) => state,
         };
-        match state {
-            GuestState::Exited(0) => {}
-            GuestState::Exited(code) => {
-                bail!(Mismatch(format!("{name} ended with the code {code}")))
-            }
-            GuestState::Trapped => bail!(Mismatch(format!("{name} was ended by a trap"))),
-            GuestState::Failed => bail!(Mismatch(format!("{name} has no strand that works"))),
-            GuestState::Runs if stop == Stop::Limit => {
-                bail!(Mismatch(format!("{name} has not ended at the limit")))
-            }
-            GuestState::Runs => {
-                bail!(Mismatch(format!("{name} has not ended, and all strands wait for ever")))
-            }
-            GuestState::Absent => bail!(Mismatch(format!("the hypervisor has not started {name}"))),
-        }
+        bail!(Mismatch(match state {
+            GuestState::Exited(0) => continue,
+            GuestState::Exited(code) => format!("{name} ended with the code {code}"),
+            GuestState::Trapped => format!("{name} was ended by a trap"),
+            GuestState::Failed => format!("{name} has no strand that works"),
+            GuestState::Runs if stop == Stop::Limit => format!("{name} has not ended at the limit"),
+            GuestState::Runs => format!("{name} has not ended, and all strands wait for ever"),
+            GuestState::Absent => format!("the hypervisor has not started {name}"),
+        }));
     }
     Ok(())
 }

@@ -1,19 +1,19 @@
-//! Prints functions and source lines of a fatal trap.
+//! The functions and source lines of a fatal trap.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::cmd::boot::{elf, fatal};
 use object::read::elf::ProgramHeader;
 use object::{BigEndian, Object};
 
 use crate::cmd::boot::consoles::Consoles;
 use crate::cmd::boot::description::Complete;
 use crate::cmd::boot::images::Image;
+use crate::cmd::boot::{elf, fatal};
 use crate::disassembly::sparc::disassembly;
 
-/// Prints, for each guest whose console ends with a fatal trap, the function and source line of each address in its registers, and
-/// the instruction at %tpc.
+/// For each guest whose console ends with a fatal trap, prints the function and the source line of each address in its registers,
+/// and the instruction at %tpc.
 pub(crate) fn print(
     output: &mut impl Write,
     consoles: &Consoles,
@@ -48,7 +48,7 @@ pub(crate) fn print(
 }
 
 impl Image {
-    /// Returns the word of the file at a virtual address.
+    /// Returns the word at a virtual address, from the file.
     fn word(&self, address: u64) -> Option<u32> {
         let elf = elf::parse(&self.bytes).ok()?;
         let mut parts = elf.elf_program_headers().iter();
@@ -60,7 +60,7 @@ impl Image {
         })
     }
 
-    /// Returns the function and the source line of an address, or the function alone if the file has no lines.
+    /// Returns the function and the source line of an address, or the function alone without debugging information.
     fn place(&self, address: u64) -> Option<String> {
         if let Some(place) = self.path.as_deref().and_then(|path| place(path, address)) {
             return Some(place);
@@ -72,7 +72,7 @@ impl Image {
     }
 }
 
-/// Returns the function and the source line of an address, by debugging information.
+/// Returns the function and the source line of an address, from debugging information.
 fn place(path: &Path, address: u64) -> Option<String> {
     let loader = addr2line::Loader::new(path).ok()?;
     let mut frames = loader.find_frames(address).ok()?;

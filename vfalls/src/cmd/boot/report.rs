@@ -1,19 +1,15 @@
-//! What happened on the machine, as text.
+//! The result of an execution as text.
 
 use std::io::{self, Write};
 
-use crate::table;
-use crate::text::summary::short;
-use simulator::execute::log::{Entry, Log, What};
+use simulator::execute::log::{Log, Noted, What};
 use simulator::machine::strands;
 use simulator::run::{Executed, StepRun};
 
 use crate::disassembly::sparc::disassembly;
+use crate::table;
+use crate::text::summary::short;
 
-/// Prints what happened.
-///
-/// # Errors
-/// `output` cannot be written.
 pub(crate) fn print(output: &mut impl Write, results: &Executed) -> io::Result<()> {
     if !results.events.is_empty() {
         writeln!(output, "{}", events(results))?;
@@ -42,12 +38,9 @@ pub(crate) fn step(scenario: &str, step: &StepRun) -> String {
     line
 }
 
-/// Prints what is not simulated in full.
-///
-/// # Errors
-/// `output` cannot be written.
+/// Prints the instructions and registers that are not simulated in full.
 pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
-    for Entry { strand, pc, what } in log.entries() {
+    for Noted { strand, pc, what } in log.entries() {
         write!(output, "strand {strand} at {pc:#x}: {what}")?;
         match what {
             What::Illegal(word) | What::FloatingPoint(word) => {
@@ -63,44 +56,37 @@ pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
     }
 }
 
-/// Returns a row for each event.
+/// Returns a row for each event, with its count on each node or hub.
 fn events(results: &Executed) -> String {
     let places = results.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
     let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
     let mut table = table::with_header(&format!("event|>happened{header}"));
     for event in &results.events {
         let hubs = if event.by_hub { ", by hub" } else { "" };
-        let mut row =
-            vec![format!("{}:{}{hubs}", event.class, event.event), event.total().to_string()];
-        row.extend(event.by_place.iter().map(|count| short(*count)));
-        row.resize(2 + places, String::new());
-        table.add_row(row);
+        let name = format!("{}:{}{hubs}", event.class, event.event);
+        let counts = event.by_place.iter().map(|count| short(*count));
+        table.add_row([name, event.total().to_string()].into_iter().chain(counts));
     }
     table::text(&table)
 }
 
-/// Returns a row for each strand.
 fn strand_table(results: &Executed) -> String {
     let mut table = table::with_header(
         ">strand|>guest's instructions|>hypervisor's|>cycles|>CPI|>traps|>L2 hits|>local|>remote|>c2c",
     );
     for strand in &results.strands {
         let cpi = strand.cycles.sum() as f64 / strand.instructions.sum().max(1) as f64;
-        let mut row = vec![strand.strand.to_string()];
-        row.extend(
-            [strand.instructions.guest, strand.instructions.hypervisor, strand.cycles.sum()]
-                .map(|number| number.to_string()),
-        );
-        row.push(format!("{cpi:.2}"));
-        row.push(strand.traps.to_string());
-        let served = &strand.served;
-        row.extend([served.l2, served.local, served.remote, served.c2c].map(short));
-        table.add_row(row);
+        let (work, served) = (strand.instructions, &strand.served);
+        let work = [strand.strand as u64, work.guest, work.hypervisor, strand.cycles.sum()];
+        let served = [served.l2, served.local, served.remote, served.c2c];
+        let cells = work.map(|number| number.to_string()).into_iter();
+        let cells = cells.chain([format!("{cpi:.2}"), strand.traps.to_string()]);
+        table.add_row(cells.chain(served.map(short)));
     }
     table::text(&table)
 }
 
-/// Returns a row for each guest.
+/// Returns a row for each guest, with its number of hypercalls by status.
 fn calls(results: &Executed) -> String {
     let statuses: Vec<&String> = results.hypercalls.by_status.keys().collect();
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();

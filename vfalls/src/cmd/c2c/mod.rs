@@ -1,4 +1,4 @@
-//! `c2c`: shows the lines that nodes take from each other, and the code that uses them.
+//! `c2c`: the lines that move between nodes, and the code that uses them.
 
 mod text;
 
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::cmd::machine::ConfiguredArgs;
 use crate::cmd::source::SourceArgs;
 use crate::cmd::stat::progress_bar;
-use crate::output::Force;
+use crate::output::{self, Force};
 use crate::say::say;
 use crate::symbols::Symbols;
 use anyhow::bail;
@@ -18,16 +18,15 @@ use simulator::machine::configuration::Configuration;
 use simulator::replay::placement::Placement;
 use simulator::run::Run;
 
-/// Show which lines of memory the nodes take from each other, and who uses which of their bytes
+/// Show the lines of memory that move between nodes, and the threads and functions that use their bytes
 ///
-/// Replays a program, as perf c2c watches one: finds the lines that move most between the L2 caches of the nodes, and for each of
-/// them who reads and writes which bytes: node, thread, function and source line. If the nodes use different bytes of a line,
-/// that is false sharing: then the program is replayed once more with these bytes in lines of their own, and what that
-/// saves is said.
+/// Replays a program, as perf c2c watches one, and finds the lines that move most between the L2 caches of the nodes. Shows for each
+/// line the nodes, threads, functions and source lines that read and write its bytes. If the nodes use different bytes of a line, that
+/// is false sharing: the program is replayed again with these bytes in separate lines, to show what that saves.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  vfalls c2c\n  vfalls c2c -- ./program its arguments\n  \
                   vfalls c2c --place one-per-core --most 3 --json c2c.json program.refs")]
-pub struct Args {
+pub(crate) struct C2cArgs {
     #[command(flatten)]
     machine: ConfiguredArgs,
 
@@ -37,12 +36,11 @@ pub struct Args {
     #[arg(long, value_name = "PLACEMENT")]
     place: Option<Placement>,
 
-    /// Show at most so many lines: those that move most
+    /// Show at most N lines: those that move most
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     most: u16,
 
-    /// The program that was recorded, an ELF file, for the names of its functions; if the recording says which files these are:
-    /// a copy of one of them
+    /// The recorded program, an ELF file, for the names of its functions; or a copy of a file that the recording names
     #[arg(long, value_name = "ELF")]
     symbols: Option<PathBuf>,
 
@@ -57,11 +55,7 @@ pub struct Args {
     force: Force,
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Bad input, or the work finds a defect.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     let source = args.source.resolve()?;
     if let Some(path) = source.stream() {
         bail!(
@@ -73,12 +67,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let mut open = || source.open_first();
     let program = source.open_one()?;
-    let mapped = Symbols::mapped(program.mappings()).filter(|_| !source.is_bundled());
-    let symbols = match (&args.symbols, mapped) {
-        (Some(path), Some(mapped)) => Some(mapped.with(path)?),
-        (Some(path), None) => Some(Symbols::open(path, None)?),
-        (None, mapped) => mapped.or_else(|| source.is_bundled().then(Symbols::bundled)),
-    };
+    let symbols =
+        Symbols::of_recording(&program, source.is_bundled(), args.symbols.as_deref(), None)?;
     let bar = progress_bar(std::slice::from_ref(&program))?;
     drop(program);
     let job = Job {
@@ -95,19 +85,14 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     for note in &found.notes {
         say(format_args!("note: {note}"));
     }
-    let output = &mut io::BufWriter::new(io::stdout().lock());
-    text::print(output, &found)?;
-    output.flush()?;
-    for line in symbols.iter().flat_map(Symbols::unusable) {
-        say(format_args!("note: functions without names: {line}"));
-    }
-    match json {
-        Some(json) => json.complete_json(&Run::from(found)),
-        None => Ok(()),
-    }
+    let stdout = &mut io::BufWriter::new(io::stdout().lock());
+    text::print(stdout, &found)?;
+    stdout.flush()?;
+    symbols.iter().for_each(Symbols::note_unusable);
+    output::complete_json(json, &Run::from(found))
 }
 
-/// Fills in the variables of each line, and the function and source of each of its users.
+/// Adds the names of the variables of each line, and the function and source line of each of its users.
 fn name(found: &mut SharingReport, symbols: Option<&Symbols>) {
     for line in &mut found.lines {
         let addresses = line.address..line.address.saturating_add(64);

@@ -1,50 +1,48 @@
-//! The lines that nodes take from each other, as text.
+//! The lines that move between nodes, as text.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use crate::cmd::machine::differences;
+use crate::numbers::counted_plainly;
+use crate::symbols::without_directory;
 use crate::table::{self, cut};
-use simulator::analysis::sharing::{Code, Cost, Separated, SharedLine, SharingReport, byte_list};
+use simulator::analysis::sharing::{Code, Separated, SharedLine, SharingReport, byte_list};
 use simulator::machine::strands::ranges;
 
-/// The most rows of users of a line.
+/// The largest number of rows in the table of a line's users.
 const MOST_GROUPS: usize = 24;
 
+/// The largest number of characters of a function's name.
 const MOST_NAME: usize = 40;
 
-/// The most variables of a line that are named.
+/// The largest number of variables that are named for a line.
 const MOST_VARIABLES: usize = 3;
 
-/// Prints the lines, the users of each, and the cost with their bytes apart.
-///
-/// # Errors
-/// `output` cannot be written.
+/// Prints the lines, the users of each line, and the cost of a replay with the bytes of falsely shared lines apart.
 pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Result<()> {
-    let SharingReport {
-        program,
-        configuration,
-        placement,
-        threads,
-        cost,
-        lines_moved,
-        lines,
-        apart,
-        ..
-    } = report;
+    let SharingReport { program, configuration, placement, threads, .. } = report;
+    let SharingReport { cost, lines_moved, lines, apart, .. } = report;
     let (model, nodes) = (configuration.machine.model(), configuration.machine.nodes());
-    writeln!(output, "# {program}: {}", counted(*threads as u64, "thread"))?;
-    writeln!(output, "# {model} with {}; placement: {placement}", counted(nodes as u64, "node"))?;
+    writeln!(output, "# {program}: {}", counted_plainly(*threads as u64, "thread"))?;
+    writeln!(
+        output,
+        "# {model} with {}; placement: {placement}",
+        counted_plainly(nodes as u64, "node")
+    )?;
     for line in differences(configuration) {
         writeln!(output, "# {line}")?;
     }
     writeln!(
         output,
         "# {} between nodes: {}, {}\n#",
-        counted(*lines_moved as u64, "line that moves"),
-        counted(cost.transfers, "transfer"),
-        counted(cost.invalidations, "invalidation"),
+        match lines_moved {
+            1 => "1 line that moves".to_owned(),
+            number => format!("{number} lines that move"),
+        },
+        counted_plainly(cost.transfers, "transfer"),
+        counted_plainly(cost.invalidations, "invalidation"),
     )?;
     if lines.is_empty() {
         return Ok(());
@@ -77,21 +75,14 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
     let those = if *count == 1 { "of the line that is" } else { "of the lines that are" };
     writeln!(output, "\nWith the bytes {those} falsely shared ({count}) in lines of their own:")?;
     let mut table = table::with_header("|>as it is|>apart|>change");
-    let parts = |cost: &Cost| {
-        [
-            ("transfers", cost.transfers),
-            ("invalidations", cost.invalidations),
-            ("cycles", cost.cycles),
-        ]
-    };
-    for ((name, before), (_, after)) in parts(cost).into_iter().zip(parts(apart)) {
+    for (name, before, after) in [
+        ("transfers", cost.transfers, apart.transfers),
+        ("invalidations", cost.invalidations, apart.invalidations),
+        ("cycles", cost.cycles, apart.cycles),
+    ] {
         let change = (after as f64 - before as f64) / before.max(1) as f64 * 100.0;
-        table.add_row([
-            name.to_owned(),
-            before.to_string(),
-            after.to_string(),
-            format!("{change:+.1}%"),
-        ]);
+        let (before, after) = (before.to_string(), after.to_string());
+        table.add_row([name.to_owned(), before, after, format!("{change:+.1}%")]);
     }
     write!(output, "{}", table::text(&table))
 }
@@ -105,7 +96,7 @@ struct Group<'a> {
     times: u64,
 }
 
-/// Returns a table of the users of a line, by their lowest byte, and then in falling order of use.
+/// Returns a table of the users of a line, sorted by their lowest byte, and then in falling order of use.
 fn users(line: &SharedLine) -> String {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for user in &line.users {
@@ -122,7 +113,6 @@ fn users(line: &SharedLine) -> String {
     for ((used, _, done), group) in groups.iter().take(MOST_GROUPS) {
         let function = group.code.and_then(|code| code.function.as_deref());
         let source = group.code.and_then(|code| code.source.as_deref());
-        let file = source.and_then(|source| source.rsplit('/').next());
         table.add_row([
             byte_list(*used),
             ranges(group.nodes.iter().copied()),
@@ -130,20 +120,11 @@ fn users(line: &SharedLine) -> String {
             done.name().to_owned(),
             group.times.to_string(),
             cut(function.unwrap_or("-"), MOST_NAME),
-            file.unwrap_or("-").to_owned(),
+            source.map_or("-", without_directory).to_owned(),
         ]);
     }
     if let Some(more @ 1..) = groups.len().checked_sub(MOST_GROUPS) {
         table.add_row([format!("... and {more} more")]);
     }
     table::text(&table)
-}
-
-/// Returns a number and what is counted: `1 line that moves`, `2 lines that move`.
-fn counted(number: u64, what: &str) -> String {
-    match (number, what) {
-        (1, what) => format!("1 {what}"),
-        (number, "line that moves") => format!("{number} lines that move"),
-        (number, what) => format!("{number} {what}s"),
-    }
 }

@@ -2,7 +2,6 @@
 
 use guest_abi::Registers;
 
-/// The call that a line describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CallLine {
     pub(super) strand: u64,
@@ -22,7 +21,7 @@ pub(super) enum Trap {
     Core,
 }
 
-/// The error in a line.
+/// An error in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub(super) found: String,
@@ -37,7 +36,7 @@ impl Malformed {
 
 const FORM: &str = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
 
-/// Returns the call in a line; `None` for a line with nothing but white space and a comment.
+/// Parses a line. Returns `None` for a line of white space and a comment.
 pub(super) fn parse(text: &str) -> Result<Option<CallLine>, Malformed> {
     let text = text.split('#').next().unwrap_or_default().trim();
     if text.is_empty() {

@@ -13,7 +13,7 @@ use perfctr_service::GuestConfig;
 use platform::models::Devices;
 
 use crate::cmd::machine::MachineArgs;
-use script::{Call, Script};
+use script::{Script, ScriptCall};
 use session::Session;
 use simulator::input::{self, LONGEST_TEXT};
 
@@ -38,7 +38,7 @@ use simulator::input::{self, LONGEST_TEXT};
                   0 core 1 65            # writes A to the guest's console\n  \
                   0 core 2 0             # stops the guest\n  \
                   0 trap 0x83 1 2        # a software trap that no service has")]
-pub(crate) struct Args {
+pub(crate) struct CallArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
@@ -57,13 +57,13 @@ pub(crate) struct Args {
     file: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: CallArgs) -> anyhow::Result<()> {
     let machine = args.machine.machine()?;
     let guests =
         if args.guests.is_empty() { vec![guests::with_everything(machine)] } else { args.guests };
     let devices = Devices::new(machine);
     let hypervisor = session::hypervisor(machine, &devices, &guests)?;
-    let output = Output {
+    let output = Answers {
         session: Session::new(&hypervisor, &guests),
         terminal: io::stdout().is_terminal(),
         stream: BufWriter::new(io::stdout().lock()),
@@ -84,7 +84,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 /// Reads a whole script, then makes its calls.
 fn make_all(
     mut script: Script<impl Read>,
-    mut output: Output<'_, impl Write>,
+    mut output: Answers<'_, impl Write>,
 ) -> anyhow::Result<()> {
     let mut calls = Vec::new();
     while script.read_line()? {
@@ -96,10 +96,10 @@ fn make_all(
     output.flush()
 }
 
-/// Makes each call as soon as its line is read, and prints its answer before waiting for the next line.
+/// Makes each call as soon as its line is read, and prints the answer before it waits for the next line.
 fn make_as_read(
     mut script: Script<impl Read>,
-    mut output: Output<'_, impl Write>,
+    mut output: Answers<'_, impl Write>,
 ) -> anyhow::Result<()> {
     loop {
         if !script.has_line() {
@@ -114,20 +114,20 @@ fn make_as_read(
     }
 }
 
-/// Makes calls and prints what they return.
-struct Output<'a, W> {
+/// Makes calls and prints the registers after them.
+struct Answers<'a, W> {
     session: Session<'a>,
     terminal: bool,
     stream: W,
 }
 
-impl<W: Write> Output<'_, W> {
-    fn make(&mut self, call: &Call) -> anyhow::Result<()> {
+impl<W: Write> Answers<'_, W> {
+    fn make(&mut self, call: &ScriptCall) -> anyhow::Result<()> {
         let after = self.session.make(call);
         let [o0, o1, o2, o3, o4, o5] = after.to_array();
         write!(self.stream, "{o0:#x} {o1:#x} {o2:#x} {o3:#x} {o4:#x} {o5:#x}")?;
         if self.terminal {
-            // Flushed for each call, in order with the consoles on standard error.
+            // Consoles write to standard error: a flush after each call keeps the order.
             writeln!(self.stream, "  {}", names::describe(call, &after))?;
             return self.flush();
         }

@@ -8,10 +8,10 @@ use guest_abi::trap::{
 use guest_abi::{HvError, PerfReg, Registers};
 
 use super::line::Trap;
-use super::script::Call;
+use super::script::ScriptCall;
 
 /// Returns the names of a call and of its status.
-pub(super) fn describe(call: &Call, after: &Registers) -> String {
+pub(super) fn describe(call: &ScriptCall, after: &Registers) -> String {
     let Registers { o0, o5, .. } = call.registers;
     let name: Cow<'_, str> = match (call.trap, o5) {
         (Trap::Core, API_SET_VERSION) => "API_SET_VERSION".into(),
@@ -49,7 +49,7 @@ mod tests {
             let caller =
                 Caller { guest: GuestId::new(0).unwrap(), strand: StrandId::new(0).unwrap() };
             let registers = Registers::call(function, [o0, 0, 0, 0, 0]);
-            let call = Call { caller, trap, registers };
+            let call = ScriptCall { caller, trap, registers };
             describe(&call, &Registers::call(function, [status, 0, 0, 0, 0]))
         };
         for (trap, function, o0, status, expected) in [

@@ -1,6 +1,6 @@
-//! Reads calls from a file or stream, and checks that their guests can make them.
+//! Reads calls from a file or stream, and checks that their guests still execute.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 
 use anyhow::{Context, anyhow};
 use guest_abi::trap::EXIT;
@@ -10,26 +10,25 @@ use perfctr_service::GuestConfig;
 
 use super::line::{self, Malformed, Trap};
 
-/// The length limit of a line, in bytes.
+/// The largest length of a line, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// The most characters of a bad line that an error shows.
+/// The largest number of characters of a bad line in an error.
 const SHOWN: usize = 60;
 
-/// A call by a strand of a running guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct ScriptCall {
     pub(super) caller: Caller,
     pub(super) trap: Trap,
     /// The registers before the call.
     pub(super) registers: Registers,
 }
 
-/// A guest, and the number of the line that stopped it.
 #[derive(Clone, Copy, Debug)]
 struct ScriptGuest {
     id: GuestId,
     config: GuestConfig,
+    /// The number of the line that stopped the guest.
     stopped: Option<u64>,
 }
 
@@ -57,7 +56,7 @@ impl<R: Read> Script<R> {
         }
     }
 
-    /// Returns whether the next line can be read without waiting.
+    /// Returns `true` if the next line can be read without waiting.
     pub(super) fn has_line(&self) -> bool {
         self.reader.buffer().contains(&b'\n')
     }
@@ -65,7 +64,7 @@ impl<R: Read> Script<R> {
     /// Reads the next line. Returns `false` at the end.
     pub(super) fn read_line(&mut self) -> anyhow::Result<bool> {
         self.line.clear();
-        let read = read_line(&mut self.reader, &mut self.line);
+        let read = (&mut self.reader).take(LONGEST as u64).read_until(b'\n', &mut self.line);
         let length = read.with_context(|| format!("{}: cannot be read", self.name))?;
         self.number += 1;
         if length == LONGEST && self.line.last() != Some(&b'\n') {
@@ -75,8 +74,8 @@ impl<R: Read> Script<R> {
         Ok(length > 0)
     }
 
-    /// Returns the call in the latest line, or `None` if the line has none. A call by a guest that has stopped is an error.
-    pub(super) fn call(&mut self) -> anyhow::Result<Option<Call>> {
+    /// Returns the call in the latest line, if there is one. Fails if the guest has stopped.
+    pub(super) fn call(&mut self) -> anyhow::Result<Option<ScriptCall>> {
         let Some(line) = line::parse(&self.text()).map_err(|wrong| self.error(wrong))? else {
             return Ok(None);
         };
@@ -87,10 +86,10 @@ impl<R: Read> Script<R> {
         if (line.trap, line.registers.o5) == (Trap::Core, EXIT) {
             self.guests[guest].stopped = Some(self.number);
         }
-        Ok(Some(Call { caller, trap: line.trap, registers: line.registers }))
+        Ok(Some(ScriptCall { caller, trap: line.trap, registers: line.registers }))
     }
 
-    /// Returns a strand and the index of its guest, or what an error says was expected.
+    /// Returns a strand and the index of its guest, or the text of an error's "expected".
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {
@@ -118,11 +117,6 @@ impl<R: Read> Script<R> {
         }
         anyhow!("{}:{}: found '{found}', expected {expected}", self.name, self.number)
     }
-}
-
-/// Reads a line with its line feed, at most [`LONGEST`] bytes.
-fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
-    reader.take(LONGEST as u64).read_until(b'\n', line)
 }
 
 fn printable(character: char) -> Vec<char> {

@@ -10,11 +10,11 @@ use platform::Machine;
 use platform::models::Devices;
 
 use super::line::Trap;
-use super::script::Call;
+use super::script::ScriptCall;
 
 type Services<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
 
-/// Makes standard error the console of every guest.
+/// Sends the consoles of all guests to standard error.
 pub(super) struct StderrConsole;
 
 impl Embedder for StderrConsole {
@@ -23,7 +23,7 @@ impl Embedder for StderrConsole {
             ConsoleOutput::Byte(byte) => &[byte][..],
             ConsoleOutput::Break => b"(break)",
         };
-        // An error is ignored: a console accepts everything, whether or not somebody reads it.
+        // An error is ignored: a console accepts everything, even if nobody reads it.
         let _ = io::stderr().write_all(bytes);
         Ok(())
     }
@@ -40,8 +40,8 @@ pub(super) fn hypervisor<'a>(
     Ok(Box::new(Hypervisor::new((service,), StderrConsole)))
 }
 
-/// The strands of all guests.
 pub(super) struct Session<'a> {
+    /// The strands of all guests, by number.
     strands: Vec<Option<Strand<'a, Services<'a>, StderrConsole>>>,
 }
 
@@ -59,8 +59,8 @@ impl<'a> Session<'a> {
         Self { strands: strands.collect() }
     }
 
-    /// Makes a call and returns the registers after it. A call that stops its guest does not change them.
-    pub(super) fn make(&self, call: &Call) -> Registers {
+    /// Makes a call and returns the registers after it.
+    pub(super) fn make(&self, call: &ScriptCall) -> Registers {
         let mut registers = call.registers;
         if let Some(strand) = &self.strands[call.caller.strand.index()] {
             match call.trap {

@@ -1,4 +1,4 @@
-//! A time of day made from the chosen clock, which follows the system's.
+//! A time of day that is computed from the chosen clock, and corrected by the system's time of day.
 
 use guest_abi::clock::{Clock, ClockSource};
 use hv_core::time::{DayReading, Followed, TimeOfDay};
@@ -6,16 +6,16 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// How well the time of day followed the system's. The counts are of readings.
+/// The numbers of readings of the system's time of day, and of the corrections that they caused.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     pub(super) readings: u32,
     pub(super) agreed: u32,
-    /// Readings that changed its rate.
+    /// Readings after which the rate changed.
     pub(super) slewed: u32,
-    /// Readings that made it step forward or stand still.
+    /// Readings after which the time stepped forward or stood still.
     pub(super) stepped: u32,
-    /// Its lead over the system's time of day at the end, in nanoseconds.
+    /// The lead over the system's time of day at the end, in nanoseconds.
     pub(super) ahead: i64,
 }
 
@@ -35,7 +35,6 @@ impl Day {
 /// A time of day that follows the system's.
 pub(super) struct Following<C> {
     clock: C,
-    /// The step of the clock in nanoseconds.
     step: u64,
     system: HostClock,
     day: TimeOfDay,
@@ -43,8 +42,7 @@ pub(super) struct Following<C> {
 }
 
 impl<C: Clock> Following<C> {
-    /// Begins with the system's time of day. `step` is the step of the clock in nanoseconds. Returns `None` if the system has no time
-    /// of day.
+    /// Begins with the system's time of day, if there is one. `step` is the step of the clock in nanoseconds.
     pub(super) fn new(clock: C, step: u64) -> Option<Self> {
         let system = HostClock::time_of_day()?;
         Some(Self {
@@ -71,7 +69,7 @@ impl<C: Clock> Following<C> {
     }
 }
 
-/// Reads the system's time of day between two readings of a clock: the quickest of several tries.
+/// Reads the system's time of day between two readings of a clock. Returns the quickest of several tries.
 fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
     let try_once = || DayReading {
         before: clock.ticks(),

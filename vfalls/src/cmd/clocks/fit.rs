@@ -12,7 +12,7 @@ pub(crate) struct Fit {
 }
 
 impl Fit {
-    /// Returns the line through these points; `None` if there are fewer than three, or all x are equal.
+    /// Returns the line through these points; `None` for fewer than three points, or if all x are equal.
     pub(crate) fn through(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len() as f64;
         if points.len() < 3 {

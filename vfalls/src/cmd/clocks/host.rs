@@ -8,7 +8,6 @@ use nix::time::{ClockId, clock_getres, clock_gettime};
 
 use crate::cmd::clocks::machine::Processors;
 
-/// A clock that a host may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockName {
     /// The cycle counter of x86 processors.
@@ -26,7 +25,6 @@ impl ClockName {
     pub(crate) const ALL: [Self; 4] =
         [Self::Tsc, Self::MonotonicRaw, Self::Monotonic, Self::MonotonicCoarse];
 
-    /// Returns the name in options and tables.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Tsc => "tsc",
@@ -117,19 +115,18 @@ impl HostClock {
         })
     }
 
-    /// Returns the clock with this frequency.
     pub(crate) fn with_hz(mut self, hz: u64) -> Self {
         self.description.hz = hz;
         self
     }
 
-    /// Returns the clock, described as not synchronised between processors.
+    /// Returns the clock, described as a clock on which the processors disagree.
     pub(crate) fn unsynchronised(mut self) -> Self {
         self.description.scope = Scope::StrandUnsynchronised;
         self
     }
 
-    /// Returns the current time, in ticks.
+    /// Returns the time in ticks; 0 if it cannot be read.
     pub(crate) fn now(&self) -> u64 {
         match self.how {
             How::Cycles => cycles(),

@@ -1,10 +1,10 @@
-//! The processors of the host, as the system describes them.
+//! The processors of the host.
 
 use std::fs;
 
 use guest_abi::clock::{Hazards, Scope};
 
-/// The processors, as Linux describes them. On other systems nothing is known.
+/// The facts that Linux reports about the processors. Other systems report nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Processors {
     /// The number of processors; 1 if it is unknown.
@@ -54,12 +54,11 @@ impl Processors {
         }
     }
 
-    /// Returns whether all processors have this flag.
     pub(crate) fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|has| has == flag)
     }
 
-    /// Returns what can make the cycle counter wrong.
+    /// Returns the hazards of the cycle counter.
     pub(crate) fn tsc_hazards(&self) -> Hazards {
         Hazards {
             stops_when_idle: !self.has("nonstop_tsc"),
@@ -68,8 +67,7 @@ impl Processors {
         }
     }
 
-    /// Returns what can make the system's clocks wrong. They are made from the kernel's counter; an unknown counter may be the cycle
-    /// counter.
+    /// Returns the hazards of the system's clocks, which depend on the kernel's counter. An unknown counter may be the cycle counter.
     pub(crate) fn kernel_hazards(&self) -> Hazards {
         let current = self.kernel.as_ref().map(|clocks| &*clocks.current);
         match current {
@@ -80,8 +78,8 @@ impl Processors {
         }
     }
 
-    /// Returns whether the cycle counters of the processors agree. The kernel compares them, and removes `tsc` from its list if they
-    /// differ.
+    /// Returns the scope of the cycle counter. The kernel compares the counters of the processors, and removes `tsc` from its list if
+    /// they differ.
     pub(crate) fn scope(&self) -> Scope {
         let listed = |clocks: &KernelClocks| clocks.available.iter().any(|name| name == "tsc");
         if self.kernel.as_ref().is_some_and(listed) {
@@ -137,7 +135,7 @@ mod tests {
         let steady = TWO.replace("fpu", "fpu constant_tsc nonstop_tsc");
         let processors = Processors::new(&steady, Some(("tsc", "tsc")));
         assert_eq!(processors.kernel_hazards(), good);
-        // Without a cycle counter, nothing can be one in disguise.
+        // A kernel's counter cannot be the cycle counter of a machine that has none.
         for kernel in [None, Some(("arch_sys_counter", "arch_sys_counter"))] {
             assert_eq!(Processors::new("", kernel).kernel_hazards(), good);
         }

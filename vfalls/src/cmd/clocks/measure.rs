@@ -14,7 +14,7 @@ use crate::cmd::clocks::host::HostClock;
 /// The duration of the measurement of the cycle counter's frequency.
 const CALIBRATION: Duration = Duration::from_millis(250);
 
-/// Measures the frequency of a clock by a reference clock of known frequency.
+/// Measures the frequency of a clock against a reference clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Comparison {
     of: HostClock,
@@ -28,7 +28,7 @@ impl Comparison {
         Self { of, by, meter }
     }
 
-    /// Reads both clocks: the closest readings of several tries.
+    /// Adds a pair of readings: the closest pair of several tries.
     pub(crate) fn read(&mut self) {
         let readings = (0..32).map(|_| Reading {
             before: self.by.now(),
@@ -45,7 +45,7 @@ impl Comparison {
     }
 }
 
-/// Returns the frequency of a clock in Hz, measured by a reference clock; 0 if it cannot be measured.
+/// Returns the frequency of a clock in Hz, measured against a reference clock; 0 if it cannot be measured.
 pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     let mut comparison = Comparison::new(of, by);
     comparison.read();
@@ -55,7 +55,7 @@ pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 
-/// Returns the largest step back between processors, in ticks.
+/// Returns the largest step back, in ticks, that a thread sees after a reading of another thread.
 pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     const TIME: Duration = Duration::from_millis(30);
     let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -77,7 +77,7 @@ pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     worst.into_inner()
 }
 
-/// Returns the duration of a read, in nanoseconds: the median of several batches.
+/// Returns the duration of a read, in nanoseconds. It is the median of several batches.
 pub(crate) fn cost(clock: &HostClock) -> f64 {
     const READS: u32 = 500;
     let mut batches: Vec<f64> = (0..51)
@@ -93,7 +93,7 @@ pub(crate) fn cost(clock: &HostClock) -> f64 {
     batches[batches.len() / 2]
 }
 
-/// Returns the smallest step forward, in ticks; `None` if the clock does not advance for 50 ms.
+/// Returns the smallest step forward, in ticks; `None` if the clock stands still for 50 ms.
 pub(crate) fn resolution(clock: &HostClock) -> Option<u64> {
     const TIME: Duration = Duration::from_millis(50);
     const STEPS: u32 = 2000;
@@ -134,7 +134,7 @@ impl Rounds {
         }
     }
 
-    /// Adds a round: the fastest of a few tries to read all clocks.
+    /// Adds a round: the fastest of several tries to read all clocks.
     pub(crate) fn read(&mut self) {
         let read = || {
             let begun = Instant::now();
@@ -152,9 +152,9 @@ impl Rounds {
         self.rounds.push(passed.collect());
     }
 
-    /// Returns how much faster `clock` is than `from`: slope and error in parts per million, scatter in nanoseconds.
+    /// Returns the drift of `clock` from the clock `from`: slope and error in parts per million, scatter in nanoseconds.
     pub(crate) fn drift(&self, clock: usize, from: usize) -> Option<Fit> {
-        // The first clock measures time for every pair, so that swapping the two clocks only changes the sign.
+        // The first clock measures time for every pair, so that a swap of the two clocks changes only the sign.
         let difference = |round: &Vec<f64>| {
             let apart = round.get(clock)? - round.get(from)?;
             Some((round.first()? / 1e9, apart))

@@ -1,4 +1,4 @@
-//! `clocks`: measures the clocks of this machine, and says which of them can be trusted.
+//! `clocks`: measures the clocks of this machine, and says which can be trusted.
 
 mod day;
 mod fit;
@@ -18,10 +18,10 @@ use guest_abi::clock::{ClockSource, Description};
 use hv_core::time::{Candidate, Environment, Limits, Operator, Timekeeper, Verdict, Watchdog};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::cmd::by_name;
 use crate::exit::Mismatch;
 use crate::interrupt::{self, Interrupted};
-use crate::output::OutputFile;
-use simulator::nearest::unknown;
+use crate::output::{self, OutputFile};
 
 use self::day::Following;
 use self::fit::Fit;
@@ -41,7 +41,7 @@ use self::report::{ClockReport, ClockRow, Drift, Measured, Watched};
                   Examples:\n  vfalls clocks\n  \
                   vfalls clocks --disable tsc --json clocks.json\n  \
                   vfalls clocks --seconds 60")]
-pub(crate) struct Args {
+pub(crate) struct ClocksArgs {
     /// Compare the clocks for this many seconds, 0.1 to 3600
     #[arg(long, value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
     seconds: f64,
@@ -67,22 +67,17 @@ fn seconds(text: &str) -> anyhow::Result<f64> {
 }
 
 fn name(text: &str) -> anyhow::Result<ClockName> {
-    let names = ClockName::ALL.iter();
-    names
-        .clone()
-        .find(|name| name.text() == text)
-        .copied()
-        .ok_or_else(|| anyhow!(unknown("clock", text, names.map(|name| name.text()))))
+    by_name("clock", text, &ClockName::ALL, ClockName::text)
 }
 
-/// The number of times that all clocks are read together.
+/// The number of rounds, in each of which all clocks are read.
 const ROUNDS: u32 = 300;
 /// The number of rounds between two checks of the watchdog.
 const ROUNDS_PER_CHECK: u32 = 20;
 
 type Keeper = Timekeeper<HostClock, { ClockName::ALL.len() }>;
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: ClocksArgs) -> anyhow::Result<()> {
     if let Some(both) = args.disable.iter().find(|name| args.force.contains(name)) {
         bail!("{} cannot be both disabled and forced", both.text());
     }
@@ -91,14 +86,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let file = json.map(|path| OutputFile::create(path, false)).transpose()?;
     let report = measure(&args)?;
     report.print(&mut io::stdout().lock())?;
-    if let Some(file) = file {
-        file.complete_json(&report)?;
-    }
+    output::complete_json(file, &report)?;
     ensure!(report.chosen.is_some(), Mismatch("no clock can be used".to_owned()));
     Ok(())
 }
 
-fn measure(args: &Args) -> anyhow::Result<ClockReport> {
+fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
     let steps = 2 + ClockName::ALL.len() as u64 + u64::from(ROUNDS);
     let progress = ProgressBar::new(steps).with_style(style);
@@ -107,7 +100,7 @@ fn measure(args: &Args) -> anyhow::Result<ClockReport> {
 
     let environment = Environment {
         strands: processors.count,
-        // The system reports neither, so the worst case is assumed.
+        // The system does not report these two facts, so the worst case is assumed.
         idles: true,
         rate_changes: true,
         cpu_hz: clocks[ClockName::Tsc as usize].map_or(0, |clock| clock.describe().hz),
@@ -156,7 +149,7 @@ fn measure(args: &Args) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // Uneven pauses, of 0.5 to 1.5 periods, do not keep step with a clock that an interrupt updates.
+        // Pauses of 0.5 to 1.5 periods do not keep step with a clock that an interrupt updates.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }
@@ -199,7 +192,7 @@ fn measure(args: &Args) -> anyhow::Result<ClockReport> {
     })
 }
 
-/// Returns the clocks that this machine has. The frequency of the cycle counter is measured by the best other clock.
+/// Returns the clocks of this machine. The frequency of the cycle counter is measured against the best other clock.
 fn find(
     processors: &Processors,
     progress: &ProgressBar,

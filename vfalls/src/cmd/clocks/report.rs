@@ -6,12 +6,11 @@ use std::io::Write;
 use hv_core::time::{Finding, Frequency};
 use serde::Serialize;
 
-use crate::table;
-
 use crate::cmd::clocks::day::Day;
 use crate::cmd::clocks::host::ClockName;
+use crate::table;
 
-/// The measurements, as the JSON file has them.
+/// All measurements. The JSON file has this form.
 #[derive(Serialize)]
 pub(super) struct ClockReport {
     pub(super) architecture: &'static str,
@@ -24,14 +23,13 @@ pub(super) struct ClockReport {
     pub(super) time_of_day: Option<Day>,
 }
 
-/// A row of the table of clocks.
 #[derive(Serialize)]
 pub(super) struct ClockRow {
     pub(super) name: &'static str,
     pub(super) present: bool,
     pub(super) hz: Option<u64>,
     pub(super) measured: Option<Measured>,
-    /// In nanoseconds, as `read` (the duration of a read) and `jitter` are.
+    /// In nanoseconds, like `jitter` and `read`, the duration of a read.
     pub(super) resolution: Option<f64>,
     pub(super) read: Option<f64>,
     pub(super) jitter: Option<f64>,
@@ -66,7 +64,7 @@ impl fmt::Display for Measured {
     }
 }
 
-/// How much faster `clock` is than `than`.
+/// The drift of the clock `clock` from the clock `than`.
 #[derive(Serialize)]
 pub(super) struct Drift {
     pub(super) clock: &'static str,
@@ -98,15 +96,14 @@ impl ClockReport {
         let mut table = table::with_header(
             "clock|>Hz|>measured Hz|>step ns|>read ns|>jitter ns|>rating|verdict",
         );
-        let number =
-            |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.1}"));
-        let whole =
-            |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+        let text = |text: Option<String>| text.unwrap_or("-".to_owned());
+        let number = |number: Option<f64>| text(number.map(|number| format!("{number:.1}")));
+        let whole = |number: Option<u64>| text(number.map(|number| number.to_string()));
         for row in &self.clocks {
             table.add_row([
                 row.name.to_owned(),
                 whole(row.hz),
-                row.measured.as_ref().map_or("-".to_owned(), ToString::to_string),
+                text(row.measured.as_ref().map(ToString::to_string)),
                 number(row.resolution),
                 number(row.read),
                 number(row.jitter),
@@ -123,10 +120,10 @@ impl ClockReport {
             let cell = |than: &str| {
                 let mut all = self.drift.iter();
                 let drift = all.find(|drift| drift.clock == row.name && drift.than == than);
-                drift.map_or("-".to_owned(), |drift| {
+                text(drift.map(|drift| {
                     let digits = if drift.error < 1.0 { 3 } else { 0 };
                     format!("{:.digits$} ±{:.digits$}", drift.parts_per_million, drift.error)
-                })
+                }))
             };
             let cells = present().map(|than| cell(than.name));
             table.add_row([row.name.to_owned()].into_iter().chain(cells));

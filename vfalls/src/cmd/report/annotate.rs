@@ -1,4 +1,4 @@
-//! The source lines of a function, or its instructions, with counts beside.
+//! The source lines or instructions of a function, with their counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -17,73 +17,66 @@ use simulator::input::{self, LONGEST_PROGRAM};
 use simulator::nearest::unknown;
 use simulator::recording::BUNDLED_SOURCE;
 
-/// So many lines without a count are shown beside those with one. Where there are more, they are left out.
+/// The number of lines that are shown before and after a line with a count.
 const CONTEXT: u32 = 3;
 
-/// So many characters of an instruction are shown.
+/// The largest number of characters of an instruction that are shown.
 const MOST_INSTRUCTION: usize = 60;
 
-/// What is known of the code whose counts are shown.
+/// Prints a profile of the instructions or source lines of functions.
 pub(crate) struct Annotator<'a> {
     pub(crate) report: &'a ProfileReport,
     pub(crate) symbols: &'a Symbols,
-    /// Whether the program is the bundled one.
+    /// Whether the program is the bundled one, whose source is part of this tool.
     pub(crate) is_bundled: bool,
-    /// Where sources are looked for first.
+    /// The directory in which sources are looked for first.
     pub(crate) source: Option<PathBuf>,
-    /// Whether instructions are shown instead of lines.
+    /// Whether instructions are shown instead of source lines.
     pub(crate) instructions: bool,
 }
 
-/// The events that samples stand for, and those that really happened: of each event of the report.
-type Counts = Vec<(u64, u64)>;
+/// For each event of the report the estimate from its samples, and the number of times that it really happened.
+type EventCounts = Vec<(u64, u64)>;
 
 impl Annotator<'_> {
-    /// Prints all functions of this name. The last part of a path of C++ or Rust stands for the whole.
-    ///
-    /// # Errors
-    /// No function of this name has samples or events, or `output` cannot be written.
+    /// Prints all functions with this name, which may be the last part of a path of C++ or Rust. Fails if none has samples or events.
     pub(crate) fn print(&self, output: &mut impl Write, name: &str) -> anyhow::Result<()> {
         let rows = || self.report.events().flat_map(|event| &event.rows);
         let is_meant = |one: &str| one == name || one.rsplit("::").next() == Some(name);
-        let begins = |address| self.symbols.function(address).map(|(start, _)| start);
-        let found: BTreeSet<u64> = rows()
-            .filter(|row| is_meant(&row.name))
-            .filter_map(|row| begins(row.address))
-            .collect();
-        let all = || rows().map(|row| &*row.name).filter(|name| !name.starts_with("page 0x"));
-        ensure!(
-            !found.is_empty(),
-            "{} with a sample or an event",
-            unknown("function", name, all())
-        );
+        let meant = rows().filter(|row| is_meant(&row.name));
+        let found: BTreeSet<u64> = meant.filter_map(|row| self.start(row.address)).collect();
+        let all = rows().map(|row| &*row.name).filter(|name| !name.starts_with("page 0x"));
+        let none = || unknown("function", name, all);
+        ensure!(!found.is_empty(), "{} with a sample or an event", none());
         for (start, counts) in self.counts(&found) {
             self.print_function(output, start, &counts)?;
         }
         Ok(())
     }
 
-    /// Returns the source lines that have counts, of the functions with most samples of each event: of each function and file,
-    /// the number, the text and the counts of each line.
+    /// Returns the first address of the function that holds an address.
+    fn start(&self, address: u64) -> Option<u64> {
+        self.symbols.function(address).map(|(start, _)| start)
+    }
+
+    /// Returns the source lines with counts of the functions that have most samples, `functions` of them for each event.
     pub(crate) fn hottest(&self, functions: usize) -> Vec<SourceLines> {
         let of_event = |event: &EventProfile| -> Vec<u64> {
             let rows = event.rows.iter().filter(|row| row.samples > 0);
-            let starts = rows.filter_map(|row| self.symbols.function(row.address));
-            starts.take(functions).map(|(start, _)| start).collect()
+            rows.filter_map(|row| self.start(row.address)).take(functions).collect()
         };
         let found: Vec<u64> = self.report.events().flat_map(of_event).collect();
         let mut all = self.counts(&found.iter().copied().collect());
         let mut lines = Vec::new();
-        // The hottest first, and none twice.
+        // A function that several events name comes once.
         for start in found {
             let Some(counts) = all.remove(&start) else {
                 continue;
             };
             let function = self.symbols.function(start).map(|(_, name)| name);
-            for (file, of_file) in self.by_line(&counts) {
-                if file.is_empty() {
-                    continue;
-                }
+            for (file, of_file) in
+                self.by_line(&counts).into_iter().filter(|(file, _)| !file.is_empty())
+            {
                 let text = self.text_of(&file);
                 let text = |line: u32| text.get(line.wrapping_sub(1) as usize);
                 let row = |(line, counts)| SourceLine { line, text: text(line).cloned(), counts };
@@ -97,21 +90,20 @@ impl Annotator<'_> {
         lines
     }
 
-    /// Returns the counts of the instructions of functions, by the function's first address and that of the instruction.
-    fn counts(&self, found: &BTreeSet<u64>) -> BTreeMap<u64, BTreeMap<u64, Counts>> {
-        let begins = |address| self.symbols.function(address).map(|(start, _)| start);
-        let mut counts: BTreeMap<u64, BTreeMap<u64, Counts>> = BTreeMap::new();
-        let events = self.report.events().count();
+    /// Returns the counts of the instructions of these functions, by the first address of the function and the address of the
+    /// instruction.
+    fn counts(&self, found: &BTreeSet<u64>) -> BTreeMap<u64, BTreeMap<u64, EventCounts>> {
+        let mut counts: BTreeMap<u64, BTreeMap<u64, EventCounts>> = BTreeMap::new();
         for (number, event) in self.report.events().enumerate() {
             let estimates =
                 event.taken().iter().map(|(at, weight)| (at.address, (weight.events, 0)));
             let truth = event.exact().iter().map(|(at, exact)| (at.address, (0, *exact)));
             for (address, (estimate, exact)) in estimates.chain(truth) {
-                let Some(start) = begins(address).filter(|start| found.contains(start)) else {
+                let Some(start) = self.start(address).filter(|start| found.contains(start)) else {
                     continue;
                 };
                 let of_function = counts.entry(start).or_default();
-                let of_all = of_function.entry(address).or_insert_with(|| vec![(0, 0); events]);
+                let of_all = of_function.entry(address).or_insert_with(|| self.nothing());
                 of_all[number].0 += estimate;
                 of_all[number].1 += exact;
             }
@@ -119,9 +111,12 @@ impl Annotator<'_> {
         counts
     }
 
-    /// Returns the counts of the lines of each file.
-    fn by_line(&self, counts: &BTreeMap<u64, Counts>) -> BTreeMap<String, BTreeMap<u32, Counts>> {
-        let mut files: BTreeMap<String, BTreeMap<u32, Counts>> = BTreeMap::new();
+    /// Returns the counts of the lines of each file, from the counts of instructions.
+    fn by_line(
+        &self,
+        counts: &BTreeMap<u64, EventCounts>,
+    ) -> BTreeMap<String, BTreeMap<u32, EventCounts>> {
+        let mut files: BTreeMap<String, BTreeMap<u32, EventCounts>> = BTreeMap::new();
         for (address, each) in counts {
             let (file, line) = self.symbols.line(*address).unwrap_or_default();
             let line = files.entry(file).or_default().entry(line);
@@ -138,7 +133,7 @@ impl Annotator<'_> {
         &self,
         output: &mut impl Write,
         start: u64,
-        counts: &BTreeMap<u64, Counts>,
+        counts: &BTreeMap<u64, EventCounts>,
     ) -> anyhow::Result<()> {
         let name = self.symbols.function(start).map_or("?", |(_, name)| name);
         writeln!(output, "#\n# Function: {name}")?;
@@ -158,7 +153,7 @@ impl Annotator<'_> {
             let line = lines.entry(line.parse()?);
             line.or_insert_with(|| self.nothing());
         }
-        // The own file, and then those of inlined functions.
+        // The file of the function comes before the files of inlined functions.
         let mut files: Vec<_> = files.into_iter().collect();
         files.sort_by_key(|(file, _)| own.is_none_or(|(own, _)| own != file));
         for (file, lines) in files {
@@ -167,7 +162,8 @@ impl Annotator<'_> {
         Ok(())
     }
 
-    fn nothing(&self) -> Counts {
+    /// Returns counts of 0.
+    fn nothing(&self) -> EventCounts {
         vec![(0, 0); self.report.events().count()]
     }
 
@@ -175,13 +171,9 @@ impl Annotator<'_> {
         &self,
         output: &mut impl Write,
         file: &str,
-        lines: &BTreeMap<u32, Counts>,
+        lines: &BTreeMap<u32, EventCounts>,
     ) -> anyhow::Result<()> {
-        if file.is_empty() {
-            writeln!(output, "# Source: unknown")?;
-        } else {
-            writeln!(output, "# Source: {file}")?;
-        }
+        writeln!(output, "# Source: {}", if file.is_empty() { "unknown" } else { file })?;
         let text = self.text_of(file);
         let around = |line: &u32| line.saturating_sub(CONTEXT).max(1)..=line + CONTEXT;
         let mut shown: BTreeSet<u32> = match text.is_empty() {
@@ -203,7 +195,7 @@ impl Annotator<'_> {
         Ok(print(output, &table)?)
     }
 
-    /// Returns the lines of a file; none if it is not found, which is said.
+    /// Returns the lines of a file. Prints a note if the file is not found.
     fn text_of(&self, file: &str) -> Vec<String> {
         if self.is_bundled && file.ends_with(BUNDLED_SOURCE.0) {
             return BUNDLED_SOURCE.1.lines().map(with_spaces).collect();
@@ -235,7 +227,7 @@ impl Annotator<'_> {
         &self,
         output: &mut impl Write,
         start: u64,
-        counts: &BTreeMap<u64, Counts>,
+        counts: &BTreeMap<u64, EventCounts>,
     ) -> anyhow::Result<()> {
         let code = self.symbols.code(start).filter(|_| self.instructions);
         let instructions = code.as_ref().map(disassembled).unwrap_or_default();
@@ -265,11 +257,11 @@ impl Annotator<'_> {
         Ok(print(output, &table)?)
     }
 
-    /// Returns a table without rows: two columns for each event, a third if it is the only one, and those of `rest`.
+    /// Returns a table without rows. It has two columns for each event (three if there is only one event) and the columns `rest`.
     fn table(&self, rest: &str) -> Table {
         let events: Vec<_> = self.report.events().collect();
-        let columns = events.iter().map(|event| format!(">{}|>In truth", event.event));
-        let columns: Vec<_> = columns.collect();
+        let columns: Vec<_> =
+            events.iter().map(|event| format!(">{}|>In truth", event.event)).collect();
         let share = if events.len() == 1 { ">Overhead|" } else { "" };
         table::with_header(&format!("{share}{}{rest}", columns.join("|")))
     }
@@ -291,7 +283,7 @@ impl Annotator<'_> {
     }
 }
 
-/// Prints a table, with a mark before its header as other tables of profiles have.
+/// Prints a table with `#` before its header, like the other tables of profiles.
 fn print(output: &mut impl Write, table: &Table) -> std::io::Result<()> {
     for (number, line) in table::text(table).lines().enumerate() {
         let mark = if number == 0 { "# " } else { "  " };
@@ -300,17 +292,14 @@ fn print(output: &mut impl Write, table: &Table) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns a line with spaces instead of tabulators.
+/// Returns a line with tabs replaced by spaces.
 fn with_spaces(line: &str) -> String {
     let mut text = String::new();
     let mut column = 0;
     for character in line.chars() {
-        let width = if character == '\t' { 4 - column % 4 } else { 1 };
+        let (shown, width) = if character == '\t' { (' ', 4 - column % 4) } else { (character, 1) };
+        text.extend(std::iter::repeat_n(shown, width));
         column += width;
-        match character {
-            '\t' => text.extend(std::iter::repeat_n(' ', width)),
-            character => text.push(character),
-        }
     }
     text
 }
@@ -321,9 +310,8 @@ fn disassembled(code: &Code) -> BTreeMap<u64, String> {
         return x86::disassembly(&code.bytes, code.start).into_iter().collect();
     }
     let (words, _) = code.bytes.as_chunks();
-    let instruction = |(address, word): (u64, &[u8; 4])| {
-        let text = sparc::disassembly_at(address, u32::from_be_bytes(*word));
-        (address, text)
-    };
-    (code.start..).step_by(4).zip(words).map(instruction).collect()
+    let addressed = (code.start..).step_by(4).zip(words);
+    addressed
+        .map(|(at, word): (_, &[u8; 4])| (at, sparc::disassembly_at(at, u32::from_be_bytes(*word))))
+        .collect()
 }

@@ -1,5 +1,5 @@
-//! The truth in callgrind's output format, version 1, for KCachegrind and `callgrind_annotate`: valgrind's manual, "Callgrind Format
-//! Specification".
+//! The true events in callgrind's output format, version 1 (valgrind's manual, "Callgrind Format Specification"), for KCachegrind and
+//! `callgrind_annotate`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -9,28 +9,25 @@ use simulator::analysis::profile::functions::{CodePlace, Functions};
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::stacks::CallEdge;
 
-/// What stands for a name that is not known, as in callgrind's own files.
+/// The text for an unknown name, as in callgrind's own files.
 const UNKNOWN: &str = "???";
 
-/// How many events of each kind there are.
+/// The number of events of each kind.
 type Costs = Vec<u64>;
 
-/// What a function costs.
+/// The costs of a function.
 #[derive(Default)]
-struct Function {
-    /// By file and line of the source.
+struct FunctionCosts {
+    /// The costs of its instructions, by file and line.
     own: BTreeMap<(String, u32), Costs>,
-    /// Calls, each with what happens in the callee.
+    /// The costs of its callees, by call.
     calls: BTreeMap<CallEdge, Costs>,
 }
 
-/// Writes which functions and lines cause the events, and which calls they are under.
+/// Writes the events of each function by line, and the events of its callees by call.
 ///
-/// A tail call is a call by the function that ends with it, from its first line. How often there is one is not known: 1 is
-/// written, for `callgrind_annotate` takes what happens in 0 calls for the function's own.
-///
-/// # Errors
-/// `output` cannot be written.
+/// A tail call counts as a call from the first line of the function that makes it. The number of tail calls is not known: 1 is
+/// written, because `callgrind_annotate` counts the events of 0 calls as the function's own.
 pub(crate) fn write(
     output: &mut impl Write,
     report: &ProfileReport,
@@ -45,7 +42,7 @@ pub(crate) fn write(
     let stacks = report.stacks();
     let events: Vec<_> = report.events().collect();
     let nothing = || vec![0; events.len()];
-    let mut all: BTreeMap<CodePlace<'_>, Function> = BTreeMap::new();
+    let mut all: BTreeMap<CodePlace<'_>, FunctionCosts> = BTreeMap::new();
     for (number, event) in events.iter().enumerate() {
         for (point, count) in event.exact() {
             let own = &mut all.entry(place(point.address)).or_default().own;
@@ -115,7 +112,7 @@ pub(crate) fn write(
     writeln!(output, "\ntotals: {}", joined(&totals))
 }
 
-/// Returns the calls of a stack on which an instruction executes, and those by which functions have passed control on.
+/// Returns the calls of a stack, and the tail calls in it. `address` is the instruction that executes.
 fn calls<'a>(
     calls: &[CallEdge],
     address: u64,

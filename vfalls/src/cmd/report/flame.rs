@@ -1,7 +1,7 @@
-//! Flame graphs: stacks of frames, folded to one line each, and the picture that the `inferno` crate draws of them.
+//! Flame graphs: stacks in folded form, one on each line, and the picture that the `inferno` crate draws of them.
 //!
-//! Of each function that is under way there is a frame, and one of each function that is inlined where it is, if the symbols come
-//! with debugging information. If several events are sampled, the event is the outermost frame.
+//! Each active function has a frame and, with debugging information, each function that is inlined there. If several events are
+//! sampled, the outermost frame is the event.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,7 +14,7 @@ use simulator::analysis::profile::report::ProfileReport;
 
 use crate::symbols::Symbols;
 
-/// Returns the stacks of all samples: frames from the outermost on, separated by semicolons, and the number of samples.
+/// Returns the stacks of all samples, each with its frames from the outermost on, separated by semicolons, and its number of samples.
 pub(crate) fn folded(report: &ProfileReport, symbols: Option<&Symbols>) -> Vec<String> {
     let functions = symbols.map(|symbols| symbols as &dyn Functions);
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
@@ -31,14 +31,9 @@ pub(crate) fn folded(report: &ProfileReport, symbols: Option<&Symbols>) -> Vec<S
             *stacks.entry(frames.join(";")).or_default() += weight.samples;
         }
     }
-    let line = |(stack, samples)| format!("{stack} {samples}");
-    stacks.into_iter().map(line).collect()
+    stacks.into_iter().map(|(stack, samples)| format!("{stack} {samples}")).collect()
 }
 
-/// Draws the stacks as SVG.
-///
-/// # Errors
-/// `output` cannot be written.
 pub(crate) fn write_svg(
     output: &mut impl Write,
     report: &ProfileReport,

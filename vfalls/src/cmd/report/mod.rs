@@ -1,4 +1,4 @@
-//! `report`: which code causes events.
+//! `report`: the functions that cause events.
 
 pub(crate) mod annotate;
 mod callgrind;
@@ -15,14 +15,14 @@ use simulator::run::Run;
 use self::annotate::Annotator;
 use self::sampling::{Sampled, SamplingArgs};
 use crate::cmd::stat::complete_page;
-use crate::output::{Force, OutputFile};
+use crate::output::{self, Force, OutputFile};
 use crate::page::profile;
 
 /// Replay a program on a simulated machine, sample it with the counters of its processors, and show which functions or pages
 /// cause the events
 ///
 /// Guests of the simulated machine, one on each strand that executes a thread, load the counters so that they overflow, and
-/// their interrupt handlers take the samples. The report also has where the events really happened. An R10000 is one
+/// their interrupt handlers take the samples. The report also shows where the events really happened. An R10000 is one
 /// processor, on which the threads take turns.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -40,7 +40,7 @@ use crate::page::profile;
                   vfalls report --place pack -e L2_dmiss_ld --json profile.json program.refs\n  \
                   vfalls report --symbols ./program --randomise program.lackey.gz"
 )]
-pub struct Args {
+pub(crate) struct ReportArgs {
     #[command(flatten)]
     sampling: SamplingArgs,
 
@@ -53,11 +53,11 @@ pub struct Args {
     #[arg(long)]
     children: bool,
 
-    /// Where sources are that are not where they were compiled: DIR/a/b.c, or else DIR/b.c, is taken for /build/a/b.c
+    /// Look for moved source files in this directory: DIR/a/b.c, or else DIR/b.c, stands for /build/a/b.c
     #[arg(long, value_name = "DIR", requires = "html")]
     source: Option<PathBuf>,
 
-    /// Write what really happened, by line and call, in callgrind's format, for KCachegrind and callgrind_annotate
+    /// Write the true events by line and call, in callgrind's format, for KCachegrind and callgrind_annotate
     #[arg(long, value_name = "FILE")]
     callgrind: Option<PathBuf>,
 
@@ -69,11 +69,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Write everything to a file
+    /// Write everything to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Make one page of it, for a browser: functions beside the truth, a flame graph, and source lines of the hottest functions
+    /// Write a page for a browser: functions beside the truth, a flame graph, and source lines of the hottest functions
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -84,30 +84,20 @@ pub struct Args {
 /// The number of functions of each event whose source lines the page shows.
 const PAGE_FUNCTIONS: usize = 5;
 
-/// Samples a program and writes the report.
-///
-/// # Errors
-/// Sampling fails, or a file cannot be written.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
     if args.list {
         write!(io::stdout().lock(), "{}", text::list(args.sampling.unit))?;
         return Ok(());
     }
-    let file = |path: &Option<PathBuf>| {
-        path.as_ref()
-            .map(|path| anyhow::Ok((args.force.create(path)?, path.display().to_string())))
-            .transpose()
-    };
-    let [folded, svg] = [file(&args.folded)?, file(&args.svg)?];
-    let callgrind = file(&args.callgrind)?;
-    let json = args.force.create_if_wanted(args.json.as_ref())?;
-    let html = args.force.create_if_wanted(args.html.as_ref())?;
+    let file = |path: &Option<PathBuf>| args.force.create_if_wanted(path.as_ref());
+    let (folded, svg, callgrind) = (file(&args.folded)?, file(&args.svg)?, file(&args.callgrind)?);
+    let (json, html) = (file(&args.json)?, file(&args.html)?);
     let sampled = args.sampling.sample(args.children)?;
     let Sampled { line, report, symbols, is_bundled } = &sampled;
-    let output = &mut io::BufWriter::new(io::stdout().lock());
-    writeln!(output, "# {line}")?;
-    text::print(output, report, args.children)?;
-    output.flush()?;
+    let stdout = &mut io::BufWriter::new(io::stdout().lock());
+    writeln!(stdout, "# {line}")?;
+    text::print(stdout, report, args.children)?;
+    stdout.flush()?;
     let stacks = match (&folded, &svg, &html) {
         (None, None, None) => Vec::new(),
         _ => flame::folded(report, symbols.as_ref()),
@@ -127,29 +117,29 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         let lines = annotator.map(|annotator| annotator.hottest(PAGE_FUNCTIONS));
         complete_page(file, &profile(report, &stacks, &lines.unwrap_or_default()))?;
     }
-    complete(callgrind, |file| Ok(callgrind::write(file, report, symbols.as_ref())?))?;
-    complete(folded, |file| {
+    complete(callgrind, args.callgrind, |file| {
+        Ok(callgrind::write(file, report, symbols.as_ref())?)
+    })?;
+    complete(folded, args.folded, |file| {
         let mut lines = stacks.iter();
         Ok(lines.try_for_each(|line| writeln!(file, "{line}"))?)
     })?;
-    complete(svg, |file| flame::write_svg(file, report, &stacks))?;
-    match json {
-        Some(json) => json.complete_json(&Run::from(sampled.report)),
-        None => Ok(()),
-    }
+    complete(svg, args.svg, |file| flame::write_svg(file, report, &stacks))?;
+    output::complete_json(json, &Run::from(sampled.report))
 }
 
-/// Writes a file, if it is wanted.
+/// Writes a file, if there is one.
 fn complete(
-    file: Option<(OutputFile, String)>,
+    file: Option<OutputFile>,
+    path: Option<PathBuf>,
     write: impl FnOnce(&mut io::BufWriter<&mut OutputFile>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let Some((mut file, name)) = file else {
+    let (Some(mut file), Some(path)) = (file, path) else {
         return Ok(());
     };
     let mut buffer = io::BufWriter::new(&mut file);
     let written = write(&mut buffer).and_then(|()| Ok(buffer.flush()?));
     drop(buffer);
-    written.with_context(|| format!("{name}: cannot be written"))?;
+    written.with_context(|| format!("{}: cannot be written", path.display()))?;
     file.complete()
 }

@@ -1,4 +1,4 @@
-//! Sampling a program, as `report` and `annotate` do it.
+//! Samples a program for `report` and `annotate`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,23 +9,22 @@ use simulator::analysis::profile::functions::Functions;
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::{Job, SampledUnit};
 use simulator::machine::configuration::Configuration;
-use simulator::nearest::unknown;
 use simulator::replay::placement::Placement;
 
+use crate::cmd::by_name;
 use crate::cmd::machine::ConfiguredArgs;
 use crate::cmd::source::{SourceArgs, line};
 use crate::cmd::stat::progress_bar;
 use crate::say::say;
 use crate::symbols::Symbols;
 
-/// What is sampled, and on which machine.
 #[derive(clap::Args, Debug)]
 pub(crate) struct SamplingArgs {
-    /// The counters: sparc, those of a strand of an UltraSPARC T2 Plus, or r10000
+    /// The counters: sparc (of a strand of an UltraSPARC T2 Plus) or r10000
     #[arg(long, value_name = "UNIT", default_value = "sparc", value_parser = unit)]
     pub(crate) unit: SampledUnit,
 
-    /// The event to sample, or several apart by commas; may be repeated
+    /// The event to sample, or several separated by commas (may be repeated)
     #[arg(short, long, value_name = "EVENT[,EVENT]", default_value = "instructions")]
     event: Vec<String>,
 
@@ -38,15 +37,15 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "PLACEMENT")]
     place: Option<Placement>,
 
-    /// Count in exception mode, too: what the handler of the R10000's TLB misses does
+    /// Count in exception mode, too, in which the R10000 handles TLB misses
     #[arg(long)]
     exceptions: bool,
 
-    /// How many events make a sample, 1 to 2147483648 [default: a prime number that suits the event]
+    /// The number of events for each sample, 1 to 2147483648 [default: a prime number that suits the event]
     #[arg(short = 'c', long, value_name = "PERIOD", value_parser = period)]
     count: Option<Period>,
 
-    /// Vary the periods at random, by up to an eighth, so that no loop is in step with them
+    /// Vary the periods at random by up to an eighth, so that no loop keeps step with them
     #[arg(long)]
     randomise: bool,
 
@@ -54,12 +53,11 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "randomise")]
     seed: u64,
 
-    /// The program that was recorded, an ELF file, for the names of its functions; if the recording says which files these are:
-    /// a copy of one of them
+    /// The recorded program, an ELF file, for the names of its functions; or a copy of a file that the recording names
     #[arg(long, value_name = "ELF")]
     symbols: Option<PathBuf>,
 
-    /// Where the program was loaded, if its file can be loaded anywhere [default: where valgrind loads it]
+    /// The address at which the program was loaded, if its file can be loaded anywhere [default: valgrind's]
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "symbols")]
     load_address: Option<u64>,
 
@@ -67,9 +65,9 @@ pub(crate) struct SamplingArgs {
     source: SourceArgs,
 }
 
-/// What sampling gave.
+/// The result of sampling.
 pub(crate) struct Sampled {
-    /// The line that says which recording it was.
+    /// The line that names the recording.
     pub(crate) line: String,
     pub(crate) report: ProfileReport,
     pub(crate) symbols: Option<Symbols>,
@@ -77,9 +75,7 @@ pub(crate) struct Sampled {
 }
 
 fn unit(text: &str) -> anyhow::Result<SampledUnit> {
-    let found = SampledUnit::ALL.into_iter().find(|unit| unit.name() == text);
-    found
-        .with_context(|| unknown("unit", text, SampledUnit::ALL.into_iter().map(SampledUnit::name)))
+    by_name("unit", text, &SampledUnit::ALL, SampledUnit::name)
 }
 
 fn period(text: &str) -> anyhow::Result<Period> {
@@ -94,10 +90,7 @@ fn address(text: &str) -> anyhow::Result<u64> {
 }
 
 impl SamplingArgs {
-    /// Samples the program, and prints notes.
-    ///
-    /// # Errors
-    /// The recording cannot be read, or what the arguments ask for cannot be sampled.
+    /// Samples the program, and prints notes. `children` asks for call stacks.
     pub(crate) fn sample(&self, children: bool) -> anyhow::Result<Sampled> {
         ensure!(
             !self.exceptions || self.unit == SampledUnit::R10000,
@@ -108,12 +101,12 @@ impl SamplingArgs {
         let is_bundled = source.is_bundled();
         let program = source.open_one()?.read_ahead();
         let line = line(std::slice::from_ref(&program));
-        let mapped = Symbols::mapped(program.mappings()).filter(|_| !is_bundled);
-        let symbols = match (&self.symbols, mapped) {
-            (Some(path), Some(mapped)) => Some(mapped.with(path)?),
-            (Some(path), None) => Some(Symbols::open(path, self.load_address)?),
-            (None, mapped) => mapped.or_else(|| is_bundled.then(Symbols::bundled)),
-        };
+        let symbols = Symbols::of_recording(
+            &program,
+            is_bundled,
+            self.symbols.as_deref(),
+            self.load_address,
+        )?;
         let is_dealt =
             matches!(self.place, Some(Placement::Deal(_))) && self.unit == SampledUnit::Sparc;
         ensure!(
@@ -147,14 +140,12 @@ impl SamplingArgs {
         for note in &report.notes {
             say(format_args!("note: {note}"));
         }
-        for line in symbols.iter().flat_map(Symbols::unusable) {
-            say(format_args!("note: functions without names: {line}"));
-        }
+        symbols.iter().for_each(Symbols::note_unusable);
         Ok(Sampled { line, report, symbols, is_bundled })
     }
 }
 
-/// Prints a note if most samples are in no function of the file: it may be of another program, or loaded elsewhere.
+/// Prints a note if most samples are in no function of the file: another program may have been recorded, or loaded elsewhere.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;

@@ -1,4 +1,4 @@
-//! A profile as text, in the form of `perf report`.
+//! A profile as text, like the output of `perf report`.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -9,9 +9,10 @@ use simulator::analysis::profile::report::{EventProfile, ProfileReport};
 use simulator::analysis::profile::rows::CodeRow;
 
 use crate::cmd::machine::differences;
+use crate::symbols::without_directory;
 use crate::table::{self, cut};
 
-/// Returns all events of a unit, and why a recording cannot cause some of them.
+/// Returns a table of the events of a unit, which says of each whether a recording can cause it.
 pub(crate) fn list(unit: SampledUnit) -> String {
     let mut table = table::with_header("event|occurs|about");
     for event in events::all(unit) {
@@ -21,10 +22,7 @@ pub(crate) fn list(unit: SampledUnit) -> String {
     table::text(&table)
 }
 
-/// Prints a report in the form of `perf report`, with what functions call if `children` is set, as with its option of that name.
-///
-/// # Errors
-/// `output` cannot be written.
+/// Prints a report. `children` adds the events of callees to each function, as the option `--children` of `perf report` does.
 pub(crate) fn print(
     output: &mut impl Write,
     report: &ProfileReport,
@@ -37,10 +35,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Prints what a report is about.
-///
-/// # Errors
-/// `output` cannot be written.
+/// Prints the unit, the configuration and the program of a report.
 pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> io::Result<()> {
     writeln!(output, "# {}: {}", report.unit, report.processor)?;
     for line in report.configuration.iter().flat_map(differences) {
@@ -59,12 +54,7 @@ pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> i
     )
 }
 
-/// Returns the last part of a path.
-fn last(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// Names of functions of C++ and Rust can be hundreds of characters long: so many are printed.
+/// The largest number of characters of a function's name that are printed. Names of C++ and Rust can have hundreds.
 const MOST_NAME: usize = 60;
 
 fn print_event(
@@ -111,9 +101,9 @@ fn print_event(
 }
 
 fn own_table(event: &EventProfile) -> String {
-    let about = About::of(event, &event.rows);
+    let place = PlaceColumns::new(event, &event.rows);
     let mut table =
-        table::with_header(&format!(">Overhead|>In truth|>Samples|>Event count{}", about.header));
+        table::with_header(&format!(">Overhead|>In truth|>Samples|>Event count{}", place.header));
     for row in event.rows.iter().filter(|row| row.samples > 0) {
         let numbers = [
             format!("{:.2}%", row.percent),
@@ -121,18 +111,16 @@ fn own_table(event: &EventProfile) -> String {
             row.samples.to_string(),
             row.events.to_string(),
         ];
-        table.add_row(numbers.into_iter().chain(about.cells(row)));
+        table.add_row(numbers.into_iter().chain(place.cells(row)));
     }
     table::text(&table)
 }
 
-/// Returns a table of functions with what they call, and of that their own share.
+/// Returns a table of functions with the events of their callees, and without.
 fn inclusive_table(event: &EventProfile, inclusive: &[CodeRow]) -> String {
-    let about = About::of(event, inclusive);
-    let mut table = table::with_header(&format!(
-        ">Children|>In truth|>Self|>In truth|>Samples{}",
-        about.header
-    ));
+    let place = PlaceColumns::new(event, inclusive);
+    let header = format!(">Children|>In truth|>Self|>In truth|>Samples{}", place.header);
+    let mut table = table::with_header(&header);
     let own: HashMap<_, _> = (event.rows.iter())
         .map(|row| ((row.address, &row.name), (row.percent, row.exact_percent)))
         .collect();
@@ -141,24 +129,21 @@ fn inclusive_table(event: &EventProfile, inclusive: &[CodeRow]) -> String {
         let numbers = [row.percent, row.exact_percent, percent, exact];
         let numbers = numbers.map(|number| format!("{number:.2}%"));
         let samples = [row.samples.to_string()];
-        table.add_row(numbers.into_iter().chain(samples).chain(about.cells(row)));
+        table.add_row(numbers.into_iter().chain(samples).chain(place.cells(row)));
     }
     table::text(&table)
 }
 
-/// What a table says of a place beside its numbers.
-struct About {
+/// The columns that name a place in the code: its function or page, and its file and source, if any place has them.
+struct PlaceColumns {
     header: String,
     files: bool,
     sources: bool,
 }
 
-impl About {
-    fn of(event: &EventProfile, rows: &[CodeRow]) -> Self {
-        let place = match &*event.rows_by {
-            "function" => "Function",
-            _ => "Page",
-        };
+impl PlaceColumns {
+    fn new(event: &EventProfile, rows: &[CodeRow]) -> Self {
+        let place = if &*event.rows_by == "function" { "Function" } else { "Page" };
         let files = rows.iter().any(|row| row.file.is_some());
         let sources = rows.iter().any(|row| row.source.is_some());
         let file = if files { "|File" } else { "" };
@@ -167,7 +152,9 @@ impl About {
     }
 
     fn cells(&self, row: &CodeRow) -> impl Iterator<Item = String> {
-        let name = |path: &Option<String>| last(path.as_deref().unwrap_or_default()).to_owned();
+        let name = |path: &Option<String>| {
+            without_directory(path.as_deref().unwrap_or_default()).to_owned()
+        };
         [cut(&row.name, MOST_NAME)]
             .into_iter()
             .chain(self.files.then(|| name(&row.file)))

@@ -1,4 +1,4 @@
-//! `stat`: replays programs and prints what the guest measured beside what happened.
+//! `stat`: a replay, and the guest's counts beside the true ones.
 
 mod prepare;
 
@@ -6,12 +6,11 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::ensure;
 use guest_abi::layout::PerfConfig;
 use indicatif::{ProgressBar, ProgressStyle};
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
-use simulator::nearest::unknown;
 use simulator::operator::Scenario;
 use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
@@ -19,19 +18,21 @@ use simulator::replay::scenario;
 use simulator::replay::{Prepared, Progress, Selection, Setup};
 use simulator::run::{Played, Replayed, Run};
 
-use crate::cmd::events_out::{EventArgs, Outputs};
+use crate::cmd::by_name;
+use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ConfiguredArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
 use crate::exit::Mismatch;
-use crate::output::{Force, OutputFile};
+use crate::numbers::counted_plainly;
+use crate::output::{self, Force, OutputFile};
 use crate::page::Page;
 use crate::say::say;
 use crate::table::{WIDTH, wrap};
+use crate::text::replay::{self as report, Samples};
 use crate::text::scenario as scenario_report;
-use crate::text::sim::{self as report, Samples};
 use crate::text::summary;
 
-/// Run a program's threads on a simulated machine, and show what a guest measures beside what really happened
+/// Replay a program's threads on a simulated machine, and show a guest's counts beside the true ones
 ///
 /// The memory references of each thread go through the caches, memory channels and hubs that its strand uses. A guest with
 /// every right measures DRAM and hubs by hypercalls, and the strands' own %pic directly; another guest without rights is
@@ -39,7 +40,7 @@ use crate::text::summary;
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  vfalls stat                          # the recording that comes with the program\n  \
-                  vfalls stat -- ./program arguments   # run a program now; no file is left\n  \
+                  vfalls stat -- ./program arguments   # record a program, and replay it\n  \
                   vfalls record -o p.refs -- ./program && vfalls stat p.refs --place pack\n  \
                   vfalls stat p.refs -e dram:mem_reads -e lpu:cycles_c2c_portX --interval 100000\n  \
                   vfalls stat p.refs --perf-config c2c -e pic:L2_dmiss_ld,pic:Instr_cnt --json results.json\n  \
@@ -62,7 +63,7 @@ use crate::text::summary;
                   to = \"other\"        #   by default there are measuring and other\n\n\
                   Units are NODE0_MCU0 to NODE3_MCU1, ZAM0 to ZAM3, NODE0_L2 to NODE3_L2."
 )]
-pub struct Args {
+pub(crate) struct StatArgs {
     #[command(flatten)]
     replay: ReplayArgs,
 
@@ -74,7 +75,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     interval: Option<u64>,
 
-    /// Changes of rights and hardware, from a TOML file of [[step]] tables; it may also have [[guest]] tables
+    /// Changes of rights and hardware, from a TOML file of `[[step]]` tables; it may also have `[[guest]]` tables
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
     scenario: Option<PathBuf>,
 
@@ -90,8 +91,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "list"])]
     html: Option<PathBuf>,
 
-    /// Write details to that file, too, as a page has them: counts over time, misses by address, time and instruction, lines that are shared, calls and
-    /// events. This takes longer
+    /// Write the details of a page to that file, too: counts over time, misses by address, time and instruction, shared lines, calls
+    /// and events. This takes longer
     #[arg(long, requires = "json", conflicts_with_all = ["scenario", "list"])]
     details: bool,
 
@@ -99,12 +100,11 @@ pub struct Args {
     force: Force,
 
     #[command(flatten)]
-    events_out: EventArgs,
+    events_out: TracingArgs,
 }
 
-/// What is run where, and what is counted.
 #[derive(clap::Args, Debug)]
-pub struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     #[command(flatten)]
     machine: ConfiguredArgs,
 
@@ -113,7 +113,7 @@ pub struct ReplayArgs {
     md: Option<PathBuf>,
 
     #[command(flatten)]
-    source: SourceArgs,
+    pub(crate) source: SourceArgs,
 
     /// The strands that execute the threads: spread (over nodes, then cores, then strands), pack (strand after strand),
     /// one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one thread, dealt
@@ -134,7 +134,7 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MOST_HUB_CYCLES))]
     hub_cycles: u64,
 
-    /// The guests, from a TOML file of [[guest]] tables: name, strands, grant, compatible
+    /// The guests, from a TOML file of `[[guest]]` tables: name, strands, grant, compatible
     #[arg(long, value_name = "FILE")]
     guests: Option<PathBuf>,
 }
@@ -147,16 +147,10 @@ const CONFIGS: [(&str, PerfConfig); 4] = [
 ];
 
 fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
-    let found = CONFIGS.iter().find(|(name, _)| *name == text);
-    let names = CONFIGS.iter().map(|(name, _)| *name);
-    found.map(|(_, config)| *config).with_context(|| unknown("PERF_CONFIG", text, names))
+    by_name("PERF_CONFIG", text, &CONFIGS, |(name, _)| name).map(|(_, config)| config)
 }
 
-/// Replays and prints.
-///
-/// # Errors
-/// Bad input, or [`Mismatch`] if a counter does not show what happened.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     if args.list {
         return list(&args);
     }
@@ -167,48 +161,51 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     for event in prepared.setup().selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
-    let output = &mut io::BufWriter::new(io::stdout().lock());
-    header(output, &prepared, &args.replay)?;
+    let stdout = &mut io::BufWriter::new(io::stdout().lock());
+    header(stdout, &prepared, &args.replay)?;
     let run = match scenario {
-        None => Run::from(run_plain(output, prepared, args.calls)?),
-        Some(scenario) => Run::from(play(output, prepared, scenario)?),
+        None => Run::from(run_plain(stdout, prepared, args.calls)?),
+        Some(scenario) => Run::from(play(stdout, prepared, scenario)?),
     };
-    output.flush()?;
+    stdout.flush()?;
     for note in run.notes() {
         say(format_args!("note: {note}"));
     }
     if let Some(trace) = run.trace() {
         outputs.complete(trace)?;
     }
-    if let Some(file) = json {
-        file.complete_json(&run)?;
-    }
+    output::complete_json(json, &run)?;
     if let Some(file) = page {
         complete_page(file, &Page::new(&run)?)?;
     }
-    if !run.truth_matches() {
-        bail!(Mismatch("what the guest measured is not what happened".to_owned()));
-    }
+    ensure_truth(&run)
+}
+
+/// Fails unless every counter shows what happened.
+pub(crate) fn ensure_truth(run: &Run) -> anyhow::Result<()> {
+    let wrong = || Mismatch("what the guest measured is not what happened".to_owned());
+    ensure!(run.truth_matches(), wrong());
     Ok(())
 }
 
-fn list(args: &Args) -> anyhow::Result<()> {
+fn list(args: &StatArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let events = Selection::all_of(args.replay.machine.configuration()?.machine);
-    let mut output = io::stdout().lock();
-    write!(output, "{}", report::events(&events))?;
+    let mut stdout = io::stdout().lock();
+    write!(stdout, "{}", report::events(&events))?;
     let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, pic events in each strand; two of \
                  each at once.";
-    writeln!(output, "\n{}", wrap(units, WIDTH).join("\n"))?;
-    output.flush()?;
-    json.map_or(Ok(()), |file| file.complete_json(&events))
+    writeln!(stdout, "\n{}", wrap(units, WIDTH).join("\n"))?;
+    stdout.flush()?;
+    output::complete_json(json, &events)
 }
 
-/// Prints which machine executes which programs where: three lines, those that a file of `--config` needs, and an empty one.
-///
-/// # Errors
-/// `output` cannot be written.
-pub fn header(output: &mut impl Write, prepared: &Prepared, args: &ReplayArgs) -> io::Result<()> {
+/// Prints the recordings, the machine and the placement on a line each, the lines of a file of `--config`, and an empty line.
+pub(crate) fn header(
+    output: &mut impl Write,
+    prepared: &Prepared,
+    args: &ReplayArgs,
+) -> io::Result<()> {
     let setup = prepared.setup();
     let NamedGuest { name, config } = prepared.measuring();
     writeln!(output, "{}", source::line(&setup.programs))?;
@@ -216,10 +213,7 @@ pub fn header(output: &mut impl Write, prepared: &Prepared, args: &ReplayArgs) -
         output,
         "{} with {}, {} strands; guest {name} ({})",
         setup.machine.model(),
-        match setup.machine.nodes() {
-            1 => "1 node".to_owned(),
-            nodes => format!("{nodes} nodes"),
-        },
+        counted_plainly(setup.machine.nodes() as u64, "node"),
         setup.machine.strands(),
         config.grant
     )?;
@@ -232,7 +226,7 @@ pub fn header(output: &mut impl Write, prepared: &Prepared, args: &ReplayArgs) -
     writeln!(output)
 }
 
-/// Returns a line that says which strands execute the threads.
+/// Returns a line with the placement and the strands of the threads, cut after a comma if it is too long.
 fn placement(prepared: &Prepared) -> String {
     let mut line = format!("placement: {}", prepared.placement());
     if !matches!(prepared.placement(), Placement::Deal(_)) {
@@ -295,20 +289,20 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
 }
 
 fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyhow::Result<Played> {
-    use scenario::Progress;
+    use scenario::ScenarioStage;
 
     let bar = progress_bar(&prepared.setup().programs)?;
     let file = &scenario.name.clone();
-    let mut show = |progress: Progress<'_>| {
+    let mut show = |progress: ScenarioStage<'_>| {
         match progress {
-            Progress::Read(bytes) => bar.set_position(bytes),
-            Progress::Step(step) => {
+            ScenarioStage::Read(bytes) => bar.set_position(bytes),
+            ScenarioStage::Step(step) => {
                 bar.suspend(|| scenario_report::step(output, file, step))?;
             }
-            Progress::Phase(number, phase) => {
+            ScenarioStage::Phase(number, phase) => {
                 bar.suspend(|| scenario_report::phase(output, number, phase))?;
             }
-            Progress::NotReached(step, references) => bar.suspend(|| {
+            ScenarioStage::NotReached(step, references) => bar.suspend(|| {
                 say(format_args!(
                     "note: {file}:{}: not reached, the program ends after {references} references",
                     step.line
@@ -326,8 +320,8 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
     Ok(outcome)
 }
 
-/// Stops a replay at the first output error, and keeps the error in `shown`.
-fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlow<()> {
+/// Stops a replay at the first error of output, and keeps the error in `shown`.
+pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlow<()> {
     *shown = result;
     match shown {
         Ok(()) => ControlFlow::Continue(()),
@@ -335,11 +329,8 @@ fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlo
     }
 }
 
-/// Returns a bar that shows on a terminal how far these recordings have been read.
-///
-/// # Errors
-/// None: the templates are valid.
-pub fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
+/// Returns a bar that shows on a terminal which part of these recordings has been read.
+pub(crate) fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
     if !io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
@@ -354,11 +345,7 @@ pub fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
     })
 }
 
-/// Writes a page, and gives the file its name.
-///
-/// # Errors
-/// The page cannot be written.
-pub fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {
+pub(crate) fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {
     file.write_all(page.html().as_bytes())?;
     file.complete()
 }

@@ -8,22 +8,19 @@ use simulator::operator::{Scenario, Unchecked};
 use simulator::recording::Recording;
 use simulator::replay::{Prepared, Selection, Setup};
 
-use super::{Args, ReplayArgs};
+use super::{ReplayArgs, StatArgs};
 use crate::cmd::md::describe;
-use crate::cmd::source::Source;
+use crate::cmd::source::ReplaySource;
 use crate::say::say;
 
 /// Checks the arguments, and opens the files that they name.
-///
-/// # Errors
-/// The arguments describe no replay, or a file cannot be used.
-pub(super) fn prepare(args: &Args) -> anyhow::Result<(Prepared, Option<Scenario>)> {
+pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<(Prepared, Option<Scenario>)> {
     let scenario = (args.scenario.as_ref()).map(|path| Scenario::read(path)).transpose()?;
     let setup = Setup {
         interval: args.interval,
         tracing: args.events_out.tracing(),
         details: args.details || args.html.is_some(),
-        ..args.replay.setup(&args.replay.resolve()?, scenario.as_ref())?
+        ..args.replay.setup(&args.replay.source.resolve()?, scenario.as_ref())?
     };
     let prepared = setup.check()?;
     let scenario = scenario.map(|file| prepared.check_scenario(file)).transpose()?;
@@ -31,21 +28,10 @@ pub(super) fn prepare(args: &Args) -> anyhow::Result<(Prepared, Option<Scenario>
 }
 
 impl ReplayArgs {
-    /// Returns what is replayed. Records a program if the arguments name one.
-    ///
-    /// # Errors
-    /// As [`SourceArgs::resolve`](crate::cmd::source::SourceArgs::resolve).
-    pub(crate) fn resolve(&self) -> anyhow::Result<Source> {
-        self.source.resolve()
-    }
-
-    /// Opens what is run, or records it. The guests are those of the scenario, if it has any.
-    ///
-    /// # Errors
-    /// The arguments describe no replay, or a file cannot be used.
+    /// Opens the recordings, and returns the setup that the arguments describe. Guests come from the scenario, if it has any.
     pub(crate) fn setup(
         &self,
-        source: &Source,
+        source: &ReplaySource,
         scenario: Option<&Unchecked>,
     ) -> anyhow::Result<Setup> {
         let (configuration, guests) = machine_and_guests(self, scenario)?;
@@ -97,7 +83,7 @@ fn machine_and_guests(
     Ok((configuration, guests))
 }
 
-/// Drops hub events, with a note, if the machine has no hubs.
+/// Drops the events of hubs, with a note, if the machine has no hubs.
 fn selection_of(machine: Machine, selection: Selection) -> anyhow::Result<Selection> {
     if machine.model().has_hubs() {
         return Ok(selection);

@@ -1,11 +1,7 @@
-//! What is on the screen, and what keys do.
+//! The state of the view, its keys, and its screen.
 
-use simulator::run::Replayed;
-
-use crate::cmd::top::live::Sample;
 use std::time::Duration;
 
-use crate::text::layouts::time;
 use platform::Machine;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -13,42 +9,39 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Clear, Paragraph};
+use simulator::run::Replayed;
 
-use crate::cmd::top::grid::{meter, number, title};
-use crate::cmd::top::live::Pace;
+use crate::cmd::top::grid::{meter, title};
+use crate::cmd::top::live::{LiveSample, Pace};
 use crate::cmd::top::names::Names;
-use crate::cmd::top::view::{Look, Page, View};
+use crate::cmd::top::view::{Look, View, ViewPage};
+use crate::numbers::count;
+use crate::text::layouts::time;
 
-/// What does not change while the simulation runs.
+/// The facts that stay the same during the replay.
 pub(crate) struct About {
-    /// The machine.
     pub(crate) machine: Machine,
-    /// What runs where, on one line.
+    /// The machine, the placement and the programs, on one line.
     pub(crate) title: String,
-    /// The bytes of a line of the L2 caches.
+    /// The size of a line of the L2 caches, in bytes.
     pub(crate) line: u64,
-    /// What the code is called.
     pub(crate) names: Names,
-    /// The bytes of the recordings, if they are known.
+    /// The size of the recordings in bytes, if it is known.
     pub(crate) bytes: Option<u64>,
-    /// Whether there may be colours.
     pub(crate) colours: bool,
 }
 
-/// What a key asks for beside another picture.
+/// What a key asks of the program, beside another view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// Nothing.
     Nothing,
-    /// Another pace, and so many steps in a pause.
+    /// Another pace, and this number of steps during a pause.
     Pace(u64),
-    /// To be stopped, as the shell does it.
+    /// To be suspended, as the shell does on Ctrl-Z.
     Stop,
-    /// The end.
     Quit,
 }
 
-/// The keys, and what they do.
 pub(crate) const KEYS: [(&str, &str); 12] = [
     ("space", "pause, go on"),
     ("s or right", "one interval, then pause"),
@@ -64,28 +57,26 @@ pub(crate) const KEYS: [(&str, &str); 12] = [
     ("q or Ctrl-C", "end"),
 ];
 
-/// The state of the view.
 pub(crate) struct App {
     about: About,
-    /// The pace of the replay.
     pub(crate) pace: Pace,
     view: View,
+    /// The column by which each view is sorted.
     sort: [usize; View::ALL.len()],
     scroll: usize,
+    /// Whether numbers count from the start, not from the end of the interval before.
     whole: bool,
     help: bool,
     ended: bool,
-    /// Since the start.
-    now: Option<Sample>,
-    /// Since the sample before.
+    /// The latest sample, with numbers since the start.
+    now: Option<LiveSample>,
+    /// The numbers since the sample before.
     last: Option<Replayed>,
-    /// The lines that the screen had room for.
+    /// The number of lines that can be scrolled and that the screen had room for.
     room: usize,
 }
 
 impl App {
-    /// Returns the view before the first sample.
-    #[must_use]
     pub(crate) fn new(about: About, pace: Pace) -> Self {
         Self {
             about,
@@ -103,24 +94,23 @@ impl App {
     }
 
     /// Shows the next sample.
-    pub(crate) fn sample(&mut self, next: Sample) {
+    pub(crate) fn sample(&mut self, next: LiveSample) {
         let last = self.now.as_ref().map(|now| next.run.since(&now.run));
-        // The end is no sample of its own if the last one was there.
+        // The sample of the end adds nothing if the replay ends with an interval.
         if last.as_ref().is_none_or(|last| last.references > 0) {
             self.last = Some(last.unwrap_or_else(|| next.run.clone()));
         }
         self.now = Some(next);
     }
 
-    /// The simulation has ended: shows all of it.
+    /// Shows the whole replay after its end.
     pub(crate) fn end(&mut self, run: &Replayed) {
         let read = self.now.as_ref().map_or(0, |now| now.read);
-        self.sample(Sample { run: run.clone(), read: self.about.bytes.unwrap_or(read) });
+        self.sample(LiveSample { run: run.clone(), read: self.about.bytes.unwrap_or(read) });
         self.ended = true;
         self.whole = true;
     }
 
-    /// Does what a key says.
     pub(crate) fn key(&mut self, key: KeyEvent) -> Ask {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
@@ -178,7 +168,6 @@ impl App {
         }
     }
 
-    /// Draws everything.
     pub(crate) fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let [head, body, foot] =
@@ -198,7 +187,7 @@ impl App {
         }
     }
 
-    /// Returns what runs, how far it is, which part of it is shown, and the views.
+    /// Returns the lines above every view: the title, the progress, the interval that is shown, and the names of the views.
     fn head(&self, width: usize) -> Vec<Line<'static>> {
         let state = match (self.ended, self.pace.paused, self.pace.rate()) {
             (true, ..) => "ENDED".to_owned(),
@@ -212,7 +201,7 @@ impl App {
 
         let (references, cycles, read) = (self.now.as_ref())
             .map_or((0, 0.0, 0), |now| (now.run.references, now.run.time.seconds, now.read));
-        let reached = format!("  {} references  {}", number(references), time(cycles));
+        let reached = format!("  {} references  {}", count(references), time(cycles));
         let second = match self.about.bytes {
             Some(bytes) if !self.ended => {
                 let width = width.saturating_sub(reached.len()).min(60);
@@ -227,17 +216,14 @@ impl App {
             (false, None) => "Shown: nothing yet".to_owned(),
             (false, Some(last)) => format!(
                 "Shown: the last {} references, {}",
-                number(last.references),
+                count(last.references),
                 time(last.time.seconds)
             ),
         };
         let mut views = Line::default();
         for (number, view) in (1..).zip(View::ALL) {
             let name = Span::from(format!("{number} {view}"));
-            views.push_span(match view == self.view {
-                true => name.reversed(),
-                false => name,
-            });
+            views.push_span(if view == self.view { name.reversed() } else { name });
             views.push_span(" ");
         }
         vec![first, second, Line::from(shown), views.style(Style::new().bold())]
@@ -256,7 +242,7 @@ impl App {
             width: usize::from(area.width),
         };
         let page = shown.as_ref().map(|shown| self.view.page(shown, look));
-        let Page { head, rows } = page.unwrap_or_default();
+        let ViewPage { head, rows } = page.unwrap_or_default();
         self.room = usize::from(area.height).saturating_sub(head.len());
         self.scroll = self.scroll.min(rows.len().saturating_sub(self.room));
         let hidden = rows.len().saturating_sub(self.scroll + self.room);
@@ -271,7 +257,7 @@ impl App {
     }
 }
 
-/// Draws the keys over the middle of the screen.
+/// Draws the list of keys over the middle of the screen.
 fn help(frame: &mut Frame<'_>, area: Rect) {
     let keys = KEYS.map(|(key, does)| Line::from(format!(" {key:<14} {does} ")));
     let lines: Vec<_> = [title(" Keys"), Line::default()].into_iter().chain(keys).collect();
@@ -284,7 +270,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines).reversed(), middle);
 }
 
-/// How long the view waits for a key until it looks for the next sample.
+/// The longest wait for a key before the view looks for the next sample.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What views are made of: columns, bars and numbers, in ASCII, so that every terminal and every file shows them.
+//! Columns, bars and numbers of the views, in ASCII, so that every terminal and every file shows them.
 
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
@@ -7,54 +7,48 @@ use ratatui::text::{Line, Span};
 pub(crate) struct Grid {
     /// `true` for each column whose cells align right.
     right: Vec<bool>,
-    /// The column by which the rows are sorted.
+    /// The column by which the rows are sorted, which is underlined.
     sorted: Option<usize>,
     rows: Vec<Vec<Line<'static>>>,
-    /// The numbers of the rows with names.
-    named: Vec<usize>,
+    /// The numbers of the rows that are headers.
+    headers: Vec<usize>,
 }
 
 impl Grid {
-    /// Returns a grid without rows. `header` has the names of the columns with `|` between them; `>` before a name aligns
-    /// its column right, as numbers are.
-    #[must_use]
+    /// Returns a grid without rows. `header` has the form of [`table::with_header`](crate::table::with_header)'s.
     pub(crate) fn new(header: &str) -> Self {
         let names = || header.split('|');
         let mut grid = Self {
             right: names().map(|name| name.starts_with('>')).collect(),
             sorted: None,
             rows: Vec::new(),
-            named: Vec::new(),
+            headers: Vec::new(),
         };
-        grid.name(names().map(|name| name.trim_start_matches('>')));
+        grid.header(names().map(|name| name.trim_start_matches('>')));
         grid
     }
 
-    fn name<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
-        self.named.push(self.rows.len());
+    fn header<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        self.headers.push(self.rows.len());
         self.row(names.map(|name| Line::from(name.to_owned())));
     }
 
-    /// Begins another part with other names, after an empty line.
-    pub(crate) fn names(&mut self, names: &str) {
+    /// Begins another part with an empty line and another header.
+    pub(crate) fn add_part(&mut self, header: &str) {
         self.row([]);
-        self.name(names.split('|'));
+        self.header(header.split('|'));
     }
 
-    /// Marks the column by which the rows are sorted.
-    #[must_use]
     pub(crate) fn sorted(mut self, column: usize) -> Self {
         self.sorted = Some(column);
         self
     }
 
-    /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Line<'static>>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Returns the header and the rows.
-    #[must_use]
+    /// Returns all headers and rows, each column as wide as its widest cell.
     pub(crate) fn lines(self) -> Vec<Line<'static>> {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -68,22 +62,16 @@ impl Grid {
                     line.push_span("  ");
                 }
                 let gap = " ".repeat(widths[column] - cell.width());
-                let name = match (self.named.contains(&number), self.sorted == Some(column)) {
+                let style = match (self.headers.contains(&number), self.sorted == Some(column)) {
                     (true, true) => Style::new().bold().underlined(),
                     (true, false) => Style::new().bold(),
                     _ => Style::new(),
                 };
-                let spans = cell.spans.into_iter().map(|span| span.patch_style(name));
-                match self.right[column] {
-                    true => {
-                        line.push_span(gap);
-                        line.extend(spans);
-                    }
-                    false => {
-                        line.extend(spans);
-                        line.push_span(gap);
-                    }
-                }
+                let at = if self.right[column] { 0 } else { cell.spans.len() };
+                let spans = cell.spans.into_iter().map(|span| span.patch_style(style));
+                let mut spans: Vec<_> = spans.collect();
+                spans.insert(at, Span::from(gap));
+                line.extend(spans);
             }
             line
         };
@@ -91,22 +79,7 @@ impl Grid {
     }
 }
 
-/// Returns a number with commas between thousands.
-#[must_use]
-pub(crate) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Returns a part of a whole in per cent.
-#[must_use]
+/// Returns a part of a whole in percent, or `-` if the whole is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     match whole {
         0 => "-".to_owned(),
@@ -114,8 +87,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Returns a quotient with two digits after the point.
-#[must_use]
+/// Returns a quotient with two digits after the point, or `-` if the divisor is 0.
 pub(crate) fn ratio(number: f64, by: u64) -> String {
     match by {
         0 => "-".to_owned(),
@@ -123,13 +95,9 @@ pub(crate) fn ratio(number: f64, by: u64) -> String {
     }
 }
 
-/// Returns a bar that is `width` characters wide and says how much of a limit is used: `[||||    12.3%]`.
-#[must_use]
+/// Returns a bar of `width` characters that shows the used part of a limit: `[||||    12.3%]`.
 pub(crate) fn meter(used: u64, limit: u64, width: usize) -> Line<'static> {
-    let share = match limit {
-        0 => 0.0,
-        _ => used as f64 / limit as f64,
-    };
+    let share = if limit == 0 { 0.0 } else { used as f64 / limit as f64 };
     let inner = width.saturating_sub(2);
     let filled = ((share * inner as f64).round() as usize).min(inner);
     let bar = format!("{}{}", "|".repeat(filled), " ".repeat(inner - filled));
@@ -141,16 +109,11 @@ pub(crate) fn meter(used: u64, limit: u64, width: usize) -> Line<'static> {
         _ => Color::Red,
     };
     let text = text.get(..right.len()).unwrap_or(&text).to_owned();
-    Line::from(vec![
-        Span::from("["),
-        Span::styled(left.to_owned(), colour),
-        Span::from(text),
-        Span::from("]"),
-    ])
+    let bar = Span::styled(left.to_owned(), colour);
+    Line::from_iter([Span::from("["), bar, Span::from(text), Span::from("]")])
 }
 
-/// Returns a bar that is `width` characters wide, divided as these numbers are: `[lllrrrrrcc]`.
-#[must_use]
+/// Returns a bar of `width` characters, divided in the proportion of these numbers: `[lllrrrrrcc]`.
 pub(crate) fn shares(parts: &[(char, Color, u64)], width: usize) -> Line<'static> {
     let inner = width.saturating_sub(2);
     let all: u64 = parts.iter().map(|(.., part)| part).sum();
@@ -158,10 +121,7 @@ pub(crate) fn shares(parts: &[(char, Color, u64)], width: usize) -> Line<'static
     let (mut sum, mut drawn) = (0, 0);
     for (letter, colour, part) in parts {
         sum += part;
-        let end = match all {
-            0 => 0,
-            _ => (sum as f64 / all as f64 * inner as f64).round() as usize,
-        };
+        let end = (sum as f64 / all.max(1) as f64 * inner as f64).round() as usize;
         let text = letter.to_string().repeat(end - drawn);
         line.push_span(Span::styled(text, *colour));
         drawn = end;
@@ -171,8 +131,7 @@ pub(crate) fn shares(parts: &[(char, Color, u64)], width: usize) -> Line<'static
     line
 }
 
-/// Returns a title of a part of a view.
-#[must_use]
+/// Returns the title of a part of a view.
 pub(crate) fn title(text: &str) -> Line<'static> {
     Line::from(text.to_owned()).add_modifier(Modifier::BOLD)
 }
@@ -182,9 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers() {
-        let texts = [0, 999, 1_000, 1_234_567].map(number);
-        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
+    fn quotients() {
         assert_eq!((percent(1, 3), percent(1, 0)), ("33%".into(), "-".into()));
         assert_eq!((ratio(5.0, 4), ratio(5.0, 0)), ("1.25".into(), "-".into()));
     }
@@ -218,7 +175,7 @@ mod tests {
     fn columns_align() {
         let mut grid = Grid::new("name|>n").sorted(1);
         grid.row(["a", "100"].map(Line::from));
-        grid.names("part|m");
+        grid.add_part("part|m");
         grid.row(["long name", "7"].map(Line::from));
         let lines: Vec<_> = grid.lines().iter().map(Line::to_string).collect();
         assert_eq!(

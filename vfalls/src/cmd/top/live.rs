@@ -1,4 +1,4 @@
-//! The replay, in a thread of its own, and the pace at which the view lets it go.
+//! The replay, in a thread of its own, at a pace that the view sets.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,60 +9,54 @@ use anyhow::{Context, anyhow};
 use simulator::replay::{Now, Prepared, Progress, RunError};
 use simulator::run::Replayed;
 
-/// Samples a second, slow to fast; `None` is as fast as the simulation goes.
+/// The numbers of samples per second that `-` and `+` choose from; `None` is full speed.
 const RATES: [Option<u32>; 8] =
     [Some(1), Some(2), Some(5), Some(10), Some(20), Some(50), Some(100), None];
 
-/// The place of [`RATES`] at which a view begins.
+/// The index in [`RATES`] of 10 samples per second, which people can follow.
 const TEN_A_SECOND: usize = 3;
 
-/// The stack of the simulation's thread: without optimisation, a service of 160 KB is moved through some frames.
+/// The stack of the replay's thread. Without optimisation, several frames of it hold a service of 160 KB.
 const STACK: usize = 8 << 20;
 
-/// How fast the simulation goes.
+/// The speed of the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// It waits after each sample.
+    /// Whether the replay waits after each sample.
     pub(crate) paused: bool,
-    /// A place of [`RATES`].
+    /// An index in [`RATES`].
     rate: usize,
 }
 
 impl Pace {
-    /// At a rate that people can follow.
-    #[must_use]
     pub(crate) const fn new(paused: bool) -> Self {
         Self { paused, rate: TEN_A_SECOND }
     }
 
-    /// Twice as fast or so.
     pub(crate) fn faster(&mut self) {
         self.rate = (self.rate + 1).min(RATES.len() - 1);
     }
 
-    /// Half as fast or so.
     pub(crate) fn slower(&mut self) {
         self.rate = self.rate.saturating_sub(1);
     }
 
-    /// Returns the samples a second; `None` if it is as fast as the simulation goes.
-    #[must_use]
+    /// Returns the number of samples per second; `None` at full speed.
     pub(crate) fn rate(self) -> Option<u32> {
         RATES[self.rate]
     }
 }
 
-/// A replay at one of its samples.
+/// The state of the replay at the end of an interval.
 #[derive(Clone)]
-pub(crate) struct Sample {
-    /// The replay until then.
+pub(crate) struct LiveSample {
+    /// The result of the replay up to here.
     pub(crate) run: Replayed,
-    /// The bytes of the recordings that were read.
+    /// The number of bytes of the recordings that have been read.
     pub(crate) read: u64,
 }
 
-impl Sample {
-    /// Returns the replay until now.
+impl LiveSample {
     pub(crate) fn new(now: Now<'_>) -> Self {
         Self { run: now.run(), read: now.bytes_read() }
     }
@@ -70,11 +64,11 @@ impl Sample {
 
 struct State {
     pace: Pace,
-    /// How many samples a pause lets pass.
+    /// The number of samples that a pause still lets pass.
     steps: u64,
     stopped: bool,
-    /// What the view has not seen yet.
-    latest: Option<Sample>,
+    /// The latest sample, until the view takes it.
+    latest: Option<LiveSample>,
 }
 
 struct Shared {
@@ -87,9 +81,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over a sample, unless the simulation goes at full speed and the view has not taken the sample before. Then waits as
-    /// long as the pace says: the next sample is to come `since` the one before.
-    fn sample(&self, make: impl FnOnce() -> Sample, since: &mut Instant) -> ControlFlow<()> {
+    /// Hands the view a sample, unless the replay goes at full speed and the view has not taken the sample before. Then waits as
+    /// long as the pace asks for; `since` is the end of the wait before.
+    fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
         if !passes || state.latest.is_none() {
@@ -123,17 +117,13 @@ impl Shared {
     }
 }
 
-/// A simulation that runs.
+/// A replay that is under way.
 pub(crate) struct Live {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<Replayed, RunError>>>,
 }
 
 impl Live {
-    /// Starts a replay.
-    ///
-    /// # Errors
-    /// There can be no more threads.
     pub(crate) fn start(prepared: Prepared, pace: Pace) -> anyhow::Result<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::new(State { pace, steps: 0, stopped: false, latest: None }),
@@ -143,46 +133,41 @@ impl Live {
         let run = move || {
             let mut since = Instant::now();
             prepared.run(&mut |progress| match progress {
-                Progress::Sample { now, .. } => of_thread.sample(|| Sample::new(now), &mut since),
+                Progress::Sample { now, .. } => {
+                    of_thread.sample(|| LiveSample::new(now), &mut since)
+                }
                 _ if of_thread.state().stopped => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             })
         };
         let thread = thread::Builder::new().stack_size(STACK).spawn(run);
-        Ok(Self { shared, thread: Some(thread.context("the simulation cannot have a thread")?) })
+        Ok(Self { shared, thread: Some(thread.context("the replay cannot have a thread")?) })
     }
 
-    /// Returns the last sample, unless it has been taken.
-    #[must_use]
-    pub(crate) fn take(&self) -> Option<Sample> {
+    /// Returns the latest sample, once.
+    pub(crate) fn take(&self) -> Option<LiveSample> {
         self.shared.state().latest.take()
     }
 
-    /// Sets the pace, and how many samples may pass in a pause beside those before.
+    /// Sets the pace. A pause lets `steps` more samples pass.
     pub(crate) fn set(&self, pace: Pace, steps: u64) {
         let mut state = self.shared.state();
         state.pace = pace;
-        state.steps = match pace.paused {
-            true => state.steps + steps,
-            false => 0,
-        };
+        state.steps = if pace.paused { state.steps + steps } else { 0 };
         self.shared.changed.notify_all();
     }
 
-    /// Returns how the simulation ended; `None` if it goes on, or this has been asked before.
-    ///
-    /// # Errors
-    /// It ended before its program.
+    /// Returns the result after the end of the replay, once; `None` before the end.
     pub(crate) fn ended(&mut self) -> anyhow::Result<Option<Replayed>> {
         let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) else {
             return Ok(None);
         };
-        let ended = thread.join().map_err(|_| anyhow!("the simulation failed"))?;
+        let ended = thread.join().map_err(|_| anyhow!("the replay failed"))?;
         Ok(Some(ended?))
     }
 }
 
-/// The simulation stops at its next sample. Nobody waits for it: it may wait for its input.
+/// Makes the replay stop at its next sample. Does not wait for the stop, because the replay may wait for its input.
 impl Drop for Live {
     fn drop(&mut self) {
         self.shared.state().stopped = true;

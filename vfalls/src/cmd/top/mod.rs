@@ -1,4 +1,4 @@
-//! Shows a simulation while it runs. Run it by `vfalls top`.
+//! `top`: shows a replay while it goes on.
 
 mod app;
 mod grid;
@@ -13,12 +13,12 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use crate::cmd::stat::{ReplayArgs, header};
-use crate::exit::Mismatch;
-use crate::output::Force;
+use crate::cmd::stat::{ReplayArgs, ensure_truth, header, until_error};
+use crate::numbers::counted_plainly;
+use crate::output::{self, Force};
 use crate::say::say;
 use crate::text::summary;
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
@@ -33,17 +33,15 @@ use self::screen::Screen;
 use self::text::Blocks;
 use self::view::Look;
 
-/// Show a simulation while it runs: nodes, threads, memory, code, hypercalls and counters
+/// Show a replay while it goes on: nodes, threads, memory, code, hypercalls and counters
 ///
-/// The simulation is that of vfalls stat --details --interval N: it can be paused after every N references,
-/// when the guest that measures reads its counters (for details it does that in between, too). The screen shows what happened since the interval before or, after the key t, since the start. The last
-/// state stays until the key q; then the summary is printed as sim prints it. Without a terminal, plain text is printed at
-/// full speed: a block for each of 50 intervals, then ever fewer.
+/// The replay is that of vfalls stat --details --interval N. It can be paused after every N references, when the measuring guest
+/// reads its counters (for details it does so in between, too). The screen shows the last interval or, after the key t, everything
+/// since the start. The last state stays until the key q; then the summary is printed as vfalls stat prints it. Without a terminal,
+/// plain text is printed at full speed: a block for each of the first 50 intervals, then ever fewer.
 #[derive(clap::Args, Debug)]
-#[command(
-    after_help = after_help()
-)]
-pub struct Args {
+#[command(after_help = after_help())]
+pub(crate) struct TopArgs {
     #[command(flatten)]
     replay: ReplayArgs,
 
@@ -55,7 +53,7 @@ pub struct Args {
     #[arg(long)]
     paused: bool,
 
-    /// Write the results to a file, as JSON, once the simulation has come to its end
+    /// Write the results to a file, as JSON, once the replay has ended
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
@@ -63,7 +61,6 @@ pub struct Args {
     force: Force,
 }
 
-/// Returns the keys, and examples.
 fn after_help() -> String {
     let keys: String =
         (app::KEYS.iter()).map(|(key, does)| format!("  {key:<14} {does}\n")).collect();
@@ -76,13 +73,9 @@ fn after_help() -> String {
     )
 }
 
-/// Runs the command.
-///
-/// # Errors
-/// Bad input, or the work finds a defect.
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
-    let source = args.replay.resolve()?;
+    let source = args.replay.source.resolve()?;
     let setup = args.replay.setup(&source, None)?;
     let line = setup.memory.l2.line;
     let setup =
@@ -125,20 +118,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     for note in run.notes() {
         say(format_args!("note: {note}"));
     }
-    if let Some(json) = json {
-        json.complete_json(&run)?;
-    }
-    if !run.truth_matches() {
-        bail!(Mismatch("what the guest measured is not what happened".to_owned()));
-    }
-    Ok(())
+    output::complete_json(json, &run)?;
+    ensure_truth(&run)
 }
 
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Shows the simulation until somebody has seen enough. Returns its outcome, if it came to its end.
+/// Shows the replay until the user quits. Returns the result, if the replay has ended by then.
 fn on_a_terminal(
     prepared: Prepared,
     program: &str,
@@ -154,8 +138,8 @@ fn on_a_terminal(
         title: format!(
             "{} with {}, {}, {}: {program}",
             machine.model().name(),
-            counted(machine.nodes(), "node"),
-            counted(prepared.placed().len(), "thread"),
+            counted_plainly(machine.nodes() as u64, "node"),
+            counted_plainly(prepared.placed().len() as u64, "thread"),
             prepared.placement(),
         ),
         bytes: setup.programs.iter().map(|program| program.progress().total).sum(),
@@ -197,7 +181,6 @@ fn on_a_terminal(
     }
 }
 
-/// Prints the simulation as it goes. Returns its outcome.
 fn as_text(output: &mut impl Write, prepared: Prepared, names: &Names) -> anyhow::Result<Replayed> {
     let look = Look {
         machine: prepared.setup().machine,
@@ -208,14 +191,11 @@ fn as_text(output: &mut impl Write, prepared: Prepared, names: &Names) -> anyhow
     };
     let mut blocks = Blocks::default();
     let mut printed = Ok(());
-    let outcome = prepared.run(&mut |progress| {
-        if let Progress::Sample { now, .. } = progress {
-            printed = blocks.sample(output, now.run(), look);
+    let outcome = prepared.run(&mut |progress| match progress {
+        Progress::Sample { now, .. } => {
+            until_error(&mut printed, blocks.sample(output, now.run(), look))
         }
-        match printed {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
+        _ => ControlFlow::Continue(()),
     });
     printed?;
     Ok(outcome?)

@@ -1,31 +1,30 @@
-//! What the code of the programs is called.
+//! The names of the programs' functions and source lines.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, without_directory};
 use simulator::analysis::profile::functions::{CodePlace, Functions};
 use simulator::recording::Recording;
 
-/// The name of an instruction.
+/// The function and the source line of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
-    /// The function that holds it, or its page.
+    /// The name of the function, or the page if no function is known.
     pub(crate) function: String,
-    /// The file and line of its source, without the directory; empty if they are not known.
+    /// The file, without its directory, and the line; empty if they are not known.
     pub(crate) source: String,
 }
 
-/// The programs, whose symbols are read when they are asked for.
 pub(crate) struct Names {
-    /// The symbols of each program, and how many threads it has.
+    /// The symbols and the number of threads of each program.
     programs: Vec<(Option<Symbols>, usize)>,
     known: RefCell<HashMap<(usize, u64), Rc<Name>>>,
 }
 
 impl Names {
-    /// Returns the names of the code of these programs; of the bundled one, if they are not given.
+    /// Returns the names of these programs' code, or of the bundled program's.
     pub(crate) fn new(programs: &[Recording], bundled: bool) -> Self {
         let symbols = |program: &Recording| {
             let symbols = match bundled {
@@ -46,13 +45,11 @@ impl Names {
         ends.take_while(|ends| *ends <= thread).count()
     }
 
-    /// Returns the name of an instruction of a program.
-    pub(crate) fn of(&self, program: usize, address: Option<u64>) -> Rc<Name> {
+    /// Returns the name of an instruction of a program, which is looked up once.
+    pub(crate) fn name(&self, program: usize, address: Option<u64>) -> Rc<Name> {
         let Some(address) = address else {
-            return Rc::new(Name {
-                function: "(data without instructions)".to_owned(),
-                source: String::new(),
-            });
+            let function = "(data without instructions)".to_owned();
+            return Rc::new(Name { function, source: String::new() });
         };
         let mut known = self.known.borrow_mut();
         let name = known.entry((program, address));
@@ -67,9 +64,7 @@ impl Names {
         if self.programs.len() > 1 {
             function = format!("{program}: {function}");
         }
-        let source = symbols.and_then(|symbols| symbols.source(address));
-        let source = source.unwrap_or_default();
-        let file = source.rsplit('/').next().unwrap_or_default();
-        Name { function, source: file.to_owned() }
+        let source = symbols.and_then(|symbols| symbols.source(address)).unwrap_or_default();
+        Name { function, source: without_directory(&source).to_owned() }
     }
 }

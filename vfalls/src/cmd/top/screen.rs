@@ -1,4 +1,4 @@
-//! The terminal, which is as it was when the view ends: however it ends, but for SIGKILL.
+//! The terminal, which every end of the view but SIGKILL restores.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -18,7 +18,7 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::prelude::{CrosstermBackend, Terminal};
 
-/// Whether the terminal shows the view.
+/// Whether the terminal shows the view, and must be restored.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Locked while the terminal is written to.
@@ -28,11 +28,8 @@ static WRITING: Mutex<()> = Mutex::new(());
 pub struct Screen(Terminal<CrosstermBackend<BufWriter<File>>>);
 
 impl Screen {
-    /// Keeps what the terminal shows, and clears it for the view. A panic gives it back before it is reported, and an interrupt
-    /// before it ends the process.
-    ///
-    /// # Errors
-    /// Standard output is no terminal, or interrupts cannot be caught.
+    /// Saves what the terminal shows, and clears it for the view. A panic restores it before the panic is reported, and an interrupt
+    /// before the process ends.
     pub fn open() -> anyhow::Result<Self> {
         interrupt::clean_up()?;
         interrupt::before_end(close);
@@ -46,10 +43,7 @@ impl Screen {
         Ok(Self(Terminal::new(CrosstermBackend::new(output))?))
     }
 
-    /// Draws the view, unless the terminal has been given back.
-    ///
-    /// # Errors
-    /// The terminal cannot be written to.
+    /// Draws the view, unless the terminal has been restored.
     pub fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         match lock() {
             Some(_) if OPEN.load(Ordering::SeqCst) => self.0.draw(view).map(drop),
@@ -57,10 +51,7 @@ impl Screen {
         }
     }
 
-    /// Gives the terminal back while `meanwhile` lasts.
-    ///
-    /// # Errors
-    /// The terminal cannot be written to.
+    /// Restores the terminal, calls `meanwhile`, and shows the view again.
     pub fn without(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         close();
         meanwhile()?;
@@ -75,13 +66,12 @@ impl Drop for Screen {
     }
 }
 
-/// Returns standard output without the lock and the buffer that the process shares: a thread that holds them may be the one
-/// that is ended.
+/// Returns standard output without the lock and the buffer that the process shares: a thread that has ended may still hold them.
 fn output() -> io::Result<File> {
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Waits until nobody else writes to the terminal. `None` if that takes too long: whoever does may be ended, or be this thread.
+/// Waits until no other thread writes to the terminal. Returns `None` after 100 ms: the writer may have ended, or be this thread.
 fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..100 {
         match WRITING.try_lock() {
@@ -93,7 +83,6 @@ fn lock() -> Option<MutexGuard<'static, ()>> {
     None
 }
 
-/// Has the terminal show the view.
 fn show() -> io::Result<()> {
     let _writing = lock();
     enable_raw_mode()?;
@@ -101,7 +90,7 @@ fn show() -> io::Result<()> {
     execute!(output()?, EnterAlternateScreen)
 }
 
-/// Gives the terminal back, if it shows the view. An error is ignored: there is nothing else to be done.
+/// Restores the terminal, if it shows the view. Errors are ignored: nothing else can be done.
 fn close() {
     let _writing = lock();
     if !OPEN.swap(false, Ordering::SeqCst) {

@@ -1,20 +1,18 @@
-//! The view for what is no terminal: a block of lines now and then.
+//! The view without a terminal: blocks of plain text.
 
-use simulator::run::Replayed;
 use std::io::{self, Write};
 
+use simulator::run::Replayed;
+
+use crate::cmd::top::view::{Look, summary};
+use crate::numbers::count;
+use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-use crate::cmd::top::grid::number;
-use crate::cmd::top::view::{Look, summary};
-
-/// So many blocks are printed, then half as many for the same number of intervals, and so on.
+/// The number of blocks before intervals are skipped: then every second interval has a block, later every fourth.
 const BLOCKS: u64 = 50;
 
-/// The width of a line.
-const WIDTH: usize = 100;
-
-/// Prints blocks.
+/// Prints fewer and fewer blocks, so that a long replay does not fill the screen with ever more text.
 #[derive(Default)]
 pub(crate) struct Blocks {
     intervals: u64,
@@ -22,10 +20,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Prints a sample, if it is its turn: of the first 50, each; of the next 50, every second; of the next 100, every fourth.
-    ///
-    /// # Errors
-    /// `output` cannot be written.
+    /// Prints each of the first 50 samples, every second of the next 50, every fourth of the next 100, and so on.
     pub(crate) fn sample(
         &mut self,
         output: &mut impl Write,
@@ -44,14 +39,13 @@ impl Blocks {
         writeln!(
             output,
             "After {} references, {}; the last {}, {}:\n",
-            number(next.references),
+            count(next.references),
             time(next.time.seconds),
-            number(last.references),
+            count(last.references),
             time(last.time.seconds)
         )?;
         for line in summary(&last, Look { width: WIDTH, ..look }) {
-            let line = line.to_string();
-            writeln!(output, "{}", line.trim_end())?;
+            writeln!(output, "{}", line.to_string().trim_end())?;
         }
         writeln!(output)?;
         self.shown = Some(next);

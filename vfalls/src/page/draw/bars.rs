@@ -5,22 +5,18 @@ use maud::html;
 use super::{Axis, WIDTH, room, round};
 use crate::page::figure::Drawing;
 
-/// A bar.
 pub(crate) struct Bar {
-    /// What it is of.
     pub label: String,
-    /// Its parts: the class of the colour, the length, and words for the part.
+    /// For each part the class of its colour, its length, and the text that the browser shows on it.
     pub parts: Vec<(&'static str, f64, String)>,
-    /// What stands behind it.
+    /// The text behind the bar.
     pub value: String,
 }
 
 const STEP: f64 = 19.0;
 const ABOVE: f64 = 4.0;
 
-/// Draws bars. Their labels are above them if they are long, else on the left; `title` is what the axis shows, and `end` where
-/// it ends.
-#[must_use]
+/// Draws bars on an axis from 0 to `end` with this title. Long labels stand above their bars, others on the left.
 pub(crate) fn bars(bars: &[Bar], end: f64, title: &str) -> Drawing {
     let labels = room(bars.iter().map(|bar| &*bar.label));
     let above = labels > WIDTH / 3.0;

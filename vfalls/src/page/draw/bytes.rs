@@ -1,4 +1,4 @@
-//! Which bytes of a line are used, a row for each user.
+//! The bytes of a line that are used, a row for each user.
 
 use std::ops::Range;
 
@@ -7,23 +7,18 @@ use maud::html;
 use super::{WIDTH, round};
 use crate::page::figure::Drawing;
 
-/// A user.
-pub(crate) struct Use {
-    /// Who it is.
+pub(crate) struct ByteUser {
     pub label: String,
-    /// What it uses.
     pub spans: Vec<Span>,
 }
 
-/// Bytes that are used.
+/// Neighbouring bytes that a user uses in the same way.
 pub(crate) struct Span {
-    /// The first byte, and the one after the last.
     pub bytes: Range<usize>,
-    /// Whether they are read, which the upper half of a row shows, and whether they are written, which the lower half shows.
+    /// Whether the bytes are read (the upper half of the row has a mark), and whether they are written (the lower half has one).
     pub use_: [bool; 2],
     /// The class of the colour.
     pub class: &'static str,
-    /// What is done to them.
     pub words: String,
 }
 
@@ -32,9 +27,7 @@ const STEP: f64 = 16.0;
 const ABOVE: f64 = 18.0;
 const BYTES: usize = 64;
 
-/// Draws the 64 bytes of a line.
-#[must_use]
-pub(crate) fn bytes(users: &[Use]) -> Drawing {
+pub(crate) fn bytes(users: &[ByteUser]) -> Drawing {
     let place = |byte: usize| LEFT + (WIDTH - 6.0 - LEFT) * byte as f64 / BYTES as f64;
     let bottom = ABOVE + STEP * users.len() as f64;
     let marks = html! {

@@ -1,28 +1,24 @@
-//! Durations on a logarithmic axis, a row for each kind, with their distribution.
+//! The distributions of durations on a logarithmic axis, a row for each.
 
 use maud::html;
 
 use super::{WIDTH, room, round};
+use crate::numbers::{counted, short};
 use crate::page::figure::Drawing;
-use crate::page::numbers::{counted, short};
 
-/// A kind.
 pub(crate) struct Dots {
-    /// Its name.
     pub label: String,
-    /// The durations, the shortest first: the class of the colour, and words.
+    /// The durations that have a dot, the shortest first, each with the class of its colour and its text.
     pub at: Vec<(f64, &'static str, String)>,
-    /// The distribution: from where, to where, and how many.
+    /// The parts of the distribution: the shortest duration, the longest, and the number of calls between them.
     pub parts: Vec<(f64, f64, u64)>,
 }
 
 const STEP: f64 = 34.0;
 const ABOVE: f64 = 4.0;
-/// The height of the longest bar of a distribution.
+/// The height of the highest bar of a distribution.
 const BAR: f64 = 16.0;
 
-/// Draws durations on an axis from a power of ten to another.
-#[must_use]
 pub(crate) fn dots(rows: &[Dots], title: &str) -> Drawing {
     let left = room(rows.iter().map(|row| &*row.label));
     let all = || rows.iter().flat_map(|row| row.at.iter().map(|(value, ..)| value.max(1.0)));
@@ -53,7 +49,7 @@ pub(crate) fn dots(rows: &[Dots], title: &str) -> Drawing {
             @if let (Some((shortest, ..)), Some((longest, ..))) = (row.at.first(), row.at.last()) {
                 path.range d={ "M" (round(place(*shortest))) " " (round(y)) "H" (round(place(*longest))) } {}
             }
-            // The shortest is on top where several are the same.
+            // Drawn last, the shortest of several equal durations is on top.
             @for (value, class, words) in row.at.iter().rev() {
                 circle.edge.(*class) cx=(round(place(*value))) cy=(round(y)) r="4.5" { title { (row.label) ": " (words) } }
             }

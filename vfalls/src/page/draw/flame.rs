@@ -1,30 +1,31 @@
-//! A flame graph: what is under way, each frame above the one that called it.
+//! A flame graph: each function stands above its caller.
 
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
 use super::{WIDTH, round};
+use crate::numbers::{counted, percent};
 use crate::page::figure::Drawing;
-use crate::page::numbers::{counted, percent};
 
-/// A frame is so high.
+/// The height of a box.
 const ROW: f64 = 15.0;
-/// A character is at most so wide, on average.
+/// The largest average width of a character.
 const CHARACTER: f64 = 6.2;
-/// Narrower frames are not drawn.
+/// The width of the narrowest box that is drawn.
 const NARROWEST: f64 = 0.4;
-/// So many frames are drawn above each other.
+/// The largest number of boxes that are drawn above each other.
 pub(crate) const DEEPEST: usize = 64;
 
+/// The samples of a stack of calls, and the boxes of the functions that it calls, by name.
 #[derive(Default)]
-struct Frame<'a> {
+struct FlameBox<'a> {
     samples: u64,
-    above: BTreeMap<&'a str, Frame<'a>>,
+    above: BTreeMap<&'a str, FlameBox<'a>>,
 }
 
-impl Frame<'_> {
-    /// Returns how many frames are drawn above each other, with this one. `unit` is the width of a sample.
+impl FlameBox<'_> {
+    /// Returns the number of boxes that are drawn above each other, this one included. `unit` is the width of a sample.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
         1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)
@@ -34,7 +35,7 @@ impl Frame<'_> {
         self.samples as f64 * unit >= NARROWEST
     }
 
-    /// Draws a frame of this name, and those above it.
+    /// Draws a box with this name, and the boxes above it.
     fn marks(&self, name: &str, at: (f64, f64), unit: f64, all: u64) -> Markup {
         let (left, top) = at;
         let width = self.samples as f64 * unit;
@@ -63,10 +64,9 @@ impl Frame<'_> {
     }
 }
 
-/// Draws stacks, each of frames from the outermost on, with its samples.
-#[must_use]
+/// Draws stacks, each with the names of its functions from the outermost on, and its number of samples.
 pub(crate) fn flame(stacks: &[(Vec<&str>, u64)]) -> Drawing {
-    let mut all = Frame::default();
+    let mut all = FlameBox::default();
     for (frames, samples) in stacks {
         let mut at = &mut all;
         at.samples += samples;

@@ -1,22 +1,21 @@
-//! Numbers as colours of cells.
+//! Numbers that are shown by the colours of cells.
 
 use std::fmt::Write;
 
 use maud::html;
 
 use super::{Axis, Scale, WIDTH, round};
+use crate::numbers::{TimeUnit, percent, short};
 use crate::page::figure::Drawing;
-use crate::page::numbers::{TimeUnit, percent, short};
 
-/// Numbers in rows that have a name, over time.
+/// Numbers over time, in rows.
 pub(crate) struct Cells<'a> {
     /// The names of the rows.
     pub rows: &'a [String],
-    /// The numbers, by row, one for each interval.
+    /// For each row, a number for each interval.
     pub numbers: &'a [Vec<u64>],
-    /// When the intervals end, in cycles.
+    /// The ends of the intervals, in cycles.
     pub ends: &'a [u64],
-    /// The unit of time.
     pub unit: TimeUnit,
 }
 
@@ -25,8 +24,7 @@ const CELL: f64 = 6.0;
 const ABOVE: f64 = 6.0;
 
 impl Cells<'_> {
-    /// Draws a heat map. Every so many rows have their names.
-    #[must_use]
+    /// Draws a heat map. Names that would overlap others are left out.
     pub(crate) fn heat(&self, scale: &Scale) -> Drawing {
         let axis = Axis::of_time(LEFT, self.ends.last().copied().unwrap_or(0), self.unit);
         let height = if self.rows.len() > 24 { CELL } else { 2.0 * CELL };
@@ -46,14 +44,8 @@ impl Cells<'_> {
                 let (from, to) = (place(interval), place(interval + run.len()));
                 interval += run.len();
                 let y = ABOVE + height * row as f64;
-                let _ = write!(
-                    paths[run[0]],
-                    "M{} {}H{}v{height}H{}z",
-                    round(from),
-                    round(y),
-                    round(to),
-                    round(from)
-                );
+                let [from, to, y] = [from, to, y].map(round);
+                let _ = write!(paths[run[0]], "M{from} {y}H{to}v{height}H{from}z");
             }
         }
         let marks = html! {
@@ -71,9 +63,7 @@ impl Cells<'_> {
     }
 }
 
-/// Draws a square of numbers for each kind: from the node of the row to the node of the column. Colours are parts of the sum
-/// of all.
-#[must_use]
+/// Draws a square of numbers for each kind of traffic. Each number is for the way from the node of its row to the node of its column.
 pub(crate) fn matrices(kinds: &[(String, Vec<Vec<u64>>)], scale: &Scale) -> Drawing {
     let sum: u64 = kinds.iter().flat_map(|(_, rows)| rows.iter().flatten()).sum();
     let nodes = kinds.first().map_or(0, |(_, rows)| rows.len());

@@ -3,29 +3,26 @@
 use maud::{Markup, html};
 
 use super::{Scale, WIDTH, round};
+use crate::numbers::percent;
 use crate::page::figure::Drawing;
-use crate::page::numbers::percent;
 
-/// A line between a node and a hub.
-pub(crate) struct Line {
-    /// The node.
+/// A link between a node and a hub.
+pub(crate) struct Link {
     pub node: usize,
-    /// The hub; without one the line goes to another node.
     pub hub: usize,
-    /// How much of its time it is busy, from 0 to 1.
+    /// The busy part of its time, from 0 to 1.
     pub used: f64,
 }
 
-/// What is drawn: how much of its time each part is busy, from 0 to 1.
-pub(crate) struct Machine {
+/// The parts of a machine, each with the busy part of its time, from 0 to 1.
+pub(crate) struct MachineMap {
     /// The channels of each node, with their numbers.
     pub channels: Vec<Vec<(usize, f64)>>,
-    /// What each node executes, such as `2 threads`.
+    /// The text of each node, such as `2 threads`.
     pub executes: Vec<String>,
-    /// The hubs.
+    /// The hubs, with their numbers.
     pub hubs: Vec<(usize, f64)>,
-    /// The links between them.
-    pub lines: Vec<Line>,
+    pub links: Vec<Link>,
 }
 
 const NODE_TOP: f64 = 4.0;
@@ -34,8 +31,7 @@ const HUB_TOP: f64 = 190.0;
 const HUB_HEIGHT: f64 = 40.0;
 
 /// Draws nodes with their memory channels above, hubs below, and links between them.
-#[must_use]
-pub(crate) fn map(machine: &Machine, scale: &Scale) -> Drawing {
+pub(crate) fn map(machine: &MachineMap, scale: &Scale) -> Drawing {
     let nodes = machine.channels.len().max(1) as f64;
     let step = WIDTH / nodes;
     let width = (step - 10.0).min(110.0);
@@ -56,14 +52,14 @@ pub(crate) fn map(machine: &Machine, scale: &Scale) -> Drawing {
     };
     let hub_place = |hub: usize| machine.hubs.iter().position(|(number, _)| *number == hub);
     let marks = html! {
-        @for line in &machine.lines {
-            @if let Some(place) = hub_place(line.hub) {
-                @let from = left(line.node) + width * (place as f64 + 0.5) / machine.hubs.len() as f64;
-                @let to = hub_left(place) + hub_width * (line.node as f64 + 0.5) / nodes;
-                path.link.{ "l" (scale.level(line.used)) } fill="none" stroke-width="4" d={
+        @for link in &machine.links {
+            @if let Some(place) = hub_place(link.hub) {
+                @let from = left(link.node) + width * (place as f64 + 0.5) / machine.hubs.len() as f64;
+                @let to = hub_left(place) + hub_width * (link.node as f64 + 0.5) / nodes;
+                path.link.{ "l" (scale.level(link.used)) } fill="none" stroke-width="4" d={
                     "M" (round(from)) " " (NODE_TOP + NODE_HEIGHT) "L" (round(to)) " " (HUB_TOP)
                 } {
-                    title { "link of node " (line.node) " and hub " (line.hub) ": busy for " (percent(line.used, 1.0)) " of the time" }
+                    title { "link of node " (link.node) " and hub " (link.hub) ": busy for " (percent(link.used, 1.0)) " of the time" }
                 }
             }
         }
@@ -71,9 +67,7 @@ pub(crate) fn map(machine: &Machine, scale: &Scale) -> Drawing {
             @let x = left(node);
             rect.box x=(round(x)) y=(NODE_TOP) width=(round(width)) height=(NODE_HEIGHT) rx="5" {}
             text.c x=(round(x + width / 2.0)) y="18" { "node " (node) }
-            text.m.c x=(round(x + width / 2.0)) y="30" {
-                (machine.executes[node])
-            }
+            text.m.c x=(round(x + width / 2.0)) y="30" { (machine.executes[node]) }
             @let channel_width = (width - 6.0) / channels.len().max(1) as f64;
             @for (place, (mcu, used)) in channels.iter().enumerate() {
                 (part(&format!("MCU {mcu}"), *used, (x + 4.0 + channel_width * place as f64, 38.0, channel_width - 2.0, 38.0)))

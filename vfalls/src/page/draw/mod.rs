@@ -1,6 +1,5 @@
-//! Charts as SVG. Colours are classes of the style sheet, so that a chart is light or dark as its reader wishes.
-//!
-//! All are 360 units wide with text of 10 units, so that text is legible on a screen of 400 pixels and the lines are sharp on any.
+//! Charts as SVG. Colours are classes of the style sheet, so that a chart can be light or dark. Charts are 360 units wide, and text is
+//! 10 units high, so that it can be read on a screen of 400 pixels.
 
 mod bars;
 mod bytes;
@@ -12,41 +11,40 @@ mod strips;
 mod timeline;
 
 pub(super) use bars::{Bar, bars};
-pub(super) use bytes::{Span, Use, bytes};
+pub(super) use bytes::{ByteUser, Span, bytes};
 pub(super) use dots::{Dots, dots};
 pub(super) use flame::{DEEPEST, flame};
 pub(super) use grid::{Cells, matrices};
-pub(super) use map::{Line, Machine, map};
+pub(super) use map::{Link, MachineMap, map};
 pub(super) use strips::{Strip, Strips, strips};
-pub(super) use timeline::{Row, timeline};
+pub(super) use timeline::{EventRow, timeline};
 
 use maud::{Markup, html};
 
+use crate::numbers::{TimeUnit, count, short, ticks};
 use crate::page::figure::Legend;
-use crate::page::numbers::{TimeUnit, count, short, ticks};
 
-/// The width of each chart.
 pub(super) const WIDTH: f64 = 360.0;
 
-/// The colours of parts, in the order in which they are used: safe for people who confuse colours (Okabe and Ito).
+/// The classes of the colours of parts, in the order of use: colours that colour-blind people can tell apart (Okabe and Ito).
 pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
-/// How many colours a scale has, from nothing to most.
+/// The number of colours of a scale.
 const SCALE: usize = 8;
 
-/// Returns a length or place with one digit after the point.
+/// Returns a length or coordinate with at most one digit after the point.
 fn round(length: f64) -> String {
     let text = format!("{length:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// Returns how much room labels need on the left of a chart.
+/// Returns the width of the longest of these labels, with a gap.
 fn room<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     let longest = labels.map(|label| label.chars().count()).max();
     longest.unwrap_or(0) as f64 * 6.0 + 8.0
 }
 
-/// A horizontal axis.
+/// A horizontal axis from the value 0 on the left to `end` on the right.
 struct Axis {
     left: f64,
     right: f64,
@@ -54,12 +52,13 @@ struct Axis {
 }
 
 impl Axis {
+    /// Returns the horizontal coordinate of a value.
     fn place(&self, value: f64) -> f64 {
         let part = if self.end > 0.0 { value / self.end } else { 0.0 };
         self.left + (self.right - self.left) * part
     }
 
-    /// Draws the lines of round values from `top` to `bottom`, the values below, and what they are.
+    /// Draws vertical lines at round values from `top` to `bottom`, the values below, and the title.
     fn marks(&self, top: f64, bottom: f64, title: &str) -> Markup {
         let ticks = ticks(self.end, 6);
         let step = ticks.get(1).copied().unwrap_or(1.0);
@@ -75,28 +74,26 @@ impl Axis {
         }
     }
 
-    /// Returns an axis of time.
     fn of_time(left: f64, cycles: u64, unit: TimeUnit) -> Self {
         Self { left, right: WIDTH - 6.0, end: cycles as f64 * unit.per_cycle }
     }
 }
 
-/// A scale of colours for numbers: the least number of each colour after the first, which stands for 0.
+/// A scale of colours for numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
+    /// The smallest number of each colour. The first colour, which stands for 0, is not in the list.
     least: Vec<f64>,
 }
 
 impl Scale {
-    /// Returns the scale for parts of what is possible, from 0 to 1: the same on every page, fine where little is used.
-    #[must_use]
+    /// Returns the scale for the busy part of the time, from 0 to 1. It is the same on every page, and finest for small parts.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }
     }
 
-    /// Returns a scale for numbers up to `most`, each of whose colours begins at so many times the number of the last.
-    #[must_use]
+    /// Returns a scale for numbers up to `most`. The smallest numbers of its colours grow by a constant factor.
     pub(super) fn of_counts(most: u64) -> Self {
         let colours = SCALE - 1;
         let ratio = (most.max(1) as f64).powf(1.0 / colours as f64).max(1.0 + 1e-9);
@@ -108,8 +105,7 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns a scale for numbers up to `most`, whose colours have equal parts of it.
-    #[must_use]
+    /// Returns a scale for numbers up to `most`. The smallest numbers of its colours grow by a constant step.
     pub(super) fn of_equal_parts(most: u64) -> Self {
         let colours = SCALE as u64 - 1;
         let mut least: Vec<f64> =
@@ -119,20 +115,19 @@ impl Scale {
     }
 
     /// Returns the colour of a number, from 0.
-    #[must_use]
     pub(super) fn level(&self, number: f64) -> usize {
         let level = self.least.partition_point(|least| *least <= number);
-        // The colours of a short scale are apart.
+        // A scale with fewer colours skips some of them, up to the last.
         level * (SCALE - 1) / self.least.len().max(1)
     }
 
+    /// Returns the classes of the colours.
     fn classes(&self) -> impl Iterator<Item = String> {
         let number = self.least.len().max(1);
         (0..=self.least.len()).map(move |level| format!("s{}", level * (SCALE - 1) / number))
     }
 
-    /// Returns what the colours of counts stand for.
-    #[must_use]
+    /// Returns the legend of a scale of counts.
     pub(super) fn legend(&self) -> Legend {
         let words = |level: usize| match level {
             0 => "0".to_owned(),
@@ -148,8 +143,7 @@ impl Scale {
         self.classes().zip((0..).map(words)).collect()
     }
 
-    /// Returns what the colours of parts stand for.
-    #[must_use]
+    /// Returns the legend of [`of_use`](Self::of_use).
     pub(super) fn legend_of_use(&self) -> Legend {
         let percent = |part: f64| format!("{:.0}%", part * 100.0);
         let words = |level: usize| match (level, self.least.get(level)) {

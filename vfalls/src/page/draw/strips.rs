@@ -1,36 +1,31 @@
-//! Values over time, a strip for each unit.
+//! Values over time, a strip for each series.
 
 use std::fmt::Write;
 
 use maud::html;
 
 use super::{Axis, WIDTH, round};
+use crate::numbers::{TimeUnit, short};
 use crate::page::figure::Drawing;
-use crate::page::numbers::{TimeUnit, short};
 
-/// One unit.
 pub(crate) struct Strip {
-    /// What it is.
     pub label: String,
-    /// Its values, one for each interval.
+    /// The value of each interval, drawn as an area.
     pub values: Vec<f64>,
-    /// What they are compared with, alike.
+    /// The value of each interval that the area is compared with, drawn as a line.
     pub truth: Option<Vec<f64>>,
 }
 
-/// Units that have one scale.
+/// Strips that have the same scale.
 pub(crate) struct Strips<'a> {
-    /// The units.
     pub strips: &'a [Strip],
-    /// When the intervals end, in cycles; the first begins at 0.
+    /// The ends of the intervals, in cycles. The first interval begins at 0.
     pub ends: &'a [u64],
     /// The value at the top of a strip.
     pub top: f64,
-    /// What it is in words.
     pub top_text: String,
     /// Whether the top is a limit.
     pub limit: bool,
-    /// The unit of time.
     pub unit: TimeUnit,
 }
 
@@ -39,26 +34,22 @@ const HEIGHT: f64 = 26.0;
 const STEP: f64 = 34.0;
 const ABOVE: f64 = 6.0;
 
-/// Draws values over time.
-#[must_use]
 pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
     let Strips { ends, top, .. } = chart;
     let axis = Axis::of_time(LEFT, ends.last().copied().unwrap_or(0), chart.unit);
     let bottom = ABOVE + STEP * chart.strips.len() as f64;
     let top = if *top > 0.0 { *top } else { 1.0 };
-    // A line of steps, which begins and ends at the base if it is an area.
+    // Returns a path of steps. An area begins and ends at the base.
     let line = |values: &[f64], base: f64, area: bool| {
         let mut line = format!("M{} {}", round(axis.left), round(base));
         for (value, end) in values.iter().zip(*ends) {
-            let (x, y) = (
-                axis.place(*end as f64 * chart.unit.per_cycle),
-                base - HEIGHT * (value / top).min(1.0),
-            );
+            let x = axis.place(*end as f64 * chart.unit.per_cycle);
+            let y = base - HEIGHT * (value / top).min(1.0);
             let _ = write!(line, "V{}H{}", round(y), round(x));
         }
         match area {
             true => line + &format!("V{}Z", round(base)),
-            // From the first value on.
+            // A line begins at the first value.
             false => line.replacen(&format!(" {}V", round(base)), " ", 1),
         }
     };

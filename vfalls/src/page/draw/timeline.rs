@@ -1,33 +1,29 @@
-//! Instants on a line of time, a row for each kind.
+//! Events on an axis of time, a row for each kind of event.
 
 use std::fmt::Write;
 
 use maud::html;
 
 use super::{Axis, WIDTH, room, round};
+use crate::numbers::{TimeUnit, counted};
 use crate::page::figure::Drawing;
-use crate::page::numbers::{TimeUnit, counted};
 
-/// A kind.
-pub(crate) struct Row {
-    /// Its name.
+pub(crate) struct EventRow {
     pub label: String,
-    /// The class of its colour.
+    /// The class of the colour.
     pub class: &'static str,
-    /// When it happens, in cycles.
+    /// The times of the events, in cycles.
     pub at: Vec<u64>,
 }
 
 const STEP: f64 = 18.0;
 const ABOVE: f64 = 4.0;
 
-/// Draws rows of instants until `cycles`.
-#[must_use]
-pub(crate) fn timeline(rows: &[Row], cycles: u64, unit: TimeUnit) -> Drawing {
+pub(crate) fn timeline(rows: &[EventRow], cycles: u64, unit: TimeUnit) -> Drawing {
     let left = room(rows.iter().map(|row| &*row.label));
     let axis = Axis::of_time(left, cycles, unit);
     let bottom = ABOVE + STEP * rows.len() as f64;
-    let instants = |row: &Row, y: f64| {
+    let marks_of = |row: &EventRow, y: f64| {
         let mut places: Vec<_> =
             row.at.iter().map(|at| round(axis.place(*at as f64 * unit.per_cycle) - 0.6)).collect();
         places.dedup();
@@ -41,7 +37,7 @@ pub(crate) fn timeline(rows: &[Row], cycles: u64, unit: TimeUnit) -> Drawing {
         @for (number, row) in rows.iter().enumerate() {
             @let top = ABOVE + STEP * number as f64 + 3.0;
             text.e x=(round(left - 6.0)) y=(round(top + 10.0)) { (row.label) }
-            path.(row.class) d=(instants(row, top)) { title { (row.label) ": " (counted(row.at.len() as u64, "event")) } }
+            path.(row.class) d=(marks_of(row, top)) { title { (row.label) ": " (counted(row.at.len() as u64, "event")) } }
         }
     };
     Drawing { width: WIDTH, height: bottom + 28.0, marks }

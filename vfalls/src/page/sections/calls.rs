@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::page::draw::{Bar, Dots, Row, Strip, Strips, bars, dots, strips, timeline};
-use crate::page::figure::Figure;
-use crate::page::numbers::{TimeUnit, count, counted, short, top};
+use crate::numbers::{TimeUnit, count, counted, short, top};
+use crate::page::draw::{Bar, Dots, EventRow, Strip, Strips, bars, dots, strips, timeline};
+use crate::page::figure::{Figure, legend};
 use crate::table;
 use simulator::analysis::details::{Calls, Details, Durations, GuestSeries};
 use simulator::memory::Usage;
 use simulator::run::Replayed;
 
-/// Returns the charts of hypercalls and events.
 pub(super) fn figures(run: &Replayed, details: &Details) -> Vec<Figure> {
     let figures = [
         by_status(run, details),
@@ -34,7 +33,7 @@ pub(in crate::page) fn colour(status: &str) -> &'static str {
     }
 }
 
-/// Returns the first cells of a row about calls.
+/// Returns the first cells of a row of a table of calls.
 fn cells(of: &Calls) -> [String; 5] {
     [
         of.guest.clone(),
@@ -75,15 +74,12 @@ fn by_status(run: &Replayed, details: &Details) -> Option<Figure> {
             reads(run, details)
         ),
         drawing: Some(bars(&drawn, longest as f64, "calls")),
-        legend: statuses
-            .iter()
-            .map(|status| (colour(status).to_owned(), (*status).to_owned()))
-            .collect(),
+        legend: legend(statuses.iter().map(|status| (colour(status), *status))),
         table,
     })
 }
 
-/// Returns a sentence about the calls that the guest makes because the report has counts over time.
+/// Returns a sentence about the calls that the guest makes only for the charts over time.
 fn reads(run: &Replayed, details: &Details) -> String {
     let reads = details.series.reads;
     let Some(each) = reads.calls.checked_div(reads.samples) else {
@@ -141,21 +137,18 @@ fn latencies(run: &Replayed, calls: &[Calls]) -> Option<Figure> {
              other is named."
         ),
         drawing: Some(dots(&drawn, "nanoseconds")),
-        legend: PERCENTILES
-            .iter()
-            .map(|(class, words)| ((*class).to_owned(), (*words).to_owned()))
-            .collect(),
+        legend: legend(PERCENTILES),
         table,
     })
 }
 
-/// The colours of durations.
+/// The colours and names of the durations that have dots.
 const PERCENTILES: [(&str, &str); 4] =
     [("s2", "half within"), ("s4", "90% within"), ("s6", "99% within"), ("c4", "longest")];
 
 fn conflicts(run: &Replayed, details: &Details) -> Option<Figure> {
     let hubs = details.conflicts.first()?.hubs.len();
-    let unit = TimeUnit::of(&run.time);
+    let unit = TimeUnit::suiting(&run.time);
     let end = details.series.clock.last().copied().unwrap_or(0);
     let ends = details.conflicts.iter().skip(1).map(|part| part.from);
     let last = details.conflicts.last().map_or(0, |part| part.from);
@@ -189,7 +182,7 @@ fn conflicts(run: &Replayed, details: &Details) -> Option<Figure> {
             limit: false,
             unit,
         })),
-        legend: vec![("measured".to_owned(), "conflicts in each part of the time".to_owned())],
+        legend: legend([("measured", "conflicts in each part of the time")]),
         table,
     })
 }
@@ -207,13 +200,10 @@ pub(in crate::page) fn waits(usage: &Usage) -> Option<Figure> {
             one.waited.to_string(),
             format!("{average:.2}"),
         ]);
+        let words = format!("{average:.2} cycles for each of {} requests", count(one.requests));
         drawn.push(Bar {
             label: format!("hub {}", one.hub),
-            parts: vec![(
-                "c2",
-                average,
-                format!("{average:.2} cycles for each of {} requests", count(one.requests)),
-            )],
+            parts: vec![("c2", average, words)],
             value: format!("{average:.1}"),
         });
     }
@@ -230,7 +220,7 @@ pub(in crate::page) fn waits(usage: &Usage) -> Option<Figure> {
 
 fn over_time(run: &Replayed, details: &Details) -> Option<Figure> {
     let series = &details.series;
-    let unit = TimeUnit::of(&run.time);
+    let unit = TimeUnit::suiting(&run.time);
     let spans = || {
         let begins = std::iter::once(&0).chain(&series.clock);
         let spans = series.clock.iter().zip(begins);
@@ -265,17 +255,17 @@ fn over_time(run: &Replayed, details: &Details) -> Option<Figure> {
             limit: false,
             unit,
         })),
-        legend: vec![("measured".to_owned(), "calls per second".to_owned())],
+        legend: legend([("measured", "calls per second")]),
         table,
     })
 }
 
-/// The most kinds of events that are drawn.
+/// The largest number of kinds of events in the chart.
 const MOST_KINDS: usize = 16;
 
 fn events(run: &Replayed, details: &Details) -> Option<Figure> {
     details.events.first()?;
-    let unit = TimeUnit::of(&run.time);
+    let unit = TimeUnit::suiting(&run.time);
     let mut kinds: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut table = table::with_header(&format!("time, {}|strand|event|fields", unit.name));
     for event in &details.events {
@@ -289,7 +279,7 @@ fn events(run: &Replayed, details: &Details) -> Option<Figure> {
     }
     let end = details.events.iter().map(|event| event.time).max();
     let end = end.max(details.series.clock.last().copied()).unwrap_or(1);
-    let row = |(name, at): (&&str, &Vec<u64>)| Row {
+    let row = |(name, at): (&&str, &Vec<u64>)| EventRow {
         label: format!("{name} ({})", at.len()),
         class: "c2",
         at: at.clone(),

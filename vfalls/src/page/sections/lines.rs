@@ -1,30 +1,30 @@
-//! Lines that the nodes take from each other.
+//! The lines that move between nodes.
 
 use std::collections::BTreeMap;
 
-use crate::page::draw::{Bar, Span, Use, bars, bytes};
-use crate::page::figure::{Figure, Legend};
+use crate::numbers::{count, counted, percent};
+use crate::page::draw::{Bar, ByteUser, Span, bars, bytes};
+use crate::page::figure::{Figure, legend};
 use crate::page::names::{Names, program_of};
-use crate::page::numbers::{count, counted, percent};
 use crate::table;
 use simulator::analysis::details::Lines;
-use simulator::analysis::sharing::{SharedLine, Sharing, Use as Action, User, byte_list};
+use simulator::analysis::sharing::{SharedLine, Sharing, Use, User, byte_list};
 use simulator::machine::strands::ranges;
 use simulator::run::Replayed;
 
-/// The most lines whose users are drawn, and the most users of each.
+/// The largest number of lines whose users are drawn.
 const MOST_LINES: usize = 3;
+/// The largest number of users of a line that are drawn.
 const MOST_USERS: usize = 32;
 
-/// The colours of what users do.
-const USES: [(Action, &str, &str); 4] = [
-    (Action::Fetch, "c0", "fetches"),
-    (Action::Load, "c1", "loads"),
-    (Action::Modify, "c5", "loads and stores at once"),
-    (Action::Store, "c4", "stores"),
+/// The colours and names of uses.
+const USES: [(Use, &str, &str); 4] = [
+    (Use::Fetch, "c0", "fetches"),
+    (Use::Load, "c1", "loads"),
+    (Use::Modify, "c5", "loads and stores at once"),
+    (Use::Store, "c4", "stores"),
 ];
 
-/// Returns the charts of lines.
 pub(super) fn figures(run: &Replayed, lines: &Lines, names: &Names) -> Vec<Figure> {
     if lines.hottest.is_empty() {
         return Vec::new();
@@ -76,10 +76,10 @@ fn hottest(lines: &Lines) -> Figure {
             counted(lines.invalidations, "invalidation"),
         ),
         drawing: Some(bars(&drawn, longest.unwrap_or(0) as f64, "transfers and invalidations")),
-        legend: vec![
-            ("c4".to_owned(), "transfers: a cache gives the line to another".to_owned()),
-            ("c3".to_owned(), "invalidations: a store takes it from another".to_owned()),
-        ],
+        legend: legend([
+            ("c4", "transfers: a cache gives the line to another"),
+            ("c3", "invalidations: a store takes it from another"),
+        ]),
         table,
     }
 }
@@ -105,7 +105,7 @@ fn users_of(run: &Replayed, number: usize, line: &SharedLine, names: &Names) -> 
             let users = users.iter().filter(move |user| user.what == *what);
             users.flat_map(move |user| spans(user, class, words))
         });
-        Use {
+        ByteUser {
             label: format!("{thread} on node {}", users[0].strand.node().index()),
             spans: spans.collect(),
         }
@@ -118,8 +118,7 @@ fn users_of(run: &Replayed, number: usize, line: &SharedLine, names: &Names) -> 
     functions.dedup();
     functions.truncate(3);
     let present = USES.iter().filter(|(what, ..)| line.users.iter().any(|user| user.what == *what));
-    let legend: Legend =
-        present.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect();
+    let legend = legend(present.map(|(_, class, words)| (*class, *words)));
     Figure {
         id: format!("line-{number}"),
         title: format!("Who uses line {:#x}", line.address),
@@ -137,9 +136,9 @@ fn users_of(run: &Replayed, number: usize, line: &SharedLine, names: &Names) -> 
     }
 }
 
-/// Returns the bytes that a user uses.
+/// Returns the ranges of bytes that a user uses.
 fn spans(user: &User, class: &'static str, words: &'static str) -> impl Iterator<Item = Span> {
-    let uses = [user.what != Action::Store, user.writes()];
+    let uses = [user.what != Use::Store, user.writes()];
     let bits = user.bytes;
     let used = move |byte: &usize| bits >> byte & 1 != 0;
     let firsts = (0..64).filter(move |byte| used(byte) && (*byte == 0 || !used(&(byte - 1))));

@@ -1,12 +1,12 @@
-//! How much the parts of the machine are used, and what goes from node to node.
+//! The use of the machine's parts, and the traffic from node to node.
 
-use crate::page::draw::{Line, Machine, Scale, map, matrices};
+use crate::numbers::{counted, percent};
+use crate::page::draw::{Link, MachineMap, Scale, map, matrices};
 use crate::page::figure::Figure;
-use crate::page::numbers::{counted, percent};
 use crate::table;
 use simulator::memory::{Traffic, TrafficKind, Usage};
 
-/// Returns the charts of a machine after `cycles`; `executes` says for each node what it executes.
+/// Returns the charts of a machine after `cycles`. `executes` has a text for each node, such as `2 threads`.
 pub(in crate::page) fn figures(usage: &Usage, cycles: u64, executes: Vec<String>) -> Vec<Figure> {
     let nodes = executes.len();
     let mut figures = vec![used(usage, cycles, executes)];
@@ -16,7 +16,7 @@ pub(in crate::page) fn figures(usage: &Usage, cycles: u64, executes: Vec<String>
     figures
 }
 
-/// Returns the number of threads or strands on each node; `at` has the node of each.
+/// Returns a text for each node with its number of threads or strands. `at` has the node of each thread or strand.
 pub(in crate::page) fn executes(
     nodes: usize,
     what: &str,
@@ -53,12 +53,12 @@ fn used(usage: &Usage, cycles: u64, executes: Vec<String>) -> Figure {
         channels[one.node].push((one.mcu, part(one.busy)));
     }
     let scale = Scale::of_use();
-    let machine = Machine {
+    let machine = MachineMap {
         channels,
         executes,
         hubs: usage.hubs.iter().map(|one| (one.hub, part(one.busy))).collect(),
-        lines: (usage.links.iter())
-            .map(|one| Line { node: one.node, hub: one.hub, used: part(one.busy) / 2.0 })
+        links: (usage.links.iter())
+            .map(|one| Link { node: one.node, hub: one.hub, used: part(one.busy) / 2.0 })
             .collect(),
     };
     let busiest = usage.channels.iter().max_by_key(|one| one.busy);

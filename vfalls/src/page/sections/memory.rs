@@ -1,35 +1,23 @@
-//! Which addresses, lines and functions cause misses.
+//! The addresses, functions and instructions that cause misses.
 
+use crate::numbers::{TimeUnit, count, percent};
 use crate::page::draw::{Bar, Cells, Scale, bars};
-use crate::page::figure::Figure;
+use crate::page::figure::{Figure, legend};
 use crate::page::names::Names;
-use crate::page::numbers::{TimeUnit, count, percent};
 use crate::table;
 use simulator::analysis::details::{Details, Heat, Missed};
 use simulator::run::Replayed;
 
-/// The most functions or instructions in a chart.
+/// The largest number of functions or instructions in a chart.
 const MOST: usize = 12;
 
-/// Returns the charts of addresses and functions.
 pub(super) fn figures(run: &Replayed, details: &Details, names: &Names) -> Vec<Figure> {
     let heat = &details.heat;
     let maps = [
-        heat_map(
-            run,
-            heat,
-            "misses",
-            "Misses of the L2 caches by address, over time",
-            &heat.misses,
-        ),
-        heat_map(
-            run,
-            heat,
-            "transfers",
-            "Lines moved between L2 caches by address, over time",
-            &heat.transfers,
-        ),
+        ("misses", "Misses of the L2 caches by address, over time", &heat.misses),
+        ("transfers", "Lines moved between L2 caches by address, over time", &heat.transfers),
     ];
+    let maps = maps.map(|(id, title, numbers)| heat_map(run, heat, id, title, numbers));
     let code = [functions(details, names), instructions(details, names)];
     maps.into_iter().chain(code).flatten().collect()
 }
@@ -42,9 +30,8 @@ fn heat_map(
     numbers: &[Vec<u64>],
 ) -> Option<Figure> {
     let most = *numbers.iter().flatten().max().filter(|most| **most > 0)?;
-    let rows: Vec<_> = (heat.first.iter().map(|first| format!("{first:#x}"))).collect();
-    let rows = &rows;
-    let unit = TimeUnit::of(&run.time);
+    let rows = &heat.first.iter().map(|first| format!("{first:#x}")).collect::<Vec<_>>();
+    let unit = TimeUnit::suiting(&run.time);
     let scale = Scale::of_counts(most);
     let until = |end: &u64| format!("until {:.3} {}", *end as f64 * unit.per_cycle, unit.name);
     let names = ["address", "bytes"].map(str::to_owned).into_iter();
@@ -73,15 +60,15 @@ fn heat_map(
     })
 }
 
-/// The colours and names of where misses are served.
+/// The colours and names of the parts that serve misses.
 const SERVED: [(&str, &str); 3] = [
     ("c2", "memory of the node"),
     ("c3", "memory of another node"),
     ("c4", "cache of another node"),
 ];
 
-/// A function, with what its instructions missed.
-struct Function {
+/// The misses of a function by the part of [`SERVED`], and the cycles that it waited for them.
+struct FunctionMisses {
     name: String,
     misses: [u64; 3],
     cycles: u64,
@@ -89,14 +76,14 @@ struct Function {
 
 fn functions(details: &Details, names: &Names) -> Option<Figure> {
     let served = |missed: &Missed| [missed.misses.local, missed.misses.remote, missed.misses.c2c];
-    let mut functions: Vec<Function> = Vec::new();
+    let mut functions: Vec<FunctionMisses> = Vec::new();
     let hottest = details.code.iter();
     let hottest = hottest.map(|one| (names.function(one.program, one.address), &one.missed));
     let others = ("other instructions".to_owned(), &details.code_others);
     for (name, missed) in hottest.chain([others]) {
         let place = functions.iter().position(|function| function.name == name);
         let place = place.unwrap_or_else(|| {
-            functions.push(Function { name, misses: [0; 3], cycles: 0 });
+            functions.push(FunctionMisses { name, misses: [0; 3], cycles: 0 });
             functions.len() - 1
         });
         let function = &mut functions[place];
@@ -104,7 +91,7 @@ fn functions(details: &Details, names: &Names) -> Option<Figure> {
         sums.for_each(|(sum, more)| *sum += more);
         function.cycles += missed.cycles;
     }
-    let sum = |function: &Function| function.misses.iter().sum::<u64>();
+    let sum = |function: &FunctionMisses| function.misses.iter().sum::<u64>();
     functions.retain(|function| sum(function) > 0 || function.cycles > 0);
     functions.sort_by_key(|function| (std::cmp::Reverse(sum(function)), function.name.clone()));
     let all: u64 = functions.iter().map(sum).sum();
@@ -119,7 +106,7 @@ fn functions(details: &Details, names: &Names) -> Option<Figure> {
         let first = [function.name.clone(), format!("{:.1}", share(sum(function)))];
         table.add_row(first.into_iter().chain(numbers));
     }
-    let bar = |function: &Function| Bar {
+    let bar = |function: &FunctionMisses| Bar {
         label: function.name.chars().take(58).collect(),
         parts: (function.misses.iter().zip(SERVED))
             .map(|(lines, (class, served))| {
@@ -138,18 +125,14 @@ fn functions(details: &Details, names: &Names) -> Option<Figure> {
             count(all)
         ),
         drawing: Some(bars(&drawn.map(bar).collect::<Vec<_>>(), share(most), "% of all misses")),
-        legend: SERVED
-            .iter()
-            .map(|(class, name)| ((*class).to_owned(), (*name).to_owned()))
-            .collect(),
+        legend: legend(SERVED),
         table,
     })
 }
 
-/// Returns the instructions that are waited for longest, with their source lines.
 fn instructions(details: &Details, names: &Names) -> Option<Figure> {
-    let all: u64 =
-        details.code.iter().map(|one| one.missed.cycles).sum::<u64>() + details.code_others.cycles;
+    let missed = details.code.iter().map(|one| &one.missed).chain([&details.code_others]);
+    let all: u64 = missed.map(|missed| missed.cycles).sum();
     let served = SERVED.map(|(_, name)| name).join("|");
     let mut table =
         table::with_header(&format!("source|function|address|cycles waited|share, %|L2|{served}"));
@@ -167,11 +150,9 @@ fn instructions(details: &Details, names: &Names) -> Option<Figure> {
             parts: vec![("c2", share, format!("{} cycles", count(cycles)))],
             value: percent(share, 100.0),
         });
-        let mut cells = vec![source, function, address, cycles.to_string(), format!("{share:.1}")];
-        cells.extend(
-            [misses.l2, misses.local, misses.remote, misses.c2c].map(|lines| lines.to_string()),
-        );
-        table.add_row(cells);
+        let lines = [misses.l2, misses.local, misses.remote, misses.c2c];
+        let cells = [source, function, address, cycles.to_string(), format!("{share:.1}")];
+        table.add_row(cells.into_iter().chain(lines.map(|lines| lines.to_string())));
     }
     let longest = drawn.first()?.parts[0].1;
     Some(Figure {

@@ -1,4 +1,4 @@
-//! The parts of the page, in its order.
+//! The sections of a page.
 
 mod calls;
 mod lines;
@@ -17,15 +17,12 @@ pub(super) use machine::{executes, figures as machine};
 pub(super) use summary::{settings, summary};
 pub(super) use threads::parts;
 
-/// A part of the page.
 pub(super) struct Section {
-    /// What it is about.
     pub title: String,
-    /// Its charts.
     pub figures: Vec<Figure>,
 }
 
-/// Returns the parts of a replay's page after the summary that have something to show.
+/// Returns the sections of a replay's page that have charts.
 pub(super) fn sections(run: &Replayed, names: &Names) -> Vec<Section> {
     let section = |title: &str, figures: Vec<Figure>| Section { title: title.to_owned(), figures };
     let mut first = threads::figures(run);

@@ -1,17 +1,16 @@
-//! The head of a page: the programs, whether the counters are right, and what stands out.
+//! The part of a replay's page before the charts: the programs, the comparison of counters with the truth, and what stands out.
 
 use maud::{Markup, html};
 use simulator::machine::configuration::Configuration;
 use simulator::memory::Config;
 use simulator::run::Replayed;
 
+use crate::numbers::{TimeUnit, count, counted};
 use crate::page::names::Names;
-use crate::page::numbers::{TimeUnit, count, counted};
 use crate::page::standing_out;
 
-/// Returns the head of the page.
 pub(in crate::page) fn summary(run: &Replayed, names: &Names) -> Markup {
-    let unit = TimeUnit::of(&run.time);
+    let unit = TimeUnit::suiting(&run.time);
     let instructions: u64 = run.threads.iter().map(|thread| thread.instructions).sum();
     let out = standing_out::sentences(run, names, 3);
     html! {
@@ -67,7 +66,7 @@ fn verdict(run: &Replayed) -> Markup {
     }
 }
 
-/// Returns the settings that are not those of a T2 Plus, each with its value.
+/// Returns the settings whose values differ from a T2 Plus.
 pub(in crate::page) fn settings(configuration: &Configuration) -> Vec<String> {
     let memory = &configuration.memory;
     let settings = Config::SETTINGS.iter().filter_map(|setting| {

@@ -1,15 +1,14 @@
-//! Where the cycles of threads go.
+//! The cycles that threads spend on work and on each kind of wait.
 
+use crate::numbers::{count, percent};
 use crate::page::draw::{Bar, PARTS, bars};
-use crate::page::figure::Figure;
-use crate::page::numbers::{count, percent};
+use crate::page::figure::{Figure, legend};
 use crate::table;
 use simulator::run::{Replayed, Stack, ThreadRun};
 
-/// The most threads that are drawn: the threads that take most cycles.
+/// The largest number of threads in the chart.
 const MOST: usize = 64;
 
-/// Returns the charts of threads.
 pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
     if run.threads.is_empty() {
         return Vec::new();
@@ -56,8 +55,8 @@ pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
     };
     let drawn: Vec<_> = shown.iter().map(bar).collect();
     let longest = run.threads.iter().map(|one| cpi(one.cycles, one.instructions));
-    let legend = PARTS.iter().zip(names).filter(|(_, name)| {
-        // Only what is there needs a colour.
+    let colours = PARTS.iter().zip(names).filter(|(_, name)| {
+        // Parts that no thread has need no colour.
         run.threads
             .iter()
             .any(|one| parts(&one.stack).iter().any(|(part, cycles)| part == name && *cycles > 0))
@@ -67,12 +66,12 @@ pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
         title: "Cycles per instruction of each thread".to_owned(),
         text,
         drawing: Some(bars(&drawn, longest.fold(0.0, f64::max), "cycles per instruction")),
-        legend: legend.map(|(class, name)| ((*class).to_owned(), name.to_owned())).collect(),
+        legend: legend(colours.map(|(class, name)| (*class, name))),
         table,
     }]
 }
 
-/// Returns the name and the cycles of each part of a stack, in the order in which they are shown.
+/// Returns the name and the cycles of each part of a stack, in the order of a bar.
 pub(in crate::page) fn parts(stack: &Stack) -> [(&'static str, u64); 9] {
     [
         ("busy", stack.busy),

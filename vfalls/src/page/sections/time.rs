@@ -1,16 +1,16 @@
-//! What happens over time: counters, and the bandwidth of channels and links.
+//! Charts over time: counters, and the bandwidth of channels and links.
 
+use crate::numbers::{TimeUnit, short, top};
 use crate::page::draw::{Strip, Strips, strips};
-use crate::page::figure::{Drawing, Figure, Legend};
-use crate::page::numbers::{TimeUnit, short, top};
+use crate::page::figure::{Drawing, Figure, legend};
 use crate::table::{self, Table};
 use simulator::analysis::details::{CounterSeries, Series};
 use simulator::run::Replayed;
 
-/// The most units in a chart: the units that count most.
+/// The largest number of units in a chart.
 const MOST: usize = 32;
 
-/// Returns the charts, those of few units first.
+/// Returns the charts, the lowest first.
 pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
     let mut figures = bandwidth(run, series);
     figures.extend(counters(run, series));
@@ -19,9 +19,9 @@ pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
     figures
 }
 
-/// Returns the charts of counters.
+/// Returns a chart for each event.
 fn counters(run: &Replayed, series: &Series) -> Vec<Figure> {
-    // Classes have events of the same name.
+    // Events of different classes can have the same name.
     let mut events: Vec<Vec<&CounterSeries>> = Vec::new();
     for counter in &series.counters {
         let same = |other: &CounterSeries| {
@@ -33,10 +33,10 @@ fn counters(run: &Replayed, series: &Series) -> Vec<Figure> {
         }
     }
     let events = events.into_iter().enumerate();
-    events.map(|(number, counters)| of_event(run, series, number, counters)).collect()
+    events.map(|(number, counters)| event_figure(run, series, number, counters)).collect()
 }
 
-fn of_event(
+fn event_figure(
     run: &Replayed,
     series: &Series,
     number: usize,
@@ -63,6 +63,10 @@ fn of_event(
             truth: Some(rates(&counter.truth)),
         })
         .collect();
+    let highest = match most_of(&drawn) {
+        0.0 => 1.0,
+        most => top(most),
+    };
     let differs = |counter: &&&CounterSeries| counter.measured != counter.truth;
     let wrong = counters.iter().filter(differs).count();
     let agree = match wrong {
@@ -75,34 +79,27 @@ fn of_event(
     };
     let mut columns: Vec<(String, &[u64])> = Vec::new();
     for counter in &counters {
+        let unit = &counter.name.unit;
+        let both = [("reading", &counter.measured), ("truth", &counter.truth)];
         match differs(&counter) {
-            false => {
-                columns.push((format!("{}, reading and truth", counter.name.unit), &counter.truth))
-            }
-            true => {
-                columns.push((format!("{}, reading", counter.name.unit), &counter.measured));
-                columns.push((format!("{}, truth", counter.name.unit), &counter.truth));
-            }
+            false => columns.push((format!("{unit}, reading and truth"), &counter.truth)),
+            true => columns.extend(both.map(|(of, counts)| (format!("{unit}, {of}"), &counts[..]))),
         }
     }
     Figure {
         id: format!("counter-{number}"),
         title: format!("{event} over time"),
         text: format!("Events per second in each unit; all strips have one scale. {agree}{some}"),
-        drawing: Some(chart(run, series, &drawn, top_of(&drawn), None)),
-        legend: vec![
-            ("measured".to_owned(), "the guest's reading".to_owned()),
-            ("truth".to_owned(), "the truth".to_owned()),
-        ],
+        drawing: Some(chart(run, series, &drawn, highest, None)),
+        legend: legend([("measured", "the guest's reading"), ("truth", "the truth")]),
         table: table(run, series, &columns),
     }
 }
 
-/// Returns the charts of channels and links.
 fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
+    let usage = &run.usage;
     let channels = series.channels.iter().map(|one| {
-        let limit =
-            run.usage.channels.iter().find(|use_| (use_.node, use_.mcu) == (one.node, one.mcu));
+        let limit = usage.channels.iter().find(|of| (of.node, of.mcu) == (one.node, one.mcu));
         Way {
             label: format!("node {} MCU {}", one.node, one.mcu),
             busy: &one.busy,
@@ -112,8 +109,7 @@ fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
         }
     });
     let links = series.links.iter().map(|one| {
-        let limit =
-            run.usage.links.iter().find(|use_| (use_.node, use_.hub) == (one.node, one.hub));
+        let limit = usage.links.iter().find(|of| (of.node, of.hub) == (one.node, one.hub));
         Way {
             label: format!("node {} hub {}", one.node, one.hub),
             busy: &one.busy,
@@ -122,31 +118,19 @@ fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
             directions: 2.0,
         }
     });
-    let figures = [
-        ways(
-            run,
-            series,
-            "channels",
-            "Bandwidth of memory channels",
-            &channels.collect::<Vec<_>>(),
-        ),
-        ways(
-            run,
-            series,
-            "links",
-            "Bandwidth of links, both directions",
-            &links.collect::<Vec<_>>(),
-        ),
-    ];
-    figures.into_iter().flatten().collect()
+    let (channels, links): (Vec<_>, Vec<_>) = (channels.collect(), links.collect());
+    let channels = ways(run, series, "channels", "Bandwidth of memory channels", &channels);
+    let links = ways(run, series, "links", "Bandwidth of links, both directions", &links);
+    channels.into_iter().chain(links).collect()
 }
 
-/// What bytes go through.
+/// A channel or a link, with the numbers of each interval.
 struct Way<'a> {
     label: String,
+    /// In cycles, the sum of all directions.
     busy: &'a [u64],
     bytes: &'a [u64],
-    /// Bytes per second.
+    /// In bytes per second.
     limit: f64,
     directions: f64,
 }
@@ -177,9 +161,7 @@ fn ways(
         ),
     };
     let drawn: Vec<_> = ways.iter().map(strip).collect();
-    let most =
-        drawn.iter().flat_map(|strip| strip.values.iter().chain(strip.truth.iter().flatten()));
-    let most = most.copied().fold(0.0, f64::max);
+    let most = most_of(&drawn);
     let top = [0.05, 0.1, 0.25, 0.5, 1.0].into_iter().find(|top| most <= *top).unwrap_or(1.0);
     let columns: Vec<_> = (ways.iter())
         .flat_map(|way| {
@@ -193,40 +175,36 @@ fn ways(
         true => format!("the top of a strip is {}% of it", top * 100.0),
         false => "it is the top of a strip".to_owned(),
     };
-    let mut legend: Legend = vec![
-        ("measured".to_owned(), "bytes per second, of the limit".to_owned()),
-        ("truth".to_owned(), "part of the time that it is busy".to_owned()),
+    let colours = [
+        ("measured", "bytes per second, of the limit"),
+        ("truth", "part of the time that it is busy"),
+        ("limit", "limit"),
     ];
-    if top == 1.0 {
-        legend.push(("limit".to_owned(), "limit".to_owned()));
-    }
+    let colours = if top == 1.0 { &colours[..] } else { &colours[..2] };
     Some(Figure {
         id: id.to_owned(),
         title: title.to_owned(),
         text: format!("The limit of each is {}B/s; {scale}.{about}", short(limit)),
         drawing: Some(chart(run, series, &drawn, top, Some(top))),
-        legend,
+        legend: legend(colours.iter().copied()),
         table: table(run, series, &columns),
     })
 }
 
-/// Returns how long each interval is, in seconds.
+/// Returns the lengths of the intervals, in seconds.
 fn durations<'a>(run: &'a Replayed, series: &'a Series) -> impl Iterator<Item = f64> + 'a {
     let ends = series.cycles.iter();
     let begins = std::iter::once(&0).chain(ends.clone());
     ends.zip(begins).map(|(end, begin)| run.time.seconds_of(end.saturating_sub(*begin).max(1)))
 }
 
-fn top_of(drawn: &[Strip]) -> f64 {
+fn most_of(drawn: &[Strip]) -> f64 {
     let values =
         drawn.iter().flat_map(|strip| strip.values.iter().chain(strip.truth.iter().flatten()));
-    match values.copied().fold(0.0, f64::max) {
-        0.0 => 1.0,
-        most => top(most),
-    }
+    values.copied().fold(0.0, f64::max)
 }
 
-/// Draws strips whose top is this value, or this part of a limit.
+/// Draws strips. `limit` is the part of a limit that the top is, if there is a limit.
 fn chart(
     run: &Replayed,
     series: &Series,
@@ -243,13 +221,13 @@ fn chart(
             None => format!("{}/s", short(top)),
         },
         limit: limit == Some(1.0),
-        unit: TimeUnit::of(&run.time),
+        unit: TimeUnit::suiting(&run.time),
     })
 }
 
-/// Returns a table of intervals and these columns.
+/// Returns a table with a row for each interval.
 fn table(run: &Replayed, series: &Series, columns: &[(String, &[u64])]) -> Table {
-    let unit = TimeUnit::of(&run.time);
+    let unit = TimeUnit::suiting(&run.time);
     let names = columns.iter().map(|(name, _)| name.clone());
     let mut table = table::with_columns([format!("until, {}", unit.name)].into_iter().chain(names));
     for (interval, end) in series.cycles.iter().enumerate() {

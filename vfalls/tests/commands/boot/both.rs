@@ -1,14 +1,11 @@
 //! A replay and an execution of one scenario do the same.
 
 use std::fmt::Write as _;
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 use std::ops::ControlFlow;
 
-use flate2::read::GzDecoder;
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use object::BigEndian;
-use object::read::elf::ProgramHeader;
 use perfctr_service::mailbox::Step as Request;
 use perfctr_service::{Grant, Unit};
 use platform::memory_map::RESET_CODE;
@@ -21,6 +18,7 @@ use simulator::recording::Recording;
 use simulator::replay::Setup;
 use simulator::run::{StepRun, UnitRun};
 use vfalls::cmd::boot::elf;
+use xtask::qemu::bundle;
 
 use crate::program::Place;
 
@@ -136,19 +134,10 @@ fn executed(place: &Place) -> Left {
         ..ExecutionSetup::new(machine())
     })
     .unwrap();
+    let hypervisor = bundle::bundled("hypervisor").unwrap();
+    elf::load(&hypervisor, &mut execution, 0).unwrap();
     let mut load = |address, bytes: &[u8]| execution.load(address, bytes).unwrap();
     load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened());
-    let bundled = include_bytes!("../../../bundled/hypervisor.elf.gz");
-    let mut hypervisor = Vec::new();
-    let mut compressed = GzDecoder::new(&bundled[..]);
-    compressed.read_to_end(&mut hypervisor).unwrap();
-    let hypervisor = elf::parse(&hypervisor).unwrap();
-    for part in hypervisor.elf_program_headers() {
-        if part.p_type(BigEndian) == object::elf::PT_LOAD {
-            let bytes = part.data(BigEndian, hypervisor.data()).unwrap();
-            load(part.p_paddr(BigEndian), bytes);
-        }
-    }
     load(map::DESCRIPTION.start, &description());
     for number in 0..GUESTS.len() as u64 {
         // ba . ; nop

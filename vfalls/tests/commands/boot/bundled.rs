@@ -10,16 +10,16 @@ use xtask::qemu::bundle;
 use xtask::qemu::toolchain::Toolchain;
 
 use crate::boot::{THREE, run};
+use crate::program::Place;
 
 /// Returns what does not depend on the compiler: what guests print, except for the number of reads that bring lines of memory; the
 /// hypercalls. Then the guest instructions of each strand, which do.
 fn results(arguments: &[&str]) -> ((Vec<String>, Value), Vec<u64>) {
-    let directory = tempfile::tempdir().unwrap();
-    let json = directory.path().join("results.json");
-    let printed = run(&[arguments, &["--json", json.to_str().unwrap()]].concat()).well();
+    let place = Place::new("bundled-images");
+    let printed = run(&[arguments, &["--json", &place.at("results.json")]].concat()).well();
     let console = printed.lines().take_while(|line| !line.is_empty());
     let console = console.map(|line| line.split(" lines read").next().unwrap().to_owned());
-    let mut results: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let mut results = place.json("results.json");
     for guest in results["guests"].as_array_mut().unwrap() {
         guest.as_object_mut().unwrap().retain(|key, _| !["program", "console"].contains(&&**key));
     }
@@ -38,7 +38,7 @@ fn the_bundled_images_do_what_their_sources_do() {
     let (bundled, executed) = results(&["--md", THREE]);
     assert_eq!(bundled.0.len(), 12, "{:?}", bundled.0);
     let (built, again) = results(&["--md", THREE, "--hypervisor", hypervisor, guest, guest, guest]);
-    assert_eq!(bundled, built, "cargo xtask bundle makes them anew");
+    assert_eq!(bundled, built, "cargo xtask bundle rebuilds them");
     assert_eq!(executed.len(), 6);
     for (bundled, built) in executed.iter().zip(&again) {
         assert!(
@@ -58,7 +58,7 @@ fn the_pinned_toolchain_makes_the_bundled_bytes() {
     }
     for (name, built) in bundle::NAMES.iter().zip(bundle::build(&toolchain).unwrap()) {
         let bundled = bundle::bundled(name).unwrap();
-        assert!(built == bundled, "{name}: cargo xtask bundle makes it anew");
+        assert!(built == bundled, "{name}: cargo xtask bundle rebuilds it");
     }
 }
 

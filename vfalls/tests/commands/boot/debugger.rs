@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use xtask::tools::{self, GDB};
 
-use crate::program::PROGRAM;
+use crate::program::command;
 
 /// The script for gdb. `PORT` stands for the port.
 const COMMANDS: [&str; 14] = [
@@ -29,11 +29,8 @@ const COMMANDS: [&str; 14] = [
 #[ignore = "needs gdb-multiarch"]
 fn a_debugger_stops_and_goes_on() {
     let gdb = tools::path(&GDB).unwrap();
-    let mut run = Command::new(PROGRAM);
-    run.args(["boot", "--gdb", "0", "--strands", "0,64"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut run = command(&["boot", "--gdb", "0", "--strands", "0,64"]);
+    run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut run = run.spawn().unwrap();
     let mut stderr = BufReader::new(run.stderr.take().unwrap());
     let mut line = String::new();
@@ -41,12 +38,12 @@ fn a_debugger_stops_and_goes_on() {
     let port = line.trim_end().trim_end_matches('\'');
     let port = port.rsplit_once(':').unwrap().1;
 
-    let mut command = Command::new(gdb);
-    command.args(["-nx", "-batch"]);
+    let mut gdb = Command::new(gdb);
+    gdb.args(["-nx", "-batch"]);
     for typed in COMMANDS {
-        command.args(["-ex", &typed.replace("PORT", port)]);
+        gdb.args(["-ex", &typed.replace("PORT", port)]);
     }
-    let said = command.stdin(Stdio::null()).output().unwrap();
+    let said = gdb.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
 
     let mut stdout = String::new();

@@ -8,7 +8,6 @@ mod scenario;
 use std::fs;
 use std::process::Command;
 
-use serde_json::Value;
 use vfalls::cmd::boot::elf;
 use xtask::tools::{self, SPARC_GCC};
 
@@ -19,11 +18,6 @@ fn run(arguments: &[&str]) -> Ended {
 }
 
 const THREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/machines/batoka-2.toml");
-
-fn json_of(place: &Place) -> Value {
-    let json = fs::read_to_string(place.path().join("out.json")).unwrap();
-    serde_json::from_str(&json).unwrap()
-}
 
 #[test]
 fn the_bundled_guest() {
@@ -37,7 +31,7 @@ fn the_bundled_guest() {
         assert!(line.starts_with(&format!("cpu {cpu}: 60000 loads, ")), "{line}");
     }
 
-    let json = json_of(&place);
+    let json = place.json("out.json");
     let strands = json["strands"].as_array().unwrap().iter();
     let strands: Vec<_> = strands.map(|strand| strand["strand"].as_u64()).collect();
     assert_eq!(strands, [Some(0), Some(64)]);
@@ -55,7 +49,7 @@ fn guests_of_a_description() {
         let line = format!("{guest}: {strands} strands, 60000 loads each");
         assert!(lines.any(|other| other == line), "{said}");
     }
-    // The first guest has no right to the memory channels; the second has it.
+    // Only the second guest has a right to the memory channels.
     assert!(said.contains("primary: 16384 lines read, 0 reads in 0 memory channels\n"));
     assert!(said.contains(" reads in 2 memory channels\n"));
 }

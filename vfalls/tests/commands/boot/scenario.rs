@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::boot::run;
-use crate::boot::{THREE, json_of};
+use crate::boot::{THREE, run};
 use crate::program::Place;
 
 /// Returns a step as scenario files write it.
@@ -60,7 +59,7 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!(lines("ldg1: 16384 lines read, 0 reads in 0 memory channels"), 1);
     assert_eq!((lines("ldg2: 1 strands"), lines("ldg2: ")), (1, 1));
 
-    let report = json_of(&place);
+    let report = place.json("out.json");
     let [fault, _, grant, .., mend, _, _] = &report["steps"].as_array().unwrap()[..] else {
         panic!("{report}");
     };
@@ -101,7 +100,7 @@ fn nobody_waits_for_the_dead() {
         "boot --md {THREE} --scenario steps.toml --json out.json --limit 9000000 --fast"
     ));
     assert_eq!((ended.status, &*ended.stderr), (0, ""));
-    let made = json_of(&place)["steps"].as_array().unwrap().clone();
+    let made = place.json("out.json")["steps"].as_array().unwrap().clone();
     assert_eq!(made.len(), 4);
     assert!(made.iter().all(|step| step["rejected"].is_null()), "{made:?}");
     for line in [
@@ -120,10 +119,8 @@ fn a_step_after_the_end_is_not_reached() {
     let place = Place::new("scenario-too-late");
     place.file("steps.toml", step(900_000_000, "kill", &[("strand", "7")]));
     let ended = place.run("boot --strands 0 --scenario steps.toml --fast");
-    assert_eq!(
-        (ended.status, &*ended.stderr),
-        (0, "note: steps.toml:1: not reached, the machine stops before\n")
-    );
+    let note = "note: steps.toml:1: not reached, the machine stops before\n";
+    assert_eq!((ended.status, &*ended.stderr), (0, note));
 }
 
 #[test]

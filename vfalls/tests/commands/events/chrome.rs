@@ -4,44 +4,23 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{json, path, small, summary};
+use super::{small, summary};
 use crate::program::Place;
 
 #[test]
 fn chrome() {
     let place = Place::new("events-chrome");
-    let [directory, file, results] =
-        ["events", "events.json", "results.json"].map(|name| path(&place, name));
     for layout in ["clock27", "clock19"] {
-        small(
-            &place,
-            &[
-                "--events-out",
-                &directory,
-                "--force",
-                "--events-chrome",
-                &file,
-                "--events-layout",
-                layout,
-                "--json",
-                &results,
-            ],
-        );
-        let trace = json(&file);
+        let output = "--events-out events --events-chrome events.json --json results.json";
+        small(&place, &format!("{output} --force --events-layout {layout}"));
+        let trace = place.json("events.json");
         let events = trace["traceEvents"].as_array().unwrap();
-        let of_kind = |ph: &str| {
-            let events: Vec<&Value> = events.iter().filter(|event| event["ph"] == ph).collect();
-            events
-        };
+        let of_kind = |ph: &'static str| events.iter().filter(move |event| event["ph"] == ph);
         // Every call has a slice; slices of one strand do not overlap.
-        let summary = summary(&place, &directory);
-        let calls: u64 = summary["calls"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|calls| calls["total"].as_u64().unwrap())
-            .sum();
-        assert_eq!(of_kind("X").len() as u64, calls);
+        let summary = summary(&place, "events");
+        let calls = summary["calls"].as_array().unwrap().iter();
+        let calls: u64 = calls.map(|calls| calls["total"].as_u64().unwrap()).sum();
+        assert_eq!(of_kind("X").count() as u64, calls);
         let nanoseconds = |value: &Value| (value.as_f64().unwrap() * 1000.0).round() as u64;
         let mut ended = HashMap::new();
         for slice in of_kind("X") {
@@ -55,7 +34,7 @@ fn chrome() {
         for point in of_kind("C") {
             last.insert(point["name"].as_str().unwrap(), &point["args"]);
         }
-        let results = json(&results);
+        let results = place.json("results.json");
         let counters = results["counters"].as_array().unwrap();
         for counter in counters.iter().filter(|counter| !counter["perfreg"].is_null()) {
             let point = last[counter["name"].as_str().unwrap()];
@@ -65,7 +44,7 @@ fn chrome() {
             };
             assert_eq!(point[&name], counter["measured"], "{counter}");
         }
-        assert!(of_kind("i").iter().any(|event| event["name"] == "hub_conflict"));
+        assert!(of_kind("i").any(|event| event["name"] == "hub_conflict"));
         let names = names_in_chrome(events);
         assert_eq!(names[&(1, None)], "measuring");
         assert_eq!(names[&(1, Some(1))], "strand 0");
@@ -94,9 +73,8 @@ fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
 #[test]
 fn chrome_has_names_for_what_was_lost() {
     let place = Place::new("events-chrome-lost");
-    let file = path(&place, "events.json");
-    small(&place, &["--events-chrome", &file, "--events-keep", "last"]);
-    let trace = json(&file);
+    small(&place, "--events-chrome events.json --events-keep last");
+    let trace = place.json("events.json");
     let events = trace["traceEvents"].as_array().unwrap();
     assert!(events.iter().any(|event| event["name"] == "lost"));
     let names = names_in_chrome(events);

@@ -4,46 +4,36 @@ mod chrome;
 mod files;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
 use xtask::tools::BABELTRACE;
 
-use crate::program::{Place, vfalls};
+use crate::program::{Ended, Place, vfalls};
 use crate::stat;
 
-fn babeltrace(directory: &str) -> (String, String) {
-    let program = BABELTRACE.find().unwrap();
-    let output =
-        Command::new(program).args(["--clock-cycles", "--no-delta", directory]).output().unwrap();
-    let [stdout, stderr] =
-        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    assert!(output.status.success(), "{stderr}");
+/// Runs babeltrace2, which must succeed. Returns what it writes to standard output and to standard error.
+fn babeltrace(place: &Place, arguments: &str) -> (String, String) {
+    let program = Command::new(BABELTRACE.find().unwrap());
+    let Ended { status, stdout, stderr } = (**place).run(program, arguments);
+    assert_eq!(status, 0, "{stderr}");
     (stdout, stderr)
 }
 
-fn json(path: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+/// Returns the events of a trace, a line each, and what babeltrace2 writes to standard error.
+fn lines(place: &Place) -> (String, String) {
+    babeltrace(place, "--clock-cycles --no-delta events")
 }
 
 fn summary(place: &Place, directory: &str) -> Value {
-    let path = place.path().join("summary.json");
-    let path = path.to_str().unwrap();
-    vfalls(&["events", directory, "--json", path, "--force"]).well();
-    json(path)
-}
-
-fn path(place: &Place, name: &str) -> String {
-    place.path().join(name).to_str().unwrap().to_owned()
+    place.run(&format!("events {directory} --json summary.json --force")).well();
+    place.json("summary.json")
 }
 
 /// Runs `stat` on a small program, with 10 samples.
-fn small(place: &Place, arguments: &[&str]) {
-    let refs = place.file("refs.txt", stat::program(2_000));
-    let mut all = vec!["stat", &refs, "--interval", "200"];
-    all.extend(arguments);
-    vfalls(&all).well();
+fn small(place: &Place, arguments: &str) {
+    place.file("refs.txt", stat::program(2_000));
+    place.run(&format!("stat refs.txt --interval 200 {arguments}")).well();
 }
 
 type ByStatus = BTreeMap<(String, String), u64>;
@@ -63,26 +53,16 @@ fn by_status<'a>(calls: impl Iterator<Item = (&'a Value, &'a Value)>) -> ByStatu
 fn the_default_run_records_every_call_and_loses_none() {
     let place = Place::new("events-default");
     for endian in ["be", "le"] {
-        let [directory, results] = ["events", "results.json"].map(|name| path(&place, name));
-        let arguments = [
-            "stat",
-            "--events-out",
-            &directory,
-            "--events-endian",
-            endian,
-            "--force",
-            "--json",
-            &results,
-        ];
-        vfalls(&arguments).well();
-        let (events, stderr) = babeltrace(&directory);
+        let output = "--events-out events --json results.json";
+        place.run(&format!("stat {output} --events-endian {endian} --force")).well();
+        let (events, stderr) = lines(&place);
         assert_eq!(stderr, "");
         assert!(events.lines().count() >= 1000);
-        let summary = summary(&place, &directory);
+        let summary = summary(&place, "events");
         assert_eq!(summary["events"], events.lines().count());
         assert_eq!((&summary["lost"], &summary["missed"]), (&0.into(), &0.into()));
         // The service's statistics count the same calls.
-        let results = json(&results);
+        let results = place.json("results.json");
         let guests = results["guests"].as_array().unwrap();
         let counted = by_status(guests.iter().flat_map(|guest| {
             let classes = guest["by_class"].as_object().unwrap();
@@ -103,9 +83,8 @@ fn the_default_run_records_every_call_and_loses_none() {
 #[test]
 fn what_events_prints() {
     let place = Place::new("events-prints");
-    let directory = path(&place, "events");
-    small(&place, &["--events-out", &directory]);
-    let output = vfalls(&["events", &directory]).well();
+    small(&place, "--events-out events");
+    let output = place.run("events events").well();
     for text in [
         " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
@@ -118,69 +97,55 @@ fn what_events_prints() {
     ] {
         assert!(output.contains(text), "{text}:\n{output}");
     }
-    assert_eq!(vfalls(&["events", &directory]).well(), output);
+    assert_eq!(place.run("events events").well(), output);
 }
 
 /// A trace that babeltrace2 writes has the same summary, and merges with a trace of another replay.
 #[test]
 fn other_programs_read_write_and_merge_traces() {
     let place = Place::new("events-merged");
-    let [one, other, written] = ["one", "other", "written"].map(|name| path(&place, name));
-    let epoch = ["--events-epoch", "1700000000"];
-    small(&place, &[&["--events-out", &*one][..], &epoch].concat());
-    small(
-        &place,
-        &["--events-out", &other, "--events-epoch", "1700000001", "--events-layout", "clock19"],
-    );
-    let run = |arguments: &[&str]| {
-        let output = Command::new(BABELTRACE.find().unwrap()).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    run(&[&one, "-o", "ctf", "-w", &written]);
-    let rewritten = format!("{written}/sun4v");
-    assert_eq!(summary(&place, &rewritten), summary(&place, &one));
-    assert_eq!(vfalls(&["events", &rewritten]).well(), vfalls(&["events", &one]).well());
-    let merged = run(&["--clock-seconds", &one, &other]);
+    small(&place, "--events-out one --events-epoch 1700000000");
+    small(&place, "--events-out other --events-epoch 1700000001 --events-layout clock19");
+    babeltrace(&place, "one -o ctf -w written");
+    assert_eq!(summary(&place, "written/sun4v"), summary(&place, "one"));
+    let printed = |directory: &str| place.run(&format!("events {directory}")).well();
+    assert_eq!(printed("written/sun4v"), printed("one"));
+    let (merged, _) = babeltrace(&place, "--clock-seconds one other");
     let first = merged.lines().next().unwrap();
     let last = merged.lines().last().unwrap();
     assert!(first.starts_with("[1700000000.0"), "{first}");
     assert!(last.starts_with("[1700000001.0"), "{last}");
     vfalls(&["stat", "--events-epoch", "5"]).badly("--events-out");
     // babeltrace2 can read no later epoch.
-    let late = path(&place, "late");
-    small(&place, &["--events-out", &late, "--events-epoch", "9000000000"]);
-    assert!(run(&["--clock-seconds", &late]).starts_with("[9000000000.0"));
-    vfalls(&["stat", "--events-out", &late, "--events-epoch", "9000000001"]).badly("9000000000");
+    small(&place, "--events-out late --events-epoch 9000000000");
+    assert!(babeltrace(&place, "--clock-seconds late").0.starts_with("[9000000000.0"));
+    place.run("stat --events-out late --events-epoch 9000000001").badly("9000000000");
 }
 
 #[test]
 fn layouts_and_what_is_kept() {
     let place = Place::new("events-layouts");
-    let run = |arguments: &[&str]| {
-        let directory = path(&place, "events");
-        let mut all = vec!["--events-out", &*directory, "--force"];
-        all.extend(arguments);
-        small(&place, &all);
-        let (text, stderr) = babeltrace(&directory);
+    let run = |arguments: &str| {
+        small(&place, &format!("--events-out events --force {arguments}"));
+        let (text, stderr) = lines(&place);
         let times = text.lines().map(|line| line[1..21].parse().unwrap());
-        (times.collect::<Vec<u64>>(), stderr, summary(&place, &directory))
+        (times.collect::<Vec<u64>>(), stderr, summary(&place, "events"))
     };
-    let (exact, stderr, all) = run(&[]);
+    let (exact, stderr, all) = run("");
     assert_eq!(stderr, "");
     for layout in ["clock27-typed", "clock32", "clock64", "clock64-aligned"] {
-        assert_eq!(run(&["--events-layout", layout]).0, exact, "{layout}");
+        assert_eq!(run(&format!("--events-layout {layout}")).0, exact, "{layout}");
     }
     for (layout, ticks) in
         [("clock27-cut5", 32), ("clock26-cut6", 64), ("clock25-cut7", 128), ("clock19", 512)]
     {
-        let (coarse, ..) = run(&["--events-layout", layout]);
+        let (coarse, ..) = run(&format!("--events-layout {layout}"));
         let whole: Vec<u64> = exact.iter().map(|time| time / ticks * ticks).collect();
         assert_eq!(coarse, whole, "{layout}");
     }
 
     for keep in ["first", "last"] {
-        let (left, stderr, summary) = run(&["--events-keep", keep]);
+        let (left, stderr, summary) = run(&format!("--events-keep {keep}"));
         let [events, lost, total] = [&summary["events"], &summary["lost"], &all["events"]]
             .map(|number| number.as_u64().unwrap());
         assert_eq!(events, left.len() as u64);
@@ -198,24 +163,22 @@ fn layouts_and_what_is_kept() {
 #[test]
 fn a_scenario_is_recorded_too() {
     let place = Place::new("events-scenario");
-    let directory = path(&place, "events");
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
-    vfalls(&["stat", "--scenario", scenario, "--events-out", &directory]).well();
+    place.run(&format!("stat --scenario {scenario} --events-out events")).well();
     // `global` passes from one guest to the other, a hub faults and returns, a guest is reset.
     let expected = serde_json::json!({
         "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
         "unit_out_of_service": 1, "unit_returned": 1,
     });
-    assert_eq!(summary(&place, &directory)["others"], expected);
-    assert_eq!(babeltrace(&directory).1, "");
+    assert_eq!(summary(&place, "events")["others"], expected);
+    assert_eq!(lines(&place).1, "");
 }
 
 #[test]
 fn without_hubs_and_with_another_machine() {
     let place = Place::new("events-maramba");
-    let directory = path(&place, "events");
-    small(&place, &["--machine", "maramba", "--nodes", "1", "--events-out", &directory]);
-    let summary = summary(&place, &directory);
+    small(&place, "--machine maramba --nodes 1 --events-out events");
+    let summary = summary(&place, "events");
     assert_eq!(summary["conflicts"], Value::Array(Vec::new()));
     assert!(summary["events"].as_u64().unwrap() > 50);
 }
@@ -232,8 +195,7 @@ fn without_hubs_and_with_another_machine() {
 #[test]
 fn layouts_at_a_clock() {
     let place = Place::new("events-layouts-table");
-    let file = path(&place, "layouts.json");
-    let output = vfalls(&["events", "--layouts", "--hz", "4000000000", "--json", &file]).well();
+    let output = place.run("events --layouts --hz 4000000000 --json layouts.json").well();
     let table = "\
 A clock of 4000000000 Hz, probes of 200 ns, a timer of 100 Hz, interrupts off for 20000000 ns: headers can omit
 the lowest 9 bits of the clock, and the highest 4 of 32.
@@ -250,7 +212,7 @@ clock64             96    96     1  15    16     64    0  32768     0.250 ns  14
 clock64-aligned    128   128     1  15    16     64    0  32768     0.250 ns  146.1 years  73.07 years
 ";
     assert!(output.starts_with(table), "{output}");
-    let layouts = json(&file);
+    let layouts = place.json("layouts.json");
     assert_eq!((&layouts["lowest_cut"], &layouts["highest_cut"]), (&9.into(), &4.into()));
     let expected = serde_json::json!({
         "name": "clock19",
@@ -266,16 +228,20 @@ clock64-aligned    128   128     1  15    16     64    0  32768     0.250 ns  14
 #[test]
 fn bad_arguments() {
     let place = Place::new("events-arguments");
-    let directory = path(&place, "events");
-    let sim = |option, value| vfalls(&["stat", "--events-out", &directory, option, value]);
-    sim("--events-endian", "pdp").badly("there is no byte order 'pdp'");
-    sim("--events-layout", "clock20").badly("there is no layout 'clock20'; did you mean clock");
-    sim("--events-keep", "none").badly("there is no choice 'none'");
-    vfalls(&["events"]).badly("DIR");
-    vfalls(&["events", "--layouts", "--hz", "0"]).badly("0 is not in 1..");
-    vfalls(&["events", &directory, "--layouts"]).badly("cannot be used with");
-    vfalls(&["events", &directory, "--hz", "9"]).badly("cannot be used with");
-    vfalls(&["events", &directory]).badly("is no directory, expected one with a trace");
-    let empty = place.path().to_str().unwrap();
-    vfalls(&["events", empty]).badly("metadata: cannot be read");
+    for (arguments, says) in [
+        ("stat --events-out events --events-endian pdp", "there is no byte order 'pdp'"),
+        (
+            "stat --events-out events --events-layout clock20",
+            "there is no layout 'clock20'; did you mean clock",
+        ),
+        ("stat --events-out events --events-keep none", "there is no choice 'none'"),
+        ("events", "DIR"),
+        ("events --layouts --hz 0", "0 is not in 1.."),
+        ("events events --layouts", "cannot be used with"),
+        ("events events --hz 9", "cannot be used with"),
+        ("events events", "is no directory, expected one with a trace"),
+        ("events .", "metadata: cannot be read"),
+    ] {
+        place.run(arguments).badly(says);
+    }
 }

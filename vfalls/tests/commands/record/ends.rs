@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 use simulator::recording::Kind;
 
 use super::{HOST, Read, printed, record, recordings};
-use crate::program::{Place, command};
+use crate::interrupts::{ended, send, wait_for};
+use crate::program::{PROGRAM, Place, command, end};
 
 /// Stores 1000 words, prints their address, and does what its argument names.
 const STORE: &str = r#"
@@ -135,22 +134,11 @@ fn the_limit_ends_a_program() {
     assert_eq!(read.notes, [last]);
 }
 
-/// Calls `look` until it returns something, for at most a minute.
-fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..6_000 {
-        if let Some(found) = look() {
-            return found;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    panic!("not within a minute");
-}
-
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_recording_that_grows_can_be_read_and_an_interrupt_keeps_it() {
     let place = place("grows");
-    let mut child = command(&["record", "-o", "refs", "--", "./store", "pause"])
+    let child = command(&["record", "-o", "refs", "--", "./store", "pause"])
         .current_dir(place.path())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -164,9 +152,8 @@ fn a_recording_that_grows_can_be_read_and_an_interrupt_keeps_it() {
     let read = Read::new(&growing);
     assert!(read.notes[0].ends_with(" has no end: the recorder is at work still, or was ended"));
     assert!(read.references() > 1000);
-    let kill = format!("kill -INT {}", child.id());
-    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    send("INT", &child);
+    assert_eq!(ended(child), Some(0));
     assert_eq!(recordings(&place), ["refs"]);
     let notes = Read::from_place(&place).notes;
     let said = "./store was ended by SIGTERM, after an interrupt, and what its threads did last may be missing";
@@ -179,13 +166,11 @@ fn output_that_is_full_is_an_error_and_leaves_nothing() {
     let place = place("full");
     // The limit is in blocks of 512 bytes. The tool writes the plug-in to a file, too, which is smaller.
     assert_eq!(record(&place, "-- ./store three").status, 0);
-    let line = format!(
-        "trap '' XFSZ; ulimit -f 2048; exec {} record -o full.refs -- ./store loop",
-        crate::program::PROGRAM
-    );
-    let mut shell = std::process::Command::new("sh");
+    let record = format!("{PROGRAM} record -o full.refs -- ./store loop");
+    let line = format!("trap '' XFSZ; ulimit -f 2048; exec {record}");
+    let mut shell = Command::new("sh");
     shell.args(["-c", &line]).current_dir(place.path());
-    let ended = crate::program::end(shell, b"");
+    let ended = end(shell, b"");
     assert_eq!(ended.status, 2, "{}", ended.stderr);
     let last = ended.stderr.lines().last().unwrap();
     assert!(last.ends_with(".partial: cannot be written: File too large (os error 27)"), "{last}");

@@ -44,15 +44,15 @@ fn a_script_names_its_interpreter() {
 #[test]
 fn what_is_no_program_for_these_machines_is_named() {
     let expected = "expected one for x86-64 or SPARC V9";
-    refused("text", b"text", &format!("'./it' is no ELF file, {expected}"));
-    refused("empty", b"", &format!("'./it' is no ELF file, {expected}"));
-    refused("x86", &elf(1, 1, 3), &format!("'./it' is a 32-bit program, {expected}"));
-    refused("arm", &elf(2, 1, 183), &format!("'./it' is a program for AArch64, {expected}"));
-    refused(
-        "power",
-        &elf(2, 2, 21),
-        &format!("'./it' is a program for machine 21 of ELF, {expected}"),
-    );
+    for (name, content, found) in [
+        ("text", b"text".to_vec(), "no ELF file"),
+        ("empty", Vec::new(), "no ELF file"),
+        ("x86", elf(1, 1, 3), "a 32-bit program"),
+        ("arm", elf(2, 1, 183), "a program for AArch64"),
+        ("power", elf(2, 2, 21), "a program for machine 21 of ELF"),
+    ] {
+        refused(name, &content, &format!("'./it' is {found}, {expected}"));
+    }
     refused("cut", &elf(2, 2, 43)[..20], "./it cannot be read");
 }
 
@@ -61,9 +61,8 @@ fn what_is_not_there_is_named() {
     let place = Place::new("refused-nothing");
     place.run("record nosuch").badly("there is no program 'nosuch', expected one to run");
     place.run("record -o /dev/null sh").badly("/dev/null: is there and is no ordinary file");
-    place
-        .run("record -o /nonexistent/refs sh")
-        .badly("/nonexistent/refs: cannot be written: No such file");
+    let nowhere = place.run("record -o /nonexistent/refs sh");
+    nowhere.badly("/nonexistent/refs: cannot be written: No such file");
     place.file("mine.refs", "mine");
     place.run("record -o mine.refs sh").badly("mine.refs: is there; --force replaces it");
 }

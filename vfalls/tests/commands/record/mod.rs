@@ -5,24 +5,23 @@ mod messages;
 mod programs;
 mod threads;
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use simulator::recording::{Chunk, Order, Recording, Reference};
 
-use crate::program::{Ended, Place, command, end};
+use crate::program::{Ended, Place};
 
 /// A compiler command and its first arguments.
 #[derive(Clone, Copy, Debug)]
-struct Compiler(&'static str, &'static [&'static str]);
+pub(super) struct Compiler(&'static str, &'static [&'static str]);
 
-const HOST: Compiler = Compiler("gcc", &[]);
-const SPARC: Compiler = Compiler("sparc64-linux-gnu-gcc", &[]);
+pub(super) const HOST: Compiler = Compiler("gcc", &[]);
+pub(super) const SPARC: Compiler = Compiler("sparc64-linux-gnu-gcc", &[]);
 const SPARC_STATIC: Compiler = Compiler("sparc64-linux-gnu-gcc", &["-static"]);
 
 impl Compiler {
-    fn compile(self, place: &Place, name: &str, source: &str, flags: &[&str]) {
+    pub(super) fn compile(self, place: &Place, name: &str, source: &str, flags: &[&str]) {
         place.file(&format!("{name}.c"), source);
         let compiled = Command::new(self.0)
             .args(["-O1", "-g", "-o", name, &format!("{name}.c")])
@@ -37,9 +36,7 @@ impl Compiler {
 
 /// Runs `record -o refs`, followed by the words of `line`.
 fn record(place: &Place, line: &str) -> Ended {
-    let mut command = command(&["record", "--force", "-o", "refs"]);
-    command.args(line.split(' ')).current_dir(place.path());
-    end(command, b"")
+    place.run(&format!("record --force -o refs {line}"))
 }
 
 struct Read {
@@ -91,10 +88,7 @@ fn printed(ended: &Ended, word: &str) -> u64 {
 
 /// Returns the files in a place that are no compiled programs.
 fn recordings(place: &Place) -> Vec<String> {
-    let names = fs::read_dir(place.path()).unwrap();
-    let mut names: Vec<_> =
-        names.map(|name| name.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names = place.names(".");
     names.retain(|name| name.contains("refs"));
-    names.sort();
     names
 }

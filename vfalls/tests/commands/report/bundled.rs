@@ -5,15 +5,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::program::Place;
-use crate::report::run;
-use crate::report::{distance, number, profile, recording};
+use crate::program::{Place, squeezed};
+use crate::report::{distance, number, profile, run};
+use crate::stat::program;
 
 /// Profiles the bundled program without an event, and compares the instructions of each function with those in the program's
 /// README. Returns the text and the JSON.
-fn profile_bundled(unit: &str, event: &str, arguments: &[&str]) -> (String, Value) {
-    let place = Place::new(&format!("profile-{unit}"));
-    let (output, json) = profile(&place, &[&["--unit", unit], arguments].concat());
+fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (String, Value) {
+    let (output, json) = profile(place, &format!("--unit {unit} {arguments}"));
     assert_eq!((&json["unit"], &json["event"]), (&unit.into(), &event.into()));
     assert_eq!(number(&json["instructions"]), 2_552_121);
     assert_eq!(number(&json["references"]), 3_024_846);
@@ -56,7 +55,7 @@ fn profile_bundled(unit: &str, event: &str, arguments: &[&str]) -> (String, Valu
         let exact = row["exact_percent"].as_f64().unwrap();
         assert!((percent - exact).abs() < 3.0, "{name}: {percent}, {exact}");
     }
-    // Every function has a name, also those of the C library.
+    // Functions of the C library have names, too.
     let unnamed = rows.iter().find(|row| row["name"].as_str().unwrap().starts_with("page"));
     assert_eq!(unnamed, None);
     assert_eq!(rows[0]["name"], "sort_by_price");
@@ -70,7 +69,8 @@ fn profile_bundled(unit: &str, event: &str, arguments: &[&str]) -> (String, Valu
 
 #[test]
 fn by_default_a_strand_samples_the_bundled_program() {
-    let (output, _) = profile_bundled("sparc", "Instr_cnt", &[]);
+    let place = Place::new("profile-sparc");
+    let (output, _) = profile_bundled(&place, "sparc", "Instr_cnt", "");
     let mut lines = output.lines();
     lines.find(|line| line.starts_with("# Overhead")).unwrap();
     let hottest = lines.next().unwrap();
@@ -84,12 +84,11 @@ fn by_default_a_strand_samples_the_bundled_program() {
 #[test]
 fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     let place = Place::new("profile-children");
-    let [folded, calls] = ["folded", "calls"].map(|name| place.path().join(name));
-    let (folded, calls) = (folded.to_str().unwrap(), calls.to_str().unwrap());
-    let events = "graduated_instructions,primary_data_cache_misses";
-    let mut arguments = vec!["--children", "--folded", folded, "--callgrind", calls];
-    arguments.extend(["-e", events]);
-    let (output, json) = profile_bundled("r10000", "graduated_instructions", &arguments);
+    let event = "graduated_instructions";
+    let arguments = format!(
+        "--children --folded folded --callgrind calls -e {event},primary_data_cache_misses"
+    );
+    let (output, json) = profile_bundled(&place, "r10000", event, &arguments);
     let rows = json["inclusive"].as_array().unwrap();
     let look_up_price = 518_072 + 4_096 * 2;
     let take_ticket = 64_054 + 4_000 * 2;
@@ -104,23 +103,21 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
         let row = rows.iter().find(|row| row["name"] == name).unwrap();
         assert_eq!(number(&row["exact"]), exact, "{name}");
     }
-    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let header = "# Children In truth Self In truth Samples Function";
-    let header_is = |line: &str| words(line).starts_with(header);
+    let header_is = |line: &str| squeezed(line).starts_with(header);
     assert!(output.lines().any(header_is), "{output}");
     // 248,805 and 56,032 of 2,552,121 instructions.
     let serves = |line: &&str| line.contains(" serve_customers");
-    let serves = words(output.lines().find(serves).unwrap());
+    let serves = squeezed(output.lines().find(serves).unwrap());
     let cells: Vec<&str> = serves.split(' ').collect();
     assert_eq!((cells[1], cells[3]), ("9.75%", "2.20%"), "{serves}");
 
-    let stacks = fs::read_to_string(folded).unwrap();
+    let stacks = fs::read_to_string(place.at("folded")).unwrap();
     let samples = |stack: &str| {
         let line = stacks.lines().find_map(|line| line.strip_prefix(stack));
         let samples = line.unwrap_or_else(|| panic!("{stack}: {stacks}")).trim();
         samples.parse::<u64>().unwrap()
     };
-    let event = "graduated_instructions";
     let main = "_start;__libc_start_main;__libc_start_call_main;main";
     assert!(samples(&format!("{event};{main};write_price_list ")) > 20);
     let work = format!("{event};__thread_start;start_thread;work");
@@ -134,13 +131,11 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     };
     let second = &json["further_events"][0];
     let total = number(&second["exact_count"]);
-    let callgrind = |options: &[&str]| {
-        let mut annotate = Command::new("callgrind_annotate");
-        let annotated = annotate.args(options).arg(calls).output();
-        let annotated = annotated.expect("callgrind_annotate is in Debian's valgrind");
-        let text = String::from_utf8(annotated.stdout).unwrap();
-        assert!(annotated.status.success(), "{text}");
-        text.replace(',', "")
+    let callgrind = |options: &str| {
+        let annotate = Command::new("callgrind_annotate");
+        let annotated = (*place).run(annotate, &format!("{options} calls"));
+        assert_eq!(annotated.status, 0, "{}", annotated.stderr);
+        annotated.stdout.replace(',', "")
     };
     let numbers = |text: &str, end: &str| -> Vec<u64> {
         let line = text.lines().find(|line| line.ends_with(end));
@@ -148,7 +143,7 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
         let words = line.split_whitespace();
         words.filter_map(|word| word.parse().ok()).collect()
     };
-    let text = callgrind(&["--inclusive=yes", "--threshold=100"]);
+    let text = callgrind("--inclusive=yes --threshold=100");
     assert_eq!(numbers(&text, " PROGRAM TOTALS"), [2_552_121, total]);
     let file = "simulator/bundled/workload.c";
     for (name, exact) in [
@@ -158,11 +153,11 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
         let inclusive = [exact, misses(&second["inclusive"], name)];
         assert_eq!(numbers(&text, &format!("{file}:{name}")), inclusive);
     }
-    let text = callgrind(&["--threshold=100"]);
+    let text = callgrind("--threshold=100");
     let own = [873_964, misses(&second["rows"], "sort_by_price")];
     assert_eq!(numbers(&text, &format!("{file}:sort_by_price")), own);
 
-    let refs = place.file("refs.txt", recording(100));
+    let refs = place.file("refs.txt", program(100));
     run(&["--children", &refs]).badly("refs.txt: --children needs call stacks");
     run(&["--children", "--place", "deal:0,1"]).badly("--children needs call stacks");
 }

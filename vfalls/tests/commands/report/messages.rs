@@ -1,14 +1,15 @@
 //! `report`: its lists, its help, and bad input.
 
-use std::fs;
+use guest_abi::event::SparcEvent;
 
-use crate::program::{Ended, Place, command, end};
-use crate::report::{recording, run};
+use crate::program::{Ended, Place, squeezed};
+use crate::report::run;
+use crate::stat::program;
 
 #[test]
 fn what_is_not_modelled_says_so() {
     let place = Place::new("profile-not-modelled");
-    let refs = place.file("refs.txt", recording(1_000));
+    let refs = place.file("refs.txt", program(1_000));
     for (unit, event, absence) in [
         ("sparc", "ITLB_miss", "addresses are not translated, so there are no TLBs"),
         (
@@ -58,13 +59,12 @@ fn the_list_says_what_a_recording_cannot_cause() {
         ),
     ] {
         let list = place.run(&format!("report --list --unit {unit}")).well();
-        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let list: Vec<String> = list.lines().map(words).collect();
+        let list: Vec<String> = list.lines().map(squeezed).collect();
         assert_eq!((&*list[0], list.len()), ("event occurs about", 1 + events));
         let yes = |line: &&String| line.contains(" yes");
         assert_eq!(list.iter().filter(yes).count(), occur, "{unit}");
         for line in lines {
-            assert!(list.contains(&words(line)), "{line}: {list:?}");
+            assert!(list.contains(&squeezed(line)), "{line}: {list:?}");
         }
     }
     for output in ["json", "svg", "folded", "html"] {
@@ -75,27 +75,14 @@ fn the_list_says_what_a_recording_cannot_cause() {
 }
 
 #[test]
-fn the_help_has_examples() {
-    for flag in ["-h", "--help"] {
-        let help = end(command(&["report", flag]), b"").well();
-        assert!(help.contains("Usage: vfalls report [OPTIONS]"), "{help}");
-        assert!(help.contains("Examples:\n  vfalls report\n"), "{help}");
-    }
-}
-
-#[test]
 fn bad_input_gets_one_line() {
     let place = Place::new("profile-bad");
-    let refs = place.file("refs.txt", recording(10));
+    let refs = place.file("refs.txt", program(10));
     let data = place.file("data.txt", " L 1000,8\n");
     let broken = place.file("broken.txt", "I  04001090,3\n L zzz,8\n");
     let nearly = place.file("nearly.elf", "\x7fELF");
-    let json = place.path().join("out.json");
-    let all = guest_abi::event::SparcEvent::ALL
-        .iter()
-        .map(|event| event.name())
-        .collect::<Vec<_>>()
-        .join(",");
+    let json = place.at("out.json");
+    let all = SparcEvent::ALL.iter().map(|event| event.name()).collect::<Vec<_>>().join(",");
     for (arguments, says) in [
         (&["-e", "Instr_cn"][..], "there is no SPARC event 'Instr_cn'; did you mean Instr_cnt?"),
         (
@@ -122,9 +109,9 @@ fn bad_input_gets_one_line() {
         (&["--symbols", &nearly], "nearly.elf: "),
         (&["--folded", "/nowhere/folded"], "/nowhere/folded"),
         (&["--html", "/nowhere/page"], "/nowhere/page"),
-        (&["-e", "ITLB_miss", "--svg", &format!("{}.svg", json.display())], "no sample was taken"),
+        (&["-e", "ITLB_miss", "--svg", &format!("{json}.svg")], "no sample was taken"),
     ] {
-        let mut all = vec!["--json", json.to_str().unwrap()];
+        let mut all = vec!["--json", &*json];
         if arguments[0].starts_with('-') {
             all.push(&refs);
         }
@@ -133,7 +120,6 @@ fn bad_input_gets_one_line() {
         let notes = ended.stderr.lines().filter(|line| !line.starts_with("note: "));
         let errors = notes.fold(String::new(), |all, line| all + line + "\n");
         Ended { stderr: errors, ..ended }.badly(says);
-        let left = fs::read_dir(place.path()).unwrap().count();
-        assert_eq!(left, 4, "{arguments:?} leaves a file");
+        assert_eq!(place.names(".").len(), 4, "{arguments:?} leaves a file");
     }
 }

@@ -4,13 +4,13 @@ mod bundled;
 mod messages;
 mod source;
 
-use std::fmt::Write;
 use std::fs;
 
 use object::{Object, ObjectSymbol};
 use serde_json::Value;
 
-use crate::program::{Ended, PROGRAM, Place, vfalls, with_input};
+use crate::program::{Ended, PROGRAM, Place, squeezed, vfalls, with_input};
+use crate::stat::program;
 
 fn run(arguments: &[&str]) -> Ended {
     vfalls(&[&["report"], arguments].concat())
@@ -18,26 +18,10 @@ fn run(arguments: &[&str]) -> Ended {
 
 const BUNDLED_ELF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/bundled/workload.elf");
 
-/// A program of 5000 instructions in a row, repeated; each loads from or stores to many places.
-fn recording(references: u64) -> String {
-    let mut text = String::from("==1== a message\n\n");
-    for number in 0..references / 2 {
-        let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number % 5000 * 4);
-        let kind = ['L', 'S', 'S', 'M'][number as usize % 4];
-        let data = 0x1000_0000 + number * 0x9e37_79b9 % 0x120_0000 / 8 * 8;
-        let _ = writeln!(text, " {kind} {data:x},8");
-    }
-    text
-}
-
 /// Runs `report`, which must succeed. Returns its text and its JSON.
-fn profile(place: &Place, arguments: &[&str]) -> (String, Value) {
-    let file = place.path().join("profile.json");
-    let mut all = vec!["--force", "--json", file.to_str().unwrap()];
-    all.extend(arguments);
-    let output = run(&all).well();
-    let text = fs::read_to_string(&file).unwrap();
-    (output, serde_json::from_str(&text).unwrap())
+fn profile(place: &Place, arguments: &str) -> (String, Value) {
+    let output = place.run(&format!("report --force --json profile.json {arguments}")).well();
+    (output, place.json("profile.json"))
 }
 
 fn number(value: &Value) -> u64 {
@@ -63,24 +47,18 @@ fn distance(rows: &[Value]) -> f64 {
 #[test]
 fn without_symbols_there_are_pages() {
     let place = Place::new("profile-pages");
-    let refs = place.file("refs.txt", recording(4_000));
-    let (output, json) = profile(&place, &[&refs, "-c", "10"]);
+    place.file("refs.txt", program(4_000));
+    let (output, json) = profile(&place, "refs.txt -c 10");
     assert_eq!((&json["rows_by"], number(&json["samples"])), (&"page".into(), 200));
     // 2000 instructions of 4 bytes from 0x400000 on, 1024 to a page.
     let expected = [("page 0x400000", 1024), ("page 0x401000", 976)];
     assert_eq!(exact(&json), expected);
-    let table: Vec<Vec<&str>> = output
-        .lines()
-        .filter(|line| line.contains(" page 0x"))
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    assert_eq!(table[0], ["51.00%", "51.20%", "102", "1020", "page", "0x400000"]);
-    assert_eq!(table[1], ["49.00%", "48.80%", "98", "980", "page", "0x401000"]);
-    let piped = with_input(&["report", "-", "-c", "10"], recording(4_000)).well();
-    assert_eq!(
-        piped.replace("standard input", "").lines().skip(3).collect::<Vec<_>>(),
-        output.lines().skip(3).collect::<Vec<_>>()
-    );
+    let table = output.lines().filter(|line| line.contains(" page 0x"));
+    let table: Vec<_> = table.map(squeezed).collect();
+    assert_eq!(table[0], "51.00% 51.20% 102 1020 page 0x400000");
+    assert_eq!(table[1], "49.00% 48.80% 98 980 page 0x401000");
+    let piped = with_input(&["report", "-", "-c", "10"], program(4_000)).well();
+    assert!(piped.replace("standard input", "").lines().skip(3).eq(output.lines().skip(3)));
 }
 
 /// Two strands execute 40 and 60 instructions, placed by the file or by `--place`; one R10000 executes all.
@@ -89,22 +67,22 @@ fn threads_of_a_file_by_hand() {
     let place = Place::new("profile-threads");
     let line = |strand: u64, n: u64| format!("{strand} i {:#x} 4\n", strand * 0x1000 + n % 8 * 4);
     let first = (0..40).map(|n| line(3, n));
-    let refs =
-        place.file("refs.txt", first.chain((0..60).map(|n| line(70, n))).collect::<String>());
+    let both = first.chain((0..60).map(|n| line(70, n)));
+    place.file("refs.txt", both.collect::<String>());
     let of = "2 strands of a batoka, nodes: 4; placement:";
     for (arguments, processor) in [
-        (&[][..], format!("{of} as the recording says")),
-        (&["--place", "spread"][..], format!("{of} spread")),
+        ("", format!("{of} as the recording says")),
+        ("--place spread", format!("{of} spread")),
         (
-            &["--place", "1,2", "--machine", "maramba"][..],
+            "--place 1,2 --machine maramba",
             "2 strands of a maramba, nodes: 2; placement: 1-2".to_owned(),
         ),
         (
-            &["--unit", "r10000"][..],
+            "--unit r10000",
             "an R10000 with 1 MB of secondary cache; the threads take turns, each until it waits or ends".to_owned(),
         ),
     ] {
-        let (output, json) = profile(&place, &[&[&*refs, "-c", "10"], arguments].concat());
+        let (output, json) = profile(&place, &format!("refs.txt -c 10 {arguments}"));
         assert_eq!(json["processor"], processor);
         assert_eq!((number(&json["threads"]), number(&json["count"])), (2, 100));
         assert_eq!(exact(&json), [("page 0x46000", 60), ("page 0x3000", 40)]);
@@ -119,8 +97,8 @@ fn symbols_of_a_file() {
     let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
     // Functions of the bundled program, and an address that may be a stack's.
     let refs = [line(0x10_0a84, 500), line(0x10_0cac, 300), line(0x1fff_0000, 200)].concat();
-    let refs = place.file("refs.txt", refs);
-    let (_, json) = profile(&place, &[&refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
+    place.file("refs.txt", refs);
+    let (_, json) = profile(&place, &format!("refs.txt --symbols {BUNDLED_ELF} -c 10"));
     assert_eq!(exact(&json), [("find_order", 500), ("turn_table", 300), ("page 0x1fff0000", 200)]);
 }
 
@@ -140,19 +118,15 @@ fn symbols_of_another_program() {
 #[test]
 fn symbols_of_a_program_that_may_be_loaded_anywhere() {
     let place = Place::new("profile-anywhere");
-    let program = PROGRAM;
-    let bytes = fs::read(program).unwrap();
+    let bytes = fs::read(PROGRAM).unwrap();
     let elf = object::File::parse(&*bytes).unwrap();
     let main = elf.symbol_by_name("main").unwrap().address();
-    for (load, base) in [(&[][..], 0x10_8000), (&["--load-address", "0x5550000"][..], 0x555_0000)] {
-        let refs = place.file("refs.txt", format!("I  {:x},2\n", base + main).repeat(100));
-        let folded = place.path().join("folded");
-        let mut arguments = vec![&refs, "--symbols", program, "-c", "10"];
-        arguments.extend(["--folded", folded.to_str().unwrap()]);
-        arguments.extend(load);
-        let (_, json) = profile(&place, &arguments);
+    for (load, base) in [("", 0x10_8000), ("--load-address 0x5550000", 0x555_0000)] {
+        place.file("refs.txt", format!("I  {:x},2\n", base + main).repeat(100));
+        let options = format!("--symbols {PROGRAM} -c 10 --folded folded {load}");
+        let (_, json) = profile(&place, &format!("refs.txt {options}"));
         assert_eq!(json["rows"][0]["name"], "main", "{base:#x}");
         assert_eq!(json["rows"][0]["address"], format!("{:#x}", base + main));
-        assert_eq!(fs::read_to_string(&folded).unwrap(), "main 10\n");
+        assert_eq!(fs::read_to_string(place.at("folded")).unwrap(), "main 10\n");
     }
 }

@@ -4,29 +4,26 @@ use std::fs;
 
 use object::{Object, ObjectSymbol};
 
-use crate::program::{PROGRAM, vfalls};
-use crate::program::{Place, command, end};
-use crate::report::{BUNDLED_ELF, number, profile, recording};
+use crate::program::{PROGRAM, Place, squeezed, vfalls};
+use crate::report::{BUNDLED_ELF, number, profile};
+use crate::stat::program;
 
 #[test]
 fn flame_graphs() {
     let place = Place::new("profile-flame");
-    let refs = place.file("refs.txt", recording(4_000));
-    let [folded, svg] = ["folded", "svg"].map(|name| place.path().join(name));
-    let (folded, svg) = (folded.to_str().unwrap(), svg.to_str().unwrap());
-    let common = [&refs, "-c", "10", "--folded", folded, "--svg", svg];
-    profile(&place, &common);
-    let text = || fs::read_to_string(folded).unwrap();
-    assert_eq!(text(), "page 0x400000 102\npage 0x401000 98\n");
-    let picture = fs::read_to_string(svg).unwrap();
+    place.file("refs.txt", program(4_000));
+    let common = "refs.txt -c 10 --folded folded --svg svg";
+    profile(&place, common);
+    let text = |name: &str| fs::read_to_string(place.at(name)).unwrap();
+    assert_eq!(text("folded"), "page 0x400000 102\npage 0x401000 98\n");
+    let picture = text("svg");
     assert!(picture.contains("<svg") && picture.trim_end().ends_with("</svg>"));
     assert!(picture.contains("page 0x400000 (102 samples, 51.00%)"));
 
-    let (_, json) =
-        profile(&place, &[&common[..], &["-e", "Instr_cnt", "-e", "Instr_ld"]].concat());
+    let (_, json) = profile(&place, &format!("{common} -e Instr_cnt -e Instr_ld"));
     assert_eq!(json["event"], "Instr_cnt");
     assert_eq!(json["further_events"][0]["event"], "Instr_ld");
-    let stacks = text();
+    let stacks = text("folded");
     let total = |event: &str| -> u64 {
         let lines = stacks.lines().filter(|line| line.starts_with(&format!("{event};page 0x")));
         lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
@@ -89,13 +86,11 @@ fn the_page_is_made_of_lines_and_stacks() {
     let place = Place::new("profile-page");
     let refs = [(0x10_0a84, 300), (0x10_0aa0, 500)];
     let refs = refs.map(|(address, times)| format!("I  {address:x},4\n").repeat(times));
-    let refs = place.file("refs.txt", refs.concat());
-    let page = place.path().join("page.html");
+    place.file("refs.txt", refs.concat());
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let mut profile = command(&["report", &refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
-    profile.args(["--source", root, "--html", page.to_str().unwrap()]);
-    end(profile, b"").well();
-    let page = fs::read_to_string(page).unwrap();
+    let options = format!("--symbols {BUNDLED_ELF} -c 10 --source {root} --html page.html");
+    place.run(&format!("report refs.txt {options}")).well();
+    let page = fs::read_to_string(place.at("page.html")).unwrap();
     // 80 samples, each after 10 other instructions; the last sample is at the end. The second instruction is inlined.
     for says in [
         "find_order;slot_of",
@@ -118,8 +113,7 @@ fn instructions_of_a_function() {
     let refs = place.file("refs.txt", format!("I  {main:x},1\n").repeat(100));
     let shown =
         vfalls(&["annotate", "main", &refs, "--symbols", PROGRAM, "-c", "10", "--asm"]).well();
-    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let first = shown.lines().map(words).find(|line| line.contains(&format!("{main:#x}")));
+    let first = shown.lines().map(squeezed).find(|line| line.contains(&format!("{main:#x}")));
     let first = first.unwrap_or_else(|| panic!("{shown}"));
     // The last sample is of the instruction that follows. On any host, the function has instructions.
     assert!(first.starts_with(&format!("90.00% 90 100 {main:#x} ")), "{first}");

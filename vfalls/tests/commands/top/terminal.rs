@@ -166,7 +166,7 @@ fn other_sizes_and_keys() {
     assert!(screen.contains("stopped before the end"), "{screen}");
 }
 
-/// Also if two signals arrive at once.
+/// One signal, or two at once.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn a_signal_gives_the_terminal_back() {

@@ -1,7 +1,6 @@
 //! `top` without a terminal on standard output.
 
 use std::fmt::Write;
-use std::fs;
 
 use crate::program::{Place, with_input};
 use crate::top::two_threads;
@@ -14,7 +13,7 @@ fn column(text: &str, column: usize) -> Vec<u64> {
 }
 
 #[test]
-fn a_block_for_each_interval_and_then_what_sim_prints() {
+fn a_block_for_each_interval_and_then_what_stat_prints() {
     let text = with_input(&["top", "--interval", "600", "-"], two_threads()).well();
     assert!(
         text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand)\n"),
@@ -44,23 +43,18 @@ fn many_intervals_have_few_blocks() {
         writeln!(program, "0 r {:#x}", number * 64).unwrap();
     }
     let place = Place::new("top-blocks");
-    let json = place.path().join("top.json");
-    let arguments = ["top", "--interval", "1", "--json", json.to_str().unwrap(), "-"];
-    let text = with_input(&arguments, program).well();
+    place.file("program", program);
+    let text = place.run("top --interval 1 --json top.json program").well();
     let blocks: Vec<_> = text.lines().filter(|line| line.starts_with("After ")).collect();
     assert_eq!(blocks.len(), 50 + 25 + 25 + 25, "{text}");
     assert!(blocks[0].starts_with("After 1 references, "));
     assert!(blocks[124].starts_with("After 400 references, "));
-    let results: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let results = place.json("top.json");
     assert_eq!(results["references"], 400);
     assert_eq!(results["truth_matches"], true);
 }
 
 #[test]
-fn the_help_has_keys_and_examples() {
-    let help = with_input(&["top", "--help"], "").well();
-    for part in ["Usage: vfalls top", "Keys:\n  space", "Examples:\n  vfalls top"] {
-        assert!(help.contains(part), "{help}");
-    }
-    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+fn the_help_has_keys() {
+    assert!(with_input(&["top", "--help"], "").well().contains("Keys:\n  space"));
 }

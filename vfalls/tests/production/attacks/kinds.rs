@@ -2,21 +2,22 @@
 //!
 //! Each kind is a product of a few lists. An attack is a number below the size of the product; its digits choose from the lists.
 
-use std::sync::OnceLock;
-
 use simulator::execute::map;
 use simulator::interpreter::WindowState;
 use tests::random::Random;
 
+use super::edges::{
+    ADDRESSES_OF_ALL, EDGES, END, NEIGHBOUR, OWN, SECONDS, VALUES, addresses, is_own,
+};
 use super::random;
-use crate::judge::cells;
-use crate::{MEMORY, REAL};
+use crate::REAL;
 use tests::assembler::{
     ACCESSES, CAS, DONE, FLUSH, FLUSHW, GL, ILLEGAL, JMPL, L1, L2, L3, L4, NOP, O0, O1, O5, PIL,
     PSTATE, RD, RDHPR, RDPR, RESTORE, RETURN, SAVE, SP, TBA, TL, TNPC, TPC, TSTATE, WR, WRHPR,
-    WRPR, accesses, computes, mov, number, sethi, trap, wrpr,
+    WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
+/// A kind of attack.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     /// The number of attacks of this kind.
@@ -29,92 +30,40 @@ pub(super) struct Kind {
     attack: fn(&mut Index) -> Attack,
 }
 
-pub(super) const SPACES: Kind = Kind {
-    name: "alternate spaces",
-    count: 256 * 17 * EDGES.len(),
-    stride: 53,
-    has_rights: false,
-    attack: space,
-};
-pub(super) const ADDRESSES: Kind = Kind {
-    name: "addresses",
-    count: 5 * ADDRESSES_OF_ALL,
-    stride: 7,
-    has_rights: false,
-    attack: address,
-};
-pub(super) const JUMPS: Kind = Kind {
-    name: "jumps",
-    count: 4 * 2 * ADDRESSES_OF_ALL,
-    stride: 11,
-    has_rights: false,
-    attack: jump,
-};
-pub(super) const REGISTERS: Kind = Kind {
-    name: "registers",
-    count: 6 * 32 * VALUES.len() * 2,
-    stride: 5,
-    has_rights: false,
-    attack: register,
-};
-pub(super) const WINDOWS: Kind = Kind {
-    name: "windows",
-    count: 6 * 8 * 8 * 8 * 8,
-    stride: 13,
-    has_rights: true,
-    attack: window,
-};
-pub(super) const STACKS: Kind = Kind {
-    name: "stack pointers",
-    count: EDGES.len() * 2 * 7 * 6,
-    stride: 5,
-    has_rights: true,
-    attack: stack,
-};
-pub(super) const LEVELS: Kind =
-    Kind { name: "trap levels", count: 2 * TRAPS, stride: 3, has_rights: false, attack: level };
-pub(super) const DEATHS: Kind = Kind {
-    name: "ends of the guest",
-    count: 4 * (TRAPS_OF_GUESTS + 2),
-    stride: 41,
-    has_rights: false,
-    attack: death,
-};
-pub(super) const RETURNS: Kind = Kind {
-    name: "returns from traps",
-    count: 2 * 3 * 2 * 50,
-    stride: 1,
-    has_rights: true,
-    attack: returns,
-};
-pub(super) const CALLS: Kind = Kind {
-    name: "calls",
-    count: 292 * EDGES.len() * SECONDS.len() * 3,
-    stride: 131,
-    has_rights: false,
-    attack: call,
-};
-pub(super) const OWN_CODE: Kind = Kind {
-    name: "changed code",
-    count: 128 + 2 * 64 * 4 + 8 * 4,
-    stride: 3,
-    has_rights: false,
-    attack: own_code,
-};
-pub(super) const RANDOM: Kind = Kind {
-    name: "at random",
-    count: 5000,
-    stride: 13,
-    has_rights: false,
-    attack: |index| random::attack(&mut Random(index.below(5000) as u64)),
-};
+const fn kind(
+    name: &'static str,
+    count: usize,
+    stride: usize,
+    attack: fn(&mut Index) -> Attack,
+) -> Kind {
+    Kind { name, count, stride, has_rights: false, attack }
+}
 
-pub(super) const ALL: [&Kind; 12] = [
-    &SPACES, &ADDRESSES, &JUMPS, &REGISTERS, &WINDOWS, &STACKS, &LEVELS, &DEATHS, &RETURNS, &CALLS,
-    &OWN_CODE, &RANDOM,
+const fn with_rights(kind: Kind) -> Kind {
+    Kind { has_rights: true, ..kind }
+}
+
+pub(super) static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
+pub(super) static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
+pub(super) static STACKS: Kind =
+    with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
+
+pub(super) static ALL: [&Kind; 12] = [
+    &kind("alternate spaces", 256 * 17 * EDGES.len(), 53, space),
+    &ADDRESSES,
+    &JUMPS,
+    &kind("registers", 6 * 32 * VALUES.len() * 2, 5, register),
+    &with_rights(kind("windows", 6 * 8 * 8 * 8 * 8, 13, window)),
+    &STACKS,
+    &kind("trap levels", 2 * TRAPS, 3, level),
+    &kind("ends of the guest", 4 * (TRAPS_OF_GUESTS + 2), 41, death),
+    &with_rights(kind("returns from traps", 2 * 3 * 2 * 50, 1, returns)),
+    &kind("calls", 292 * EDGES.len() * SECONDS.len() * 3, 131, call),
+    &kind("changed code", 128 + 2 * 64 * 4 + 8 * 4, 3, own_code),
+    &kind("at random", 5000, 13, |index| random::attack(&mut Random(index.below(5000) as u64))),
 ];
 
-/// In place of the number of an attack: the program with which the guest negotiates first.
+/// Stands for the number of an attack: the guest's first program, which negotiates.
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
@@ -201,66 +150,6 @@ impl Attack {
     }
 }
 
-/// The end of the guest's memory, and the physical address of its neighbour's.
-const END: u64 = REAL + MEMORY;
-const NEIGHBOUR: u64 = map::PARTITION + MEMORY;
-
-/// Memory of the guest that its program does not use.
-const OWN: u64 = REAL + 0x60_0000;
-
-/// Addresses at and beside the edges of every region, with every alignment.
-const EDGES: [u64; 26] = [
-    0,
-    8,
-    map::HYPERVISOR.start,
-    map::HYPERVISOR.start + 0x4000,
-    map::HYPERVISOR.start + 0x1_2344,
-    map::MAILBOX,
-    map::MAILBOX + 0x808,
-    map::HYPERVISOR.end - 8,
-    REAL - 8,
-    REAL,
-    REAL + 1,
-    OWN,
-    OWN + 4,
-    END - 8,
-    END,
-    NEIGHBOUR + 8,
-    NEIGHBOUR + MEMORY - 16,
-    map::ROM.start + 0x20,
-    map::DESCRIPTION.start,
-    map::CONSOLES,
-    map::CONSOLES + map::CONSOLE_STRIDE + 5,
-    0x84_0000_0400,
-    0xa9_0000_0000,
-    0xe1_3000_4000,
-    1 << 63,
-    u64::MAX,
-];
-
-const fn is_own(address: u64) -> bool {
-    REAL <= address && address < END
-}
-
-const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
-
-/// Addresses all over the physical space: around each power of two, every 64 KB of the hypervisor and of the neighbour, the edges
-/// of read-only memory, the registers of two consoles, and the registers of all other devices.
-fn addresses() -> &'static [u64] {
-    static ALL: OnceLock<Vec<u64>> = OnceLock::new();
-    ALL.get_or_init(|| {
-        let powers =
-            (3..64).flat_map(|bit| [-8, 0, 8].map(|by| (1_u64 << bit).wrapping_add_signed(by)));
-        let of_hypervisor = map::HYPERVISOR.step_by(0x1_0000);
-        let of_neighbour = (NEIGHBOUR..NEIGHBOUR + MEMORY).step_by(0x1_0000);
-        let edges = [map::ROM, map::DESCRIPTION].map(|it| [it.start, it.start + 0x28, it.end - 8]);
-        let consoles = (0..16).map(|it| map::CONSOLES + it / 8 * map::CONSOLE_STRIDE + it % 8);
-        let devices = cells().map(|(cell, node)| cell.address_from(node));
-        let all = powers.chain(of_hypervisor).chain(of_neighbour);
-        all.chain(edges.concat()).chain(consoles).chain(devices).collect()
-    })
-}
-
 /// `ldtw`, which becomes `ldtxa` in some spaces.
 const LDTW: u32 = 0x03;
 
@@ -336,22 +225,6 @@ fn jump(index: &mut Index) -> Attack {
     Attack { windows, ..Attack::new(words, demanded).with([(L2, address)]) }
 }
 
-const VALUES: [u64; 13] = [
-    0,
-    1,
-    2,
-    7,
-    8,
-    0xff,
-    0x1ff,
-    map::HYPERVISOR.start,
-    NEIGHBOUR,
-    OWN,
-    1 << 63,
-    0x5555_5555_5555_5555,
-    u64::MAX,
-];
-
 /// Reads and writes every register number at trap levels 0 and 1, then makes a call.
 fn register(index: &mut Index) -> Attack {
     let op3 = index.one_of(&[RD, WR, RDPR, WRPR, RDHPR, WRHPR]);
@@ -411,7 +284,7 @@ fn window(index: &mut Index) -> Attack {
     let words = match way {
         0 => vec![computes(SAVE, SP, SP, number(0x1f40))],
         1 => vec![computes(RESTORE, 0, 0, 0)],
-        2 => vec![computes(RD, L2, 5, 0), computes(RETURN, 0, L2, number(12)), NOP],
+        2 => vec![read_pc(L2), computes(RETURN, 0, L2, number(12)), NOP],
         3 => vec![computes(FLUSHW, 0, 0, 0)],
         4 => CPU_STATE.into(),
         _ => hub(),
@@ -562,7 +435,7 @@ fn returns(index: &mut Index) -> Attack {
         return Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN)]);
     }
     words.extend([
-        computes(RD, L1, 5, 0),
+        read_pc(L1),
         computes(0x00, L1, L1, number(7 * 4)),
         computes(WRPR, TPC, L1, 0),
         computes(WRPR, TNPC, L1, 0),
@@ -574,9 +447,6 @@ fn returns(index: &mut Index) -> Attack {
     let attack = Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN), (L3, state)]);
     Attack { level: level - 1, ..attack }
 }
-
-/// Values of %o1 in calls: sizes, addresses, and others.
-const SECONDS: [u64; 7] = [0, 1, 8, 0x100, MEMORY, OWN, u64::MAX];
 
 /// Every function of both traps, except those that end the guest or stop a CPU, with edges as arguments, at every trap level.
 fn call(index: &mut Index) -> Attack {
@@ -615,6 +485,6 @@ fn own_code(index: &mut Index) -> Attack {
         }
         branch => ((branch % 8) << 22 | (branch / 8 % 4) << 28 | 2, Demanded::Anything),
     };
-    let words = [computes(RD, L1, 5, 0), accesses(0x04, L3, L1, number(12)), FLUSH, NOP, NOP];
+    let words = [read_pc(L1), accesses(0x04, L3, L1, number(12)), FLUSH, NOP, NOP];
     Attack::new(words, demanded).with([(L2, END - 8), (L3, word.into())])
 }

@@ -4,11 +4,12 @@ use simulator::execute::map;
 use simulator::interpreter::WindowState;
 use tests::random::Random;
 
+use super::edges::{END, NEIGHBOUR};
 use super::kinds::{Attack, Demanded};
-use crate::MEMORY;
+use crate::REAL;
 use tests::assembler::{
     ACCESSES, CAS, DONE, FLUSH, GL, ILLEGAL, L1, L2, NOP, O0, O5, RD, RDHPR, RDPR, SP, TBA, TL,
-    TNPC, TSTATE, WR, WRHPR, WRPR, accesses, computes, number, sethi, wrpr,
+    TNPC, TSTATE, WR, WRHPR, WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
 /// Address spaces: memory as primary, nucleus, real and cacheable; both scratchpads; strands, interrupts and translation; errors
@@ -51,13 +52,12 @@ fn value(random: &mut Random) -> u64 {
         2 => any & 0xfff8,
         _ => 0,
     };
-    let neighbour = map::PARTITION + MEMORY;
     let base = match random.below(16) {
         0..3 => 0x8010_0000,
-        3 => 0x8000_0000,
-        4 => 0x8000_0000 + MEMORY - 8,
-        5 => 0x8000_0000 + MEMORY,
-        6 => neighbour + (any >> 32 & 0xff_fff8),
+        3 => REAL,
+        4 => END - 8,
+        5 => END,
+        6 => NEIGHBOUR + (any >> 32 & 0xff_fff8),
         7 => map::HYPERVISOR.start + (any >> 32 & 0xf_fff8),
         8 => map::MAILBOX,
         9 => map::ROM.start,
@@ -126,18 +126,18 @@ fn some(random: &mut Random) -> Vec<u32> {
             // A trap in a trap handler, at every level, with the trap table anywhere.
             let table = random.below(4) == 0;
             let tba = computes(WRPR, TBA, rs1, 0);
-            let trap = random.one_of(&[
+            let word = random.one_of(&[
                 ILLEGAL[0],
                 ILLEGAL[1],
                 0xc058_0000 | rs1 << 14,
-                computes(0x3a, 8, 0, number(0x80)),
+                trap(0x80),
                 computes(0x3c, SP, SP, number(0)),
             ]);
             vec![
                 if table { tba } else { NOP },
-                computes(WRPR, TL, 0, number(random.below(3) as u32)),
-                computes(WRPR, GL, 0, number(random.below(3) as u32)),
-                trap,
+                wrpr(TL, random.below(3) as u32),
+                wrpr(GL, random.below(3) as u32),
+                word,
             ]
         }
         20 => {
@@ -146,13 +146,13 @@ fn some(random: &mut Random) -> Vec<u32> {
                 computes(0x02, SP, rs1, 0),
                 computes(0x3c, SP, SP, number(0x1f40)),
                 computes(0x2b, 0, 0, 0),
-                computes(0x3a, 8, 0, number(random.one_of(&[0x80, 0xff, 0x84]))),
+                trap(random.one_of(&[0x80, 0xff, 0x84])),
             ]
         }
         21 => {
             // A program that changes its own next instructions.
             let offset = 4 * (2 + random.below(6) as u32);
-            vec![computes(RD, L1, 5, 0), accesses(4, rd, L1, number(offset)), FLUSH]
+            vec![read_pc(L1), accesses(4, rd, L1, number(offset)), FLUSH]
         }
         22 => vec![random.next_u64() as u32],
         _ => vec![computes(0x02, rd, rs1, operand)],
@@ -180,17 +180,17 @@ fn access(random: &mut Random) -> u32 {
 fn call(random: &mut Random) -> Vec<u32> {
     let function = random.one_of(&FUNCTIONS);
     let other = 0x81 + random.below(0x7e) as u32;
-    let trap = random.one_of(&[0x80, 0x80, 0x80, 0xff, other]);
-    let function = match trap {
-        0xff => number(random.below(4) as u32),
-        _ => number(function),
+    let taken = random.one_of(&[0x80, 0x80, 0x80, 0xff, other]);
+    let function = match taken {
+        0xff => random.below(4) as u32,
+        _ => function,
     };
-    let mut words = vec![computes(0x02, O5, 0, function)];
+    let mut words = vec![mov(O5, function)];
     // The number of a CPU or of a register.
     if random.below(2) == 0 {
-        words.push(computes(0x02, O0, 0, number(random.below(92) as u32 & !2)));
+        words.push(mov(O0, random.below(92) as u32 & !2));
     }
-    words.push(computes(0x3a, 8, 0, number(trap)));
+    words.push(trap(taken));
     words
 }
 
@@ -201,11 +201,11 @@ fn deep(random: &mut Random) -> Vec<u32> {
         wrpr(TL, 0),
         wrpr(GL, 0),
         computes(WRPR, 10, 0, number(random.below(8) as u32)),
-        computes(RD, O0, 5, 0),
+        read_pc(O0),
         computes(0x05, O0, O0, number(31)),
-        computes(0x02, 9, 0, number(64)),
-        computes(0x02, O5, 0, number(function)),
-        computes(0x3a, 8, 0, number(0x80)),
+        mov(9, 64),
+        mov(O5, function),
+        trap(0x80),
     ]
 }
 
@@ -213,9 +213,9 @@ fn deep(random: &mut Random) -> Vec<u32> {
 fn climb(random: &mut Random) -> Vec<u32> {
     let level = 1 + random.below(2) as u32;
     vec![
-        computes(RD, L1, 5, 0),
+        read_pc(L1),
         computes(0x00, L1, L1, number(7 * 4)),
-        computes(WRPR, TL, 0, number(level)),
+        wrpr(TL, level),
         computes(WRPR, TNPC, L1, 0),
         // PRIV and PEF.
         sethi(L2, 0x1400),

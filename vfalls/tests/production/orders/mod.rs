@@ -56,7 +56,7 @@ const SYNC: u32 = 0x8143_e040;
 const TRAP: u32 = 0x91d0_2080;
 
 fn strand(number: usize) -> StrandId {
-    StrandId::new(STRANDS[number]).unwrap()
+    super::strand(STRANDS[number])
 }
 
 /// Returns the strand's token in the word at [`STATE`], without the lowest bit.
@@ -197,11 +197,8 @@ impl Orders {
                 let shared = self.arbiter..self.arbiter + ARBITER;
                 reached |= shared.contains(&address);
                 if address >> 32 != 0 {
-                    assert_eq!(
-                        self.arbiter_word(STATE) & !1,
-                        token(number),
-                        "an access of {number}"
-                    );
+                    let holder = self.arbiter_word(STATE) & !1;
+                    assert_eq!(holder, token(number), "an access of {number}");
                     stored = store;
                     reached |= !store;
                 } else if store {
@@ -298,18 +295,16 @@ impl Orders {
             let (status, value) = self.answer(number, self.functions[number]);
             calls[number] = Call::Done(status, value);
             // A finished strand's stack and its own words no longer matter.
-            let (arbiter, start) = (self.arbiter, self.base.0);
-            let own = |address: &u64| !(arbiter..arbiter + ARBITER).contains(address);
-            let dropped: Vec<u64> = (self.memory.iter())
-                .filter(|(address, (_, by))| *by == number && own(address))
-                .map(|(address, _)| *address)
-                .collect();
-            for address in dropped {
-                let at = (address - start) as usize;
-                let value = &self.base.1[at..at + 8];
-                self.booted.0.load(address, value).unwrap();
-                self.memory.remove(&address);
-            }
+            let arbiter = self.arbiter..self.arbiter + ARBITER;
+            let (start, base) = (self.base.0, &self.base.1);
+            self.memory.retain(|address, (_, by)| {
+                let stays = *by != number || arbiter.contains(address);
+                if !stays {
+                    let at = (address - start) as usize;
+                    self.booted.0.load(*address, &base[at..at + 8]).unwrap();
+                }
+                stays
+            });
         }
         self.state(calls, first)
     }

@@ -29,7 +29,6 @@ pub(super) struct Rates {
 }
 
 impl Times {
-    /// Measures for some seconds.
     pub(super) fn measure() -> anyhow::Result<Self> {
         let program = cargo::build("tests", "call-cost")?;
         let output = Command::new(&program).arg("time").output();

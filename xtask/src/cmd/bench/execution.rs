@@ -1,11 +1,12 @@
 //! Measures the rate at which a strand executes instructions on one core of the host.
 
+use nix::sys::resource::UsageWho::RUSAGE_SELF;
 use platform::memory_map::{HYPERVISOR, RESET, RESET_CODE};
 use platform::{Machine, Model};
 use simulator::execute::{Execution, Limits, Setup, Stop};
 use simulator::memory::Config;
 
-use super::time;
+use super::time::timed;
 
 /// A loop over 2 KB: about a sixth of its instructions load or store, and a sixth are branches.
 const PROGRAM: [u32; 14] = [
@@ -38,7 +39,8 @@ pub(super) fn executed(memory: Option<Config>) -> anyhow::Result<(usize, f64)> {
         Execution::new(&Setup { memory, ..Setup::new(Machine::new(Model::Batoka, 4)?) })?;
     execution.load(RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened())?;
     execution.load(HYPERVISOR.start, PROGRAM.map(u32::to_be_bytes).as_flattened())?;
-    let (stop, time) = time::own(|| Ok(execution.run(Limits::instructions(INSTRUCTIONS as u64))))?;
+    let (stop, time) =
+        timed(RUSAGE_SELF, || Ok(execution.run(Limits::instructions(INSTRUCTIONS as u64))))?;
     anyhow::ensure!(stop == Stop::Limit, "the machine stops: {stop:?}");
     Ok((INSTRUCTIONS, time.cpu))
 }

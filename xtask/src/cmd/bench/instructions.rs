@@ -13,37 +13,37 @@ use crate::cargo;
 use crate::tools::{self, VALGRIND};
 
 /// How many times `call-cost` makes a call, and `sample-cost` takes a sample.
-const CALLS: u64 = 1000;
+const TIMES: u64 = 1000;
 
 /// The programs of `tests` that make calls and take samples.
 const PROGRAMS: [&str; 2] = ["call-cost", "sample-cost"];
 
-/// A kind of call.
+/// A call or a sample whose instructions are counted.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub(crate) struct CallKind {
     /// The name, which is the argument of the program.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The index of the program in [`PROGRAMS`].
     program: usize,
     /// The function whose instructions are counted, together with the functions that it calls.
     function: &'static str,
 }
 
-const fn call(name: &'static str, function: &'static str) -> Kind {
-    Kind { name, program: 0, function }
+const fn call(name: &'static str, function: &'static str) -> CallKind {
+    CallKind { name, program: 0, function }
 }
 
-const fn ours(name: &'static str) -> Kind {
+const fn ours(name: &'static str) -> CallKind {
     call(name, "call_cost::hypercall")
 }
 
-const fn sampling(name: &'static str) -> Kind {
-    Kind { program: 1, ..call(name, "sample_cost::sample") }
+const fn sampling(name: &'static str) -> CallKind {
+    CallKind { program: 1, ..call(name, "sample_cost::sample") }
 }
 
 /// All kinds: calls; the nearest function of rustsbi, for comparison; and samples with one counter, with random periods,
 /// and with both counters overflowing at once.
-pub const KINDS: [Kind; 14] = [
+pub(crate) const CALLS: [CallKind; 14] = [
     ours("get_dram"),
     ours("set_dram"),
     ours("get_pcr"),
@@ -61,39 +61,30 @@ pub const KINDS: [Kind; 14] = [
 ];
 
 /// The programs that make the calls and take the samples, and valgrind.
-pub struct Counter {
+pub(crate) struct Counter {
     valgrind: PathBuf,
     programs: [PathBuf; 2],
 }
 
 impl Counter {
     /// Builds the programs, and installs valgrind if it is missing.
-    ///
-    /// # Errors
-    /// A program cannot be built, or valgrind is missing and cannot be installed.
-    pub fn new() -> anyhow::Result<Self> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         let [calls, samples] = PROGRAMS.map(|program| cargo::build("tests", program));
         Ok(Self { valgrind: tools::path(&VALGRIND)?, programs: [calls?, samples?] })
     }
 
     /// Returns the instructions of one call or sample, rounded up. The number repeats exactly.
-    ///
-    /// # Errors
-    /// valgrind fails, or counts nothing.
-    pub fn count(&self, kind: &Kind) -> anyhow::Result<u64> {
+    pub(crate) fn count(&self, kind: &CallKind) -> anyhow::Result<u64> {
         let program = &self.programs[kind.program];
         let collect = format!("--toggle-collect={}", kind.function);
         let collected = self.collected(&[&collect], program, &[kind.name], Stdio::null())?;
         ensure!(collected > 0, "callgrind found no call of {}", kind.function);
-        Ok(collected.div_ceil(CALLS))
+        Ok(collected.div_ceil(TIMES))
     }
 
     /// Returns the instructions for each of the references of the bundled recording: those of `vfalls stat` with these arguments,
     /// less those that it takes for a recording of one reference.
-    ///
-    /// # Errors
-    /// valgrind fails, or counts nothing.
-    pub fn replay(
+    pub(crate) fn replay(
         &self,
         vfalls: &Path,
         arguments: &[&str],

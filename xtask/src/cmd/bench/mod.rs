@@ -1,9 +1,9 @@
-//! `bench`: the cost of calls and samples, and the speed of the simulation.
+//! `bench`: the cost of calls and samples, and the speed of replay and execution.
 
 mod calls;
 mod execution;
-pub mod instructions;
-pub mod reading;
+pub(crate) mod instructions;
+mod reading;
 mod recording;
 mod replay;
 mod time;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::budgets::OF_X86;
 use crate::cargo;
 use calls::Times;
-use instructions::{Counter, KINDS};
+use instructions::{CALLS, Counter};
 use reading::{Figures, Files};
 use recording::{Cost, PROGRAMS};
 use replay::Rates;
@@ -35,11 +35,11 @@ use vfalls::table;
 /// every kind of call; the ratios are to rustsbi's call in the same round. CPU time is the sum over all processors. References in
 /// memory are replayed while all counters of a Batoka count; the best, the median and the worst of several rounds are
 /// printed. `vfalls stat FILE` is the whole command, which reads and decodes in a second thread where there are two processors; its
-/// instructions are those of a long file less those of a short one. The cost of recording is the processor time that it adds to
-/// that of the emulator; it needs qemu-user.
+/// instructions are the difference between a long file and a short one. The cost of recording is the processor time that recording
+/// adds to the emulator's own; it needs qemu-user.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
-pub struct Args {
+pub struct BenchArgs {
     /// Write the numbers to a file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -83,12 +83,7 @@ const REPLAYS: [(&str, &[&str]); 5] = [
     ("on 8 strands of 4 nodes", &["--nodes", "4"]),
 ];
 
-/// Measures and prints.
-///
-/// # Errors
-/// This is a debug build, valgrind or qemu-user is missing and cannot be installed, the file cannot be written, a count is above
-/// its budget, or an interrupt came ([`Interrupted`]).
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     ensure!(
         !cfg!(debug_assertions),
         "bench: this is a debug build, expected a release build as cargo xtask bench makes it"
@@ -99,33 +94,23 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     interrupt::catch()?;
     let file = args.force.create_if_wanted(args.json.as_ref())?;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
-    let steps = KINDS.len()
-        + 1
-        + REPLAYS.len()
-        + 1
-        + FURTHER.len()
-        + execution::KINDS.len()
-        + reading::Kind::ALL.len()
-        + PROGRAMS.len();
-    let progress = ProgressBar::new(steps as u64).with_style(style);
-    let output = &mut io::stdout().lock();
+    let measured = [CALLS.len(), REPLAYS.len(), 1 + FURTHER.len(), execution::KINDS.len()];
+    let programs = reading::KINDS.len() + PROGRAMS.len();
+    // Three more: two builds, and the time of calls.
+    let steps = measured.iter().sum::<usize>() + programs + 3;
+    let bench = Bench { progress: ProgressBar::new(steps as u64).with_style(style) };
 
-    progress.set_message("building what is counted");
-    let counter = step(Counter::new)?;
-    let (instructions, instructions_per_reference) = count(&counter, output, &progress)?;
-    progress.set_message("time of calls");
-    let times = step(Times::measure)?;
-    progress.inc(1);
-    progress.suspend(|| -> io::Result<()> {
-        let tables = times.tables();
-        tables.iter().try_for_each(|table| writeln!(output, "{table}"))
-    })?;
-    let references_per_second = time(output, &progress)?;
-    let reading = read(&counter, output, &progress)?;
-    let recording = record(output, &progress)?;
-    progress.finish_and_clear();
+    let counter = bench.step("building what is counted", Counter::new)?;
+    let instructions = bench.count_calls(&counter)?;
+    let instructions_per_reference = bench.count_references(&counter)?;
+    let times = bench.step("time of calls", Times::measure)?;
+    times.tables().iter().try_for_each(|table| bench.print(table))?;
+    let references_per_second = bench.time()?;
+    let reading = bench.read(&counter)?;
+    let recording = bench.record()?;
+    bench.progress.finish_and_clear();
     if let Some(memory) = peak_memory() {
-        writeln!(output, "peak memory: {memory} KB (to reach: 200000)")?;
+        bench.print(&format!("peak memory: {memory} KB (to reach: 200000)"))?;
     }
     if let Some(file) = file {
         file.complete_json(&Report {
@@ -144,133 +129,125 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 /// Instructions, by the name of the call or replay.
 type Counts = BTreeMap<&'static str, u64>;
 
-/// Counts the instructions of every kind of call, and of a reference in every kind of replay.
-fn count(
-    counter: &Counter,
-    output: &mut impl Write,
-    progress: &ProgressBar,
-) -> anyhow::Result<(Counts, Counts)> {
-    let mut instructions = BTreeMap::new();
-    for kind in &KINDS {
-        progress.set_message(kind.name);
-        let count = step(|| counter.count(kind))?;
-        progress.inc(1);
-        instructions.insert(kind.name, count);
-    }
-    let table = OF_X86.table(&instructions);
-    progress.suspend(|| writeln!(output, "{table}"))?;
-
-    let vfalls = step(cargo::vfalls)?;
-    let references = replay::recording()?.len() as u64;
-    let mut table =
-        table::with_header("a reference of the recording, decoded and replayed|>instructions");
-    let mut of_references = BTreeMap::new();
-    for (name, arguments) in REPLAYS {
-        progress.set_message(name);
-        let count = step(|| counter.replay(&vfalls, arguments, references))?;
-        progress.inc(1);
-        of_references.insert(name, count);
-        table.add_row([name.to_owned(), count.to_string()]);
-    }
-    progress.suspend(|| writeln!(output, "{}", table::text(&table)))?;
-    Ok((instructions, of_references))
+/// The progress bar on standard error, and tables on standard output.
+struct Bench {
+    progress: ProgressBar,
 }
 
-/// Times the replay. Returns the best rate of replaying the decoded recording once, in references per second.
-fn time(output: &mut impl Write, progress: &ProgressBar) -> anyhow::Result<u64> {
-    let references = replay::recording()?;
-    let mut table = table::with_header(
-        "replay, million references a second of CPU time|>best|>median|>worst|>to reach|>to aim for",
-    );
-    let mut row = |name: String, rates: &Rates, budgets: &[&str]| {
-        progress.inc(1);
-        let millions =
-            [rates.best(), rates.median(), rates.worst()].map(|rate| format!("{:.1}", rate / 1e6));
-        table.add_row(
-            [name].into_iter().chain(millions).chain(budgets.iter().map(ToString::to_string)),
+impl Bench {
+    /// Does a step of the work. Fails if an interrupt came before or during it.
+    fn step<T>(&self, name: &str, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+        self.progress.set_message(name.to_owned());
+        ensure!(!interrupt::happened(), Interrupted);
+        let result = work();
+        ensure!(!interrupt::happened(), Interrupted);
+        self.progress.inc(1);
+        result
+    }
+
+    fn print(&self, text: &str) -> io::Result<()> {
+        self.progress.suspend(|| writeln!(io::stdout(), "{text}"))
+    }
+
+    fn count_calls(&self, counter: &Counter) -> anyhow::Result<Counts> {
+        let mut instructions = BTreeMap::new();
+        for kind in &CALLS {
+            instructions.insert(kind.name, self.step(kind.name, || counter.count(kind))?);
+        }
+        self.print(&OF_X86.table(&instructions))?;
+        Ok(instructions)
+    }
+
+    /// Counts the instructions of a reference in every kind of replay.
+    fn count_references(&self, counter: &Counter) -> anyhow::Result<Counts> {
+        let vfalls = self.step("building vfalls", cargo::vfalls)?;
+        let references = replay::recording()?.len() as u64;
+        let mut table =
+            table::with_header("a reference of the recording, decoded and replayed|>instructions");
+        let mut instructions = BTreeMap::new();
+        for (name, arguments) in REPLAYS {
+            let count = self.step(name, || counter.replay(&vfalls, arguments, references))?;
+            instructions.insert(name, count);
+            table.add_row([name.to_owned(), count.to_string()]);
+        }
+        self.print(&table::text(&table))?;
+        Ok(instructions)
+    }
+
+    /// Times the replay. Returns the best rate of replaying the decoded recording once, in references per second.
+    fn time(&self) -> anyhow::Result<u64> {
+        let references = replay::recording()?;
+        let mut table = table::with_header(
+            "replay, million references a second of CPU time|>best|>median|>worst|>to reach|>to aim for",
         );
-    };
-
-    let measure = |name: &str, rounds, round: &dyn Fn() -> anyhow::Result<(usize, f64)>| {
-        progress.set_message(format!("replay: {name}"));
-        Rates::of(rounds, || step(round))
-    };
-    let decoded = "the recording, decoded before the replay";
-    let rates = measure(decoded, ROUNDS, &|| replay::decoded(&references, 1, 4))?;
-    row(decoded.to_owned(), &rates, &["10", "50"]);
-    for (strands, nodes) in FURTHER {
-        let name = format!("on {strands} strands of {nodes} nodes");
-        let further =
-            measure(&name, FURTHER_ROUNDS, &|| replay::decoded(&references, strands, nodes))?;
-        row(name, &further, &[]);
+        let mut measure =
+            |name: &str,
+             rounds,
+             budgets: &[&str],
+             round: &dyn Fn() -> anyhow::Result<(usize, f64)>| {
+                let rates =
+                    self.step(&format!("replay: {name}"), || Rates::measure(rounds, round))?;
+                let Rates { best, median, worst } = rates;
+                let millions = [best, median, worst].map(|rate| format!("{:.1}", rate / 1e6));
+                let budgets = budgets.iter().map(ToString::to_string);
+                table.add_row([name.to_owned()].into_iter().chain(millions).chain(budgets));
+                anyhow::Ok(best)
+            };
+        let decoded = "the recording, decoded before the replay";
+        let round = || replay::decoded(&references, 1, 4);
+        let best = measure(decoded, ROUNDS, &["10", "50"], &round)?;
+        for (strands, nodes) in FURTHER {
+            let name = format!("on {strands} strands of {nodes} nodes");
+            let round = || replay::decoded(&references, strands, nodes);
+            measure(&name, FURTHER_ROUNDS, &[], &round)?;
+        }
+        for (name, memory) in execution::KINDS {
+            let name = format!("instructions that a strand executes, {name}");
+            let to_reach = if memory.is_none() { "30" } else { "10" };
+            measure(&name, FURTHER_ROUNDS, &[to_reach], &|| execution::executed(memory))?;
+        }
+        let count = HumanCount(references.len() as u64);
+        self.print(&format!("the recording has {count} references\n{}", table::text(&table)))?;
+        Ok(best.round() as u64)
     }
-    for (name, memory) in execution::KINDS {
-        let name = format!("instructions that a strand executes, {name}");
-        let executed = measure(&name, FURTHER_ROUNDS, &|| execution::executed(memory))?;
-        let to_reach = if memory.is_none() { "30" } else { "10" };
-        row(name, &executed, &[to_reach]);
-    }
-    let count = HumanCount(references.len() as u64);
-    progress.suspend(|| {
-        writeln!(output, "the recording has {count} references\n{}", table::text(&table))
-    })?;
-    Ok(rates.best().round() as u64)
-}
 
-/// Measures the cost of a reference of each kind of file.
-fn read(
-    counter: &Counter,
-    output: &mut impl Write,
-    progress: &ProgressBar,
-) -> anyhow::Result<BTreeMap<&'static str, Figures>> {
-    let mut table = table::with_header(
-        "vfalls stat FILE, a reference|>million references|>instructions|>to reach|>CPU time, ns|>wall time, ns",
-    );
-    let mut all = BTreeMap::new();
-    for &kind in reading::Kind::ALL {
-        progress.set_message(format!("reading: {}", kind.name()));
-        let figures = step(|| Files::new(kind)?.figures(counter, READING_ROUNDS))?;
-        progress.inc(1);
-        table.add_row([kind.name().to_owned()].into_iter().chain(figures.cells(kind)));
-        all.insert(kind.name(), figures);
+    /// Measures the cost of a reference of each kind of file.
+    fn read(&self, counter: &Counter) -> anyhow::Result<BTreeMap<&'static str, Figures>> {
+        let mut table = table::with_header(
+            "vfalls stat FILE, a reference|>million references|>instructions|>to reach|>CPU time, ns|>wall time, ns",
+        );
+        let mut all = BTreeMap::new();
+        for &(kind, name) in reading::KINDS {
+            let measure = || Files::new(kind)?.figures(counter, READING_ROUNDS);
+            let figures = self.step(&format!("reading: {name}"), measure)?;
+            table.add_row([name.to_owned()].into_iter().chain(figures.cells(name)));
+            all.insert(name, figures);
+        }
+        self.print(&table::text(&table))?;
+        Ok(all)
     }
-    progress.suspend(|| writeln!(output, "{}", table::text(&table)))?;
-    Ok(all)
-}
 
-/// Measures the cost of recording programs.
-fn record(
-    output: &mut impl Write,
-    progress: &ProgressBar,
-) -> anyhow::Result<BTreeMap<&'static str, Cost>> {
-    let mut table = table::with_header(
-        "recording|>million references|>ns of CPU time each (to reach: 10)|>times the emulator|>bytes each (to reach: 0.4)|\
-         >ns of CPU time to read each (to reach: 3)",
-    );
-    let mut costs = BTreeMap::new();
-    for program in PROGRAMS {
-        progress.set_message(format!("recording: {}", program.0));
-        match step(|| recording::cost(program, RECORDING_ROUNDS))? {
-            Some(cost) => {
-                table.add_row([program.0.to_owned()].into_iter().chain(cost.cells()));
-                costs.insert(program.0, cost);
-            }
-            None => {
-                table.add_row([format!("{} (is not here)", program.0)]);
+    fn record(&self) -> anyhow::Result<BTreeMap<&'static str, Cost>> {
+        let mut table = table::with_header(
+            "recording|>million references|>ns of CPU time each (to reach: 10)|>times the emulator|>bytes each (to reach: 0.4)|\
+             >ns of CPU time to read each (to reach: 3)",
+        );
+        let mut costs = BTreeMap::new();
+        for program @ (name, _) in PROGRAMS {
+            let measure = || recording::cost(program, RECORDING_ROUNDS);
+            match self.step(&format!("recording: {name}"), measure)? {
+                Some(cost) => {
+                    table.add_row([name.to_owned()].into_iter().chain(cost.cells()));
+                    costs.insert(name, cost);
+                }
+                None => {
+                    table.add_row([format!("{name} (is not here)")]);
+                }
             }
         }
-        progress.inc(1);
+        self.print(&table::text(&table))?;
+        Ok(costs)
     }
-    progress.suspend(|| writeln!(output, "{}", table::text(&table)))?;
-    Ok(costs)
-}
-
-/// Does a part of the work. Fails if an interrupt came before or during it.
-fn step<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-    ensure!(!interrupt::happened(), Interrupted);
-    let result = work();
-    ensure!(!interrupt::happened(), Interrupted);
-    result
 }
 
 /// Returns the peak memory of this process in KB, if the system reports it.

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
+use nix::sys::resource::UsageWho::RUSAGE_CHILDREN;
 use ruzstd::encoding::{CompressionLevel, compress};
 use serde::{Deserialize, Serialize};
 
 use super::instructions::Counter;
 use super::recording::numbers;
-use super::time;
+use super::time::timed;
 use crate::budgets::OF_X86;
 use crate::cargo;
 use crate::tools::{self, VALGRIND};
@@ -22,7 +23,7 @@ use vfalls::recorder::{self, Options};
 
 /// A kind of file that `vfalls stat` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum FileKind {
     /// A recording of a program of one thread.
     OneThread,
     /// A recording of a program of 64 threads.
@@ -33,25 +34,16 @@ pub enum Kind {
     LackeyZstd,
 }
 
-impl Kind {
-    /// All kinds; none on processors where programs cannot be recorded.
-    pub const ALL: &[Self] = if cfg!(target_arch = "x86_64") {
-        &[Self::OneThread, Self::ManyThreads, Self::Lackey, Self::LackeyZstd]
-    } else {
-        &[]
-    };
-
-    /// Returns the name of its figures, and of its budget.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OneThread => "reference_own",
-            Self::ManyThreads => "reference_own_64_threads",
-            Self::Lackey => "reference_lackey",
-            Self::LackeyZstd => "reference_lackey_zstd",
-        }
-    }
-}
+/// All kinds, and the names of their figures and budgets. Elsewhere than on x86-64 programs cannot be recorded.
+pub(super) const KINDS: &[(FileKind, &str)] = match cfg!(target_arch = "x86_64") {
+    true => &[
+        (FileKind::OneThread, "reference_own"),
+        (FileKind::ManyThreads, "reference_own_64_threads"),
+        (FileKind::Lackey, "reference_lackey"),
+        (FileKind::LackeyZstd, "reference_lackey_zstd"),
+    ],
+    false => &[],
+};
 
 /// The cost of a reference of a file.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -63,9 +55,9 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Returns the cells of a table.
-    pub(super) fn cells(&self, kind: Kind) -> [String; 5] {
-        let budget = OF_X86.of(kind.name());
+    /// Returns the cells of a table. `name` is the name of the budget.
+    pub(super) fn cells(&self, name: &str) -> [String; 5] {
+        let budget = OF_X86.budget(name);
         [
             format!("{:.1}", self.references as f64 / 1e6),
             self.instructions.to_string(),
@@ -77,7 +69,7 @@ impl Figures {
 }
 
 /// A short and a long file of one kind, and the file of `vfalls stat --json`.
-pub struct Files {
+pub(super) struct Files {
     vfalls: PathBuf,
     short: OutputFile,
     long: OutputFile,
@@ -90,7 +82,6 @@ struct Replayed {
     references: u64,
 }
 
-/// The lengths of files.
 struct Lengths {
     /// The lines that `sort` sorts.
     numbers: u32,
@@ -104,11 +95,7 @@ const SHORT: Lengths = Lengths { numbers: 50, rounds: 1, lackey: 100_000 };
 const LONG: Lengths = Lengths { numbers: 2_000, rounds: 25, lackey: 2_000_000 };
 
 impl Files {
-    /// Makes files of a kind.
-    ///
-    /// # Errors
-    /// A program that makes them is missing or fails.
-    pub fn new(kind: Kind) -> anyhow::Result<Self> {
+    pub(super) fn new(kind: FileKind) -> anyhow::Result<Self> {
         let file = |name: &str| {
             let name = format!("xtask-bench-{}-{name}", std::process::id());
             OutputFile::create(std::env::temp_dir().join(name), false)
@@ -129,10 +116,7 @@ impl Files {
 
     /// Returns the instructions for each reference: the difference between the long and the short file, so that the start of the
     /// program does not count.
-    ///
-    /// # Errors
-    /// valgrind fails, or counts nothing.
-    pub fn instructions(&self, counter: &Counter) -> anyhow::Result<u64> {
+    fn instructions(&self, counter: &Counter) -> anyhow::Result<u64> {
         let count = |file: &OutputFile| {
             let instructions = counter.whole(&self.vfalls, &self.arguments(file))?;
             anyhow::Ok((instructions, self.references()?))
@@ -148,7 +132,7 @@ impl Files {
         for _ in 0..rounds {
             let mut stat = Command::new(&self.vfalls);
             stat.args(self.arguments(&self.long)).stdout(Stdio::null());
-            let (status, time) = time::of_children(|| Ok(stat.status()?))?;
+            let (status, time) = timed(RUSAGE_CHILDREN, || Ok(stat.status()?))?;
             ensure!(status.success(), "vfalls stat fails with {status}");
             (cpu, wall) = (cpu.min(time.cpu), wall.min(time.wall));
         }
@@ -175,28 +159,24 @@ impl Files {
 }
 
 /// Counts the instructions of a reference of each kind of file that has a budget, and prints them.
-///
-/// # Errors
-/// A count is above its budget, or a program that is needed is missing or fails.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();
-    for kind in Kind::ALL.iter().filter(|kind| OF_X86.of(kind.name()).is_some()) {
-        let instructions = Files::new(*kind)?.instructions(&counter)?;
-        counts.insert(kind.name().to_owned(), instructions);
+    for (kind, name) in KINDS.iter().filter(|(_, name)| OF_X86.budget(name).is_some()) {
+        counts.insert((*name).to_owned(), Files::new(*kind)?.instructions(&counter)?);
     }
     write!(io::stdout(), "{}", OF_X86.table(&counts))?;
     OF_X86.keep(&counts)
 }
 
-/// Makes a file, with the help of the file `scratch`.
-fn make(kind: Kind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::Result<()> {
+/// Makes a file. `scratch` is a file for intermediate results.
+fn make(kind: FileKind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::Result<()> {
     match kind {
-        Kind::OneThread => {
+        FileKind::OneThread => {
             fs::write(scratch, numbers(lengths.numbers))?;
             record(&sort(scratch)?, file)
         }
-        Kind::ManyThreads => {
+        FileKind::ManyThreads => {
             let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cmd/bench/threads.c");
             let status = Command::new("cc")
                 .args(["-O2", "-pthread", "-o"])
@@ -206,8 +186,8 @@ fn make(kind: Kind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::R
             ensure!(status.success(), "cc failed with {status}");
             record(&[scratch.into(), lengths.rounds.to_string().into()], file)
         }
-        Kind::Lackey => lackey(lengths.lackey, file, scratch),
-        Kind::LackeyZstd => {
+        FileKind::Lackey => lackey(lengths.lackey, file, scratch),
+        FileKind::LackeyZstd => {
             lackey(lengths.lackey, scratch, file)?;
             let (text, file) = (File::open(scratch)?, File::create(file)?);
             compress(BufReader::new(text), file, CompressionLevel::Fastest);
@@ -218,9 +198,7 @@ fn make(kind: Kind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::R
 
 fn sort(input: &Path) -> anyhow::Result<[OsString; 4]> {
     let sort = tools::find("sort").context("there is no sort")?;
-    let options = ["--numeric-sort", "--output=/dev/null"].map(OsString::from);
-    let [numeric, output] = options;
-    Ok([sort.into(), numeric, output, input.into()])
+    Ok([sort.into(), "--numeric-sort".into(), "--output=/dev/null".into(), input.into()])
 }
 
 fn record(command: &[OsString], file: &Path) -> anyhow::Result<()> {

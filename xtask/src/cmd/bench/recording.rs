@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::ensure;
+use nix::sys::resource::UsageWho::{RUSAGE_CHILDREN, RUSAGE_SELF};
 use serde::Serialize;
 use simulator::recording::{Chunk, Recording};
 
-use super::time;
+use super::time::timed;
 use crate::tools::{self, QEMU_X86};
 use vfalls::output::OutputFile;
 use vfalls::recorder::{self, Options};
@@ -40,7 +41,6 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Returns the cells of a table.
     pub(super) fn cells(&self) -> [String; 5] {
         [
             format!("{:.0}", self.references as f64 / 1e6),
@@ -87,16 +87,14 @@ pub(super) fn numbers(lines: u32) -> String {
 }
 
 fn measure(command: &[OsString], directory: &Path, rounds: usize) -> anyhow::Result<Cost> {
-    let output = OutputFile::create(
-        directory.join(format!("xtask-bench-{}.refs", std::process::id())),
-        false,
-    )?;
+    let name = format!("xtask-bench-{}.refs", std::process::id());
+    let output = OutputFile::create(directory.join(name), false)?;
     let file = output.temporary();
     let emulator = tools::path(&QEMU_X86)?;
     let (mut alone, mut with, mut reading) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
     let (mut references, mut bytes) = (0, 0);
     for _ in 0..rounds {
-        let (status, time) = time::of_children(|| {
+        let (status, time) = timed(RUSAGE_CHILDREN, || {
             let mut emulator = Command::new(&emulator);
             Ok(emulator.args(command).stdin(Stdio::null()).status()?)
         })?;
@@ -104,10 +102,10 @@ fn measure(command: &[OsString], directory: &Path, rounds: usize) -> anyhow::Res
         alone = alone.min(time.cpu);
         fs::write(file, [])?;
         let (recorded, time) =
-            time::of_children(|| recorder::record(command, file, Options::default()))?;
+            timed(RUSAGE_CHILDREN, || recorder::record(command, file, Options::default()))?;
         (references, bytes) = (recorded.references, recorded.bytes);
         with = with.min(time.cpu);
-        let ((), time) = time::own(|| {
+        let ((), time) = timed(RUSAGE_SELF, || {
             let mut recording = Recording::open(file)?;
             let mut chunk = Chunk::default();
             for thread in 0..recording.threads() {

@@ -4,22 +4,27 @@ use anyhow::Context;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr, SparcPcr};
 use guest_abi::{Counter, HubRole, HubUnit, Kind, McuRole, PerfReg, StrandId};
+use nix::sys::resource::UsageWho::RUSAGE_SELF;
 use platform::models::Devices;
 use platform::{Bus, Machine, Model, StrandRegisters, address};
 
-use super::time;
+use super::time::timed;
 use simulator::memory::MemorySystem;
 use simulator::recording::{Chunk, Recording, Reference, bundled};
 use simulator::replay::placement::Placement;
 use simulator::replay::scheduler::Scheduler;
 
-/// The rates of several rounds, in references per second, in ascending order.
-#[derive(Clone, Debug)]
-pub(super) struct Rates(Vec<f64>);
+/// The rates of several rounds, in references per second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rates {
+    pub(super) best: f64,
+    pub(super) median: f64,
+    pub(super) worst: f64,
+}
 
 impl Rates {
     /// Runs `rounds` rounds of `round`, which returns its number of references and its seconds of processor time.
-    pub(super) fn of(
+    pub(super) fn measure(
         rounds: usize,
         mut round: impl FnMut() -> anyhow::Result<(usize, f64)>,
     ) -> anyhow::Result<Self> {
@@ -29,19 +34,7 @@ impl Rates {
             rates.push(references as f64 / seconds);
         }
         rates.sort_by(f64::total_cmp);
-        Ok(Self(rates))
-    }
-
-    pub(super) fn worst(&self) -> f64 {
-        self.0.first().copied().unwrap_or_default()
-    }
-
-    pub(super) fn median(&self) -> f64 {
-        self.0.get(self.0.len() / 2).copied().unwrap_or_default()
-    }
-
-    pub(super) fn best(&self) -> f64 {
-        self.0.last().copied().unwrap_or_default()
+        Ok(Self { best: rates[rounds - 1], median: rates[rounds / 2], worst: rates[0] })
     }
 }
 
@@ -69,7 +62,7 @@ fn replay(nodes: usize, recording: Recording) -> anyhow::Result<(usize, f64)> {
     let named = vec![None; recording.threads()];
     let strands = Placement::Spread.strands(machine, all, &named)?;
     let mut scheduler = Scheduler::new(vec![recording], &strands);
-    let (references, time) = time::own(|| {
+    let (references, time) = timed(RUSAGE_SELF, || {
         let mut references = 0;
         let mut work = memory.work(&devices);
         while let Some((_, quantum)) = scheduler.next(usize::MAX)? {

@@ -14,19 +14,11 @@ pub(super) struct Time {
     pub(super) wall: f64,
 }
 
-/// Does work in this process. Returns its result and the time of all threads.
-pub(super) fn own<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Time)> {
-    of(UsageWho::RUSAGE_SELF, work)
-}
-
-/// Does work in child processes, for which `work` waits. Returns its result and their time.
-pub(super) fn of_children<T>(
+/// Does work, and returns its result and the time of all threads of this process, or of the child processes that `work` waits for.
+pub(super) fn timed<T>(
+    who: UsageWho,
     work: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<(T, Time)> {
-    of(UsageWho::RUSAGE_CHILDREN, work)
-}
-
-fn of<T>(who: UsageWho, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Time)> {
     let (start, before) = (Instant::now(), used(who)?);
     let result = work()?;
     let time = Time { cpu: used(who)? - before, wall: start.elapsed().as_secs_f64() };

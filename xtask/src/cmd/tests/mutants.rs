@@ -56,7 +56,7 @@ fn files_directories_and_shares_are_chosen() {
     let excluded = BTreeSet::from([&*all[3]]);
     let chosen = |files: &[&str], shard| {
         let file = files.iter().map(PathBuf::from).collect();
-        let chosen = chosen(&all, &excluded, &Args { shard, file });
+        let chosen = chosen(&all, &excluded, &MutantsArgs { shard, file });
         chosen.map(|names| names.into_iter().collect::<Vec<_>>())
     };
     assert_eq!(chosen(&[], (0, 1)).unwrap(), all[..3]);
@@ -83,7 +83,7 @@ fn the_last_suite_tests_all_files() {
 fn skipped_tests_are_tests() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
     let sources = [
-        "guest-abi/tests/c/main.rs",
+        "guest-abi/c/tests/c/main.rs",
         "tests/tests/negotiation_threads.rs",
         "tests/tests/operator_threads.rs",
         "tests/tests/rights_stopped.rs",

@@ -7,7 +7,7 @@ fn every_status_is_met_often() {
     let mut counts = BTreeMap::<String, usize>::new();
     let random = parts::ALL.len() - 1;
     for (number, _) in parts::ALL[random].configurations() {
-        for line in expected(Of::Models, Detail::Calls(random, number)) {
+        for line in expected(SweptDevices::Models, Detail::Calls(random, number)) {
             if let Some((_, answer)) = line.split_once(": answered ") {
                 let status = answer.split(' ').next().unwrap().to_string();
                 *counts.entry(status).or_default() += 1;
@@ -24,7 +24,7 @@ fn the_first_difference_is_found() {
     // A part with few calls, and a guest that answers all but one of them as the host does.
     let part = parts::ALL.len() - 2;
     let mut ask = |detail| {
-        let mut lines = expected(Of::Models, detail);
+        let mut lines = expected(SweptDevices::Models, detail);
         match detail {
             Detail::Parts => unreachable!("the caller knows that part {part} differs"),
             Detail::Configurations(of) => {
@@ -40,9 +40,9 @@ fn the_first_difference_is_found() {
         }
         Ok(lines.join("\n"))
     };
-    let right = &expected(Of::Models, Detail::Calls(part, 3))[7];
+    let right = &expected(SweptDevices::Models, Detail::Calls(part, 3))[7];
     assert_eq!(
-        locate(Of::Models, part, &mut ask).unwrap(),
+        locate(SweptDevices::Models, part, &mut ask).unwrap(),
         format!(
             "configuration 3 (batoka with 2 nodes, guest (global) on 0 64, guest (none) on 5), event 7: \
              {right}0; the host has {right}"

@@ -1,6 +1,5 @@
 //! A write-back cache of two ways.
 
-/// A line in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CacheLine {
     /// The address of the line, divided by its size.
@@ -20,7 +19,6 @@ impl CacheLine {
 pub(super) struct Found {
     /// Whether the other line of the set was used last.
     pub(super) other_way: bool,
-    /// Whether the line was dirty.
     pub(super) was_dirty: bool,
 }
 
@@ -31,7 +29,6 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Returns an empty cache.
     pub(super) fn new(bytes: usize, line: usize) -> Self {
         Self { sets: vec![[None; 2]; bytes / line / 2] }
     }
@@ -57,14 +54,14 @@ impl Cache {
         victim
     }
 
-    /// Makes a clean line dirty without a use. Returns whether the cache had the line, clean.
+    /// Makes a clean line dirty without using it. Returns whether the cache held the line and it was clean.
     pub(super) fn soil(&mut self, number: u64) -> bool {
         let mut lines = self.set(number).iter_mut().flatten();
         let line = lines.find(|line| line.number == number);
         line.is_some_and(|line| !std::mem::replace(&mut line.dirty, true))
     }
 
-    /// Drops and returns a line, if the cache has it.
+    /// Drops a line that is in the cache, and returns it.
     pub(super) fn remove(&mut self, number: u64) -> Option<CacheLine> {
         let set = self.set(number);
         if holds(&set[0], number) {

@@ -5,30 +5,26 @@ use super::counts::counts;
 
 /// The primary caches, for instructions and for data, have 32 KB each.
 const PRIMARY_BYTES: usize = 32 << 10;
-/// A line of the primary instruction cache has 2 to this power bytes: 64.
+/// A line of the primary instruction cache has 64 bytes.
 const INSTRUCTION_SHIFT: u32 = 6;
-/// A line of the primary data cache has 2 to this power bytes: 32.
+/// A line of the primary data cache has 32 bytes.
 const DATA_SHIFT: u32 = 5;
-/// The secondary cache has 1 MB, of the 512 KB to 16 MB that there can be.
+/// The secondary cache has 1 MB. The hardware allows 512 KB to 16 MB.
 const SECONDARY_BYTES: usize = 1 << 20;
-/// A line of the secondary cache has 2 to this power bytes: 128, of the 64 and 128 that there can be.
+/// A line of the secondary cache has 128 bytes. The hardware allows 64, too.
 const SECONDARY_SHIFT: u32 = 7;
 
-/// How many quadwords, of 16 bytes, a line of the primary data cache has.
+/// The quadwords, of 16 bytes, of a line of the primary data cache.
 const DATA_QUADWORDS: u64 = 1 << (DATA_SHIFT - 4);
-/// How many quadwords a line of the secondary cache has.
+/// The quadwords of a line of the secondary cache.
 const SECONDARY_QUADWORDS: u64 = 1 << (SECONDARY_SHIFT - 4);
 
 counts! {
-    /// The cache events of references.
+    /// The cache events of references. Misses are of the primary caches, unless named secondary: then both caches missed.
     pub(super) struct Traffic {
-        /// Misses of the primary instruction cache.
         pub(super) instruction_misses: u64,
-        /// Instruction fetches that also missed the secondary cache.
         pub(super) secondary_instruction_misses: u64,
-        /// Misses of the primary data cache.
         pub(super) data_misses: u64,
-        /// Data accesses that also missed the secondary cache.
         pub(super) secondary_data_misses: u64,
         /// Quadwords written back from the primary data cache.
         pub(super) data_quadwords: u64,
@@ -63,7 +59,6 @@ impl Caches {
         }
     }
 
-    /// Fetches an instruction of `size` bytes.
     pub(super) fn fetch(&mut self, address: u64, size: u16, traffic: &mut Traffic) {
         for number in lines(address, size, INSTRUCTION_SHIFT) {
             if self.instructions.touch(number, false).is_some() {
@@ -78,7 +73,6 @@ impl Caches {
         }
     }
 
-    /// Loads or stores `size` bytes.
     pub(super) fn access(&mut self, address: u64, size: u16, store: bool, traffic: &mut Traffic) {
         for number in lines(address, size, DATA_SHIFT) {
             let block = number >> (SECONDARY_SHIFT - DATA_SHIFT);

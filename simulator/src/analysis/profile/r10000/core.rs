@@ -30,7 +30,8 @@ const SECONDARY_CYCLES: u64 = 10;
 /// Cycles that a miss of the secondary cache takes in addition.
 const MEMORY_CYCLES: u64 = 60;
 
-/// Cycles from the issue of a mispredicted branch until the right instructions are decoded: it executes, and they are fetched.
+/// Cycles from the issue of a mispredicted branch until the right instructions are decoded: the branch executes, and the instructions
+/// are fetched.
 const MISPREDICTED_CYCLES: u64 = 3;
 
 /// The handler of a TLB miss, whose instructions graduate one by one. It loads the two halves of a page table entry.
@@ -41,7 +42,6 @@ const REFILL_HANDLER: [Operation; 7] = {
     handler
 };
 
-/// The processor.
 pub(crate) struct Core {
     caches: Caches,
     tlb: Tlb,
@@ -51,20 +51,18 @@ pub(crate) struct Core {
     /// The instructions that have not graduated, the oldest first. The first `active` are in the active list.
     instructions: VecDeque<ActiveInstruction>,
     active: usize,
-    /// The references of these instructions.
     references: VecDeque<Reference>,
     /// The number of references already removed from `references`.
     passed: u64,
-    /// When the memory system has served all misses.
+    /// The time at which the memory system has served all misses.
     idle_at: u64,
-    /// When instructions are decoded again; `None` while a mispredicted branch has not issued.
+    /// The time at which instructions are decoded again; `None` while a mispredicted branch has not issued.
     decodes_at: Option<u64>,
     now: u64,
     next_tick: u64,
     /// The point after the last graduated instruction.
     next: Point,
     events: Vec<R10000Event>,
-    /// Whether events in exception mode count.
     exceptions: bool,
 }
 
@@ -98,12 +96,10 @@ impl Core {
         })
     }
 
-    /// Returns the guest with its samples.
     pub(crate) fn into_guest(self) -> SamplingGuest<R10000> {
         self.guest
     }
 
-    /// Returns the instruction that graduates next.
     fn next(&self) -> Point {
         let oldest = self.instructions.front();
         oldest.map_or(self.next, ActiveInstruction::at)
@@ -206,15 +202,13 @@ impl Core {
             if one.is_conditional() {
                 let taken = one.fetch.flow == Flow::Taken;
                 self.branches.resolve(one.fetch.address, taken);
-                let branch = match one.mispredicted {
-                    true => Branch::Mispredicted,
-                    false => Branch::Predicted,
-                };
-                *cycle = std::mem::take(cycle).resolve_branch(branch);
+                let mut branch = Branch::Predicted;
                 if one.mispredicted {
+                    branch = Branch::Mispredicted;
                     one.happened.mispredicted += 1;
                     self.decodes_at = Some(self.now + MISPREDICTED_CYCLES);
                 }
+                *cycle = std::mem::take(cycle).resolve_branch(branch);
             }
             one.stage = Stage::Issued(done);
         }

@@ -10,7 +10,6 @@ pub(super) fn issue(cycle: Cycle, kind: Kind) -> Cycle {
     add(cycle, kind, Cycle::issue, R10000Event::StoresIssued)
 }
 
-/// Adds the graduation of an instruction.
 pub(super) fn graduate(cycle: Cycle, kind: Kind) -> Cycle {
     add(cycle, kind, Cycle::graduate, R10000Event::StoresGraduated)
 }
@@ -30,7 +29,6 @@ fn add(
     }
 }
 
-/// Adds the events of the caches.
 pub(super) fn report(cycle: Cycle, traffic: &Traffic) -> Cycle {
     use R10000Event as Event;
     if *traffic == Traffic::default() {

@@ -15,7 +15,6 @@ pub(super) enum Stage {
     Issued(u64),
 }
 
-/// An instruction that has not graduated.
 #[derive(Clone, Debug)]
 pub(super) struct ActiveInstruction {
     pub(super) fetch: Reference,

@@ -10,11 +10,11 @@
 //! A recording has neither the dependences between instructions nor their latencies. So an instruction waits only for
 //! its fetch, the address unit and its data, and the caches serve one miss after the other.
 //!
-//! The caches are those of the manual: 32 KB for instructions and 32 KB for data, and a secondary cache, here of 1 MB,
+//! The caches have the sizes of the manual: 32 KB for instructions and 32 KB for data, and a secondary cache, here of 1 MB,
 //! whose second way is found later than expected. Conditional branches are predicted by 512 counters of two bits, which bits
-//! 11:3 of their addresses select; the targets of all branches are known. A recording lacks the instructions of a mispredicted path, so
-//! nothing is decoded until the branch is resolved: nullified branches, and accesses of the wrong path to the caches, do not occur. The number of branches executed is that of branches decoded less those that were
-//! mispredicted, as the manual says.
+//! 11:3 of their addresses select; the targets of all branches are known. A recording lacks the instructions of a mispredicted path,
+//! so nothing is decoded until the branch is resolved: nullified branches, and accesses of the wrong path to the caches, do not
+//! occur. The branches executed are the branches decoded minus the branches mispredicted, as the manual says.
 //!
 //! The TLB has 64 entries for two pages of 16 KB each, and one address space. A handler of seven instructions refills it in
 //! exception mode, from a linear page table that is translated, too: so a TLB miss is nascent, in the program, or in the
@@ -22,8 +22,8 @@
 //!
 //! The threads of a program take turns, each until it waits for another or ends, and a change of threads costs nothing.
 //!
-//! An instruction that loads and stores is one instruction, one load and one store. There are no other processors, and no Count
-//! register but for the timer. The addresses are those of the recording.
+//! An instruction that loads and stores counts as one instruction, one load and one store. There are no other processors, and only
+//! the timer uses the Count register. Addresses are used as recorded.
 
 mod branches;
 mod cache;

@@ -4,10 +4,10 @@
 /// The number of entries, each of which translates a pair of pages.
 const ENTRIES: usize = 64;
 
-/// A pair of pages has 2 to this power bytes: 32 KB. A page has 16 KB, as in 64-bit IRIX, of the 4 KB to 16 MB that there can be.
+/// A pair of pages has 32 KB. A page has 16 KB, as in 64-bit IRIX; the hardware allows 4 KB to 16 MB.
 const PAIR_SHIFT: u32 = 15;
 
-/// An entry of the page table, for a pair of pages, has 2 to this power bytes: 16.
+/// An entry of the page table, for a pair of pages, has 16 bytes.
 const TABLE_ENTRY_SHIFT: u32 = 4;
 
 /// The address of the page table, beyond the addresses of programs.

@@ -1,4 +1,4 @@
-//! CallEdge stacks. A recording has none: they are rebuilt from how its instructions pass control on.
+//! Call stacks. A recording has no stacks: they are rebuilt from how its instructions pass control on.
 //!
 //! A stack is a list of active calls, the outermost first. It holds each call at most once: a call that is active already is
 //! not added again, so that deep recursion has few stacks.
@@ -15,7 +15,7 @@ pub(super) use unwinder::Unwinder;
 /// An edge of the call graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallEdge {
-    /// The address of the calling instruction, or of the one that a signal interrupted.
+    /// The address of the calling instruction, or of the instruction that a signal interrupted.
     pub site: u64,
     /// The start of the callee, or of the signal handler.
     pub entry: u64,
@@ -27,10 +27,9 @@ pub struct StackId(u32);
 
 /// An instruction and its call stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
 pub struct Point {
-    /// The call stack.
     pub stack: StackId,
-    /// The address of the instruction.
     pub address: u64,
 }
 
@@ -102,13 +101,11 @@ impl Stacks {
         if self.known.len() == MOST_STACKS {
             return stack;
         }
-        let is_under_way = self.inward(stack).any(|other| other == call);
-        let with = match is_under_way {
-            true => stack,
-            false => {
-                self.added.push((stack, call));
-                StackId(self.added.len() as u32)
-            }
+        let with = if self.inward(stack).any(|other| other == call) {
+            stack
+        } else {
+            self.added.push((stack, call));
+            StackId(self.added.len() as u32)
         };
         self.known.insert((stack, call), with);
         with

@@ -25,26 +25,7 @@ impl Functions for Alphabet {
     }
 }
 
-/// Executes instructions of 4 bytes, each given as its address and the letter of its flow, such as `1000C`. Returns the stack at
-/// each instruction as the letters of its functions.
-fn stacks(target: &str, instructions: &str) -> Vec<String> {
-    let instruction = |text: &str| {
-        let (address, flow) = text.split_at(4);
-        let flow = match flow {
-            "C" => C,
-            "J" => J,
-            "N" => N,
-            "NT" => NT,
-            "R" => R,
-            "T" => T,
-            _ => S,
-        };
-        (u64::from_str_radix(address, 16).unwrap(), flow)
-    };
-    let instructions: Vec<_> = instructions.split(' ').map(instruction).collect();
-    stacks_of(target, &instructions)
-}
-
+/// Executes instructions of 4 bytes. Returns the stack at each as the letters of its functions.
 fn stacks_of(target: &str, instructions: &[(u64, Flow)]) -> Vec<String> {
     let mut unwinder = Unwinder::new(1, Some(target), Some(&Alphabet));
     let points: Vec<Point> = (instructions.iter())
@@ -65,103 +46,59 @@ fn stacks_of(target: &str, instructions: &[(u64, Flow)]) -> Vec<String> {
 
 use Flow::{Call as C, Jump as J, Next as N, NotTaken as NT, Return as R, Taken as T, Trap as S};
 
-#[test]
-fn calls_and_returns() {
-    let found = stacks("x86_64", "1000N 1004C 1100C 1200R 1104NT 1108T 1110R 1008C 1200R 100cN");
-    assert_eq!(found, ["a", "a", "ab", "abc", "ab", "ab", "ab", "a", "ac", "a"]);
-}
+const FLOWS: [(&str, Flow); 7] =
+    [("C", C), ("J", J), ("N", N), ("NT", NT), ("R", R), ("T", T), ("S", S)];
 
-/// The instruction in a delay slot belongs to the caller of a call, and to the callee of a return. The return address is 8 bytes
-/// after the call, or 12 if a structure is returned. The branch at 1020 annuls its delay slot.
+/// Each instruction is given as its address, the letters of its flow, and the expected stack.
 #[test]
-fn delay_slots() {
-    let found = stacks(
-        "sparc64",
-        "1000C 1004N 1100N 1104C 1108N 1200R 1204N 110cR 1110N 100cJ 1020NT 1024N 1028N",
-    );
-    let expected = ["a", "a", "ab", "ab", "ab", "abc", "abc", "ab", "ab", "a", "a", "a", "a"];
-    assert_eq!(found, expected);
-}
-
-/// A branch that is not taken and has its delay slot in the next block looks like an interruption after the slot.
-#[test]
-fn a_branch_at_the_end_of_a_page_is_no_signal() {
-    let found = stacks("sparc64", "1000NT 1004N 1080N");
-    assert_eq!(found, ["a", "a", "a"]);
-}
-
-#[test]
-fn reading_the_program_counter_is_no_call() {
-    assert_eq!(stacks("x86_64", "1000C 1004N"), ["a", "a"]);
-    let found = stacks("sparc64", "1000C 1004N 1008N");
-    assert_eq!(found, ["a", "a", "a"]);
-}
-
-/// `b` jumps to `c`, which returns to `a`. On SPARC V9 `b` calls `c`, and the delay slot restores the return address of `b`.
-#[test]
-fn tail_calls() {
-    let found = stacks("x86_64", "1000C 1100J 1200R 1004N");
-    assert_eq!(found, ["a", "ab", "abc", "a"]);
-    let found = stacks("sparc64", "1000C 1004N 1100C 1104N 1200R 1204N 1008N");
-    assert_eq!(found, ["a", "a", "ab", "ab", "abc", "abc", "a"]);
-}
-
-/// Unnamed code that jumps on at once, such as a procedure linkage table, is not on the stack.
-#[test]
-fn stubs() {
-    let found = stacks("x86_64", "1000C 9000N 9004J 1100J 1140R 1004N");
-    assert_eq!(found, ["a", "a-", "a-", "ab", "ab", "a"]);
-}
-
-/// `a` calls `setjmp`, here `b`, and then `c`, which calls `longjmp`, here `d`: `d` jumps to the instruction after the call of
-/// `b`.
-#[test]
-fn longjmp() {
-    let found = stacks("x86_64", "1000C 1100R 1004C 1200C 1300J 1004C 1200R 1008N");
-    assert_eq!(found, ["a", "ab", "a", "ac", "acd", "a", "ac", "a"]);
-}
-
-/// A jump within a function leaves the stack as it is, even if its target is where an outer call returned.
-#[test]
-fn a_jump_in_a_recursive_function() {
-    let found = stacks("x86_64", "1000C 1100C 1200R 1104C 1100J 1104N");
-    assert_eq!(found, ["a", "ab", "abc", "ab", "abb", "abb"]);
-}
-
-/// An outer function catches an exception: the library returns to its handler, which does not follow a call.
-#[test]
-fn exceptions() {
-    let found = stacks("x86_64", "1000C 1100C 1200C 1300R 1140N 1144R 1004N");
-    assert_eq!(found, ["a", "ab", "abc", "abcd", "ab", "ab", "a"]);
-}
-
-/// A signal interrupts `b` between two instructions, or in a system call. Its handler `d` returns to `e`, whose system call
-/// continues where the signal came.
-#[test]
-fn signals() {
-    for (interrupted, goes_on) in [(N, 0x1104), (S, 0x1104), (S, 0x1100)] {
-        let found = stacks_of(
+fn stacks_of_short_programs() {
+    for (target, program) in [
+        // Calls and returns.
+        (
             "x86_64",
-            &[
-                (0x1000, C),
-                (0x1100, interrupted),
-                (0x1300, R),
-                (0x1400, S),
-                (goes_on, N),
-                (goes_on + 4, R),
-                (0x1004, N),
-            ],
-        );
-        let expected = ["a", "ab", "abd", "abde", "ab", "ab", "a"];
-        assert_eq!(found, expected, "{interrupted:?} {goes_on:#x}");
+            "1000N=a 1004C=a 1100C=ab 1200R=abc 1104NT=ab 1108T=ab 1110R=ab 1008C=a 1200R=ac 100cN=a",
+        ),
+        // The instruction in a delay slot belongs to the caller of a call, and to the callee of a return. The return address is 8 bytes
+        // after the call, or 12 if a structure is returned. The branch at 1020 annuls its delay slot.
+        (
+            "sparc64",
+            "1000C=a 1004N=a 1100N=ab 1104C=ab 1108N=ab 1200R=abc 1204N=abc 110cR=ab 1110N=ab 100cJ=a 1020NT=a 1024N=a 1028N=a",
+        ),
+        // A branch that is not taken and has its delay slot in the next block looks like an interruption after the slot.
+        ("sparc64", "1000NT=a 1004N=a 1080N=a"),
+        // A call of the next instruction reads the program counter.
+        ("x86_64", "1000C=a 1004N=a"),
+        ("sparc64", "1000C=a 1004N=a 1008N=a"),
+        // A tail call: `b` jumps to `c`, which returns to `a`.
+        ("x86_64", "1000C=a 1100J=ab 1200R=abc 1004N=a"),
+        // `b` calls `c`, and the delay slot restores the return address of `b`.
+        ("sparc64", "1000C=a 1004N=a 1100C=ab 1104N=ab 1200R=abc 1204N=abc 1008N=a"),
+        // Unnamed code that jumps on at once, such as a procedure linkage table, is not on the stack.
+        ("x86_64", "1000C=a 9000N=a- 9004J=a- 1100J=ab 1140R=ab 1004N=a"),
+        // `a` calls `setjmp`, here `b`, and then `c`, which calls `longjmp`, here `d`: `d` jumps to the instruction after the call of
+        // `b`.
+        ("x86_64", "1000C=a 1100R=ab 1004C=a 1200C=ac 1300J=acd 1004C=a 1200R=ac 1008N=a"),
+        // A jump within a function leaves the stack as it is, even if its target is where an outer call returned.
+        ("x86_64", "1000C=a 1100C=ab 1200R=abc 1104C=ab 1100J=abb 1104N=abb"),
+        // An outer function catches an exception: the library returns to its handler, which does not follow a call.
+        ("x86_64", "1000C=a 1100C=ab 1200C=abc 1300R=abcd 1140N=ab 1144R=ab 1004N=a"),
+        // A signal interrupts `b` between two instructions, or in a system call. Its handler `d` returns to `e`, whose system call
+        // continues where the signal came.
+        ("x86_64", "1000C=a 1100N=ab 1300R=abd 1400S=abde 1104N=ab 1108R=ab 1004N=a"),
+        ("x86_64", "1000C=a 1100S=ab 1300R=abd 1400S=abde 1104N=ab 1108R=ab 1004N=a"),
+        ("x86_64", "1000C=a 1100S=ab 1300R=abd 1400S=abde 1100N=ab 1104R=ab 1004N=a"),
+        // Instructions that repeat, such as x86-64 string instructions, and restarted system calls.
+        ("x86_64", "1000N=a 1000N=a 1004S=a 1004S=a"),
+    ] {
+        let parsed = program.split(' ').map(|text| {
+            let (instruction, stack) = text.split_once('=').unwrap();
+            let (address, flow) = instruction.split_at(4);
+            let mut flows = FLOWS.iter().filter(|(letters, _)| *letters == flow);
+            ((u64::from_str_radix(address, 16).unwrap(), flows.next().unwrap().1), stack)
+        });
+        let (instructions, expected): (Vec<_>, Vec<_>) = parsed.unzip();
+        assert_eq!(stacks_of(target, &instructions), expected, "{target}: {program}");
     }
-}
-
-/// Instructions that repeat, such as x86-64 string instructions, and restarted system calls.
-#[test]
-fn instructions_that_execute_again() {
-    let found = stacks("x86_64", "1000N 1000N 1004S 1004S");
-    assert_eq!(found, ["a"; 4]);
 }
 
 /// Recursion 1,000 calls deep has three stacks: before it, in the first call, and in the calls within it.

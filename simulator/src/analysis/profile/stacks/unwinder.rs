@@ -21,7 +21,6 @@ const RESOLVER: &str = "_dl_runtime_resolve";
 #[derive(Clone, Copy, Debug)]
 struct CallFrame {
     call: CallEdge,
-    /// The return address.
     back: u64,
     /// The stack with the call.
     stack: StackId,

@@ -20,8 +20,8 @@ impl Arch for SparcV9 {
     }
 }
 
-/// The registers in gdb's order, 64 bits each: %g0-%g7, %o0-%o7, %l0-%l7, %i0-%i7; the floating-point registers, sent as 0; %pc, %npc,
-/// the state (%ccr, %asi, %pstate and %cwp as in %tstate), %fsr, %fprs and %y.
+/// The registers in gdb's order, 64 bits each: %g0-%g7, %o0-%o7, %l0-%l7, %i0-%i7, the floating-point registers (as 0), %pc, %npc, the
+/// state (%ccr, %asi, %pstate and %cwp, as in %tstate), %fsr, %fprs and %y.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SparcRegisters {
     integer: [u64; 32],
@@ -87,7 +87,7 @@ impl Registers for SparcRegisters {
     }
 }
 
-/// Has no value: gdb reads and writes all registers together.
+/// No single register: gdb reads and writes all registers together.
 #[derive(Debug)]
 pub(crate) enum SparcRegister {}
 

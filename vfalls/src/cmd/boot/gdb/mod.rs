@@ -1,8 +1,7 @@
 //! Serves gdb's remote protocol. Strands are threads.
 //!
-//! A breakpoint has the address that software uses, and stops every strand. A strand of a guest reads and writes the guest's memory by
-//! real address; a strand in the hypervisor, all memory by physical address. A step executes a hypercall or a trap of the hypervisor
-//! as a whole.
+//! A breakpoint has the address that software uses, and stops every strand. In a guest, a strand reads and writes the guest's memory by
+//! real address; in the hypervisor, all memory by physical address. A step of a guest executes a whole hypercall or trap.
 
 mod arch;
 
@@ -11,8 +10,6 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use crate::interrupt::{self, Interrupted};
-use crate::say::say;
 use anyhow::{Context, anyhow, bail};
 use gdbstub::common::{Signal, Tid};
 use gdbstub::conn::ConnectionExt;
@@ -37,6 +34,8 @@ use simulator::interpreter::Level;
 use crate::cmd::boot::BATCH;
 use crate::cmd::boot::consoles::Consoles;
 use crate::cmd::boot::description::Complete;
+use crate::interrupt::{self, Interrupted};
+use crate::say::say;
 use arch::{SparcRegisters, SparcV9};
 
 /// A machine that gdb debugs.
@@ -47,7 +46,7 @@ pub(crate) struct Debugged<'a> {
     /// The size of each guest's memory, in bytes.
     pub(crate) memory: u64,
     pub(crate) output: &'a mut dyn Write,
-    /// The strand to step; `None` to continue all strands.
+    /// The strand to step; `None` if all strands go on.
     pub(crate) steps: Option<StrandId>,
     /// The stop after which nothing executes any more.
     pub(crate) ended: Option<Stop>,
@@ -57,11 +56,8 @@ pub(crate) struct Debugged<'a> {
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Debugged<'_> {
-    /// Executes up to the first guest's entry, waits for gdb at a port of this computer, and serves it. Returns why the machine has
-    /// stopped; `None` if gdb has detached.
-    ///
-    /// # Errors
-    /// The port is taken, the connection breaks, gdb kills the machine, or [`Interrupted`].
+    /// Executes up to the first guest's entry, waits for gdb at a port of this computer, and serves gdb. Returns the reason of the
+    /// machine's stop; `None` if gdb has detached.
     pub(crate) fn debug(mut self, port: u16) -> anyhow::Result<Option<Stop>> {
         let entry = self.complete.images[0].entry;
         self.execution.breakpoints().insert(entry);
@@ -83,17 +79,15 @@ impl Debugged<'_> {
         }
     }
 
-    /// Executes a step, or a batch of instructions. Returns the stop that gdb has to know, if there is one.
+    /// Executes a step, or a batch of instructions. Returns the stop to report to gdb, if there is one.
     fn execute(&mut self) -> Result<Option<MultiThreadStopReason<u64>>, io::Error> {
+        let signal = |strand, signal| {
+            Some(MultiThreadStopReason::SignalWithThread { tid: tid(strand), signal })
+        };
         let stop = match self.steps {
             Some(strand) => match self.step(strand) {
                 Some(stop) => stop,
-                None => {
-                    return Ok(Some(MultiThreadStopReason::SignalWithThread {
-                        tid: tid(strand),
-                        signal: Signal::SIGTRAP,
-                    }));
-                }
+                None => return Ok(signal(strand, Signal::SIGTRAP)),
             },
             None => self.execution.run(Limits::instructions(BATCH)),
         };
@@ -106,10 +100,7 @@ impl Debugged<'_> {
             Stop::Breakpoint(strand) => Some(MultiThreadStopReason::SwBreak(tid(strand))),
             Stop::ErrorState { strand, .. } => {
                 self.ended = Some(stop);
-                Some(MultiThreadStopReason::SignalWithThread {
-                    tid: tid(strand),
-                    signal: Signal::SIGABRT,
-                })
+                signal(strand, Signal::SIGABRT)
             }
             Stop::Limit | Stop::Ended | Stop::Off => {
                 self.ended = Some(stop);
@@ -123,8 +114,8 @@ impl Debugged<'_> {
         })
     }
 
-    /// Steps a strand. A step of a guest includes the hypervisor's instructions after it. Returns `None` after the step, or why the
-    /// machine has stopped before.
+    /// Steps a strand. A step of a guest includes the hypervisor's instructions after it. Returns `None` after the step, or the reason
+    /// of an earlier stop.
     fn step(&mut self, strand: StrandId) -> Option<Stop> {
         let from = self.execution.strand(strand).level();
         for _ in 0..BATCH {
@@ -141,10 +132,11 @@ impl Debugged<'_> {
                 return None;
             }
         }
-        // The strand is still in the hypervisor: other strands have to go on, too.
+        // The strand stays in the hypervisor: it may wait for other strands, which execute now.
         Some(self.execution.run(Limits::instructions(BATCH)))
     }
 
+    /// Returns the strands of all guests, each with the name of its guest.
     fn strands(&self) -> impl Iterator<Item = (&str, StrandId)> {
         let guests = self.complete.guests.iter();
         guests.flat_map(|guest| {
@@ -153,7 +145,7 @@ impl Debugged<'_> {
         })
     }
 
-    /// Returns the physical address of `size` bytes that a strand accesses by real address; `None` outside of its guest's memory.
+    /// Returns the physical address of `size` bytes at an address of a strand; `None` outside of its guest's memory.
     fn physical(&self, strand: StrandId, address: u64, size: usize) -> Option<u64> {
         if self.execution.strand(strand).level() == Level::Hyperprivileged {
             return Some(address);
@@ -194,7 +186,7 @@ fn tid(strand: StrandId) -> Tid {
     Tid::MIN.saturating_add(strand.index())
 }
 
-/// Returns the strand of a thread; strand 0 for a thread that is no strand.
+/// Returns the strand of a thread, or strand 0 for any other thread.
 fn strand(tid: Tid) -> StrandId {
     const FIRST: StrandId = StrandId::new(0).unwrap();
     StrandId::new(tid.get() - 1).unwrap_or(FIRST)
@@ -337,14 +329,11 @@ impl<'a> BlockingEventLoop for Session<'a> {
         connection: &mut TcpStream,
     ) -> Result<Event<Self::StopReason>, WaitForStopReasonError<io::Error, io::Error>> {
         loop {
-            let waits =
-                ConnectionExt::peek(connection).map_err(WaitForStopReasonError::Connection)?;
-            if waits.is_some() {
-                let byte = ConnectionExt::read(connection);
-                return byte.map(Event::IncomingData).map_err(WaitForStopReasonError::Connection);
+            let broken = WaitForStopReasonError::Connection;
+            if ConnectionExt::peek(connection).map_err(broken)?.is_some() {
+                return ConnectionExt::read(connection).map(Event::IncomingData).map_err(broken);
             }
-            let stop = target.execute().map_err(WaitForStopReasonError::Target)?;
-            if let Some(stop) = stop {
+            if let Some(stop) = target.execute().map_err(WaitForStopReasonError::Target)? {
                 return Ok(Event::TargetStopped(stop));
             }
         }

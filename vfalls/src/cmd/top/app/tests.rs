@@ -10,7 +10,7 @@ use simulator::replay::{Progress, Setup};
 
 use super::*;
 
-/// Returns a view at the end of a program of three threads, the later of which execute more.
+/// Returns the view at the end of a program of three threads. Later threads execute more.
 fn app(model: Model, nodes: usize) -> App {
     app_with(model, nodes, Config::T2_PLUS)
 }
@@ -43,7 +43,7 @@ fn app_with(model: Model, nodes: usize, memory: Config) -> App {
     let mut app = App::new(about, Pace::new(false));
     let outcome = setup.check().unwrap().run(&mut |progress| {
         if let Progress::Sample { now, .. } = progress {
-            app.sample(Sample::new(now));
+            app.sample(LiveSample::new(now));
         }
         ControlFlow::Continue(())
     });
@@ -104,7 +104,7 @@ fn what_does_not_fit_is_scrolled() {
     let mut app = app(Model::Batoka, 4);
     press(&mut app, '3');
     let rows = screen(&mut app, 80, 24);
-    // 8 channels, 4 hubs, 16 links and 16 pairs of nodes, 4 headers, 3 empty lines: 51 rows, of which 19 fit.
+    // 8 channels, 4 hubs, 16 links, 16 pairs of nodes, 4 headers and 3 empty lines are 51 rows, of which 19 fit.
     assert_eq!(rows[22].trim_end(), "... 33 more, by the down key");
     app.key(KeyCode::Down.into());
     assert_eq!(screen(&mut app, 80, 24)[22].trim_end(), "... 32 more, by the down key");
@@ -135,7 +135,7 @@ fn keys_ask_for_a_pace() {
     assert_eq!(press(&mut app, 'q'), Ask::Quit);
 }
 
-/// Bytes are those of the lines that the machine has.
+/// The rate is in bytes, so it depends on the size of a line.
 #[test]
 fn rates_are_of_lines_of_any_size() {
     for line in [64, 32] {

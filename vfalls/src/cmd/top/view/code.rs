@@ -1,28 +1,31 @@
-//! The code that waits for memory, and the lines that nodes take from each other.
+//! The code that waits for memory, and the lines that move between nodes.
 
-use simulator::run::Replayed;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::table::cut;
 use ratatui::text::Line;
 use simulator::analysis::details::Missed;
-use simulator::analysis::sharing::{self, Sharing, Use};
+use simulator::analysis::sharing::{SharedLine, Sharing, Use};
+use simulator::run::Replayed;
 
-use super::{Look, Page};
-use crate::cmd::top::grid::{Grid, number, percent};
+use super::{Look, ViewPage};
+use crate::cmd::top::grid::{Grid, percent};
 use crate::cmd::top::names::Name;
+use crate::numbers::count;
+use crate::table::cut;
 
-/// The rows can be sorted by all columns.
+/// The number of columns by which rows can be sorted: all of them.
 pub(super) const COLUMNS: usize = 7;
 
-/// What functions, or lines of source, missed.
-type ByName = BTreeMap<String, Missed>;
-
-fn by_name(of: &Replayed, look: Look<'_>, name: impl Fn(&Name) -> String) -> ByName {
-    let mut sums = ByName::new();
+/// Returns the misses of each function or source line, by the name that `name` gives it.
+fn by_name(
+    of: &Replayed,
+    look: Look<'_>,
+    name: impl Fn(&Name) -> String,
+) -> BTreeMap<String, Missed> {
+    let mut sums = BTreeMap::<String, Missed>::new();
     for one in of.code() {
-        let name = name(&look.names.of(one.program, one.address));
+        let name = name(&look.names.name(one.program, one.address));
         let sum = sums.entry(name).or_default();
         sum.cycles += one.missed.cycles;
         sum.misses += one.missed.misses;
@@ -30,14 +33,12 @@ fn by_name(of: &Replayed, look: Look<'_>, name: impl Fn(&Name) -> String) -> ByN
     sums
 }
 
-/// Returns a row for each function.
-pub(super) fn functions(of: &Replayed, look: Look<'_>) -> Page {
-    let functions = by_name(of, look, |name| name.function.clone());
-    page(functions, "function", look)
+pub(super) fn functions(of: &Replayed, look: Look<'_>) -> ViewPage {
+    page(by_name(of, look, |name| name.function.clone()), "function", look)
 }
 
-/// Returns a row for each line of the source, or function whose source is not known.
-pub(super) fn source(of: &Replayed, look: Look<'_>) -> Page {
+/// Returns a row for each source line, and for each function whose source is not known.
+pub(super) fn source(of: &Replayed, look: Look<'_>) -> ViewPage {
     let lines = by_name(of, look, |name| match &*name.source {
         "" => name.function.clone(),
         source => format!("{source}  {}", name.function),
@@ -45,9 +46,9 @@ pub(super) fn source(of: &Replayed, look: Look<'_>) -> Page {
     page(lines, "line of source, function", look)
 }
 
-fn page(code: ByName, what: &str, look: Look<'_>) -> Page {
+fn page(code: BTreeMap<String, Missed>, what: &str, look: Look<'_>) -> ViewPage {
     let all: u64 = code.values().map(|missed| missed.cycles).sum();
-    let mut rows: Vec<(String, Missed)> = code.into_iter().collect();
+    let mut rows: Vec<_> = code.into_iter().collect();
     rows.sort_by_key(|(_, Missed { misses, cycles })| {
         Reverse(match look.sort {
             0 | 1 => *cycles,
@@ -61,31 +62,28 @@ fn page(code: ByName, what: &str, look: Look<'_>) -> Page {
     let header = format!(">cycles waited|>share|>L2 hits|>local|>remote|>cache|{what}");
     let mut grid = Grid::new(&header).sorted(look.sort);
     for (name, Missed { misses, cycles }) in rows {
-        let numbers = [misses.l2, misses.local, misses.remote, misses.c2c].map(number);
-        let cells = [number(cycles), percent(cycles, all)].into_iter();
+        let numbers = [misses.l2, misses.local, misses.remote, misses.c2c].map(count);
+        let cells = [count(cycles), percent(cycles, all)].into_iter();
         grid.row(cells.chain(numbers).chain([name]).map(Line::from));
     }
-    Page::table(grid.lines())
+    ViewPage::table(grid.lines())
 }
 
-/// Returns the functions that are waited in longest, on one line.
+/// Returns a line that names the functions whose memory accesses take longest.
 pub(super) fn hottest(of: &Replayed, look: Look<'_>) -> Line<'static> {
     let code = by_name(of, look, |name| name.function.clone());
     let all: u64 = code.values().map(|missed| missed.cycles).sum();
-    let mut code: Vec<(String, Missed)> = code.into_iter().collect();
+    let mut code: Vec<_> = code.into_iter().collect();
     code.sort_by_key(|(_, missed)| Reverse(missed.cycles));
     let shown = code.iter().take(3).filter(|(_, missed)| missed.cycles > 0);
     let shown: Vec<_> =
         shown.map(|(name, missed)| format!("{name} {}", percent(missed.cycles, all))).collect();
-    let text = match shown.is_empty() {
-        true => "-".to_owned(),
-        false => shown.join(", "),
-    };
+    let text = if shown.is_empty() { "-".to_owned() } else { shown.join(", ") };
     Line::from(cut(&format!("waits for memory: {text}"), look.width.saturating_sub(3)))
 }
 
-/// Returns a row for each of the lines that nodes have taken from each other most.
-pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> Page {
+/// Returns a row for each of the lines that move most between nodes.
+pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> ViewPage {
     let mut grid = Grid::new(">line|>home|>transfers|>dropped|sharing|writers|functions");
     for line in of.lines() {
         let writing = line.users.iter().filter(|user| user.writes());
@@ -99,26 +97,26 @@ pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> Page {
         let cells = [
             format!("{:#x}", line.address),
             line.home.index().to_string(),
-            number(line.moves.transfers),
-            number(line.moves.invalidations),
+            count(line.moves.transfers),
+            count(line.moves.invalidations),
             sharing.to_owned(),
             writers.join(","),
             users(line, look).join(", "),
         ];
         grid.row(cells.map(Line::from));
     }
-    let mut page = Page::table(grid.lines());
+    let mut page = ViewPage::table(grid.lines());
     let note = "Moved most between nodes since the start. false: they use different bytes";
     page.head.insert(0, Line::from(note));
     page
 }
 
-/// Returns the functions that use a line, those that use it most first.
-fn users(line: &sharing::SharedLine, look: Look<'_>) -> Vec<String> {
+/// Returns the functions that use a line, in falling order of use.
+fn users(line: &SharedLine, look: Look<'_>) -> Vec<String> {
     let mut functions: BTreeMap<String, u64> = BTreeMap::new();
     for user in line.users.iter().filter(|user| user.what != Use::Fetch) {
         let program = look.names.program_of(user.thread);
-        let name = &look.names.of(program, user.instruction).function;
+        let name = &look.names.name(program, user.instruction).function;
         *functions.entry(name.clone()).or_default() += user.times;
     }
     let mut functions: Vec<_> = functions.into_iter().collect();

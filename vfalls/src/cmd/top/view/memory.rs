@@ -1,16 +1,17 @@
-//! What nodes share: channels, hubs, links, and what goes from node to node.
+//! What nodes share: channels, hubs, links, and the traffic from node to node.
 
 use ratatui::text::Line;
 use simulator::memory::{Traffic, TrafficKind, Usage};
 use simulator::run::Replayed;
 
-use super::{Look, Page};
-use crate::cmd::top::grid::{Grid, meter, number};
+use super::{Look, ViewPage};
+use crate::cmd::top::grid::{Grid, meter};
+use crate::numbers::count;
 
 /// The width of the columns before the bar.
 const NUMBERS: usize = 66;
 
-/// Returns what so many lines are in a second, in GB.
+/// Returns the bandwidth, in GB/s, of this number of lines in the time of the run.
 fn rate(lines: u64, of: &Replayed, look: Look<'_>) -> String {
     let gigabytes = (lines * look.line) as f64 / 1e9;
     format!("{:.2}", gigabytes / of.time.seconds.max(f64::MIN_POSITIVE))
@@ -20,7 +21,7 @@ fn limit(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1e9)
 }
 
-pub(super) fn page(of: &Replayed, look: Look<'_>) -> Page {
+pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     let Usage { channels, hubs, links, .. } = &of.usage;
     let bar = look.width.saturating_sub(NUMBERS).clamp(12, 60);
     let mut grid = Grid::new("DRAM channel|>lines read|>written|>GB/s|>limit|busy");
@@ -31,54 +32,54 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> Page {
     for one in channels {
         let numbers = [
             format!("node {} channel {}", one.node, one.mcu),
-            number(one.reads),
-            number(one.writes),
+            count(one.reads),
+            count(one.writes),
             rate(one.reads + one.writes, of, look),
             limit(one.limit),
         ];
         grid.row(row(numbers, one.busy));
     }
     if !hubs.is_empty() {
-        grid.names("hub|requests|same line|cycles waited||busy");
+        grid.add_part("hub|requests|same line|cycles waited||busy");
         for one in hubs {
             let numbers = [
                 format!("hub {}", one.hub),
-                number(one.requests),
-                number(one.met),
-                number(one.waited),
+                count(one.requests),
+                count(one.met),
+                count(one.waited),
                 String::new(),
             ];
             grid.row(row(numbers, one.busy));
         }
     }
     if !links.is_empty() {
-        grid.names("link|lines in|out|GB/s|limit|busy");
+        grid.add_part("link|lines in|out|GB/s|limit|busy");
         for one in links {
             let numbers = [
                 format!("node {} hub {}", one.node, one.hub),
-                number(one.into),
-                number(one.out),
+                count(one.into),
+                count(one.out),
                 rate(one.into + one.out, of, look),
                 limit(2 * one.limit),
             ];
-            // Both directions can be busy at once.
+            // The busy cycles are the sum of both directions.
             grid.row(row(numbers, one.busy / 2));
         }
     }
     let mut rows = grid.lines();
     rows.push(Line::default());
     rows.extend(traffic(of, look));
-    Page { head: Vec::new(), rows }
+    ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each two nodes with what went from one to the other.
+/// Returns a row for each pair of nodes: the lines that went from the first to the second.
 fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();
     for (from, to) in nodes.clone().flat_map(|from| nodes.clone().map(move |to| (from, to))) {
         let lines = |kind| {
             let same = |one: &&Traffic| (one.from, one.to, one.kind) == (from, to, kind);
-            number(of.usage.traffic.iter().find(same).map_or(0, |one| one.lines))
+            count(of.usage.traffic.iter().find(same).map_or(0, |one| one.lines))
         };
         let cells = [
             format!("node {from}"),

@@ -1,4 +1,4 @@
-//! The views: what each shows of a snapshot.
+//! The views of the replay.
 
 mod calls;
 mod code;
@@ -6,74 +6,67 @@ mod memory;
 mod overview;
 mod threads;
 
-use simulator::memory::Served;
-use simulator::run::Replayed;
-use simulator::run::ThreadRun;
 use std::fmt;
 
 use platform::Machine;
 use ratatui::style::Color;
 use ratatui::text::Line;
+use simulator::memory::Served;
+use simulator::run::{Replayed, ThreadRun};
 
-use crate::cmd::top::grid::{number, percent, ratio, shares};
+use crate::cmd::top::grid::{percent, ratio, shares};
 use crate::cmd::top::names::Names;
+use crate::numbers::count;
 
 pub(crate) use overview::summary;
 
-/// What a view shows: lines that stay, and lines that can be scrolled.
+/// The lines of a view.
 #[derive(Default)]
-pub(crate) struct Page {
+pub(crate) struct ViewPage {
     /// The lines that stay.
     pub(crate) head: Vec<Line<'static>>,
     /// The lines that can be scrolled.
     pub(crate) rows: Vec<Line<'static>>,
 }
 
-impl Page {
+impl ViewPage {
     /// Returns a table whose header stays.
     fn table(mut lines: Vec<Line<'static>>) -> Self {
         Self { rows: lines.split_off(1), head: lines }
     }
 }
 
-/// A view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
-    /// Nodes, what they share, and calls, on one screen.
+    /// A summary of the other views.
     Overview,
-    /// A row for each thread.
     Threads,
-    /// Channels, hubs, links, and traffic from node to node.
     Memory,
-    /// Where functions wait for memory.
+    /// The functions that wait for memory.
     Functions,
-    /// Where lines of the source wait for memory.
+    /// The source lines that wait for memory.
     Source,
-    /// The lines of memory that nodes take from each other.
+    /// The lines of memory that move between nodes.
     Sharing,
-    /// Hypercalls by guest, status and class of register.
     Calls,
-    /// What the guest measures beside what happened.
+    /// The guest's counts beside the true ones.
     Counters,
 }
 
-/// What is shown, and how.
+/// How views show the replay.
 #[derive(Clone, Copy)]
 pub(crate) struct Look<'a> {
-    /// The machine.
     pub(crate) machine: Machine,
-    /// The bytes of a line of the L2 caches.
+    /// The size of a line of the L2 caches, in bytes.
     pub(crate) line: u64,
-    /// What the code is called.
     pub(crate) names: &'a Names,
     /// The number of the column by which rows are sorted.
     pub(crate) sort: usize,
-    /// The width of the screen.
     pub(crate) width: usize,
 }
 
 impl View {
-    /// All views. The number of each is its place here, from 1.
+    /// All views, in the order of the keys 1 to 8.
     pub(crate) const ALL: [Self; 8] = [
         Self::Overview,
         Self::Threads,
@@ -85,8 +78,7 @@ impl View {
         Self::Counters,
     ];
 
-    /// Returns by how many columns the rows can be sorted.
-    #[must_use]
+    /// Returns the number of columns by which the rows can be sorted.
     pub(crate) const fn columns(self) -> usize {
         match self {
             Self::Threads => threads::COLUMNS,
@@ -95,9 +87,7 @@ impl View {
         }
     }
 
-    /// Returns what the view shows of a snapshot.
-    #[must_use]
-    pub(crate) fn page(self, of: &Replayed, look: Look<'_>) -> Page {
+    pub(crate) fn page(self, of: &Replayed, look: Look<'_>) -> ViewPage {
         match self {
             Self::Overview => overview::page(of, look),
             Self::Threads => threads::page(of, look),
@@ -117,7 +107,7 @@ impl fmt::Display for View {
     }
 }
 
-/// Returns where misses are served as a bar.
+/// Returns a bar of misses by what served them: local memory, remote memory, or a cache.
 fn served(served: &Served, width: usize) -> Line<'static> {
     let parts = [
         ('l', Color::Green, served.local),
@@ -131,18 +121,14 @@ fn misses(served: &Served) -> u64 {
     served.local + served.remote + served.c2c
 }
 
-/// The columns of [`work`].
 const WORK: &str = ">instructions|>CPI|>MPKI|>local|>remote|>cache";
 
-/// Returns instructions, cycles for each, misses for a thousand, and where these are served.
-fn work(of: &ThreadRun) -> Vec<String> {
+/// Returns the cells of the columns [`WORK`].
+fn work(of: &ThreadRun) -> [String; 6] {
     let (instructions, misses) = (of.instructions, misses(&of.served));
-    let Served { local, remote, c2c, .. } = of.served;
-    let mut cells = vec![
-        number(instructions),
-        ratio(of.cycles as f64, instructions),
-        ratio(misses as f64 * 1000.0, instructions),
-    ];
-    cells.extend([local, remote, c2c].map(|part| percent(part, misses)));
-    cells
+    let [local, remote, cache] =
+        [of.served.local, of.served.remote, of.served.c2c].map(|part| percent(part, misses));
+    let cpi = ratio(of.cycles as f64, instructions);
+    let mpki = ratio(misses as f64 * 1000.0, instructions);
+    [count(instructions), cpi, mpki, local, remote, cache]
 }

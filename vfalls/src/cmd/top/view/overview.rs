@@ -3,35 +3,33 @@
 use ratatui::text::Line;
 use simulator::run::Replayed;
 
-use super::{Look, Page, WORK, code, served, work};
-use crate::cmd::top::grid::{Grid, meter, number};
+use super::{Look, ViewPage, WORK, code, served, work};
+use crate::cmd::top::grid::{Grid, meter};
+use crate::numbers::count;
 
 /// The width of the columns before the bar.
 const NUMBERS: usize = 59;
 
-/// So many functions and lines are shown, where there is room.
+/// The most functions and the most lines in the overview.
 const MOST: usize = 10;
 
-pub(super) fn page(of: &Replayed, look: Look<'_>) -> Page {
+pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     let mut rows = summary(of, look);
     for page in [code::functions(of, look), code::sharing(of, look)] {
         rows.push(Line::default());
         rows.extend(page.head);
         rows.extend(page.rows.into_iter().take(MOST));
     }
-    Page { head: Vec::new(), rows }
+    ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each node, the busiest things that they share, and the hypercalls by status.
-#[must_use]
+/// Returns a row for each node, bars for channels, hubs and links, the hottest functions, and the hypercalls by status.
 pub(crate) fn summary(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new(&format!(">node|{WORK}|misses served by"));
     for (node, sum) in of.by_node().iter().enumerate() {
-        let mut cells: Vec<Line<'static>> = vec![Line::from(node.to_string())];
-        cells.extend(work(sum).into_iter().map(Line::from));
+        let cells = std::iter::once(node.to_string()).chain(work(sum)).map(Line::from);
         let width = look.width.saturating_sub(NUMBERS).clamp(10, 60);
-        cells.push(served(&sum.served, width));
-        grid.row(cells);
+        grid.row(cells.chain([served(&sum.served, width)]));
     }
     let mut lines = grid.lines();
     lines.push(Line::default());
@@ -42,7 +40,7 @@ pub(crate) fn summary(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns how busy channels, hubs and links are, side by side.
+/// Returns a bar for each channel, each hub and the links of each node, side by side.
 fn busy(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let usage = &of.usage;
     let cycles = of.cycles;
@@ -53,7 +51,7 @@ fn busy(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let links = nodes.map(|node| {
         let here = || usage.links.iter().filter(move |link| link.node == node);
         let busy = here().map(|link| link.busy).sum();
-        // Both directions of each can be busy at once.
+        // The busy cycles of a link are the sum of its two directions.
         (format!("links {node}"), busy, cycles * 2 * here().count() as u64)
     });
     let links = links.filter(|(.., most)| *most > 0);
@@ -78,8 +76,8 @@ fn calls(of: &Replayed) -> Line<'static> {
     let statuses = of.by_status();
     let all: u64 = statuses.values().sum();
     let statuses: Vec<_> = (statuses.iter())
-        .filter(|(_, count)| **count > 0)
-        .map(|(status, count)| format!("{status} {}", number(*count)))
+        .filter(|(_, times)| **times > 0)
+        .map(|(status, times)| format!("{status} {}", count(*times)))
         .collect();
-    Line::from(format!("hypercalls: {} ({})", number(all), statuses.join(", ")))
+    Line::from(format!("hypercalls: {} ({})", count(all), statuses.join(", ")))
 }

@@ -4,23 +4,23 @@ use ratatui::style::Color;
 use ratatui::text::Line;
 use simulator::run::{Replayed, Stack, ThreadRun};
 
-use super::{Look, Page, WORK, misses, work};
-use crate::cmd::top::grid::{Grid, number, shares};
+use super::{Look, ViewPage, WORK, misses, work};
+use crate::cmd::top::grid::{Grid, shares};
+use crate::numbers::count;
 
-/// The rows can be sorted by all columns but the bar.
+/// The number of columns by which rows can be sorted: all but the bar.
 pub(super) const COLUMNS: usize = 9;
 
-/// The width of these columns.
+/// The width of the columns before the bar.
 const NUMBERS: usize = 78;
 
-/// A bar that is narrower says nothing.
+/// The width below which the bar is left out.
 const NARROW: usize = 20;
 
-/// What the letters of a bar stand for.
 const LEGEND: &str = "cycles: . busy  2 L2 cache  l local memory  r remote memory  c other cache  \
                       w line under way  s stores  a atomics  p pipeline";
 
-/// Returns what a thread did with its cycles.
+/// Returns a bar of the cycles of a thread; [`LEGEND`] explains its letters.
 fn stack(stack: &Stack, width: usize) -> Line<'static> {
     let parts = [
         ('.', Color::Reset, stack.busy),
@@ -36,12 +36,14 @@ fn stack(stack: &Stack, width: usize) -> Line<'static> {
     shares(&parts, width)
 }
 
-pub(super) fn page(of: &Replayed, look: Look<'_>) -> Page {
+pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     let mut threads: Vec<&ThreadRun> = of.threads.iter().collect();
     match look.sort {
         0 => {}
         1 => threads.sort_by_key(|thread| thread.strand),
-        column => threads.sort_by(|one, other| by(other, column).total_cmp(&by(one, column))),
+        column => {
+            threads.sort_by(|one, other| sort_key(other, column).total_cmp(&sort_key(one, column)))
+        }
     }
     let width = look.width.saturating_sub(NUMBERS);
     let bar = (width >= NARROW).then_some(width.min(80));
@@ -49,22 +51,19 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> Page {
     let header = format!(">thread|>strand|{WORK}|>L2 hits{cycles}");
     let mut grid = Grid::new(&header).sorted(look.sort);
     for thread in threads {
-        let mut cells = vec![thread.thread.to_string(), thread.strand.to_string()];
-        cells.extend(work(thread));
-        cells.push(number(thread.served.l2));
-        let mut cells: Vec<Line<'static>> = cells.into_iter().map(Line::from).collect();
-        cells.extend(bar.map(|width| stack(&thread.stack, width)));
-        grid.row(cells);
+        let numbers = [thread.thread.to_string(), thread.strand.to_string()].into_iter();
+        let numbers = numbers.chain(work(thread)).chain([count(thread.served.l2)]).map(Line::from);
+        grid.row(numbers.chain(bar.map(|width| stack(&thread.stack, width))));
     }
     let mut lines = grid.lines();
     if bar.is_some() {
         lines.push(Line::from(LEGEND));
     }
-    Page::table(lines)
+    ViewPage::table(lines)
 }
 
-/// Returns what a column from the third says of a thread.
-fn by(thread: &ThreadRun, column: usize) -> f64 {
+/// Returns the value by which a column, from the third on, sorts threads.
+fn sort_key(thread: &ThreadRun, column: usize) -> f64 {
     let (served, instructions) = (thread.served, thread.instructions.max(1) as f64);
     match column {
         2 => thread.instructions as f64,

@@ -4,15 +4,14 @@
 use core::ffi::c_void;
 use core::ptr::null_mut;
 
-use super::common::{self, counted, counters, field, insert, negotiated, retried};
+use guest_abi::guest::{Core, DramCount, Rate, StrandCount};
+use guest_abi::layout::{DramPic, EventSelect, PerfConfig, SparcPcr, SparcPic};
+use guest_abi::status::EOK;
+use guest_abi::trap::VFALLS_SET_PERFREG;
+use guest_abi::{ApiGroup, HvError, Hypercall, PerfCounters, PerfReg, Registers, Trap, Version};
+
+use super::common::{self, counted, field, insert, negotiated, read, retried};
 use super::{sun4v_count, sun4v_present, sun4v_version};
-use crate::group::{ApiGroup, Version};
-use crate::guest::{
-    Core, DramCount, Hypercall, PerfCounters, Rate, StrandCount, get_perfreg, set_perfreg,
-};
-use crate::layout::{DramPic, EventSelect, SparcPcr, SparcPic};
-use crate::status::{EOK, HvError};
-use crate::trap::{Registers, Trap};
 
 /// The number of no register: the result for a unit that does not exist.
 pub const SUN4V_NO_REG: u64 = 0xffff_ffff_ffff_ffff_u64;
@@ -57,8 +56,8 @@ impl Hypercall for Route<'_> {
 #[cfg(target_arch = "sparc64")]
 fn real(trap: Trap, registers: &mut Registers) {
     // SAFETY: `Route::new` promises privileged mode. This crate makes harmless calls, and a caller of `sun4v_trap` answers for
-    // the others.
-    unsafe { crate::guest::Sun4v::new() }.trap(trap, registers);
+    // its own.
+    unsafe { guest_abi::guest::Sun4v::new() }.trap(trap, registers);
 }
 
 #[cfg(not(target_arch = "sparc64"))]
@@ -189,8 +188,9 @@ pub unsafe extern "C" fn sun4v_perf_negotiate_best(
 /// Gives group 0x205 up, for the whole guest. The counters keep their values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_release(transport: *const sun4v_transport) -> u64 {
+    let release = |route| Core::new(route).api_set_version(ApiGroup::VFALLS, Version::NONE);
     // SAFETY: promised by the caller.
-    unsafe { call(transport, null_mut(), |route| counters(route).release()) }
+    unsafe { call(transport, null_mut(), release) }
 }
 
 /// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn sun4v_perf_get(
     value: *mut u64,
 ) -> u64 {
     // SAFETY: promised by the caller.
-    unsafe { call(transport, value, |route| get_perfreg(&route, reg)) }
+    unsafe { call(transport, value, |route| read(route, reg)) }
 }
 
 /// Writes a performance register. The service drops the bits that a guest cannot write. Returns the same statuses as
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn sun4v_perf_set(
     reg: u64,
     value: u64,
 ) -> u64 {
-    let set = |route| set_perfreg(&route, reg, value);
+    let set = |route: Route<'_>| route.call(Trap::Fast, VFALLS_SET_PERFREG, [reg, value, 0, 0, 0]);
     // SAFETY: promised by the caller.
     unsafe { call(transport, null_mut(), set) }
 }
@@ -249,11 +249,9 @@ pub unsafe extern "C" fn sun4v_perf_probe(
     transport: *const sun4v_transport,
     present: *mut sun4v_present,
 ) -> u64 {
-    let probe = |route| {
-        if Core::new(&route).api_get_version(ApiGroup::VFALLS)?.major == 0 {
-            return Err(HvError::BadTrap);
-        }
-        Ok(counters(route).probe().into())
+    let probe = |route| match PerfCounters::join(route)? {
+        Some(counters) => Ok(counters.probe().into()),
+        None => Err(HvError::BadTrap),
     };
     // SAFETY: promised by the caller.
     unsafe { call(transport, present, probe) }
@@ -265,7 +263,7 @@ pub unsafe extern "C" fn sun4v_perf_config(
     transport: *const sun4v_transport,
     config: *mut u64,
 ) -> u64 {
-    let get = |route| Ok(counters(route).perf_config()?.value());
+    let get = |route| Ok(read(route, PerfReg::L2_PERF_CONFIG.id())? & PerfConfig::WRITABLE);
     // SAFETY: promised by the caller.
     unsafe { call(transport, config, get) }
 }
@@ -276,11 +274,11 @@ pub unsafe extern "C" fn sun4v_set_perf_config(
     transport: *const sun4v_transport,
     config: u64,
 ) -> u64 {
-    if config > 3 {
+    if config > PerfConfig::WRITABLE {
         return HvError::Invalid.number();
     }
     // SAFETY: promised by the caller.
-    unsafe { sun4v_perf_set(transport, 1, config) }
+    unsafe { sun4v_perf_set(transport, PerfReg::L2_PERF_CONFIG.id(), config) }
 }
 
 /// Selects the event of counter 0 or 1 of a unit, and keeps the event of the other: reads the control register and writes it.
@@ -388,7 +386,7 @@ pub extern "C" fn sun4v_dram_pic_raw(pic: u64, counter: u32) -> u32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
-    counted(unsafe { count.as_mut() }, DramCount::resumed, raw)
+    counted(unsafe { count.as_mut() }, raw, |last| DramCount::new(last).update(raw))
 }
 
 /// Takes the present value of a counter of a strand's %pic (32 bits), and returns the count. The count is right if fewer than 2^32
@@ -396,7 +394,7 @@ pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_strand_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
-    counted(unsafe { count.as_mut() }, StrandCount::resumed, raw)
+    counted(unsafe { count.as_mut() }, raw, |last| StrandCount::new(last).update(raw))
 }
 
 /// Returns the longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`.

@@ -1,7 +1,7 @@
 /*
  * The sun4v performance counter service (API group 0x205) for guests written in C.
  *
- * Link with the static library that guest-abi's feature `capi` builds. Everything here is freestanding C99: no libc, no
+ * Link with the static library that the package guest-abi-c builds. Everything here is freestanding C99: no libc, no
  * allocation, no state; all functions may be called from any strand at any time.
  *
  * - Functions that return uint64_t and take a transport return a status: one of enum sun4v_status, or another number that
@@ -10,7 +10,7 @@
  *   the status is EBADTRAP). Otherwise both the pointer and the function in the structure have to be valid.
  * - A pointer to a result is NULL, and the result is dropped, or valid for a write.
  *
- * Written by `cargo xtask header`: change guest-abi/src, not this file.
+ * Written by `cargo xtask header`: change guest-abi/src or guest-abi/c/src, not this file.
  */
 
 #ifndef SUN4V_PERF_H

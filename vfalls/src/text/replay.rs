@@ -1,4 +1,4 @@
-//! The results of a simulation as text, similar to `busstat` and `perf stat`.
+//! Samples, events and hypercalls of a replay as text, in the style of `busstat`.
 
 use std::io::{self, Write};
 
@@ -6,14 +6,14 @@ use crate::table::{self, WIDTH, wrap};
 use simulator::replay::{Listed, Pair, Place};
 use simulator::run::{GuestCalls, Hypercalls};
 
-/// Prints samples as they are taken: a line for each unit and strand, under a header that is printed once.
+/// Prints samples, with a header before the first.
 #[derive(Default)]
-pub struct Samples {
-    /// The widths of the names of instances and events; `None` before the first sample.
+pub(crate) struct Samples {
+    /// The widths of the columns for instances and for events; `None` before the first sample.
     widths: Option<[usize; 2]>,
 }
 
-/// The width of counts: ten digits.
+/// The width of the columns for counts.
 const COUNT: usize = 10;
 
 fn instance(place: Place) -> String {
@@ -31,10 +31,7 @@ impl Samples {
     }
 
     /// Prints a line for each unit and strand.
-    ///
-    /// # Errors
-    /// `output` cannot be written.
-    pub fn print(
+    pub(crate) fn print(
         &mut self,
         output: &mut impl Write,
         references: u64,
@@ -61,7 +58,7 @@ impl Samples {
 }
 
 /// Returns a row for each event.
-pub fn events(listed: &[Listed]) -> String {
+pub(crate) fn events(listed: &[Listed]) -> String {
     const MODELLED: &str = "modelled";
     let name = |event: &Listed| format!("{}:{}", event.class, event.event);
     let names = listed.iter().map(|event| name(event).len()).max();
@@ -81,8 +78,8 @@ pub fn events(listed: &[Listed]) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each guest, and one for each class of registers that it asked for.
-pub fn hypercalls(all: &Hypercalls, guests: &[GuestCalls]) -> String {
+/// Returns a row for each guest, and a row for each class of registers that the guest asked for.
+pub(crate) fn hypercalls(all: &Hypercalls, guests: &[GuestCalls]) -> String {
     let statuses: Vec<&String> = all.by_status.keys().collect();
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();
     let mut table = table::with_header(&format!("guest|grant|registers|>calls{counts}"));

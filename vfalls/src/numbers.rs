@@ -2,9 +2,8 @@
 
 use simulator::run::Time;
 
-/// Returns a number with its thousands apart, such as `12,345`.
-#[must_use]
-pub(super) fn count(number: u64) -> String {
+/// Returns a number with commas between thousands: `12,345`.
+pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.char_indices() {
@@ -16,20 +15,26 @@ pub(super) fn count(number: u64) -> String {
     text
 }
 
-/// Returns a number and what is counted: `1 thread`, `12,345 threads`.
-#[must_use]
-pub(super) fn counted(number: u64, what: &str) -> String {
-    let plural = match (number, what.strip_suffix('y')) {
+/// Returns a number, with commas between thousands, and its noun: `1 thread`, `12,345 threads`.
+pub(crate) fn counted(number: u64, what: &str) -> String {
+    format!("{} {}", count(number), plural(number, what))
+}
+
+/// Returns a number and its noun: `1 thread`, `12345 threads`.
+pub(crate) fn counted_plainly(number: u64, what: &str) -> String {
+    format!("{number} {}", plural(number, what))
+}
+
+fn plural(number: u64, what: &str) -> String {
+    match (number, what.strip_suffix('y')) {
         (1, _) => what.to_owned(),
         (_, Some(most)) if !what.ends_with("ay") => format!("{most}ies"),
         _ => format!("{what}s"),
-    };
-    format!("{} {plural}", count(number))
+    }
 }
 
-/// Returns a number with three digits that count, and a prefix for thousands: `1.23 M`, `45.6 k`, `7`.
-#[must_use]
-pub(super) fn short(number: f64) -> String {
+/// Returns a number with three significant digits and a prefix for thousands: `1.23 M`, `45.6 k`, `7`.
+pub(crate) fn short(number: f64) -> String {
     let mut number = number;
     let mut prefix = "";
     for next in [" k", " M", " G", " T"] {
@@ -47,9 +52,8 @@ pub(super) fn short(number: f64) -> String {
     format!("{number:.places$}{prefix}")
 }
 
-/// Returns a part of a whole in percent, such as `62%`: with one digit after the point below 10%, and `0%` of nothing.
-#[must_use]
-pub(super) fn percent(part: f64, whole: f64) -> String {
+/// Returns a part of a whole in percent: `62%`, below 10% with one digit after the point, `0%` if the whole is 0.
+pub(crate) fn percent(part: f64, whole: f64) -> String {
     if part <= 0.0 || whole <= 0.0 {
         return "0%".to_owned();
     }
@@ -60,9 +64,8 @@ pub(super) fn percent(part: f64, whole: f64) -> String {
     }
 }
 
-/// Returns the round values of an axis from 0 to `end`, at most `most` after the 0.
-#[must_use]
-pub(super) fn ticks(end: f64, most: usize) -> Vec<f64> {
+/// Returns the round values to mark on an axis from 0 to `end`: 0, and at most `most` more.
+pub(crate) fn ticks(end: f64, most: usize) -> Vec<f64> {
     if end.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) || most == 0 {
         return vec![0.0];
     }
@@ -76,28 +79,24 @@ pub(super) fn ticks(end: f64, most: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the least round number that is not below `value`: the top of a scale.
-#[must_use]
-pub(super) fn top(value: f64) -> f64 {
+/// Returns the smallest round number that is at least `value`: the top of a scale.
+pub(crate) fn top(value: f64) -> f64 {
     let decade = 10_f64.powf(value.max(1e-300).log10().floor());
     let steps = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0].map(|step| step * decade);
     let above = |step: &f64| *step >= value;
     steps.into_iter().find(above).unwrap_or(10.0 * decade)
 }
 
-/// A unit of time that suits a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct TimeUnit {
-    /// Its name, such as `ms`.
-    pub name: &'static str,
+pub(crate) struct TimeUnit {
+    pub(crate) name: &'static str,
     /// The duration of a cycle in this unit.
-    pub per_cycle: f64,
+    pub(crate) per_cycle: f64,
 }
 
 impl TimeUnit {
-    /// Returns the unit in which the time is at least 1, or microseconds.
-    #[must_use]
-    pub(super) fn of(time: &Time) -> Self {
+    /// Returns the unit for the times of a run: seconds or milliseconds, if the run takes at least one, or else microseconds.
+    pub(crate) fn suiting(time: &Time) -> Self {
         let seconds = time.seconds_of(time.cycles);
         let (name, parts) = match seconds {
             _ if seconds >= 1.0 => ("s", 1.0),

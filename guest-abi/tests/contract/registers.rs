@@ -1,7 +1,9 @@
-//! The ids, kinds, names, masks and versions of the 90 registers.
+//! The ids, kinds, names, masks and versions of the 90 registers, and the PMUs that they belong to.
 
-use guest_abi::register::UnknownName;
-use guest_abi::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Version};
+use guest_abi::register::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics, UnknownName};
+use guest_abi::{
+    Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Port, Version,
+};
 use proptest::prelude::*;
 
 /// The kinds and names in the order of the ids (FWARC/2007/529 section 3.1).
@@ -10,8 +12,7 @@ fn registers() -> Vec<(Kind, String)> {
         vec![(Kind::Strand, "SPARC_PCR".to_owned()), (Kind::L2, "L2_PERF_CONFIG".to_owned())];
     for &node in Node::ALL {
         for &mcu in Mcu::ALL {
-            for &role in McuRole::ALL {
-                let name = ["PCR", "PIC"][role.index()];
+            for (&role, name) in McuRole::ALL.iter().zip(["PCR", "PIC"]) {
                 let name = format!("NODE{}_MCU{}_{name}", node.index(), mcu.index());
                 registers.push((Kind::Dram { node, mcu, role }, name));
             }
@@ -19,9 +20,8 @@ fn registers() -> Vec<(Kind, String)> {
     }
     for &hub in Hub::ALL {
         for &unit in HubUnit::ALL {
-            for &role in HubRole::ALL {
-                let part = ["LPU_A", "LPU_B", "LPU_C", "LPU_D", "GPD", "ASU"][unit.index()];
-                let name = ["PCR", "PIC0", "PIC1"][role.index()];
+            let part = ["LPU_A", "LPU_B", "LPU_C", "LPU_D", "GPD", "ASU"][unit.index()];
+            for (&role, name) in HubRole::ALL.iter().zip(["PCR", "PIC0", "PIC1"]) {
                 let name = format!("ZAM{}_{part}_{name}", hub.index());
                 registers.push((Kind::Hub { hub, unit, role }, name));
             }
@@ -31,9 +31,7 @@ fn registers() -> Vec<(Kind, String)> {
 }
 
 fn id_of(name: &str) -> Option<usize> {
-    let registers = registers();
-    let mut names = registers.iter().map(|(_, name)| name);
-    names.position(|known| known.eq_ignore_ascii_case(name))
+    registers().iter().position(|(_, known)| known.eq_ignore_ascii_case(name))
 }
 
 #[test]
@@ -77,9 +75,8 @@ fn ids_of_some() {
 
 #[test]
 fn ids_are_checked_in_all_64_bits() {
-    for id in [90, 255, 256, 1 << 32, (1 << 32) + 2, u64::MAX] {
-        assert_eq!(PerfReg::new(id), None, "{id}");
-    }
+    let beyond = [90, 255, 256, 1 << 32, (1 << 32) + 2, u64::MAX];
+    assert_eq!(beyond.map(PerfReg::new), [None; 6]);
 }
 
 /// The bits that a guest can write, of each control register and counter of sections 2.1 to 2.6.
@@ -90,8 +87,7 @@ fn masks() {
         let expected = match name {
             "SPARC_PCR" => 0xc000_0000_ffff_ffff,
             "L2_PERF_CONFIG" => 0x3,
-            _ if name.ends_with("_PIC") => u64::MAX,
-            _ if name.ends_with("_PIC0") || name.ends_with("_PIC1") => u64::MAX,
+            _ if name.contains("_PIC") => u64::MAX,
             _ if name.contains("_MCU") => 0xff,
             _ if name.contains("_LPU_") => 0xffff,
             _ if name.contains("_GPD_") || name.contains("_ASU_") => 0xf0f,
@@ -104,10 +100,46 @@ fn masks() {
 #[test]
 fn versions() {
     for register in PerfReg::all() {
-        let since = if register.id() < 18 { (1, 0) } else { (1, 1) };
-        let Version { major, minor } = register.info().since;
-        assert_eq!((major, minor), since, "{register}");
+        let minor = u64::from(register.id() >= 18);
+        assert_eq!(register.info().since, Version { major: 1, minor }, "{register}");
     }
+}
+
+/// PCR, PIC0 and PIC1 of every PMU (FWARC/2007/529 section 3.1).
+fn pmu_registers() -> impl Iterator<Item = [u64; 3]> {
+    // Both counters of a DRAM channel are in one register.
+    let channels = (2..18).step_by(2).map(|pcr| [pcr, pcr + 1, pcr + 1]);
+    let ports = [18, 36, 54, 72].into_iter().flat_map(|hub| [0, 3, 6, 9].map(|lpu| hub + lpu));
+    let gpds_and_asus = [30, 48, 66, 84, 33, 51, 69, 87];
+    let in_hubs = ports.chain(gpds_and_asus).map(|pcr| [pcr, pcr + 1, pcr + 2]);
+    channels.chain(in_hubs)
+}
+
+#[test]
+fn registers_of_pmus() {
+    assert_eq!(pmu_registers().count(), 32);
+    for (pmu, expected) in Pmu::ALL.into_iter().zip(pmu_registers()) {
+        let registers = [pmu.pcr(), pmu.pic(Counter::Pic0), pmu.pic(Counter::Pic1)];
+        assert_eq!(registers.map(PerfReg::id), expected);
+        assert_eq!(matches!(pmu.pics(), Pics::Together(_)), expected[1] == expected[2]);
+        assert_eq!(registers.map(Pmu::from_register), [Some(pmu); 3]);
+    }
+    let others = [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG];
+    assert_eq!(others.map(Pmu::from_register), [None; 2]);
+}
+
+#[test]
+fn places_of_pmus() {
+    assert!(Pmu::ALL.into_iter().map(Pmu::index).eq(0..32));
+    let pcr = |pmu: Pmu| pmu.pcr().name();
+    let (node, mcu) = (Node::Node2, Mcu::Mcu1);
+    assert_eq!(pcr(DramPmu { node, mcu }.into()), "NODE2_MCU1_PCR");
+    let (hub, port) = (Hub::Zam1, Port::D);
+    assert_eq!(pcr(LpuPmu { hub, port }.into()), "ZAM1_LPU_D_PCR");
+    assert_eq!(pcr(GpdPmu { hub }.into()), "ZAM1_GPD_PCR");
+    assert_eq!(pcr(AsuPmu { hub }.into()), "ZAM1_ASU_PCR");
+    assert_eq!(Pmu::from(DramPmu { node, mcu }).to_string(), "NODE2_MCU1");
+    assert_eq!(format!("{:>8}", Pmu::from(AsuPmu { hub })), "ZAM1_ASU");
 }
 
 proptest! {

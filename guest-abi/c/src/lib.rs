@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![deny(unsafe_code)]
+#![allow(non_camel_case_types, reason = "the names of the C header")]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the introduction of the header states the promises of every caller"
+)]
+
+mod common;
+mod function;
+mod types;
+
+pub use function::*;
+pub use types::*;
+
+// A static library needs a panic handler: the one below where panics abort, else (as in a debug build) the one of std.
+#[cfg(not(panic = "abort"))]
+extern crate std;
+
+#[cfg(panic = "abort")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {
+        core::hint::spin_loop();
+    }
+}

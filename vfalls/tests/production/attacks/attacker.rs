@@ -1,0 +1,314 @@
+//! The guest that attacks, with two strands that make attacks at the same time. Whenever an attack ends the guest, the operator
+//! resets it.
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use perfctr_service::mailbox::Step;
+use simulator::execute::mailbox::GuestState;
+use simulator::execute::{Execution, Observed, State, map};
+use simulator::interpreter::instruction::Register;
+use simulator::interpreter::{Control as Privileged, Level};
+use tests::assembler::{JMPL, L1, NOP, computes, number, sethi};
+use vfalls::cmd::boot::elf;
+
+use super::kinds::{Attack, Demanded, Kind, NEGOTIATION};
+use crate::callers::{ANSWERED, IDLE, go_on_at, privileged};
+use crate::contract::program;
+use crate::{MEMORY, REAL};
+
+/// In instructions: the limit of an attack whose outcome the architecture demands, and the limit of any other attack.
+const DEMANDED: u64 = 100_000;
+const ATTACK: u64 = 2000;
+
+/// The guest is reset after this number of turns in which no attack ends.
+const AWAY: usize = 1000;
+
+/// The attacker's trap table, in which every trap jumps to `CAUGHT`; then the address and size of attacks in its memory.
+const TABLE: u64 = 0x8000;
+const VECTORS: u64 = 0x400;
+const CAUGHT: u64 = REAL + 0x1_0000;
+const PLACE: u64 = 0x10_0000;
+const SIZE: u64 = 0x200;
+
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// An access that no guest may cause.
+    Forbidden(Observed),
+    Other(String),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    /// The program reached its end.
+    Ended,
+    /// The guest took a trap.
+    Trapped { number: u64, level: u64 },
+    /// The guest ended.
+    Died,
+    /// The program exceeded its limit.
+    Endless,
+}
+
+/// Numbers of attacks and resets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) tried: usize,
+    /// Attacks with a demand, which was met.
+    pub(super) demanded: usize,
+    /// Attacks among `demanded` in which a trap was taken.
+    pub(super) traps: usize,
+    /// Resets of the guest because it had ended or did not go on.
+    pub(super) resets: usize,
+}
+
+/// An attack in progress.
+struct Flight {
+    number: usize,
+    attack: Attack,
+    /// The number of instructions that the strand had executed before the attack.
+    began: u64,
+}
+
+/// The guest that attacks.
+pub(super) struct Attacker<'a> {
+    guest: usize,
+    /// Its strands. The operator acts on a strand of the neighbour.
+    pub(super) ids: [StrandId; 2],
+    operator: StrandId,
+    /// The privileged registers of a guest at its start.
+    control: Privileged,
+    kind: &'a Kind,
+    /// The numbers of attacks still to be made, and of those that the guest's death interrupted.
+    numbers: &'a mut dyn Iterator<Item = usize>,
+    again: Vec<usize>,
+    flights: [Option<Flight>; 2],
+    /// Whether the operator has been asked to reset the guest.
+    resets: bool,
+    /// Turns since an attack last ended.
+    idle: usize,
+    pub(super) tally: Tally,
+}
+
+impl<'a> Attacker<'a> {
+    /// Makes one of the two guests the attacker. Its first program negotiates.
+    pub(super) fn new(
+        execution: &mut Execution,
+        strands: [[StrandId; 2]; 2],
+        guest: usize,
+        kind: &'a Kind,
+        numbers: &'a mut dyn Iterator<Item = usize>,
+    ) -> Self {
+        let attacker = Self {
+            guest,
+            ids: strands[guest],
+            operator: strands[1 - guest][0],
+            control: execution.strand(strands[guest][0]).control.clone(),
+            kind,
+            numbers,
+            again: vec![NEGOTIATION],
+            flights: [None, None],
+            resets: false,
+            idle: 0,
+            tally: Tally::default(),
+        };
+        attacker.prepare(execution);
+        execution.breakpoints().insert(CAUGHT);
+        attacker
+    }
+
+    pub(super) fn is_done(&mut self) -> bool {
+        if self.again.is_empty()
+            && let Some(next) = self.numbers.next()
+        {
+            self.again.push(next);
+        }
+        self.again.is_empty() && self.flights.iter().all(Option::is_none) && !self.resets
+    }
+
+    /// Judges the attack of a strand that has stopped, and starts the next one.
+    pub(super) fn stopped(
+        &mut self,
+        execution: &mut Execution,
+        strand: usize,
+    ) -> Result<(), Failure> {
+        let outcome = match execution.strand(self.ids[strand]).pc {
+            CAUGHT => {
+                let mut registers = execution.strand(self.ids[strand]).clone();
+                // %tt and %tl.
+                let [number, level] = [3, 7].map(|number| privileged(&mut registers, number));
+                Outcome::Trapped { number, level }
+            }
+            _ => Outcome::Ended,
+        };
+        if let Some(flight) = self.flights[strand].take() {
+            self.judge(&flight, outcome)?;
+        }
+        self.next(execution, strand);
+        Ok(())
+    }
+
+    fn judge(&mut self, flight: &Flight, outcome: Outcome) -> Result<(), Failure> {
+        let Flight { number, attack, .. } = flight;
+        let is_right = match (attack.demanded, outcome) {
+            (Demanded::Anything, _) => true,
+            (Demanded::Goes, Outcome::Ended) | (Demanded::Death, Outcome::Died) => true,
+            (Demanded::Trap(demanded), Outcome::Trapped { number, level }) => {
+                self.tally.traps += 1;
+                number == u64::from(demanded) && level == attack.level + 1
+            }
+            _ => false,
+        };
+        if !is_right {
+            let what = format!("{} {number}: {outcome:x?} of {attack:x?}", self.kind.name);
+            return Err(Failure::Other(what));
+        }
+        self.idle = 0;
+        if *number == NEGOTIATION {
+            return Ok(());
+        }
+        self.tally.tried += 1;
+        self.tally.demanded += usize::from(attack.demanded != Demanded::Anything);
+        Ok(())
+    }
+
+    /// Lets a strand make the next attack. While one strand makes an attack that ends the guest, the other is idle.
+    fn next(&mut self, execution: &mut Execution, strand: usize) {
+        let other = self.flights[1 - strand].as_ref();
+        let dies = |attack: &Attack| attack.demanded == Demanded::Death;
+        let is_alone = other.is_some_and(|other| dies(&other.attack));
+        let number = match is_alone || self.resets {
+            true => None,
+            false => self.again.pop().or_else(|| self.numbers.next()),
+        };
+        let attack = number.map(|number| (number, self.kind.attack(number)));
+        match attack {
+            Some((number, attack)) if other.is_some() && dies(&attack) => self.again.push(number),
+            Some((number, attack)) => return self.begin(execution, strand, number, attack),
+            None => {}
+        }
+        go_on_at(execution.strand_mut(self.ids[strand]), IDLE);
+    }
+
+    fn begin(&mut self, execution: &mut Execution, strand: usize, number: usize, attack: Attack) {
+        let place = PLACE + SIZE * strand as u64;
+        let id = self.ids[strand];
+        let mut words = attack.words.clone();
+        words.extend(jump(ANSWERED));
+        assert!(4 * words.len() as u64 <= SIZE);
+        let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
+        execution.load(self.base() + place, &bytes).unwrap();
+        let began = execution.counts(id).all();
+        let registers = execution.strand_mut(id);
+        registers.control = self.control.clone();
+        registers.windows = attack.windows;
+        registers.registers.set_global(0);
+        for (window, stack) in (0..8).zip(attack.stack.into_iter().cycle()) {
+            registers.registers.set_window(window);
+            registers.registers.set(Register::SP, stack);
+        }
+        registers.registers.set_window(attack.window);
+        for (register, value) in &attack.registers {
+            registers.registers.set(Register::new(*register), *value);
+        }
+        go_on_at(registers, REAL + place);
+        self.flights[strand] = Some(Flight { number, attack, began });
+    }
+
+    /// Ends attacks that exceed their limit, and restarts a guest that has ended.
+    pub(super) fn look(&mut self, execution: &mut Execution) -> Result<(), Failure> {
+        if self.resets && execution.guest(self.guest) == GuestState::Runs {
+            match execution.operated() {
+                Some(Ok(None)) => self.resets = false,
+                None => {}
+                Some(other) => return Err(Failure::Other(format!("a reset: {other:?}"))),
+            }
+        }
+        self.idle += 1;
+        let has_ended = !self.resets && execution.guest(self.guest) != GuestState::Runs;
+        if has_ended || self.idle > AWAY && !self.is_done() {
+            return self.reset(execution, has_ended);
+        }
+        for strand in 0..2 {
+            let id = self.ids[strand];
+            let is_there = execution.state(id) == State::Running
+                && execution.strand(id).level() < Level::Hyperprivileged;
+            let executed = execution.counts(id).all();
+            let is_endless = |it: &mut Flight| match it.attack.demanded {
+                Demanded::Anything => executed - it.began > ATTACK,
+                _ => executed - it.began > DEMANDED,
+            };
+            let flight = &mut self.flights[strand];
+            if is_there && let Some(endless) = flight.take_if(is_endless) {
+                self.judge(&endless, Outcome::Endless)?;
+                self.next(execution, strand);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the operator reset the guest, which has ended or does not go on. Attacks in progress with an unknown end are what
+    /// ended the guest, or are made again.
+    fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
+        let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
+        let may_end = |flight: &Flight| match flight.attack.demanded {
+            Demanded::Death => has_ended,
+            other => other == Demanded::Anything,
+        };
+        if !flights.iter().any(may_end) {
+            let made: Vec<_> = flights.iter().map(|it| (it.number, &it.attack)).collect();
+            let console = String::from_utf8_lossy(&execution.console(self.guest)).into_owned();
+            let at = self.ids.map(|id| execution.strand(id).pc);
+            let what = format!(
+                "{}: the guest ends, or stops at {at:x?}: {made:x?} {console}",
+                self.kind.name
+            );
+            return Err(Failure::Other(what));
+        }
+        for flight in flights {
+            match may_end(&flight) {
+                true => self.judge(&flight, Outcome::Died)?,
+                false => self.again.push(flight.number),
+            }
+        }
+        self.tally.resets += 1;
+        self.idle = 0;
+        self.again.retain(|number| *number != NEGOTIATION);
+        self.again.push(NEGOTIATION);
+        self.prepare(execution);
+        // Until the reset its strands are idle, so that no attack ends.
+        for id in self.ids {
+            let strand = execution.strand_mut(id);
+            if strand.level() < Level::Hyperprivileged {
+                go_on_at(strand, IDLE);
+            }
+        }
+        let step = Step::Reset(GuestId::new(self.guest).unwrap());
+        execution.operate(self.operator, &step).unwrap();
+        self.resets = true;
+        Ok(())
+    }
+
+    /// Writes the trap table and the attacker's stops into its memory.
+    fn prepare(&self, execution: &mut Execution) {
+        elf::load(program(), execution, self.base() - REAL).unwrap();
+        let cpus = (self.ids.len() as u64).to_be_bytes();
+        execution.load(self.base() + 0x48, &cpus).unwrap();
+        for vector in 0..VECTORS {
+            // `ba,a`
+            let words = (CAUGHT - REAL - TABLE - 32 * vector) / 4;
+            let branch = 0x3068_0000 | words as u32;
+            let at = self.base() + TABLE + 32 * vector;
+            execution.load(at, &branch.to_be_bytes()).unwrap();
+        }
+    }
+
+    fn base(&self) -> u64 {
+        map::PARTITION + self.guest as u64 * MEMORY
+    }
+}
+
+/// Returns a jump to an address of the guest's memory.
+fn jump(to: u64) -> [u32; 3] {
+    let low = to as u32 & 0x3ff;
+    [sethi(L1, to as u32 - low), computes(JMPL, 0, L1, number(low)), NOP]
+}

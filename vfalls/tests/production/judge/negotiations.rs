@@ -1,0 +1,107 @@
+//! Negotiations of one guest, which its strands make at the same time.
+
+use tests::oracle::Trap;
+use tests::oracle::negotiation::Versions;
+
+use super::{Judge, VERSIONS};
+use crate::callers::{Made, Request};
+
+impl Judge {
+    /// Finds an order of a guest's negotiations in which the model answers each as the image did. Every other call must have the
+    /// answer of a version that the guest had before, during or after overlapping negotiations.
+    pub(super) fn negotiated(
+        &mut self,
+        guest: usize,
+        made: &[Made],
+        possible: &[[bool; VERSIONS.len()]],
+    ) {
+        let strands = self.world.guests[guest].strands.clone();
+        let calls = (0..made.len())
+            .filter(|call| strands.contains(&u16::from(made[*call].strand.number())));
+        let (negotiations, others): (Vec<_>, Vec<_>) =
+            calls.partition(|call| is_negotiation(&made[*call].request));
+        let mut events: Vec<(usize, bool, usize)> = Vec::new();
+        for call in negotiations {
+            events.push((made[call].turns.start, true, call));
+            events.push((made[call].turns.end, false, call));
+        }
+        events.sort_unstable();
+        // The possible versions, each with the calls that come before this one in the order but return later.
+        let mut states: Vec<(Versions, Vec<usize>)> =
+            vec![(self.world.guests[guest].versions.clone(), Vec::new())];
+        let mut pending = Vec::new();
+        // The possible versions after each negotiation, and the time of the negotiation.
+        let mut had = vec![(0..0, vec![states[0].0.perf_minor()])];
+        let mut had_by = vec![None];
+        for (_, begins, call) in events {
+            if begins {
+                pending.push(call);
+                continue;
+            }
+            let mut next = Vec::new();
+            while let Some((versions, mut done)) = states.pop() {
+                if let Some(place) = done.iter().position(|one| *one == call) {
+                    done.remove(place);
+                    if !next.contains(&(versions.clone(), done.clone())) {
+                        next.push((versions, done));
+                    }
+                    continue;
+                }
+                for one in pending.iter().filter(|one| !done.contains(one)) {
+                    if let Some(after) = self.answers(guest, &made[*one], &versions) {
+                        let mut done = done.clone();
+                        done.push(*one);
+                        states.push((after, done));
+                    }
+                }
+            }
+            assert!(
+                !next.is_empty(),
+                "{:x?}: no order of the negotiations of guest {guest}",
+                made[call]
+            );
+            states = next;
+            pending.retain(|one| *one != call);
+            let minors = states.iter().map(|(versions, _)| versions.perf_minor());
+            had.push((made[call].turns.clone(), minors.collect()));
+            had_by.push(Some(u16::from(made[call].strand.number())));
+        }
+        self.world.guests[guest].versions = states[0].0.clone();
+        let by_strand = strands.iter().map(|strand| -> Vec<usize> {
+            let own = |place: &usize| had_by[*place] == Some(*strand);
+            (0..had.len()).filter(own).collect()
+        });
+        let by_strand: Vec<_> = by_strand.collect();
+        for call in others {
+            let turns = &made[call].turns;
+            // The calls of a strand do not overlap.
+            let meanwhile = by_strand.iter().flat_map(|own| {
+                let after = own.partition_point(|place| had[*place].0.end <= turns.start);
+                let meanwhile = own[after..].iter();
+                meanwhile.take_while(|place| had[**place].0.start < turns.end)
+            });
+            let starts = meanwhile.clone().map(|place| had[*place].0.start);
+            let first = starts.chain([turns.start]).min().unwrap_or_default();
+            let ended_by = |turn| had.partition_point(|(during, _)| during.end <= turn);
+            let earlier = &had[ended_by(first) - 1..ended_by(turns.start)];
+            let mut versions = earlier.iter().chain(meanwhile.map(|place| &had[*place]));
+            let is_right = |(_, minors): &(_, Vec<_>)| {
+                let mut answered = VERSIONS.iter().zip(possible[call]);
+                answered.any(|(version, right)| right && minors.contains(version))
+            };
+            assert!(versions.any(is_right), "{:x?}: answered as with another version", made[call]);
+        }
+    }
+
+    /// Returns the versions after a call, if the model with the versions before the call answers as the image did.
+    fn answers(&mut self, guest: usize, call: &Made, versions: &Versions) -> Option<Versions> {
+        self.world.guests[guest].versions = versions.clone();
+        let number = call.strand.number().into();
+        let outcome = self.world.call(number, Trap::Core, call.request.registers);
+        (outcome.regs == call.after).then(|| self.world.guests[guest].versions.clone())
+    }
+}
+
+pub(super) fn is_negotiation(request: &Request) -> bool {
+    request.trap == 0xff && matches!(request.registers[5], 0 | 3)
+}
