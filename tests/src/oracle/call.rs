@@ -59,9 +59,6 @@ impl Outcome {
 
 impl World {
     /// Makes a call from `strand` with %o0 to %o5 in `regs`.
-    ///
-    /// # Panics
-    /// If the strand is in no guest.
     pub fn call(&mut self, strand: u16, trap: Trap, regs: [u64; 6]) -> Outcome {
         let index = self.guest_of(strand);
         let versions = &mut self.guests[index].versions;
@@ -101,7 +98,7 @@ impl World {
         if let Some(Target::Address(address)) = fault.map(|access| access.target)
             && let Some(cell) = Cell::at(World::node_of(strand), address)
         {
-            *self.fault_counts.entry(Unit::of(cell)).or_default() += 1;
+            *self.fault_counts.entry(cell.unit()).or_default() += 1;
         }
         out
     }
@@ -183,7 +180,7 @@ impl World {
         let unit = match id {
             0 => None,
             1 => Some(Unit::L2 { node: World::node_of(strand) }),
-            _ => Some(Unit::of(Cell::Register(id))),
+            _ => Some(Cell::Register(id).unit()),
         };
         let in_version = id < 18 || minor >= 1 || guest.compat;
         let in_machine = unit.is_none_or(|unit| self.has_unit(unit));
