@@ -267,7 +267,7 @@ fn busy_hub(
         if turn == 2 {
             comparison.set_hub(hub, after);
         }
-        let out = match byte / 18 >> turn & 1 {
+        let out = match (byte / 18) >> turn & 1 {
             0 => comparison.get(strand, id),
             _ => comparison.set(strand, id, byte as u64),
         };

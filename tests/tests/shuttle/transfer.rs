@@ -7,7 +7,7 @@ use hv_core::sync::schedules::{any_below, explore, meet, pause};
 use hv_core::sync::{spin_loop, steps};
 use perfctr_service::{ChangeError, StrandRight};
 use tests::board::Board;
-use tests::machine::{MachineUnderTest, guest_id, strand};
+use tests::machine::{MachineUnderTest, guest_id};
 use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
 /// Registers that `global` covers, and the lowest bit of a guest's mark in each: L2, memory channels, a hub.
