@@ -30,7 +30,6 @@ impl Embedder for Console {
 
 pub type Service<'a, T = Off> = PerfCounterService<(&'a Board, &'a Board, T)>;
 
-/// A hypervisor with the service and its guests.
 pub struct MachineUnderTest<'a, T: Trace = Off> {
     hypervisor: Box<Hypervisor<(Service<'a, T>,), Console, T>>,
     board: &'a Board,

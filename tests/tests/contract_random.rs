@@ -67,11 +67,9 @@ fn random_sequences() {
     }
     tests::tell(format_args!("random_sequences: {sum:?}"));
     assert!(sum.statuses.iter().sum::<u32>() >= 300_000 && sum.pending >= 50_000);
-    assert!(sum.changes >= 3_000 && sum.broken >= 800);
-    // Each status is compared often.
-    for (status, least) in
-        [0, 6, 7, 10, 13].map(|status| (status, 10_000)).into_iter().chain([(9, 500)])
-    {
-        assert!(sum.statuses[status] >= least, "status {status}: {sum:?}");
+    assert!(sum.changes >= 3_000 && sum.broken >= 800 && sum.statuses[9] >= 500);
+    // Each other status is compared often.
+    for status in [0, 6, 7, 10, 13] {
+        assert!(sum.statuses[status] >= 10_000, "status {status}: {sum:?}");
     }
 }

@@ -32,14 +32,12 @@ pub enum Console {
     Break,
 }
 
-/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// %o0 to %o5 afterwards.
     pub regs: [u64; 6],
     /// The guest has called exit, which does not return, so `regs` are as passed.
     pub exited: bool,
-    /// What the guest sent to its console.
     pub console: Option<Console>,
     /// The accesses that the call made, in order.
     pub accesses: Vec<Access>,

@@ -7,9 +7,7 @@ use super::registers::{REGISTERS, register};
 
 /// Address of bank 0 of a node's L2 control register, FWARC/2007/529 section 2.3.
 pub const L2_CONTROL: u64 = 0xa9_0000_0000;
-/// Bytes from one bank to the next.
 pub const L2_BANK_STRIDE: u64 = 0x40;
-/// Banks of a node's L2.
 pub const L2_BANKS: usize = 8;
 
 /// One 64-bit device register.
@@ -114,14 +112,12 @@ pub enum HubCondition {
     Free,
     /// It answers every access with "busy"; no access has an effect.
     Busy,
-    /// Every access faults.
     Faulted,
 }
 
 /// How a broken cell fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Every access faults.
     Always,
     /// Every read succeeds. So do this many writes; then every write faults.
     WritesAfter(u32),
