@@ -1,6 +1,7 @@
 //! Late faults that the guest asks for, by software trap 0x84. QEMU has none: its stores fail at once or never.
 //!
-//! An instruction is replaced with one that traps. The trap is QEMU's; the address of the store that it reports is the guest's.
+//! The hypervisor replaces an instruction with one that traps. QEMU raises the trap; the guest chooses the address of the store that
+//! the trap reports.
 
 use core::arch::asm;
 use core::hint::black_box;
@@ -11,27 +12,11 @@ use guest_abi::{Registers, StrandId};
 use platform::sparc64::Mmio;
 use platform::{Bus, PhysicalAddress};
 
-// What the guest has in %o0: where the fault comes. In %o5 it has the address of the store. Any other number: where the fast path
-// waits for the store to a hub, and the board traps.
-/// At the guest's next instruction.
-const NEXT: u64 = 0;
-/// Where `Mmio` waits for its next store.
-const STORE: u64 = 1;
-/// Where the next call on the slow path waits for earlier stores.
-const SLOW: u64 = 2;
-/// In the next get of a DRAM register, at its access on the fast path.
-const LOAD: u64 = 3;
-/// In this function, when it is called again.
-const RUST: u64 = 4;
-/// At the next store to a hub on the fast path.
-const STORE_TO_HUB: u64 = 5;
-/// In the last instruction of the handler of the next trap.
-const HANDLER: u64 = 6;
-/// Where the next call of trap 0xff waits for earlier stores.
-const CORE: u64 = 8;
+#[path = "../../late_places.rs"]
+mod places;
 
-/// The address of a store whose late fault traps again.
-pub const TRAPS: PhysicalAddress = PhysicalAddress(8);
+pub use places::TRAPS;
+use places::{CORE, HANDLER, LOAD, NEXT, RUST, SLOW, STORE, STORE_TO_HUB, WAIT};
 
 /// `ldub [%g0 + 0], %g0`: in the guest, a trap to the hypervisor, because no device is there.
 const GUEST_TRAPS: u32 = 0xc008_2000;
@@ -43,13 +28,13 @@ const NONE: u64 = u64::MAX;
 
 /// The store that the next trap reports.
 static REPORTED: AtomicU64 = AtomicU64::new(NONE);
-/// Whether a trap comes first that does not report it.
+/// Whether the next trap does not report the store, and the trap after it does.
 static HANDLED: AtomicBool = AtomicBool::new(false);
-/// The instruction that is replaced, and where it is.
+/// The replaced instruction, and its place.
 static INSTRUCTION: AtomicU32 = AtomicU32::new(0);
 static PLACE: AtomicPtr<u32> = AtomicPtr::new(ptr::null_mut());
 
-/// Prepares a late fault. All units are in service then.
+/// Prepares the late fault that a guest asks for.
 #[inline(never)]
 pub fn prepare(registers: &Registers) {
     unsafe extern "C" {
@@ -61,7 +46,7 @@ pub fn prepare(registers: &Registers) {
         static mut sun4v_abandon: u32;
     }
     let here: *mut u32;
-    // SAFETY: does nothing, and returns the address of the instruction that does so.
+    // SAFETY: executes a `nop`, and returns its address.
     unsafe { asm!("2: nop", "set 2b, {here}", here = out(reg) here, options(nostack)) };
     let (place, traps) = match registers.o0 {
         NEXT => (next_of_guest(), GUEST_TRAPS),
@@ -72,7 +57,7 @@ pub fn prepare(registers: &Registers) {
         RUST => (here, HYPERVISOR_TRAPS),
         STORE_TO_HUB => (&raw mut perfctr_store_hub, HYPERVISOR_TRAPS),
         HANDLER => ((&raw mut sun4v_abandon).wrapping_sub(1), HYPERVISOR_TRAPS),
-        _ => (ptr::null_mut(), 0),
+        WAIT.. => (ptr::null_mut(), 0),
     };
     HANDLED.store(registers.o0 == HANDLER, Relaxed);
     REPORTED.store(registers.o5, Relaxed);

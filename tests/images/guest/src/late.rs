@@ -11,24 +11,10 @@ use crate::preserved::{STACK_POINTERS, Way, around, registers};
 use crate::probes::{self, AtLevel, Left};
 use crate::report::{Check, Report};
 
-/// At the guest's next instruction.
-const NEXT: u64 = 0;
-/// Where the hypervisor waits for its own next store on the slow path.
-const STORE: u64 = 1;
-/// Where the next call on the slow path waits for earlier stores.
-const SLOW: u64 = 2;
-/// In the next get of a DRAM register, at its access on the fast path.
-const LOAD: u64 = 3;
-/// In the hypervisor's function for software trap 0x84.
-const RUST: u64 = 4;
-/// At the next store to a hub on the fast path.
-const STORE_TO_HUB: u64 = 5;
-/// At the end of the hypervisor's handler of a trap.
-const HANDLER: u64 = 6;
-/// Where the hypervisor waits for the next store to a hub on the fast path.
-const WAIT: u64 = 7;
-/// Where the next call of trap 0xff waits for earlier stores.
-const CORE: u64 = 8;
+#[path = "../../late_places.rs"]
+mod places;
+
+use places::{CORE, HANDLER, LOAD, NEXT, RUST, SLOW, STORE, STORE_TO_HUB, TRAPS, WAIT};
 
 /// NODE0_MCU0_PCR from strands of node 0: register 2.
 const CHANNEL: u64 = 0x84_0000_0400;
@@ -41,8 +27,6 @@ const HUB_2: u64 = 0xe9_3000_6000;
 
 /// An address outside the service's registers.
 const NOTHING: u64 = 0;
-/// An address at which the hypervisor's handler of late faults traps.
-const TRAPS: u64 = 8;
 
 /// Requests a late fault, with a pattern in every register.
 fn ask(check: &mut Check<'_>, place: u64, address: u64) {
@@ -53,23 +37,21 @@ fn ask(check: &mut Check<'_>, place: u64, address: u64) {
 }
 
 /// Makes calls, and compares their registers with the expected ones.
-fn calls(check: &mut Check<'_>, ways: &[Way]) {
+pub fn calls(check: &mut Check<'_>, ways: &[Way]) {
     registers(check, ways.iter());
 }
 
-const fn get(id: u64, status: u64) -> Way {
+pub const fn get(id: u64, status: u64) -> Way {
     let value = if status == EOK { 0 } else { 1 };
     Way(Trap::Fast, [id, 1, 2, 3, 4, GET], [status, value, 2, 3, 4, GET])
 }
 
-const fn set(id: u64, status: u64) -> Way {
+pub const fn set(id: u64, status: u64) -> Way {
     set_to(1, id, status)
 }
 
 const fn set_to(value: u64, id: u64, status: u64) -> Way {
-    let registers = [value, 2, 3, 4, SET];
-    let [o1, o2, o3, o4, o5] = registers;
-    Way(Trap::Fast, [id, o1, o2, o3, o4, o5], [status, o1, o2, o3, o4, o5])
+    Way(Trap::Fast, [id, value, 2, 3, 4, SET], [status, value, 2, 3, 4, SET])
 }
 
 pub fn run(report: &mut Report, machine: Machine) {
@@ -112,8 +94,7 @@ fn guest(check: &mut Check<'_>, machine: Machine) {
 
     // SAFETY: the probe may change all free windows.
     let found = unsafe { probes::left_0x84(NEXT, 1, CHANNEL) };
-    let nothing = Left { windows: 0, globals: 0 };
-    check.same("left", found, nothing);
+    check.same("left", found, Left::NOTHING);
     for sp in STACK_POINTERS {
         // SAFETY: as above. The probe restores its own stack pointer before it saves a window.
         let changed = unsafe { probes::deep_0x84(20, CHANNEL, NEXT, sp) };
@@ -123,10 +104,10 @@ fn guest(check: &mut Check<'_>, machine: Machine) {
 }
 
 fn slow(check: &mut Check<'_>) {
-    // The fault is the channel's, not that of the L2 control registers, which the next set writes.
+    // The channel faults, and not the L2 control registers, which the next set writes.
     ask(check, STORE, CHANNEL);
     calls(check, &[set(1, EOK), get(1, EOK), get(2, ENOACCESS)]);
-    // The fault is that of the L2 control registers.
+    // The L2 control registers fault.
     ask(check, STORE, L2);
     calls(check, &[set(1, ENOACCESS), get(1, ENOACCESS), get(2, EOK)]);
 
@@ -175,7 +156,7 @@ fn hub(check: &mut Check<'_>) {
         ask(check, place, CHANNEL);
         calls(check, &[set(54, EOK), get(54, EOK), set(55, EOK)]);
         calls(check, &[get(2, ENOACCESS), set(3, ENOACCESS), get(18, EOK)]);
-        // The fault is that of another hub, then that of this hub.
+        // Another hub faults, then this hub.
         ask(check, place, HUB_0);
         calls(check, &[set(54, EOK), set(18, ENOACCESS), get(54, EOK)]);
         ask(check, place, HUB_2);
@@ -184,8 +165,8 @@ fn hub(check: &mut Check<'_>) {
     }
 }
 
-/// Fatal traps in the hypervisor, by the number of the task: a late fault that nothing handles, one in the hypervisor's Rust
-/// code, one in the handler of another trap, and one for which the hypervisor traps.
+/// Ends the guest by a late fault, by the number of the task: a fault that nothing handles, a fault in the hypervisor's Rust code, a
+/// fault in the handler of another trap, and a fault whose handler traps.
 pub fn end(report: &mut Report, task: u64) {
     negotiate(Some(1));
     let mut check = report.check("a late fault ends the guest");
