@@ -13,7 +13,6 @@ use platform::{AccessError, Bus, Model, PhysicalAddress, StrandRegisters};
 use crate::oracle::device::pcr_after;
 use crate::oracle::{Access, Action, Answer, Cell, Fault, HubCondition, Machine, Target, Unit};
 
-/// An access, and the strand that made it.
 pub type Logged = (StrandId, Access);
 
 /// A function that a test runs when something happens to a strand.
@@ -68,7 +67,7 @@ impl Board {
     /// Returns a board of `nodes` nodes with every register 0. It does not have the disabled memory channels (node, MCU).
     pub fn new(machine: Machine, nodes: usize, disabled_channels: &[(usize, usize)]) -> Self {
         let banks = |node| (0..8).map(move |bank| Cell::L2 { node, bank });
-        let present = |cell: &Cell| match Unit::of(*cell) {
+        let present = |cell: &Cell| match cell.unit() {
             Unit::L2 { .. } => true,
             Unit::Mcu { node, mcu } => node < nodes && !disabled_channels.contains(&(node, mcu)),
             Unit::Hub(_) => machine == Machine::Batoka,
@@ -115,7 +114,6 @@ impl Board {
         self
     }
 
-    /// Returns the machine in the service's own type.
     pub fn machine(&self) -> platform::Machine {
         self.machine
     }
@@ -182,27 +180,23 @@ impl Board {
         self.state().cells.insert(cell, value);
     }
 
-    /// Puts a value into a strand's PCR, as the strand itself can.
     pub fn put_pcr(&self, strand: u16, value: u64) {
         self.state().pcr.insert(strand, value);
     }
 
-    /// Returns the contents of the cells that were ever written.
+    /// Returns the contents of the cells that were ever written, as [`pcrs`](Self::pcrs) and [`pics`](Self::pics) do of these registers.
     pub fn cells(&self) -> BTreeMap<Cell, u64> {
         self.state().cells.clone()
     }
 
-    /// Returns the contents of the PCRs that were ever written.
     pub fn pcrs(&self) -> BTreeMap<u16, u64> {
         self.state().pcr.clone()
     }
 
-    /// Puts a value into a strand's PIC, as the strand itself can.
     pub fn put_pic(&self, strand: u16, value: u64) {
         self.state().pic.insert(strand, value);
     }
 
-    /// Returns the contents of the PICs that were ever written.
     pub fn pics(&self) -> BTreeMap<u16, u64> {
         self.state().pic.clone()
     }
@@ -245,7 +239,7 @@ impl Board {
             stop.reached.wait();
             stop.go_on.wait();
         }
-        let Unit::Hub(hub) = Unit::of(cell) else {
+        let Unit::Hub(hub) = cell.unit() else {
             return self.state().access(strand, address, cell, action);
         };
         let others = self.in_flight[hub].fetch_add(1, Ordering::SeqCst);
@@ -287,7 +281,7 @@ impl State {
         if self.busy.contains(&cell) {
             return Answer::Busy;
         }
-        if let Unit::Hub(hub) = Unit::of(cell) {
+        if let Unit::Hub(hub) = cell.unit() {
             if std::mem::take(&mut self.busy_once[hub]) {
                 return Answer::Busy;
             }

@@ -14,17 +14,15 @@ use crate::oracle::{
     Access, Answer, Cell, Console, Fault, Grant, HubCondition, Outcome, Target, Trap, Unit, World,
 };
 
-/// The reference model, the machine under test, and the number of calls that were compared.
+/// The reference model, the machine under test, and the numbers of calls that were compared.
 pub struct Comparison<'a> {
     pub world: World,
     pub machine: MachineUnderTest<'a>,
-    /// Calls compared so far.
     pub cases: u64,
     /// Numbers of calls of group 0x205, by guest, function, class of register and the model's answer.
     pub answered: HashMap<(usize, Operation, Class, statistics::Outcome), u64>,
 }
 
-/// Translates a unit for the service.
 pub fn unit(unit: Unit) -> perfctr_service::Unit {
     match unit {
         Unit::L2 { node } => perfctr_service::Unit::L2(Node::ALL[node]),
@@ -145,10 +143,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Gives each guest its grant. Strands have not acknowledged yet.
-    ///
-    /// # Panics
-    /// If only one side rejects it.
+    /// Gives each guest its grant, unless both sides reject the list. Strands have not acknowledged yet.
     pub fn reconfigure(&mut self, grants: &[Grant]) {
         let expected = self.world.reconfigure(grants);
         let observed = self.machine.reconfigure(grants);
@@ -206,13 +201,11 @@ impl<'a> Comparison<'a> {
         panic!("cross-calls without end");
     }
 
-    /// Sets how a hub answers, on both sides.
     pub fn set_hub(&mut self, hub: usize, condition: HubCondition) {
         self.world.hubs[hub] = condition;
         self.machine.board().set_hub(hub, condition);
     }
 
-    /// Breaks a cell on both sides.
     pub fn break_cell(&mut self, cell: Cell, fault: Fault) {
         self.world.faults.insert(cell, fault);
         self.machine.board().break_cell(cell, fault);
@@ -221,8 +214,8 @@ impl<'a> Comparison<'a> {
     /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time: if a set fails at one bank and cannot be
     /// undone at another, the result depends on the order of the accesses, which the contract leaves open.
     pub fn can_break(&self, cell: Cell) -> bool {
-        let unit = Unit::of(cell);
-        let is_broken = || self.world.faults.keys().any(|cell| Unit::of(*cell) == unit);
+        let unit = cell.unit();
+        let is_broken = || self.world.faults.keys().any(|cell| cell.unit() == unit);
         self.world.has_unit(unit) && !(matches!(unit, Unit::L2 { .. }) && is_broken())
     }
 
@@ -232,7 +225,6 @@ impl<'a> Comparison<'a> {
         self.machine.board().put_pic(strand, value);
     }
 
-    /// Repairs all hardware.
     pub fn repair(&mut self) {
         self.world.faults.clear();
         self.world.hubs = Default::default();
@@ -259,7 +251,7 @@ impl<'a> Comparison<'a> {
         let clean = |cells: &BTreeMap<Cell, u64>| {
             let mut cells = cells.clone();
             // The contract does not say how far scrubbing gets in a unit that fails.
-            cells.retain(|cell, _| !world.transfer.unclean.contains(&Unit::of(*cell)));
+            cells.retain(|cell, _| !world.transfer.unclean.contains(&cell.unit()));
             not_zero(&cells)
         };
         assert_eq!(clean(&machine.board().cells()), clean(&world.devices));

@@ -7,6 +7,7 @@
 pub mod assembler;
 pub mod board;
 pub mod comparison;
+pub mod hypercalls;
 pub mod machine;
 pub mod oracle;
 pub mod program;
@@ -24,7 +25,7 @@ pub fn tell(what: fmt::Arguments<'_>) {
     let _ = io::stdout().write_all(format!("{what}\n").as_bytes());
 }
 
-/// Returns the number of rounds; in Miri, which is slow and repeats a test with many seeds, a hundredth of it, but at least 5.
+/// Returns the number of rounds; in Miri, which is slow and repeats a test with many seeds, a hundredth of that number, but at least 5.
 pub const fn rounds(number: u64) -> u64 {
     match number / 100 {
         _ if !cfg!(miri) => number,
@@ -33,7 +34,7 @@ pub const fn rounds(number: u64) -> u64 {
     }
 }
 
-/// Makes a value outlive the test: a strand that dies in a call keeps its thread, and all that the thread uses, for ever.
+/// Makes a value outlive the test, because a strand that dies in a call keeps its thread, and all that the thread uses, for ever.
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

@@ -30,7 +30,6 @@ impl Embedder for Console {
 
 pub type Service<'a, T = Off> = PerfCounterService<(&'a Board, &'a Board, T)>;
 
-/// A hypervisor with the service and its guests.
 pub struct MachineUnderTest<'a, T: Trace = Off> {
     hypervisor: Box<Hypervisor<(Service<'a, T>,), Console, T>>,
     board: &'a Board,
@@ -38,7 +37,6 @@ pub struct MachineUnderTest<'a, T: Trace = Off> {
     operator: StrandId,
 }
 
-/// Translates a grant for the service.
 pub fn grant(grant: oracle::Grant) -> perfctr_service::Grant {
     perfctr_service::Grant {
         strand: match grant.strand {
@@ -50,7 +48,6 @@ pub fn grant(grant: oracle::Grant) -> perfctr_service::Grant {
     }
 }
 
-/// Translates a guest for the service.
 pub fn guest(guest: &oracle::Guest) -> GuestConfig {
     GuestConfig {
         strands: guest.strands.iter().map(|number| strand(*number)).collect(),
@@ -59,12 +56,10 @@ pub fn guest(guest: &oracle::Guest) -> GuestConfig {
     }
 }
 
-/// Returns the guest of this number, which is below 256.
 pub fn guest_id(number: usize) -> GuestId {
     GuestId::new(number).expect("a guest number up to 255")
 }
 
-/// Returns the strand of this number, which is below 256.
 pub fn strand(number: u16) -> StrandId {
     StrandId::new(number.into()).expect("a strand number up to 255")
 }
@@ -190,7 +185,6 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.reconfigure_on(self.operator, grants)
     }
 
-    /// As [`reconfigure`](Self::reconfigure), on this strand of the operator's.
     pub fn reconfigure_on(
         &self,
         on: StrandId,
@@ -228,9 +222,6 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
     }
 
     /// Lets every strand take its cross-calls until there are none.
-    ///
-    /// # Panics
-    /// If there is no end of cross-calls.
     pub fn all_acknowledge(&self) {
         for _ in 0..10_000 {
             let Some(&next) = self.board.cross_calls().first() else {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// The exit status and output of a run.
 #[derive(Debug)]
 pub struct Ended {
     pub status: i32,

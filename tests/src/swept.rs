@@ -57,17 +57,13 @@ pub fn world(configuration: &Configuration) -> World {
     let guests = configuration.guests.iter().map(|guest| {
         let mut grants = Grant::ALL.into_iter();
         let grant = grants.find(|grant| machine::grant(*grant) == guest.grant);
-        let strands = guest.strands.iter().map(number_of);
+        let strands = guest.strands.iter().map(|strand| strand.number().into());
         Guest {
             compat: guest.compatible,
             ..Guest::new(strands, grant.expect("a combination of rights"))
         }
     });
     World::new(model, nodes, &disabled, guests.collect()).expect("guests that fit")
-}
-
-fn number_of(strand: StrandId) -> u16 {
-    strand.number().into()
 }
 
 fn unit_of(unit: Unit) -> oracle::Unit {
@@ -89,7 +85,7 @@ impl System for Comparison<'_> {
             Trap::Fast => oracle::Trap::Fast,
             Trap::Core => oracle::Trap::Core,
         };
-        Comparison::call(self, number_of(strand), trap, registers).regs
+        Comparison::call(self, strand.number().into(), trap, registers).regs
     }
 
     fn change(&mut self, change: Change) {
@@ -121,7 +117,7 @@ impl System for Comparison<'_> {
     fn state(&mut self) -> u64 {
         self.check_state();
         let world = &self.world;
-        let answers = |cell: oracle::Cell| match oracle::Unit::of(cell) {
+        let answers = |cell: oracle::Cell| match cell.unit() {
             oracle::Unit::Hub(hub) => world.hubs[hub] == HubCondition::Free,
             _ => true,
         };
@@ -130,12 +126,11 @@ impl System for Comparison<'_> {
                 let cell = cell_of(cell);
                 (answers(cell) && !world.faults.contains_key(&cell)).then(|| world.holds(cell))
             },
-            |strand| world.pcr_of(number_of(strand)),
+            |strand| world.pcr_of(strand.number().into()),
             |unit| world.out_of_service.contains(&unit_of(unit)),
         )
     }
 
-    /// Returns the digest of the reference model's answers.
     fn counts(&mut self) -> u64 {
         (0..self.world.guests.len()).fold(0, |digest, guest| {
             state::counts(digest, |operation, class, outcome| {

@@ -13,18 +13,10 @@ use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
 const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
 /// Returns a machine with a holder of `global` on strands 0, 1 and 64, and a guest without rights on strand 2.
-fn with(board: &Board) -> MachineUnderTest<'_> {
-    let holder = Guest::new([0, 1, 64], Grant::GLOBAL);
-    MachineUnderTest::ready(board, &[holder, Guest::new([2], Grant::NONE)])
-}
-
-fn board() -> Board {
-    Board::new(Machine::Batoka, 2, &[])
-}
-
-/// Returns such a machine that outlives the test.
-fn leaked() -> &'static MachineUnderTest<'static> {
-    leak(with(leak(board())))
+fn machine() -> &'static MachineUnderTest<'static> {
+    let board = leak(Board::new(Machine::Batoka, 2, &[]));
+    let guests = [Guest::new([0, 1, 64], Grant::GLOBAL), Guest::new([2], Grant::NONE)];
+    leak(MachineUnderTest::ready(board, &guests))
 }
 
 /// Reads a register of hub 1: (strand, the time of its clock, the status that it must get).
@@ -53,11 +45,11 @@ fn waits_for_limit(machine: &MachineUnderTest, strand: u16, from: u64) {
 
 #[test]
 fn a_chip_that_is_busy_for_ever() {
-    let board = board();
-    let machine = with(&board);
+    let machine = machine();
+    let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
     // The time begins with the first refusal.
-    waits_for_limit(&machine, 0, 5000);
+    waits_for_limit(machine, 0, 5000);
     let state = machine.unit(UNIT);
     assert!(!state.in_service && state.clean);
     assert_eq!((state.faults, state.stuck), (0, 1));
@@ -74,18 +66,18 @@ fn a_chip_that_is_busy_for_ever() {
 
     // When the hub returns to service and is still busy, the time starts from zero.
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
-    waits_for_limit(&machine, 0, 5000 + LIMIT);
+    waits_for_limit(machine, 0, 5000 + LIMIT);
     assert_eq!(machine.unit(UNIT).stuck, 2);
     board.set_hub(1, HubCondition::Free);
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
-    played(&machine, &[(0, 8 * LIMIT, 0), (1, 8 * LIMIT, 0)]);
+    played(machine, &[(0, 8 * LIMIT, 0), (1, 8 * LIMIT, 0)]);
 }
 
 /// Clocks of strands are never compared with each other, and may wrap.
 #[test]
 fn each_strand_has_its_own_clock() {
-    let board = board();
-    let machine = with(&board);
+    let machine = machine();
+    let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
     // Each strand asks a few times, because some refusals are on behalf of the others.
     let worst = |strand, ticks| {
@@ -105,42 +97,41 @@ fn each_strand_has_its_own_clock() {
 /// A successful access of any strand restarts the time.
 #[test]
 fn an_access_that_takes_place_is_progress() {
-    let board = board();
-    let machine = with(&board);
+    let machine = machine();
+    let board = machine.board();
     for server in [0, 1] {
         board.set_hub(1, HubCondition::Busy);
         for ticks in without_pause(100, LIMIT) {
-            played(&machine, &[(0, ticks, 9)]);
+            played(machine, &[(0, ticks, 9)]);
         }
         board.set_hub(1, HubCondition::Free);
         // Others are refused r = 4 times on behalf of strand 0.
         let served = (0..6).any(|_| machine.get(server, 36).0 == 0);
         assert!(served);
         board.set_hub(1, HubCondition::Busy);
-        waits_for_limit(&machine, 0, 100 + LIMIT);
+        waits_for_limit(machine, 0, 100 + LIMIT);
         board.set_hub(1, HubCondition::Free);
         assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
         assert!((0..6).any(|_| machine.get(0, 36).0 == 0));
     }
 }
 
-/// An access to another hub is no progress of this one.
 #[test]
 fn an_access_to_another_hub_is_no_progress() {
-    let board = board();
-    let machine = with(&board);
+    let machine = machine();
+    let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
     for ticks in without_pause(100, 100 + LIMIT) {
-        played(&machine, &[(0, ticks, 9)]);
+        played(machine, &[(0, ticks, 9)]);
         assert_eq!(machine.get(0, 18).0, 0);
     }
-    played(&machine, &[(0, 100 + LIMIT, 10)]);
+    played(machine, &[(0, 100 + LIMIT, 10)]);
 }
 
 /// A strand takes the hub and never releases it, which has the same effect as a chip that is busy for ever.
 #[test]
 fn a_hub_that_is_never_released() {
-    let machine = leaked();
+    let machine = machine();
     let stop = machine.board().stop_at(Cell::Register(40));
     thread::spawn(|| machine.set(1, 40, 1));
     stop.reached();
@@ -157,7 +148,7 @@ fn a_hub_that_is_never_released() {
 /// The L2 control of a node has the same limit.
 #[test]
 fn an_l2_lock_that_is_never_released() {
-    let machine = leaked();
+    let machine = machine();
     let stop = machine.board().stop_at(Cell::L2 { node: 0, bank: 3 });
     thread::spawn(|| machine.set(1, 1, 1));
     stop.reached();

@@ -218,7 +218,7 @@ fn the_watchdog_measures_stick_by_the_timer() {
     }
 }
 
-/// A clock of whole seconds, as the service processor of a machine has it, is as good a reference as any for a time of day.
+/// A clock of whole seconds, such as the clock of a service processor, is as good a reference as any for a time of day.
 #[test]
 fn the_time_of_day_follows_a_clock_of_whole_seconds() {
     const EPOCH: u64 = 1_290_000_000;

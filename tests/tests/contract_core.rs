@@ -3,17 +3,11 @@
 use tests::comparison::{Comparison, board};
 use tests::oracle::{Grant, Guest, Machine, Trap, World};
 
-fn two_guests() -> World {
-    let guests = vec![
-        Guest::new([0, 1], Grant::GLOBAL_HTSTRAND),
-        Guest::new([64], Grant::STRAND).with_compat(),
-    ];
-    World::new(Machine::Batoka, 2, &[], guests).unwrap()
-}
-
 #[test]
 fn console_and_exit() {
-    let world = two_guests();
+    let second = Guest::new([64], Grant::STRAND).with_compat();
+    let guests = vec![Guest::new([0, 1], Grant::GLOBAL_HTSTRAND), second];
+    let world = World::new(Machine::Batoka, 2, &[], guests).unwrap();
     let board = board(&world);
     let mut comparison = Comparison::new(world, &board);
     for strand in [0, 1, 64] {

@@ -1,23 +1,12 @@
 //! Sets of PERF_CONFIG while banks of an L2 fault, against the reference model.
 
 use hv_core::sync::steps;
+use sweep::parts::BANKS;
 use tests::board::Board;
 use tests::comparison::{Comparison, board};
 use tests::leak;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Answer, Cell, Fault, Grant, Guest, Machine, World};
-
-/// Contents of the eight L2 control registers of node 1: PERF_CONFIG 2, and other bits that differ from bank to bank.
-const BANKS: [u64; 8] = [
-    0x20_0000_0000,
-    0x20_0000_0001,
-    0x21_fe00_0002,
-    0x20_001f_8003,
-    0xffff_ffef_ffff_ffff,
-    0x20_0000_7ff8,
-    0x8000_0020_0000_0006,
-    0x20_0000_0007,
-];
 
 /// Returns the L2 control register of a bank of node 1.
 fn cell(bank: usize) -> Cell {
@@ -47,7 +36,6 @@ fn set_fails(
     check(&mut comparison, &board);
 }
 
-/// A set that fails at any bank leaves every bank as it was.
 #[test]
 fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
     for fault in [Fault::Always, Fault::WritesAfter(0)] {

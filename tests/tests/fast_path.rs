@@ -60,7 +60,6 @@ fn the_fast_path_serves_what_a_guest_may_use() {
     assert_eq!(get(3), None, "the unit is out of service");
 }
 
-/// Returns whether the fast path serves a call.
 fn is_fast(context: &impl Context, function: u64, id: u64) -> bool {
     let mut registers = Registers::call(function, [id, 0, 0, 0, 0]);
     context.fast_path(function, &mut Frame::new(&mut registers))

@@ -33,8 +33,7 @@ fn hammer(threads: u16, rounds: u64) {
     // Strands of all four nodes: a hub is the same for each.
     let strands: Vec<u16> = (0..threads).map(|number| number % 4 * 64 + number / 4).collect();
     let guest = Guest::new(strands.clone(), Grant::GLOBAL);
-    let machine = MachineUnderTest::new(&board, &[guest]);
-    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    let machine = MachineUnderTest::ready(&board, &[guest]);
     let started: Vec<AtomicU64> = strands.iter().map(|_| AtomicU64::new(0)).collect();
     let barrier = Barrier::new(threads.into());
     let refusals: u64 = thread::scope(|scope| {
@@ -111,8 +110,7 @@ fn sixteen_threads() {
 #[test]
 fn each_hub_for_itself() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(50);
-    let machine = MachineUnderTest::new(&board, &[Guest::new(0..4, Grant::GLOBAL)]);
-    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    let machine = MachineUnderTest::ready(&board, &[Guest::new(0..4, Grant::GLOBAL)]);
     tests::on_threads(0..4, |strand| {
         let id = 19 + 18 * u64::from(strand);
         for round in 0..tests::rounds(5_000) {
@@ -126,8 +124,7 @@ fn each_hub_for_itself() {
 #[test]
 fn a_chip_that_is_busy_now_and_then() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
-    let machine = MachineUnderTest::new(&board, &[Guest::new(0..6, Grant::GLOBAL)]);
-    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    let machine = MachineUnderTest::ready(&board, &[Guest::new(0..6, Grant::GLOBAL)]);
     let rounds = tests::rounds(1_500);
     tests::on_threads(0..6, |strand| {
         for round in 0..rounds {
@@ -148,8 +145,7 @@ fn a_chip_that_is_busy_now_and_then() {
 #[test]
 fn a_hub_that_breaks_under_load() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
-    let machine = MachineUnderTest::new(&board, &[Guest::new(0..6, Grant::GLOBAL)]);
-    assert_eq!(machine.negotiate(0, 1, 1), 0);
+    let machine = MachineUnderTest::ready(&board, &[Guest::new(0..6, Grant::GLOBAL)]);
     let accesses = AtomicU64::new(0);
     tests::on_threads(0..6, |strand| {
         let mut refused_after_fault = 0;

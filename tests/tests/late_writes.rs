@@ -10,16 +10,11 @@ use platform::models::Devices;
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress};
 use tests::leak;
 use tests::machine::strand;
+use tests::oracle::status::{ENOACCESS, EOK, EWOULDBLOCK};
 
-/// NODE0_MCU0_PCR.
+/// NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.
 const DRAM: u64 = 2;
-
-/// ZAM0_LPU_A_PCR.
 const HUB: u64 = 18;
-
-const EOK: u64 = 0;
-const EWOULDBLOCK: u64 = 9;
-const ENOACCESS: u64 = 10;
 
 /// The bus of devices to which writes of a fast path are on their way.
 struct Posted {
@@ -37,7 +32,6 @@ impl Posted {
         self.on_their_way.lock().unwrap().push((strand, address, value));
     }
 
-    /// The writes of a strand arrive.
     fn arrive(&self, strand: StrandId) {
         let mut on_their_way = self.on_their_way.lock().unwrap();
         on_their_way.retain(|(of, address, value)| {
@@ -116,7 +110,7 @@ fn set(system: &System, number: u16, id: u64, value: u64) -> u64 {
     registers.o0
 }
 
-/// A trap can interrupt a strand before it has the hub, while it has it, or after it has given it back.
+/// A trap can interrupt a strand before, while or after the strand has the hub.
 #[test]
 fn only_a_strand_that_has_a_hub_gives_it_back() {
     for (trapped, answer) in [(0, (EWOULDBLOCK, 0x0bad)), (1, (EOK, 0))] {
@@ -170,7 +164,7 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
 #[test]
 fn a_late_fault_is_that_of_the_unit_at_its_address() {
     let units = [
-        // Local addresses, and that of the own node's channel 1 for strands of other nodes.
+        // Local addresses, and the global address of the own node's channel 1.
         (0x84_0000_0400, Some(Unit::Mcu(Node::Node0, Mcu::Mcu0))),
         (0x84_0000_1408, Some(Unit::Mcu(Node::Node0, Mcu::Mcu1))),
         (0xd0_0000_1408, None),

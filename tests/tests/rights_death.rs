@@ -32,11 +32,6 @@ fn dies(
     stop.reached();
 }
 
-/// Reports that a strand has died.
-fn died(machine: &MachineUnderTest, number: u16) {
-    machine.strand_died(65, number);
-}
-
 #[test]
 fn a_dead_strand_holds_no_hub() {
     let machine = machine([GLOBAL, NONE]);
@@ -53,7 +48,7 @@ fn a_dead_strand_holds_no_hub() {
             assert_eq!(machine.get(3, 36), (9, 0x0bad));
         }
         assert_eq!(machine.get(64, 54).0, 0, "other hubs work on");
-        died(machine, 0);
+        machine.strand_died(65, 0);
         for id in 36..54 {
             assert_eq!(machine.get(3, id), (0, 0), "PerfReg {id}");
         }
@@ -71,7 +66,7 @@ fn a_dead_strand_has_no_turn() {
         let machine = machine([GLOBAL, NONE]);
         machine.board().make_busy_once(0);
         assert_eq!(machine.set(dead, 18, 5), 9);
-        died(machine, dead);
+        machine.strand_died(65, dead);
         // The turn was the dead strand's already.
         let answers: Vec<u64> = (0..8).map(|_| machine.get(3, 18).0).collect();
         assert_eq!(answers, [0; 8], "strand {dead}");
@@ -106,7 +101,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
         // The set may still end.
         let not_clean = ChangeError::NotClean(unit, AccessError::Busy);
         assert_eq!(machine.return_to_service(1, unit), Err(not_clean));
-        died(machine, 3);
+        machine.strand_died(65, 3);
         let state = machine.unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 0);
         assert_eq!(machine.get(0, 1), (10, 0x0bad));
@@ -128,7 +123,7 @@ fn a_strand_that_lives_keeps_l2_control() {
     thread::scope(|scope| {
         let call = scope.spawn(|| machine.set(0, 1, 2));
         stop.reached();
-        died(machine, 1);
+        machine.strand_died(65, 1);
         let in_service = machine.unit(Unit::L2(Node::Node0)).in_service;
         let meanwhile = machine.get(3, 1);
         stop.go_on();
@@ -151,7 +146,7 @@ fn a_transfer_does_not_wait_for_dead_strands() {
     assert!(machine.acknowledge(0) && machine.acknowledge(64));
     assert_eq!(machine.awaited(), Some([3].into()));
     assert_eq!(machine.get(1, 18).0, 10);
-    died(machine, 3);
+    machine.strand_died(65, 3);
     machine.acknowledge(65);
     // The operator's strand is on node 1, so a strand of node 0 is asked to scrub L2 control.
     assert_eq!(machine.awaited(), Some([0].into()));
@@ -181,7 +176,7 @@ fn l2_control_without_a_strand_is_out_of_service() {
     let machine = machine([GLOBAL, NONE]);
     assert_eq!(machine.set(64, 1, 2), 0);
     assert_eq!(machine.set(0, 1, 2), 0);
-    died(machine, 64);
+    machine.strand_died(65, 64);
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
     machine.acknowledge(0);
     machine.acknowledge(3);
@@ -214,7 +209,7 @@ fn the_strand_that_scrubs_dies() {
     assert_eq!(error.to_string(), "another strand is at work on a change");
     machine.begin_reset(1);
     assert_eq!(machine.get(1, 2).0, 7);
-    died(machine, 0);
+    machine.strand_died(65, 0);
     machine.complete_transfer();
     assert_eq!(machine.negotiate(1, 1, 1), 0);
     for strand in [1, 65] {

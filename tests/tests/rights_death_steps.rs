@@ -7,6 +7,7 @@ use hv_core::sync::steps;
 use perfctr_service::Unit;
 use tests::board::Board;
 use tests::machine::{MachineUnderTest, strand};
+use tests::oracle::status::{ENOACCESS, EOK};
 use tests::oracle::{Grant, Guest, Machine};
 
 /// The strand of guest 0, which has all rights at first.
@@ -19,14 +20,8 @@ const NEXT: u16 = 1;
 const OPERATOR: u16 = 8;
 const SECOND: u16 = 9;
 
-const EOK: u64 = 0;
-const ENOACCESS: u64 = 10;
-
 const ALL: Grant = Grant::GLOBAL_HTSTRAND;
 const NONE: Grant = Grant::NONE;
-
-/// What a strand does.
-type Act = fn(&MachineUnderTest);
 
 /// Registers of every kind: PCR, L2, a channel, two hubs. A Maramba has those below 18.
 const REGISTERS: [u64; 7] = [0, 1, 2, 5, 18, 35, 89];
@@ -131,7 +126,12 @@ fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
 }
 
 /// After `before`, strand `dies` does this and dies at each step of it. Returns the number of steps.
-fn at_each_step(change: &Change, before: Act, dies: u16, act: Act) -> usize {
+fn at_each_step(
+    change: &Change,
+    before: impl Fn(&MachineUnderTest),
+    dies: u16,
+    act: impl Fn(&MachineUnderTest),
+) -> usize {
     let mut number = 0;
     loop {
         let mut died = false;
@@ -154,38 +154,38 @@ fn at_each_step(change: &Change, before: Act, dies: u16, act: Act) -> usize {
 }
 
 /// The operator begins the change and dies at each step of it. There are more than 50.
-fn the_operator_dies(change: &Change, begin: Act) {
-    let steps = at_each_step(change, |_| {}, OPERATOR, begin);
+fn the_operator_dies(change: &Change) {
+    let steps = at_each_step(change, |_| {}, OPERATOR, |machine| (change.begin)(machine, OPERATOR));
     assert!(steps > 50, "{steps} steps");
     tests::tell(format_args!("{steps} steps"));
 }
 
 /// The operator begins the change. The loser acknowledges, scrubs, and dies at each step of both. There are more than 300.
-fn the_loser_dies(change: &Change, begin: Act) {
-    let acknowledges = |machine: &MachineUnderTest| assert!(machine.acknowledge(LOSER));
-    let steps = at_each_step(change, begin, LOSER, acknowledges);
+fn the_loser_dies(change: &Change) {
+    let begin = |machine: &MachineUnderTest| (change.begin)(machine, OPERATOR);
+    let steps = at_each_step(change, begin, LOSER, |machine| assert!(machine.acknowledge(LOSER)));
     assert!(steps > 300, "{steps} steps");
     tests::tell(format_args!("{steps} steps"));
 }
 
 #[test]
 fn the_operator_begins_a_transfer() {
-    the_operator_dies(&TRANSFER, |machine| (TRANSFER.begin)(machine, OPERATOR));
+    the_operator_dies(&TRANSFER);
 }
 
 #[test]
 fn the_loser_acknowledges_a_transfer_and_scrubs() {
-    the_loser_dies(&TRANSFER, |machine| (TRANSFER.begin)(machine, OPERATOR));
+    the_loser_dies(&TRANSFER);
 }
 
 #[test]
 fn the_operator_resets_a_guest() {
-    the_operator_dies(&RESET, |machine| (RESET.begin)(machine, OPERATOR));
+    the_operator_dies(&RESET);
 }
 
 #[test]
 fn the_strand_of_a_guest_that_is_reset_acknowledges_and_scrubs() {
-    the_loser_dies(&RESET, |machine| (RESET.begin)(machine, OPERATOR));
+    the_loser_dies(&RESET);
 }
 
 /// The loser dies at each step of its acknowledgement, and the strand that reports this death dies at every seventh step of the

@@ -26,15 +26,6 @@ impl Drop for Over<'_> {
     }
 }
 
-fn rights(holder: usize, strand_holder: usize) -> [Grant; 2] {
-    [0, 1].map(|guest| match (guest == holder, guest == strand_holder) {
-        (true, true) => Grant::GLOBAL_HTSTRAND,
-        (true, false) => Grant::GLOBAL,
-        (false, true) => Grant::HTSTRAND,
-        (false, false) => Grant::NONE,
-    })
-}
-
 /// Makes calls on a strand of a guest until `done`, and counts the reads that are served.
 fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, seen: &AtomicU64) {
     let mark = guest + 1;
@@ -69,7 +60,7 @@ fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, 
 #[test]
 fn nobody_reads_what_another_guest_has_written() {
     let board = Board::new(Machine::Batoka, 2, &[]);
-    let [first, second] = rights(0, 1);
+    let [first, second] = Grant::divided(0, 1);
     let guests = [Guest::new([0, 64], first), Guest::new([1, 65], second)];
     let machine = MachineUnderTest::new(&board, &guests).with_operator(OPERATOR);
     let done = AtomicBool::new(false);
@@ -94,7 +85,7 @@ fn nobody_reads_what_another_guest_has_written() {
             // While another strand works on the transfer, the operator tries again: the host may have paused its thread.
             wait_while(&|| {
                 machine.acknowledge(OPERATOR);
-                let result = machine.reconfigure(&rights(holder, round % 2));
+                let result = machine.reconfigure(&Grant::divided(holder, round % 2));
                 assert!(matches!(result, Ok(()) | Err(ChangeError::Busy)));
                 result.is_err()
             });

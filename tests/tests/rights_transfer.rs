@@ -74,10 +74,6 @@ fn all_is_scrubbed(board: &Board) {
     }
 }
 
-fn awaited<const N: usize>(strands: [u16; N]) -> Option<BTreeSet<u16>> {
-    Some(strands.into_iter().collect())
-}
-
 #[test]
 fn global_goes_from_one_guest_to_another() {
     let board = board();
@@ -87,9 +83,8 @@ fn global_goes_from_one_guest_to_another() {
     board.put_pic(64, 0x1234);
     let before = board.cells();
 
-    let after = [Grant::HTSTRAND, Grant::GLOBAL_STRAND, Grant::NONE];
-    assert_eq!(machine.reconfigure(&after), Ok(()));
-    assert_eq!(machine.awaited(), awaited([0, 64]));
+    assert_eq!(machine.reconfigure(&[Grant::HTSTRAND, Grant::GLOBAL_STRAND, Grant::NONE]), Ok(()));
+    assert_eq!(machine.awaited(), Some([0, 64].into()));
     assert_eq!(board.cross_calls(), BTreeSet::from([0, 64]));
     for strand in [0, 64, 1, 65] {
         has_no_global(&machine, strand);
@@ -100,13 +95,13 @@ fn global_goes_from_one_guest_to_another() {
     assert_eq!(machine.set(1, 0, 5), 0);
 
     assert!(machine.acknowledge(0));
-    assert_eq!(machine.awaited(), awaited([64]));
+    assert_eq!(machine.awaited(), Some([64].into()));
     assert_eq!(board.cells(), before, "a call may be in flight");
     has_no_global(&machine, 1);
 
     // The last strand scrubs all but the L2 control of the other node, which a strand of that node is asked to scrub.
     assert!(machine.acknowledge(64));
-    assert_eq!(machine.awaited(), awaited([0]));
+    assert_eq!(machine.awaited(), Some([0].into()));
     assert_eq!(board.holds(Cell::L2 { node: 0, bank: 7 }) >> 36 & 3, 3);
     assert_eq!(board.holds(Cell::L2 { node: 1, bank: 7 }), OTHER_BITS);
     has_no_global(&machine, 1);
@@ -132,9 +127,8 @@ fn a_strand_that_loses_its_right_clears_its_registers() {
         assert_eq!(machine.set(strand, 0, 0x1_0000 | 0xe), 0);
         board.put_pic(strand, 100 + number as u64);
     }
-    let after = [Grant::NONE, Grant::HTSTRAND, Grant::STRAND];
-    assert_eq!(machine.reconfigure(&after), Ok(()));
-    assert_eq!(machine.awaited(), awaited([0, 64]));
+    assert_eq!(machine.reconfigure(&[Grant::NONE, Grant::HTSTRAND, Grant::STRAND]), Ok(()));
+    assert_eq!(machine.awaited(), Some([0, 64].into()));
     assert_eq!(machine.get(0, 0), (10, 0x0bad));
     assert_eq!(machine.set(64, 0, 0), 10);
     assert_eq!(board.pcrs()[&0], 0x1_000e, "only the strand itself can clear it");
@@ -161,8 +155,7 @@ fn htstrand_becomes_strand_and_back() {
         board.put_pic(strand, 77);
     }
     assert_eq!(machine.set(0, 2, 0x21), 0);
-    let less = [Grant::GLOBAL_STRAND, Grant::NONE, Grant::NONE];
-    assert_eq!(machine.reconfigure(&less), Ok(()));
+    assert_eq!(machine.reconfigure(&[Grant::GLOBAL_STRAND, Grant::NONE, Grant::NONE]), Ok(()));
     assert_eq!(machine.set(0, 0, 0x9), 10, "HT is revoked at once");
     assert_eq!(machine.set(0, 0, 0x5), 0, "the rest of PCR is not");
     assert_eq!(machine.get(0, 2), (0, 0x21));
@@ -176,8 +169,7 @@ fn htstrand_becomes_strand_and_back() {
     assert_eq!(board.pcrs()[&64], 0x7);
     assert_eq!(board.pics()[&64], 77);
     assert_eq!(machine.get(0, 2), (0, 0x21), "global is not touched");
-    let more = [Grant::GLOBAL_HTSTRAND, Grant::NONE, Grant::NONE];
-    assert_eq!(machine.reconfigure(&more), Ok(()));
+    assert_eq!(machine.reconfigure(&[Grant::GLOBAL_HTSTRAND, Grant::NONE, Grant::NONE]), Ok(()));
     assert_eq!(machine.awaited(), None);
     assert_eq!(machine.set(0, 0, 0x9), 0);
 }
@@ -214,7 +206,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert!(machine.acknowledge(64));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
     // The guest that only waited for the right is asked too, which does no harm.
-    assert_eq!(machine.awaited(), awaited([0, 1, 65]));
+    assert_eq!(machine.awaited(), Some([0, 1, 65].into()));
     for strand in [0, 1, 2] {
         assert_eq!(machine.get(strand, 2).0, 10);
     }
@@ -331,8 +323,7 @@ fn a_unit_that_returns_to_the_same_guest_keeps_its_contents() {
 fn negotiation_gives_no_right_that_is_being_transferred() {
     let board = board();
     let machine = machine(&board, [Grant::GLOBAL_STRAND, Grant::NONE, Grant::NONE]);
-    let after = [Grant::STRAND, Grant::GLOBAL, Grant::NONE];
-    assert_eq!(machine.reconfigure(&after), Ok(()));
+    assert_eq!(machine.reconfigure(&[Grant::STRAND, Grant::GLOBAL, Grant::NONE]), Ok(()));
     for minor in [0, 1, 1] {
         for strand in [0, 1] {
             assert_eq!(machine.negotiate(strand, 1, minor), 0);

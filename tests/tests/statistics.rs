@@ -9,7 +9,7 @@ use tests::board::Board;
 use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine};
 
-fn of(machine: &MachineUnderTest, guest: usize) -> Statistics {
+fn statistics_of(machine: &MachineUnderTest, guest: usize) -> Statistics {
     machine.service().statistics(guest_id(guest))
 }
 
@@ -69,7 +69,7 @@ fn every_call_is_counted_once_where_it_belongs() {
     assert_eq!(machine.get(1, 3).0, 10);
     assert_eq!(machine.get(1, 18).0, 10);
     assert_eq!(
-        counts(of(&machine, 0)),
+        counts(statistics_of(&machine, 0)),
         [
             (Get, Class::Strand, Ok, 2),
             (Get, Class::L2, Ok, 2),
@@ -87,7 +87,7 @@ fn every_call_is_counted_once_where_it_belongs() {
         ]
     );
     assert_eq!(
-        counts(of(&machine, 1)),
+        counts(statistics_of(&machine, 1)),
         [
             (Get, Class::L2, Refused(Refusal::NoAccess), 1),
             (Get, Class::Dram, Refused(Refusal::NoAccess), 1),
@@ -96,9 +96,9 @@ fn every_call_is_counted_once_where_it_belongs() {
             (Set, Class::Strand, Refused(Refusal::NoAccess), 1),
         ]
     );
-    assert_eq!(counts(of(&machine, 2)), []);
-    assert_eq!(of(&machine, 0).total(), 27);
-    assert_eq!(of(&machine, 0).outcome(Ok), 17);
+    assert_eq!(counts(statistics_of(&machine, 2)), []);
+    assert_eq!(statistics_of(&machine, 0).total(), 27);
+    assert_eq!(statistics_of(&machine, 0).outcome(Ok), 17);
     // The calls of strand 64 alone.
     let second = machine.service().statistics_of([strand(64)].into_iter().collect());
     assert_eq!((second.total(), second.outcome(Ok)), (10, 8));
@@ -106,7 +106,7 @@ fn every_call_is_counted_once_where_it_belongs() {
     for function in [0x105, 0x108, 1 << 32 | VFALLS_GET_PERFREG] {
         machine.trap(0, tests::oracle::Trap::Fast, [2, 1, 2, 3, 4, function]);
     }
-    assert_eq!(of(&machine, 0).total(), 27);
+    assert_eq!(statistics_of(&machine, 0).total(), 27);
 }
 
 /// Statistics are for the operator, so a reset of the guest keeps them.
@@ -118,7 +118,7 @@ fn a_reset_keeps_the_counts() {
     assert_eq!(machine.get(0, 2).0, 0);
     machine.reset_guest(0);
     assert_eq!(machine.get(0, 2).0, 7);
-    assert_eq!(of(&machine, 0).total(), 2);
+    assert_eq!(statistics_of(&machine, 0).total(), 2);
 }
 
 /// A reader sees counts that only grow. At the end they include every call.
@@ -126,15 +126,14 @@ fn a_reset_keeps_the_counts() {
 fn reading_while_strands_call() {
     const CALLS: u64 = 20_000;
     let board = Board::new(Machine::Batoka, 1, &[]);
-    let machine = MachineUnderTest::new(&board, &[Guest::new(0..4, Grant::GLOBAL_STRAND)]);
-    machine.negotiate(0, 1, 1);
+    let machine = MachineUnderTest::ready(&board, &[Guest::new(0..4, Grant::GLOBAL_STRAND)]);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let mut last = of(&machine, 0);
+            let mut last = statistics_of(&machine, 0);
             let mut seen = 0;
             while !done.load(Ordering::SeqCst) {
-                let now = of(&machine, 0);
+                let now = statistics_of(&machine, 0);
                 for &outcome in Outcome::ALL {
                     let grows = now.outcome(outcome) >= last.outcome(outcome);
                     assert!(grows, "{outcome:?} went down");
@@ -163,5 +162,5 @@ fn reading_while_strands_call() {
         (Set, Class::Strand, Refused(Refusal::NoAccess), CALLS),
         (Set, Class::Invalid, Refused(Refusal::Invalid), CALLS),
     ];
-    assert_eq!(counts(of(&machine, 0)), expected);
+    assert_eq!(counts(statistics_of(&machine, 0)), expected);
 }

@@ -20,16 +20,6 @@ use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap};
 use tests::random::Random;
 
-/// A clock that advances by 5 with each read.
-#[derive(Debug, Default)]
-struct Fives(AtomicU64);
-
-impl Clock for Fives {
-    fn ticks(&self) -> u64 {
-        self.0.fetch_add(5, Ordering::Relaxed)
-    }
-}
-
 /// A clock that advances by `step` with each read.
 #[derive(Debug, Default)]
 struct Steps {
@@ -47,7 +37,7 @@ impl Clock for Steps {
 const PACKETS: usize = 2;
 const WORDS: usize = 2039;
 
-type Trace = &'static Tracer<'static, Fives, Clock27, PACKETS, WORDS>;
+type Trace = &'static Tracer<'static, Steps, Clock27, PACKETS, WORDS>;
 
 /// A T5440 with one node. Guest 0 has strands 0 and 1 and every right, guest 1 has strand 2 and the right `strand`. The
 /// operator is on strand 4.
@@ -62,7 +52,7 @@ const OPERATOR: usize = 4;
 impl Traced {
     fn new(on: bool) -> Self {
         let rings = leak(Vec::from_iter((0..5).map(|_| Ring::new(Mode::Discard))));
-        let tracer: Trace = leak(Tracer::new(Fives::default(), rings));
+        let tracer: Trace = leak(Tracer::new(Steps { step: 5.into(), ..Steps::default() }, rings));
         tracer.set_on(on);
         let board = leak(Board::new(Machine::Batoka, 1, &[]));
         let guests = [Guest::new([0, 1], Grant::GLOBAL_HTSTRAND), Guest::new([2], Grant::STRAND)];
@@ -284,8 +274,7 @@ fn transfers_of_rights() {
     #[rustfmt::skip]
     let granted = |guest, grant| ServiceEvent::Granted(Granted { guest, grant, strand: 4 });
     // `global` goes from guest 0 to guest 1.
-    let grants = [Grant::HTSTRAND, Grant::GLOBAL_STRAND];
-    assert_eq!(machine.reconfigure(&grants), Ok(()));
+    assert_eq!(machine.reconfigure(&[Grant::HTSTRAND, Grant::GLOBAL_STRAND]), Ok(()));
     assert_eq!(machine.awaited(), Some([0, 1].into()));
     let expected = [granted(0, 0b110), granted(1, 0b011), revoked(0, 0b110, 4), pending(2, 4)];
     assert_eq!(logs[4].events(), seen(expected));
@@ -295,8 +284,7 @@ fn transfers_of_rights() {
     assert_eq!(logs[1].events(), seen([held(1, 0b011, 1), complete(1)]));
 
     // No guest loses a right, so the transfer waits for no strand.
-    let grants = [Grant::HTSTRAND, Grant::GLOBAL_HTSTRAND];
-    assert_eq!(machine.reconfigure(&grants), Ok(()));
+    assert_eq!(machine.reconfigure(&[Grant::HTSTRAND, Grant::GLOBAL_HTSTRAND]), Ok(()));
     assert_eq!(machine.awaited(), None);
     let expected = [granted(1, 0b111), held(1, 0b111, 4), complete(4)];
     assert_eq!(logs[4].events(), seen(expected));

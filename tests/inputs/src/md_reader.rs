@@ -16,7 +16,6 @@ pub enum Read {
     Description(Option<Machine>, usize),
 }
 
-/// Reads these bytes as a description.
 pub fn check(bytes: &[u8]) -> Read {
     let md = match Md::new(bytes) {
         Ok(md) => md,

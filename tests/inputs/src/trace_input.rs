@@ -4,6 +4,7 @@
 mod by_hand;
 mod native;
 
+use std::fmt::Debug;
 use std::io::{self, Cursor, Read, Write};
 
 use flate2::Compression;
@@ -22,20 +23,18 @@ pub enum Recording {
     Whole(Form, usize),
 }
 
-/// How a recording is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
     Plain,
     Gzip,
     Zstd,
-    /// Text that is written by hand.
     ByHand,
-    /// Our own format.
     Native,
 }
 
 impl Form {
-    fn of(bytes: &[u8]) -> Self {
+    /// Returns the form that the first bytes show.
+    fn detect(bytes: &[u8]) -> Self {
         let head = &bytes[..bytes.len().min(256)];
         match bytes {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -55,14 +54,13 @@ const MOST: usize = 2 * BLOCK;
 /// The length of the longest text that the second reader decompresses.
 const LONGEST: u64 = 1 << 20;
 
-/// Reads these bytes as a recording.
 pub fn check(bytes: &[u8]) -> Recording {
     let found = read(Cursor::new(bytes.to_vec()));
     if let [0xfd, b'7', b'z', b'X', b'Z', 0, ..] | [b'B', b'Z', b'h', ..] = bytes {
         assert!(found.is_err());
         return Recording::Unknown;
     }
-    let form = Form::of(bytes);
+    let form = Form::detect(bytes);
     let in_pieces = read(Bytewise(Cursor::new(bytes.to_vec())));
     match form {
         Form::Gzip | Form::Zstd => {
@@ -82,7 +80,7 @@ pub fn check(bytes: &[u8]) -> Recording {
         }
     }
     match form {
-        Form::Plain => same(&found, &plain(bytes)),
+        Form::Plain => same(&found, &plain(bytes), MOST),
         Form::ByHand => by_hand::check(bytes),
         Form::Native => native::check(bytes),
         Form::Zstd => {}
@@ -90,9 +88,9 @@ pub fn check(bytes: &[u8]) -> Recording {
             let mut text = Vec::new();
             let mut decoder = MultiGzDecoder::new(bytes).take(LONGEST + 1);
             let decoded = decoder.read_to_end(&mut text);
-            match (decoded, Form::of(&text)) {
+            match (decoded, Form::detect(&text)) {
                 (Ok(length), Form::Plain) if length as u64 <= LONGEST => {
-                    same(&found, &plain(&text))
+                    same(&found, &plain(&text), MOST)
                 }
                 (Err(_), Form::Plain) => {
                     assert!(found.is_err(), "a damaged recording was accepted")
@@ -104,11 +102,15 @@ pub fn check(bytes: &[u8]) -> Recording {
     match found {
         Ok(references) => Recording::Whole(form, references.len()),
         Err(error) => {
-            let text = error.to_string();
-            assert!(!text.contains(char::is_control), "{text:?}");
+            is_one_line(&error);
             Recording::Wrong(form)
         }
     }
+}
+
+fn is_one_line(error: &RecordingError) {
+    let text = error.to_string();
+    assert!(!text.contains(char::is_control), "{text:?}");
 }
 
 /// Returns the first references of a recording's first thread, up to [`MOST`] or a block more.
@@ -122,7 +124,6 @@ fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingE
     Ok(all)
 }
 
-/// A stream that returns one byte at a time.
 struct Bytewise(Cursor<Vec<u8>>);
 
 impl Read for Bytewise {
@@ -132,21 +133,23 @@ impl Read for Bytewise {
     }
 }
 
-/// Asserts that both readers find the same references, or the same wrong line. Only the first reader rejects a recording
-/// without references, with an error that has no line.
-fn same(found: &Result<Vec<Reference>, RecordingError>, expected: &Result<Vec<Reference>, u64>) {
+/// Asserts that both readers find the same references, or the same wrong line. The first reader may end after `most` references. Only
+/// the first reader rejects a recording without references, with an error that has no line.
+fn same<T: PartialEq + Debug>(
+    found: &Result<Vec<T>, RecordingError>,
+    expected: &Result<Vec<T>, u64>,
+    most: usize,
+) {
     match (found, expected) {
         (Ok(found), Ok(expected)) => {
-            let end = found.len().min(expected.len());
-            assert!(end == expected.len() || end >= MOST, "references are missing");
-            assert_eq!(found[..end], expected[..end]);
+            let end = if found.len() < most { expected.len() } else { found.len() };
+            assert_eq!(found[..], expected[..end]);
         }
         (Err(error), Err(line)) => assert_eq!(error.line(), Some(*line), "{error}"),
         (Err(error), Ok(expected)) => {
             assert!(expected.is_empty() && error.line().is_none(), "{error}");
         }
-        // The first reader has not reached the wrong line.
-        (Ok(found), Err(line)) => assert!(found.len() >= MOST, "line {line} is wrong"),
+        (Ok(found), Err(line)) => assert!(found.len() >= most, "line {line} is wrong"),
     }
 }
 
@@ -169,17 +172,32 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
             Kind::Store => stores = true,
             Kind::Modify => (loads, stores) = (true, true),
             _ => {
-                reference.kind = match (loads, stores) {
-                    (false, false) => Kind::FetchOther,
-                    (true, false) => Kind::FetchLoad,
-                    (false, true) => Kind::FetchStore,
-                    (true, true) => Kind::FetchModify,
-                };
+                reference.kind = fetching(loads, stores);
                 (loads, stores) = (false, false);
             }
         }
     }
     Ok(references)
+}
+
+/// Returns the kind of the fetch of an instruction that loads or stores.
+fn fetching(loads: bool, stores: bool) -> Kind {
+    match (loads, stores) {
+        (false, false) => Kind::FetchOther,
+        (true, false) => Kind::FetchLoad,
+        (false, true) => Kind::FetchStore,
+        (true, true) => Kind::FetchModify,
+    }
+}
+
+/// Returns the number that a text of at most this number of digits stands for.
+fn number(text: &str, most: usize, radix: u32) -> Option<u64> {
+    let valid = (1..=most).contains(&text.len()) && text.chars().all(|digit| digit.is_digit(radix));
+    valid.then(|| u64::from_str_radix(text, radix).ok()).flatten()
+}
+
+fn size(text: &str) -> Option<u16> {
+    number(text, 4, 10).filter(|size| (1..=4096).contains(size)).map(|size| size as u16)
 }
 
 /// Returns the reference of a line: `I`, ` L`, ` S` or ` M`, the address, a comma, the size.
@@ -193,14 +211,6 @@ fn reference(line: &[u8]) -> Option<Reference> {
         " M " => Kind::Modify,
         _ => return None,
     };
-    let (address, size) = rest.split_once(',')?;
-    let digits = |text: &str, most, radix| {
-        (1..=most).contains(&text.len()) && text.chars().all(|digit| digit.is_digit(radix))
-    };
-    if !digits(address, 16, 16) || !digits(size, 4, 10) {
-        return None;
-    }
-    let size = size.parse().ok().filter(|size| (1..=4096).contains(size))?;
-    let address = u64::from_str_radix(address, 16).ok()?;
-    Some(Reference::new(address, size, kind))
+    let (address, bytes) = rest.split_once(',')?;
+    Some(Reference::new(number(address, 16, 16)?, size(bytes)?, kind))
 }

@@ -1,15 +1,10 @@
 //! A hub that stays busy, and a strand that takes the hub for broken: only a hub that serves nobody is taken for broken.
 //!
-//! **State.** The gate's [`Turns`] and its words: which strand has the hub, by which path, whether the fast path is closed, and
-//! whether the last access by the fast path is counted (`hubs/gate.rs`). The [`Watch`] of strand 0, which is independent of the
-//! watches of the other strands. It matters only whether a count has changed: so the present counts are 0, and the counts that
-//! strand 0 has seen are 0 or another number.
+//! **State.** The gate's [`Turns`] and words (`hubs/gate.rs`), and the [`Watch`] of strand 0, which is independent of other watches. It
+//! matters only whether a count has changed: the present counts are 0, and those that strand 0 has seen are 0 or another number.
 //!
 //! **Actions.** Strands ask by either path, end their accesses, find the chip busy, stop in the gate, and are declared dead. At each
-//! look the clock of strand 0 may have stood still, advanced by the longest time that is no pause, jumped, or stepped back. A strand
-//! that stops, or a chip that stays busy, takes part in no further action.
-//!
-//! **Properties.** See [`BusyHub::properties`].
+//! look the clock of strand 0 may have stood still, advanced by the longest time that is no pause, jumped, or stepped back.
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
@@ -17,14 +12,11 @@ use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
 use perfctr_service::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 use stateright::{Model, Property};
 
-/// A hub that some strands use.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyHub {
-    /// The number of strands.
     pub strands: usize,
 }
 
-/// The state of the hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     turns: Turns,
@@ -39,7 +31,6 @@ pub struct State {
     /// A strand has stopped while it decided, and no strand has decided since: no strand is refused without the lock
     /// (`hubs/atomic_turns.rs`).
     deciding: bool,
-    /// The watch of strand 0.
     watch: Watch,
     /// An access has ended since strand 0 began to wait.
     ended: bool,
@@ -50,15 +41,11 @@ pub struct State {
 /// An action. A number is the time since the last look of strand 0 by its clock, if strand 0 looks at a busy hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A strand asks.
     Asks(StrandId, u64),
     /// A strand enters the gate and stops there, while it decides or before.
     StopsInside(StrandId, bool),
-    /// The access in flight ends.
     Ends,
-    /// The access in flight finds the chip busy.
     ChipBusy(u64),
-    /// A strand is declared dead.
     IsDeclaredDead(StrandId),
 }
 

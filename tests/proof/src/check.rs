@@ -6,21 +6,15 @@ use std::time::{Duration, Instant};
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-/// The result of the check of a model.
 #[derive(Debug)]
 pub struct CheckedModel {
-    /// The number of visited states.
     pub states: usize,
-    /// The duration of the check.
     pub time: Duration,
-    /// The properties that do not hold.
     pub violations: Vec<Violation>,
 }
 
-/// A property that does not hold.
 #[derive(Debug)]
 pub struct Violation {
-    /// The name of the property.
     pub property: &'static str,
     /// The actions from a first state to a state in which the property does not hold, and the two states.
     pub path: String,

@@ -1,8 +1,7 @@
 //! Visits every state of a large model whose states fit in a few words.
 //!
-//! Does what [`check`](crate::check::check) does by stateright, in less memory and time. It keeps the words of a state, and not a
-//! hash, so that it never takes two states for one. Of states that the model declares to be alike, it visits one. A test compares
-//! both.
+//! It does what [`check`](crate::check::check) does by stateright, in less memory and time, and visits one of the states that the model
+//! declares to be alike. It keeps the words of a state, and not a hash, so that it never takes two states for one.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -24,12 +23,10 @@ pub trait Packed<const WORDS: usize>: Model {
     fn unpack(&self, words: [u64; WORDS]) -> Self::State;
 }
 
-/// An action together with the next state. Its `Debug` text is that of the action.
+/// An action together with the next state. The `Debug` text is the action's.
 #[derive(Clone, PartialEq)]
 pub struct To<A, S> {
-    #[allow(missing_docs)]
     pub action: A,
-    /// The next state.
     pub state: S,
 }
 
@@ -97,7 +94,6 @@ const BATCH: usize = 128;
 /// The number of recent states that a thread remembers, because several actions often lead to the same state.
 const RECENT: usize = 1 << 12;
 
-/// The states that were visited.
 pub struct Visited<const WORDS: usize> {
     parts: Vec<Mutex<Part<WORDS>>>,
 }
@@ -167,7 +163,6 @@ impl<const WORDS: usize> Visited<WORDS> {
         part.insert(state, depth)
     }
 
-    /// Returns the number of states.
     pub fn count(&self) -> usize {
         let parts = self.parts.iter();
         let used = parts.map(|part| part.lock().expect("a thread panics").used);

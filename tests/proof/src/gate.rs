@@ -1,27 +1,21 @@
-//! The gate of a hub: which strands it serves and refuses, and how often.
+//! The gate of a hub: the strands that it serves and refuses, and how often.
 //!
-//! **State.** The [`Turns`], and the strand whose access is in flight. The model makes each step by [`Turns::step`], the function
-//! that ships.
+//! **State.** The [`Turns`], whose steps are made by the function that ships, and the strand whose access is in flight.
 //!
-//! **Actions.** Any strand makes any [`Action`] at any time. These cases need no action of their own: a strand that stops, or has
-//! died and is not declared dead, makes no further action, even while its access is in flight; a strand that comes back asks
-//! again; a strand whose access faults ends the access; no strand asks while the hub is out of service.
+//! **Actions.** Any strand makes any [`Action`] at any time. A strand that has stopped or died makes no further action, even while its
+//! access is in flight; a strand that comes back asks again; an access that faults ends; no strand asks while the hub is out of service.
 //!
 //! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and the last turn
 //! before the first step was that of any strand. The strands of the model lie on both sides of the ends of words.
-//!
-//! **Properties.** See [`Gate::properties`]: each quotes the sentence of the contract that it states.
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
 use stateright::{Model, Property};
 
-/// A hub that some strands use.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
     /// The number N of strands, from 2 on.
     pub strands: u8,
-    /// The bound that is checked for strand 0.
     pub watches: Watches,
 }
 
@@ -34,16 +28,13 @@ pub enum Watches {
     Absence,
 }
 
-/// The state of the hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     turns: Turns,
-    /// The strand whose access is in flight.
     in_flight: Option<u8>,
     watched: Watched,
 }
 
-/// The history of strand 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Watched {
     /// The history since strand 0 was refused; `None` if it was not, or does not keep asking.
@@ -55,7 +46,6 @@ enum Watched {
 /// The history since the refusal of a strand that keeps asking: at least once in every r asks of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
-    /// The number of accesses of others.
     accesses: u32,
     /// An access of another strand is in flight.
     in_flight: bool,
@@ -68,11 +58,9 @@ struct Wait {
 /// An action of a strand, or of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The strand asks for the hub.
     Asks(u8),
     /// The strand asks and cannot enter the gate, because another strand is inside, or has died there.
     CannotEnter(u8),
-    /// The access in flight ends, served or failed.
     Ends,
     /// The access in flight finds the chip busy, and does not happen.
     ChipBusy,
@@ -90,7 +78,6 @@ impl Gate {
         StrandId::new(number).expect("a machine has it")
     }
 
-    /// Returns the event at the gate when a strand asks.
     fn ask(&self, state: &State, strand: u8) -> HubEvent {
         match state.in_flight {
             Some(_) => HubEvent::AsksTaken(self.strand(strand)),
@@ -112,14 +99,12 @@ impl Gate {
         state.in_flight.is_none() || self.asks(state).all(|(.., answer)| answer == Answer::Refused)
     }
 
-    /// A refused strand is remembered.
     fn the_refused_are_remembered(&self, state: &State) -> bool {
         self.asks(state).all(|(asks, after, answer)| {
             answer == Answer::Served || after.remembered.has(self.strand(asks))
         })
     }
 
-    /// At a free hub a strand is refused only on behalf of another strand, which is remembered.
     fn refused_on_behalf_of_another(&self, state: &State) -> bool {
         state.in_flight.is_some()
             || self.asks(state).all(|(asks, after, answer)| {
@@ -144,7 +129,6 @@ impl Gate {
         }
     }
 
-    /// A strand that is declared dead is forgotten.
     fn the_dead_are_forgotten(&self, state: &State) -> bool {
         (0..self.strands).map(|number| self.strand(number)).all(|dead| {
             let (after, _) = state.turns.step(HubEvent::Died(dead));
@@ -182,7 +166,6 @@ impl Gate {
         })
     }
 
-    /// Returns the history of strand 0 after an action.
     fn watch(&self, before: &State, action: Action, after: &Turns, answer: Answer) -> Watched {
         match before.watched {
             Watched::Wait(wait) => Watched::Wait(self.wait(before, wait, action, after, answer)),
@@ -197,7 +180,7 @@ impl Gate {
         }
     }
 
-    /// Asks that do not enter the gate do not count, neither those of strand 0 nor those of others.
+    /// Asks that do not enter the gate do not count, whoever asks.
     fn wait(
         &self,
         before: &State,

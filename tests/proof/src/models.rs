@@ -11,7 +11,6 @@ use perfctr_service::Grant;
 /// A model in one size.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// The name of the model.
     pub model: &'static str,
     /// The numbers of strands and guests, and what restricts the model.
     pub size: &'static str,
@@ -21,7 +20,6 @@ pub struct Case {
 }
 
 impl Case {
-    /// Visits every state.
     pub fn check(&self, threads: usize) -> CheckedModel {
         (self.run)(threads)
     }
@@ -71,34 +69,23 @@ const fn passing<const G: usize, const S: usize>(
 /// Checks a model in which each guest gets what the others have.
 fn around<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
+    strands_scrub: bool,
     threads: usize,
 ) -> CheckedModel {
-    explore(&passing::<G, S>(configurations, Alike::Guests), threads)
+    let model = passing::<G, S>(configurations, Alike::Guests);
+    explore(&Rights { strands_scrub, ..model }, threads)
 }
 
-fn around_without_scrubs<const G: usize, const S: usize>(
-    configurations: &'static [[Grant; G]],
-    threads: usize,
-) -> CheckedModel {
-    let mut model = passing::<G, S>(configurations, Alike::Guests);
-    model.strands_scrub = false;
-    explore(&model, threads)
-}
-
-/// Checks a model with crossings.
 fn crossed<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     alike: Alike,
     threads: usize,
 ) -> CheckedModel {
-    let mut model = passing::<G, S>(configurations, alike);
-    model.crossings = true;
-    explore(&model, threads)
+    explore(&Rights { crossings: true, ..passing::<G, S>(configurations, alike) }, threads)
 }
 
 fn product<const S: usize>(configurations: &'static [[Grant; 2]], threads: usize) -> CheckedModel {
-    let model = passing::<2, S>(configurations, Alike::Strands);
-    explore(&Product(model), threads)
+    explore(&Product(passing::<2, S>(configurations, Alike::Strands)), threads)
 }
 
 fn handover<const STRANDS: usize>(threads: usize) -> CheckedModel {
@@ -109,7 +96,6 @@ fn busy<const STRANDS: usize>(threads: usize) -> CheckedModel {
     check(BusyHub { strands: STRANDS }, threads)
 }
 
-/// All models in all sizes.
 #[rustfmt::skip]
 pub const CASES: &[Case] = &[
     small("gate-wait", "2 strands", wait::<2>),
@@ -124,17 +110,17 @@ pub const CASES: &[Case] = &[
     large("gate-absence", "6 strands", absence::<6>),
     small("busy", "2 strands", busy::<2>),
     large("busy", "3 strands", busy::<3>),
-    small("rights-global", "2 guests, 1 strand each", |threads| around::<2, 1>(GLOBAL_OF_TWO, threads)),
-    small("rights-global", "2 guests, 2 strands each, no scrub", |threads| around_without_scrubs::<2, 2>(GLOBAL_OF_TWO, threads)),
-    large("rights-global", "2 guests, 2 strands each", |threads| around::<2, 2>(GLOBAL_OF_TWO, threads)),
+    small("rights-global", "2 guests, 1 strand each", |threads| around::<2, 1>(GLOBAL_OF_TWO, true, threads)),
+    small("rights-global", "2 guests, 2 strands each, no scrub", |threads| around::<2, 2>(GLOBAL_OF_TWO, false, threads)),
+    large("rights-global", "2 guests, 2 strands each", |threads| around::<2, 2>(GLOBAL_OF_TWO, true, threads)),
     large("rights-global", "2 guests, 1 strand each, crossings", |threads| crossed::<2, 1>(GLOBAL_OF_TWO, Alike::Guests, threads)),
-    large("rights-global", "3 guests, 1 strand each", |threads| around::<3, 1>(GLOBAL_OF_THREE, threads)),
-    large("rights-global", "3 guests, 2 strands each, no scrub", |threads| around_without_scrubs::<3, 2>(GLOBAL_OF_THREE, threads)),
+    large("rights-global", "3 guests, 1 strand each", |threads| around::<3, 1>(GLOBAL_OF_THREE, true, threads)),
+    large("rights-global", "3 guests, 2 strands each, no scrub", |threads| around::<3, 2>(GLOBAL_OF_THREE, false, threads)),
     small("rights-strand", "1 guest, 1 strand, crossings", |threads| crossed::<1, 1>(HT_TO_NONE, Alike::Strands, threads)),
-    small("rights-strand", "1 guest, 2 strands", |threads| around::<1, 2>(HT_TO_NONE, threads)),
+    small("rights-strand", "1 guest, 2 strands", |threads| around::<1, 2>(HT_TO_NONE, true, threads)),
     large("rights-strand", "1 guest, 2 strands, crossings", |threads| crossed::<1, 2>(HT_TO_NONE, Alike::Strands, threads)),
-    large("rights-strand", "2 guests, 2 strands each", |threads| around::<2, 2>(STRAND_OF_TWO, threads)),
-    large("rights-strand", "3 guests, 1 strand each", |threads| around::<3, 1>(STRAND_OF_THREE, threads)),
+    large("rights-strand", "2 guests, 2 strands each", |threads| around::<2, 2>(STRAND_OF_TWO, true, threads)),
+    large("rights-strand", "3 guests, 1 strand each", |threads| around::<3, 1>(STRAND_OF_THREE, true, threads)),
     large("rights-both", "2 guests, 1 strand each", |threads| explore(&passing::<2, 1>(ALL_AND_BOTH, Alike::Strands), threads)),
     small("product-hub", "2 guests, 2 strands each", handover::<2>),
     large("product-hub", "2 guests, 3 strands each", handover::<3>),

@@ -1,16 +1,13 @@
-//! Non-interference, as products: two copies of a machine in which one guest acts differently. All that another guest observes is
-//! the same in both copies.
+//! Non-interference, as products: two copies of a machine in which one guest acts differently, and another guest observes the same.
 //!
 //! **What differs.** In [`Product`], the calls of guest 0: when they begin and end, and what they write. In [`Handover`], the asks for
 //! a hub by the guest that had `global` before.
 //!
-//! **What is the same in both copies**, because the guest does not determine it: the steps of the operator and what comes between
-//! them, faults, deaths, the time at which a strand takes a cross-call (its call ends before), and resets. A guest that has lost
-//! `global` can delay the next holder only by a reset, after which its strands are asked once more.
+//! **What is the same**, because guest 0 does not determine it: the steps of the operator, faults, deaths, resets, and the time at which
+//! a strand takes a cross-call (its call ends before).
 //!
-//! **What is observed.** The status and the value of every call that guest 1 could end in a state. By design a call for a hub ends with
-//! EWOULDBLOCK if another strand has the hub or its turn. Such a strand is of the same guest, because only the guest that holds
-//! `global` can ask for a hub.
+//! **What is observed.** The status and the value of every call that guest 1 could end in a state. A call for a hub ends with EWOULDBLOCK
+//! only if another strand of the same guest has the hub or its turn, because no other guest can ask for a hub.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandRight;
@@ -25,26 +22,16 @@ use crate::rights::{Act, Action, Alike, Crossing, Rights, Steps};
 #[derive(Clone, Copy, Debug)]
 pub struct Product<const S: usize>(pub Rights<2, S>);
 
-/// Two copies of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Copies<T> {
-    first: T,
-    second: T,
-}
-
-/// An action in one copy or in both.
+/// An action in both copies, or in the copy of this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum In<A> {
     Both(A),
-    First(A),
-    Second(A),
+    One(usize, A),
 }
 
 /// The result of a call for a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Observed {
-    /// ENOACCESS.
     Refused,
     /// EOK, and 0.
     Zero,
@@ -101,62 +88,53 @@ fn is_call_of_the_other(act: Act) -> bool {
 }
 
 impl<const S: usize> Model for Product<S> {
-    type State = Copies<World<2, S>>;
-    type Action = To<In<Action>, Copies<World<2, S>>>;
+    type State = [World<2, S>; 2];
+    type Action = To<In<Action>, [World<2, S>; 2]>;
 
     fn init_states(&self) -> Vec<Self::State> {
-        let world = World::new(&self.0.configurations[0]);
-        vec![Copies { first: world, second: world }]
+        vec![[World::new(&self.0.configurations[0]); 2]]
     }
 
     fn actions(&self, copies: &Self::State, actions: &mut Vec<Self::Action>) {
         let mut both = |action, change: &dyn Fn(&mut World<2, S>)| {
             let mut state = *copies;
-            change(&mut state.first);
-            change(&mut state.second);
+            state.iter_mut().for_each(change);
             let action = In::Both(action);
             actions.push(To { action, state });
         };
-        copies.first.acts(&self.0, |act| {
+        copies[0].acts(&self.0, |act| {
             if !is_call_of_the_other(act) && !matches!(act, Act::TakesCrossCall(OTHER, _)) {
                 both(Action::Act(act), &|world| world.act(act));
             }
         });
-        for number in (0..S).filter(|number| copies.first.may_take_cross_call(*number)) {
+        for number in (0..S).filter(|number| copies[0].may_take_cross_call(*number)) {
             let act = Act::TakesCrossCall(OTHER, number);
             both(Action::Act(act), &|world| world.act_in_both(act));
         }
-        if copies.first.unit.out {
+        if copies[0].unit.out {
             both(Action::UnitReturns, &World::unit_returns);
         }
-        copies.first.acts(&self.0, |act| {
-            if is_call_of_the_other(act) {
-                let (action, mut state) = (In::First(Action::Act(act)), *copies);
-                state.first.act(act);
-                actions.push(To { action, state });
-            }
-        });
-        copies.second.acts(&self.0, |act| {
-            if is_call_of_the_other(act) {
-                let (action, mut state) = (In::Second(Action::Act(act)), *copies);
-                state.second.act(act);
-                actions.push(To { action, state });
-            }
-        });
+        for (number, copy) in copies.iter().enumerate() {
+            copy.acts(&self.0, |act| {
+                if is_call_of_the_other(act) {
+                    let (action, mut state) = (In::One(number, Action::Act(act)), *copies);
+                    state[number].act(act);
+                    actions.push(To { action, state });
+                }
+            });
+        }
         let mut trails = [vec![], vec![]];
-        copies.first.each_work(&self.0, |work, how| {
-            let Copies { first, second } = copies;
-            for (trail, world) in trails.iter_mut().zip([first, second]) {
+        copies[0].each_work(&self.0, |work, how| {
+            for (trail, world) in trails.iter_mut().zip(copies) {
                 trail.clear();
                 { *world }.works(&self.0, work, how, Some(trail));
             }
             let steps = trails[0].len().max(trails[1].len());
             for made in 1..=steps {
-                let after = |trail: &[World<2, S>], world: &World<2, S>| {
-                    *trail.get(made - 1).or(trail.last()).unwrap_or(world)
-                };
-                let state =
-                    Copies { first: after(&trails[0], first), second: after(&trails[1], second) };
+                let state = [0, 1].map(|copy| {
+                    let trail = &trails[copy];
+                    *trail.get(made - 1).or(trail.last()).unwrap_or(&copies[copy])
+                });
                 let crossing = match made {
                     made if made == steps => Crossing::Nothing,
                     made => Crossing::Dies(made),
@@ -175,15 +153,13 @@ impl<const S: usize> Model for Product<S> {
         vec![
             Property::always(
                 "no status and no value depends on what the other guest has called or written",
-                |_, copies: &Self::State| {
-                    (0..S).all(|number| {
-                        copies.first.observed(number) == copies.second.observed(number)
-                    })
+                |_, [first, second]: &Self::State| {
+                    (0..S).all(|number| first.observed(number) == second.observed(number))
                 },
             ),
             Property::always(
                 "no right depends on what the other guest has called or written",
-                |_, Copies { first, second }: &Self::State| first.guests == second.guests,
+                |_, [first, second]: &Self::State| first.guests == second.guests,
             ),
         ]
     }
@@ -194,7 +170,7 @@ impl<const S: usize> Packed<4> for Product<S> {
     fn pack(&self, copies: &Self::State) -> [u64; 4] {
         let mut copies = *copies;
         if self.0.alike != Alike::Nothing {
-            let Copies { first, second } = &mut copies;
+            let [first, second] = &mut copies;
             for (first, second) in first.strands.iter_mut().zip(&mut second.strands) {
                 let mut number = 0;
                 let mut both = first.map(|strand| {
@@ -205,16 +181,12 @@ impl<const S: usize> Packed<4> for Product<S> {
                 (*first, *second) = (both.map(|(first, _)| first), both.map(|(_, second)| second));
             }
         }
-        let first = copies.first.pack(Alike::Nothing);
-        let second = copies.second.pack(Alike::Nothing);
-        [first[0], first[1], second[0], second[1]]
+        let [[a, b], [c, d]] = copies.map(|copy| copy.pack(Alike::Nothing));
+        [a, b, c, d]
     }
 
-    fn unpack(&self, words: [u64; 4]) -> Self::State {
-        Copies {
-            first: World::unpack([words[0], words[1]]),
-            second: World::unpack([words[2], words[3]]),
-        }
+    fn unpack(&self, [a, b, c, d]: [u64; 4]) -> Self::State {
+        [[a, b], [c, d]].map(World::unpack)
     }
 }
 
@@ -228,25 +200,20 @@ pub struct Handover {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Hub {
     turns: Turns,
-    /// The strand whose access is in flight.
     in_flight: Option<StrandId>,
 }
 
 /// The hub, and whether it has passed to the second guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HandedOver {
-    hubs: Copies<Hub>,
+    hubs: [Hub; 2],
     passed: bool,
 }
 
-/// An action at a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtHub {
-    /// The strand asks.
     Asks(StrandId),
-    /// The access in flight ends.
     Ends,
-    /// The access in flight finds the chip busy.
     ChipBusy,
     /// The hub is scrubbed and passes to the second guest.
     Passes,
@@ -279,7 +246,6 @@ impl Hub {
         }
     }
 
-    /// Returns the possible actions of these strands.
     fn actions(&self, strands: impl Iterator<Item = StrandId>) -> Vec<AtHub> {
         let asking = strands.filter(|strand| self.in_flight != Some(*strand));
         let mut actions: Vec<AtHub> = asking.map(AtHub::Asks).collect();
@@ -302,23 +268,22 @@ impl Model for Handover {
     type Action = In<AtHub>;
 
     fn init_states(&self) -> Vec<HandedOver> {
-        let hub = Hub { turns: Turns::NEW, in_flight: None };
-        let hubs = Copies { first: hub, second: hub };
+        let hubs = [Hub { turns: Turns::NEW, in_flight: None }; 2];
         vec![HandedOver { hubs, passed: false }]
     }
 
     fn actions(&self, state: &HandedOver, actions: &mut Vec<In<AtHub>>) {
-        let Copies { first, second } = state.hubs;
         if state.passed {
-            let both = first.actions(self.strands_of(OBSERVER));
+            let both = state.hubs[0].actions(self.strands_of(OBSERVER));
             actions.extend(both.into_iter().map(In::Both));
             return;
         }
-        let [in_first, in_second] = [first, second].map(|hub| hub.actions(self.strands_of(OTHER)));
-        actions.extend(in_first.into_iter().map(In::First));
-        actions.extend(in_second.into_iter().map(In::Second));
+        for (number, hub) in state.hubs.iter().enumerate() {
+            let of_one = hub.actions(self.strands_of(OTHER));
+            actions.extend(of_one.into_iter().map(|action| In::One(number, action)));
+        }
         // Every strand of the first guest has acknowledged.
-        if first.in_flight.is_none() && second.in_flight.is_none() {
+        if state.hubs.iter().all(|hub| hub.in_flight.is_none()) {
             actions.push(In::Both(AtHub::Passes));
         }
     }
@@ -327,12 +292,10 @@ impl Model for Handover {
         let mut state = *state;
         match action {
             In::Both(action) => {
-                state.hubs.first.happens(action);
-                state.hubs.second.happens(action);
+                state.hubs.iter_mut().for_each(|hub| hub.happens(action));
                 state.passed |= action == AtHub::Passes;
             }
-            In::First(action) => state.hubs.first.happens(action),
-            In::Second(action) => state.hubs.second.happens(action),
+            In::One(number, action) => state.hubs[number].happens(action),
         }
         Some(state)
     }
@@ -341,7 +304,7 @@ impl Model for Handover {
         vec![Property::always(
             "no refusal at a hub depends on what the guest that had it before has called",
             |model: &Self, state: &HandedOver| {
-                let Copies { first, second } = state.hubs;
+                let [first, second] = state.hubs;
                 let answer = |hub: &Hub, asks| hub.turns.step(hub.event(asks)).1;
                 !state.passed
                     || first.in_flight == second.in_flight

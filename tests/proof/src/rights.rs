@@ -1,17 +1,14 @@
 //! Rights that pass from guest to guest while strands make calls, die and come back, guests are reset, and units fault.
 //!
 //! **State.** A [`World`]: the state of the rights, whose parts make their steps by the functions that ship (`Holding::step`,
-//! `Global::step`, `Asked::step`), in the orders that ship (`Ledger`); what each strand is doing; and which guest has written
-//! what is in the registers.
+//! `Global::step`, `Asked::step`, `Ledger`); the activity of each strand; and the guest that has written each register.
 //!
 //! **Actions.** Guests, strands and the operator make any [`Action`] at any time. The strand that makes the steps of a change may die
 //! after any step, and then another strand starts over; or another action may come between two steps. A strand that has died and
 //! is not declared dead makes no further action.
 //!
 //! **Symmetry.** The strands of a guest are alike. So are the guests, if each can be granted what the others can. Of all machines
-//! that are alike, one is visited (`packed.rs` says why this is enough). The functions visit guests and strands in any order.
-//!
-//! **Properties.** See [`Rights::properties`](Model::properties): each quotes the sentence of the contract that it states.
+//! that are alike, the check visits one (`packed.rs` says why this is enough).
 
 mod owner;
 mod packed;
@@ -39,14 +36,12 @@ pub struct Rights<const G: usize, const S: usize> {
     /// be without effect, as it is if the strand has been asked for more. Such a machine does everything that a machine with scrubs
     /// does, in far fewer states. For models in which no guest has a right to strands.
     pub strands_scrub: bool,
-    /// The machines that count as alike.
     pub alike: Alike,
 }
 
 /// The machines that count as alike. Of these, one is visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alike {
-    /// Only equal machines.
     Nothing,
     /// Machines that differ in the order of the strands of a guest.
     Strands,
@@ -54,14 +49,11 @@ pub enum Alike {
     Guests,
 }
 
-/// An action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// An action of a guest or a strand.
     Act(Act),
     /// The operator or a strand takes the lock, and makes the steps of a change.
     Works(Work, Steps),
-    /// The operator returns the unit to service.
     UnitReturns,
 }
 
@@ -83,7 +75,6 @@ pub enum Act {
     EndsCall(usize, usize),
     /// The strand takes its cross-call, and makes the scrub that it is asked for.
     TakesCrossCall(usize, usize),
-    /// The strand acknowledges.
     Acknowledges(usize, usize),
     /// The strand acknowledges, but has been asked for more meanwhile.
     AcknowledgesInVain(usize, usize),
@@ -91,31 +82,22 @@ pub enum Act {
     IsDeclaredDead(usize, usize),
     /// The strand comes back, and first takes its cross-call.
     ComesBack(usize, usize),
-    /// The guest is reset.
     Resets(usize),
-    /// The unit faults.
     UnitFaults,
 }
 
-/// The register that a call writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
-    /// A register that `global` covers.
     OfUnit,
     /// %pcr of the calling strand.
     Pcr,
-    /// %pcr, with HT.
     PcrWithHt,
 }
 
-/// The result of the scrub of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scrubbing {
-    /// The unit is scrubbed.
     Succeeds,
-    /// The unit is busy.
     Busy,
-    /// The unit faults.
     Faults,
     /// The unit is on another node, so that a strand of the guest there is asked to scrub it.
     Elsewhere,
@@ -124,7 +106,6 @@ pub enum Scrubbing {
 /// The way in which the owner of the lock makes its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// The order of the guests.
     pub guests: [usize; 3],
     /// The owner asks the strands of a guest from the last to the first.
     pub reversed: bool,
@@ -135,7 +116,6 @@ pub struct Steps {
 /// The event that comes between the steps of the owner of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
-    /// No event.
     Nothing,
     /// The death of the owner after this number of steps.
     Dies(usize),
@@ -176,16 +156,14 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Makes the action [`Action::UnitReturns`].
     pub(crate) fn unit_returns(&mut self) {
-        // While `global` is being revoked from a guest, the transfer scrubs the unit before the next guest has it.
+        // While `global` is being revoked from a guest, the transfer scrubs the unit for the next guest.
         if self.unit.unclean && !matches!(self.global, Global::Revoked(_)) {
             (self.unit.written, self.unit.unclean) = (None, false);
         }
         self.unit.out = false;
     }
 
-    /// Makes an action of a guest or a strand.
     pub(crate) fn act(&mut self, act: Act) {
         match act {
             Act::Calls(guest, strand, register) => {

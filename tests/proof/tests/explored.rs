@@ -10,13 +10,9 @@ use proof::product::Product;
 use proof::rights::{Alike, Rights};
 use stateright::{Model, Property};
 
-const NONE: Grant = Grant::NONE;
-const GLOBAL: Grant = Grant::GLOBAL;
-const HTSTRAND: Grant = Grant::HTSTRAND;
-
 /// A machine of which one guest at a time has `global`.
 const GLOBAL_OF_TWO: Rights<2, 1> = Rights {
-    configurations: &[[GLOBAL, NONE], [NONE, GLOBAL]],
+    configurations: &[[Grant::GLOBAL, Grant::NONE], [Grant::NONE, Grant::GLOBAL]],
     crossings: false,
     strands_scrub: true,
     alike: Alike::Nothing,
@@ -62,7 +58,7 @@ fn guests_that_are_alike() {
 #[test]
 fn strands_that_are_alike() {
     let plain = Rights::<1, 2> {
-        configurations: &[[HTSTRAND], [NONE]],
+        configurations: &[[Grant::HTSTRAND], [Grant::NONE]],
         crossings: false,
         strands_scrub: true,
         alike: Alike::Nothing,

@@ -32,14 +32,12 @@ pub enum Console {
     Break,
 }
 
-/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// %o0 to %o5 afterwards.
     pub regs: [u64; 6],
     /// The guest has called exit, which does not return, so `regs` are as passed.
     pub exited: bool,
-    /// What the guest sent to its console.
     pub console: Option<Console>,
     /// The accesses that the call made, in order.
     pub accesses: Vec<Access>,
@@ -59,9 +57,6 @@ impl Outcome {
 
 impl World {
     /// Makes a call from `strand` with %o0 to %o5 in `regs`.
-    ///
-    /// # Panics
-    /// If the strand is in no guest.
     pub fn call(&mut self, strand: u16, trap: Trap, regs: [u64; 6]) -> Outcome {
         let index = self.guest_of(strand);
         let versions = &mut self.guests[index].versions;
@@ -101,7 +96,7 @@ impl World {
         if let Some(Target::Address(address)) = fault.map(|access| access.target)
             && let Some(cell) = Cell::at(World::node_of(strand), address)
         {
-            *self.fault_counts.entry(Unit::of(cell)).or_default() += 1;
+            *self.fault_counts.entry(cell.unit()).or_default() += 1;
         }
         out
     }
@@ -183,7 +178,7 @@ impl World {
         let unit = match id {
             0 => None,
             1 => Some(Unit::L2 { node: World::node_of(strand) }),
-            _ => Some(Unit::of(Cell::Register(id))),
+            _ => Some(Cell::Register(id).unit()),
         };
         let in_version = id < 18 || minor >= 1 || guest.compat;
         let in_machine = unit.is_none_or(|unit| self.has_unit(unit));

@@ -7,9 +7,7 @@ use super::registers::{REGISTERS, register};
 
 /// Address of bank 0 of a node's L2 control register, FWARC/2007/529 section 2.3.
 pub const L2_CONTROL: u64 = 0xa9_0000_0000;
-/// Bytes from one bank to the next.
 pub const L2_BANK_STRIDE: u64 = 0x40;
-/// Banks of a node's L2.
 pub const L2_BANKS: usize = 8;
 
 /// One 64-bit device register.
@@ -26,7 +24,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Returns the cell that a strand on `node` accesses at `address`, whether the machine has it or not.
+    /// Returns the cell that a strand on `node` accesses at `address` on the largest machine.
     ///
     /// Hubs are accessed by global address only.
     pub fn at(node: usize, address: u64) -> Option<Cell> {
@@ -36,7 +34,7 @@ impl Cell {
             }
         }
         for register in &REGISTERS[2..] {
-            let own = matches!(Unit::of(Cell::Register(register.id)), Unit::Mcu { node: n, .. } if n == node);
+            let own = matches!(Cell::Register(register.id).unit(), Unit::Mcu { node: n, .. } if n == node);
             if register.global == Some(address) || own && register.local == Some(address) {
                 return Some(Cell::Register(register.id));
             }
@@ -44,13 +42,29 @@ impl Cell {
         None
     }
 
+    pub fn unit(self) -> Unit {
+        match self {
+            Cell::L2 { node, .. } => Unit::L2 { node },
+            Cell::Register(2 | 3) => Unit::Mcu { node: 0, mcu: 0 },
+            Cell::Register(4 | 5) => Unit::Mcu { node: 0, mcu: 1 },
+            Cell::Register(6 | 7) => Unit::Mcu { node: 1, mcu: 0 },
+            Cell::Register(8 | 9) => Unit::Mcu { node: 1, mcu: 1 },
+            Cell::Register(10 | 11) => Unit::Mcu { node: 2, mcu: 0 },
+            Cell::Register(12 | 13) => Unit::Mcu { node: 2, mcu: 1 },
+            Cell::Register(14 | 15) => Unit::Mcu { node: 3, mcu: 0 },
+            Cell::Register(16 | 17) => Unit::Mcu { node: 3, mcu: 1 },
+            Cell::Register(18..=35) => Unit::Hub(0),
+            Cell::Register(36..=53) => Unit::Hub(1),
+            Cell::Register(54..=71) => Unit::Hub(2),
+            Cell::Register(72..=89) => Unit::Hub(3),
+            Cell::Register(id) => panic!("PerfReg {id} is not a device register"),
+        }
+    }
+
     /// Returns the address by which the contract wants a strand on `node` to access the cell: the local one for units of
     /// its own node, the global one for all others.
-    ///
-    /// # Panics
-    /// For another node's L2, which has no address.
     pub fn address_from(self, node: usize) -> u64 {
-        match (self, Unit::of(self)) {
+        match (self, self.unit()) {
             (Cell::L2 { bank, .. }, Unit::L2 { node: owner }) if owner == node => {
                 L2_CONTROL + bank as u64 * L2_BANK_STRIDE
             }
@@ -85,52 +99,25 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit that a cell is part of.
-    ///
-    /// # Panics
-    /// For a PerfReg# that is not one of 2 to 89.
-    pub fn of(cell: Cell) -> Unit {
-        match cell {
-            Cell::L2 { node, .. } => Unit::L2 { node },
-            Cell::Register(2 | 3) => Unit::Mcu { node: 0, mcu: 0 },
-            Cell::Register(4 | 5) => Unit::Mcu { node: 0, mcu: 1 },
-            Cell::Register(6 | 7) => Unit::Mcu { node: 1, mcu: 0 },
-            Cell::Register(8 | 9) => Unit::Mcu { node: 1, mcu: 1 },
-            Cell::Register(10 | 11) => Unit::Mcu { node: 2, mcu: 0 },
-            Cell::Register(12 | 13) => Unit::Mcu { node: 2, mcu: 1 },
-            Cell::Register(14 | 15) => Unit::Mcu { node: 3, mcu: 0 },
-            Cell::Register(16 | 17) => Unit::Mcu { node: 3, mcu: 1 },
-            Cell::Register(18..=35) => Unit::Hub(0),
-            Cell::Register(36..=53) => Unit::Hub(1),
-            Cell::Register(54..=71) => Unit::Hub(2),
-            Cell::Register(72..=89) => Unit::Hub(3),
-            Cell::Register(id) => panic!("PerfReg {id} is not a device register"),
-        }
-    }
-
     pub fn cells(self) -> Vec<Cell> {
         let banks = (0..4).flat_map(|node| (0..L2_BANKS).map(move |bank| Cell::L2 { node, bank }));
         let registers = (2..90).map(Cell::Register);
-        banks.chain(registers).filter(|cell| Unit::of(*cell) == self).collect()
+        banks.chain(registers).filter(|cell| cell.unit() == self).collect()
     }
 }
 
-/// How a hub answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HubCondition {
-    /// It serves every access.
     #[default]
     Free,
     /// It answers every access with "busy"; no access has an effect.
     Busy,
-    /// Every access faults.
     Faulted,
 }
 
 /// How a broken cell fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Every access faults.
     Always,
     /// Every read succeeds. So do this many writes; then every write faults.
     WritesAfter(u32),
@@ -152,7 +139,6 @@ pub enum Action {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The access took place.
     Done,
     /// The hub was busy; there was no effect.
     Busy,
@@ -168,7 +154,6 @@ pub struct Access {
 }
 
 impl Access {
-    /// Returns an access that took place.
     pub fn done(target: Target, action: Action) -> Access {
         let answer = Answer::Done;
         Access { target, action, answer }
@@ -189,7 +174,6 @@ pub fn pcr_after(before: u64, value: u64) -> u64 {
 }
 
 impl World {
-    /// Reads a cell from a strand on `node`.
     pub(super) fn read(
         &mut self,
         node: usize,
@@ -199,7 +183,6 @@ impl World {
         self.access(node, cell, Action::Read, log)
     }
 
-    /// Writes a cell from a strand on `node`.
     pub(super) fn write(
         &mut self,
         node: usize,
@@ -210,7 +193,7 @@ impl World {
         self.access(node, cell, Action::Write(value), log).map(|_| ())
     }
 
-    /// Makes an access. Returns the contents of the cell after it. A fault takes the unit out of service.
+    /// Makes an access from a strand on `node`. Returns the contents of the cell after it. A fault takes the unit out of service.
     fn access(
         &mut self,
         node: usize,
@@ -218,7 +201,7 @@ impl World {
         action: Action,
         log: &mut Vec<Access>,
     ) -> Result<u64, Answer> {
-        let unit = Unit::of(cell);
+        let unit = cell.unit();
         let mut answer = match unit {
             Unit::Hub(hub) => match self.hubs[hub] {
                 HubCondition::Free => Answer::Done,

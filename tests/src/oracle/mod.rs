@@ -1,10 +1,9 @@
-//! A reference model of the whole contract, against which the real service is compared.
+//! A reference model of the whole contract, against which the real service is compared. It is written from the documents alone, and
+//! shares no code, table or type with the crates under test.
 //!
-//! It is slow and plain, written from the documents alone, and shares no code, table or type with the crates under test.
-//! It is sequential: it makes one call at a time, and each access ends within its call. Two things follow. EWOULDBLOCK
-//! appears only when the hardware of a hub answers "busy". And the service may refuse strand B on behalf of strand A, which
-//! it refused before; this model does not. So a test lets the refused strand ask first after a busy hub, or begins with a
-//! new world.
+//! It makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of a hub answers
+//! "busy". The service may refuse strand B on behalf of strand A, which it refused before; this model does not. So a test lets the
+//! refused strand ask first after a busy hub, or begins with a new world.
 
 pub mod call;
 pub mod device;
@@ -37,7 +36,6 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// Returns the largest number of nodes that it can have.
     pub fn most_nodes(self) -> usize {
         match self {
             Machine::Maramba => 2,
@@ -72,7 +70,6 @@ impl Guest {
         }
     }
 
-    /// Turns the compatibility switch on.
     pub fn with_compat(self) -> Guest {
         Guest { compat: true, ..self }
     }
@@ -116,15 +113,11 @@ pub struct World {
     pub out_of_service: BTreeSet<Unit>,
     /// How often a call, or the clearing of a unit, met a fault.
     pub fault_counts: BTreeMap<Unit, u32>,
-    /// The transfer of rights that is pending.
     pub transfer: Transfer,
 }
 
 impl World {
     /// Returns a machine that has just been switched on: every register is 0, every hub is free, nothing is broken.
-    ///
-    /// # Errors
-    /// The first reason found to reject the configuration.
     pub fn new(
         machine: Machine,
         nodes: usize,

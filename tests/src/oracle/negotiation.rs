@@ -15,10 +15,7 @@ pub const PERF: u64 = 0x205;
 pub struct Versions(BTreeMap<u64, (u64, u64)>);
 
 impl Versions {
-    /// Negotiates a version (api_set_version). Returns the minor version that the guest gets.
-    ///
-    /// # Errors
-    /// EINVAL for an unknown group, ENOTSUPPORTED for an unknown major version of a known group. The old version stays.
+    /// Negotiates a version (api_set_version). Returns the minor version that the guest gets, or the status; then the old version stays.
     pub fn set(&mut self, group: u64, major: u64, minor: u64) -> Result<u64, u64> {
         let newest_minor = match group {
             SUN4V | CORE => 0,
@@ -34,10 +31,7 @@ impl Versions {
         Ok(agreed.1)
     }
 
-    /// Returns the major and minor version (api_get_version), 0.0 if none is negotiated.
-    ///
-    /// # Errors
-    /// EINVAL for an unknown group.
+    /// Returns the major and minor version (api_get_version), 0.0 if none is negotiated, or the status.
     pub fn get(&self, group: u64) -> Result<(u64, u64), u64> {
         match group {
             SUN4V | CORE | PERF => Ok(self.0.get(&group).copied().unwrap_or((0, 0))),

@@ -40,4 +40,12 @@ impl Grant {
         Grant::GLOBAL_STRAND,
         Grant::GLOBAL_HTSTRAND,
     ];
+
+    /// Returns the grants of two guests: one of them has `global`, and one has `htstrand`.
+    pub fn divided(global: usize, htstrand: usize) -> [Grant; 2] {
+        [0, 1].map(|guest| {
+            let own = guest == htstrand;
+            grant(if own { StrandGrant::HtStrand } else { StrandGrant::None }, guest == global)
+        })
+    }
 }

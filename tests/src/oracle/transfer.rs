@@ -1,12 +1,11 @@
 //! Transfers of rights: what the contract promises, not how it is done.
 //!
-//! A guest whose right is revoked has lost it at once. Each of its strands is asked to clear its registers, and acknowledges
-//! between two of its calls, unless it is dead. When all have acknowledged, the units that the guest could have programmed
-//! are scrubbed, and the guests that were granted more rights get them. A unit that cannot be scrubbed is out of service
-//! until it can be.
+//! A guest whose right is revoked loses the right at once. Each of its living strands clears its registers and acknowledges between two
+//! of its calls. Then the units that the guest could have programmed are scrubbed, and the guests that were granted more rights get
+//! them. A unit that cannot be scrubbed is out of service until it can be.
 
-use super::call::{PCR_HT, PERF_CONFIG};
-use super::device::{Answer, Cell, L2_BANKS, Unit};
+use super::call::PCR_HT;
+use super::device::{Answer, Unit};
 use super::policy::{Grant, StrandGrant};
 use super::{Invalid, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,10 +45,7 @@ fn both(a: Grant, b: Grant) -> Grant {
 }
 
 impl World {
-    /// Gives each guest its grant of the list.
-    ///
-    /// # Errors
-    /// The list has the wrong length, or two holders of `global`. Then nothing changes.
+    /// Gives each guest its grant of the list. An invalid list changes nothing.
     pub fn reconfigure(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         if grants.len() != self.guests.len() {
             return Err(Invalid::GrantCount);
@@ -90,11 +86,7 @@ impl World {
         }
     }
 
-    /// Resets a guest: it has negotiated nothing. It has its rights back when everything that it could have programmed is
-    /// scrubbed.
-    ///
-    /// # Panics
-    /// If there is no such guest.
+    /// Resets a guest: it has negotiated nothing, and gets its rights back when everything that it could have programmed is scrubbed.
     pub fn reset_guest(&mut self, guest: usize) {
         let state = &mut self.guests[guest];
         state.versions = Default::default();
@@ -240,10 +232,5 @@ impl World {
             *self.fault_counts.entry(unit).or_default() += 1;
         }
         done.is_ok()
-    }
-
-    /// Returns `true` if PERF_CONFIG is 0 in every bank of a node.
-    pub fn perf_config_is_clear(&self, node: usize) -> bool {
-        (0..L2_BANKS).all(|bank| self.holds(Cell::L2 { node, bank }) & PERF_CONFIG == 0)
     }
 }

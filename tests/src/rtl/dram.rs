@@ -34,7 +34,6 @@ struct Counter {
 }
 
 impl Channel {
-    /// Performs a step, and returns what a read returns.
     pub fn step(&mut self, step: &Step) -> Option<u64> {
         let [zero, one] = &mut self.counters;
         match *step {

@@ -2,7 +2,6 @@
 
 /// An instruction, as far as SL 2 tells one from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 #[rustfmt::skip]
 pub enum Instruction {
     BranchNotTaken, BranchTaken, FguArithmetic, Load, Prefetch, RdAsr, Rdpr, Store, WrAsr, Wrpr,

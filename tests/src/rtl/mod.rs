@@ -1,27 +1,10 @@
-//! A model of the T2's performance counters as Sun's own RTL has them (OpenSPARC T2 2.1.3), for comparison with the models
-//! of `platform`: those of a core's strands, and those of a DRAM channel.
+//! A model of the T2's performance counters as Sun's own RTL has them (OpenSPARC T2 2.1.3), clock by clock, for comparison with the
+//! models of `platform`. It shares no code, table or type with the crates under test.
 //!
-//! It is plain and slow, goes clock by clock, and shares no code, table or type with the crates under test. What the
-//! registers mean is in [`strand`] and [`dram`]; the MASK bit of each event is in [`event`].
-//!
-//! # How to compare
-//! For each [`Configuration`] and many seeds, make a [`Sequence`], give each of its steps to a [`Core`] with the sequence's
-//! options and to eight strands of the other model, and compare the [`Answer`]s. To find a
-//! difference at the step that makes it, read %pcr, %pic and %softint of each strand after each step too: a read changes
-//! nothing. For a channel, do the same with [`dram::sequence`] and [`dram::Channel::step`].
-//!
-//! What to know about a step:
-//! - Accesses happen between clocks. One at a level that may not make it answers `Trapped`.
-//! - A clock adds at most 1 to a counter of a strand. If the other model counts events instead of clocks, hand it the events
-//!   of one clock together. [`event::Event::counted_by`] maps them to SL and MASK.
-//! - SL 0 counts the clocks in which none of the 8 strands issues, at the level of the strand that counts. If the other
-//!   model does not know the core, hand it the idle clocks.
-//! - [`Outcome::request`] and [`Outcome::trap`] are not the taking of a trap: the steps do not depend on them, and %pil,
-//!   PSTATE.IE and the level are what the next clock says.
-//! - Events of a flushed instruction stand apart in [`StrandClock::flushed`]. A counter whose SL has bit 3 counts them; any
-//!   other that selects them requests a trap if it is near its wrap, and neither counts them nor sets OV.
-//! - With a phase, only the bounds are known: a PIC lags by at most 8 events, as many are lost when ST, UT, HT or SL change, and
-//!   a write of %pic is followed by at most 7 that came before it. Compare bounds, not values.
+//! Accesses happen between clocks. A clock adds at most 1 to a counter, and SL 0 counts the clocks in which none of the 8 strands issues.
+//! A counter whose SL has bit 3 counts the events of a flushed instruction; any other that selects them requests a trap if the counter
+//! is near its wrap, and neither counts them nor sets OV. With a phase, PIC lags by at most 8 events, at most 8 are lost when ST, UT,
+//! HT or SL change, and at most 7 events from before a write of %pic come after the write.
 
 pub mod dram;
 pub mod event;
@@ -54,10 +37,8 @@ pub struct Access {
     pub write: Option<u64>,
 }
 
-/// What a step causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A clock has passed.
     Clock([Outcome; 8]),
     /// A register has been read, and had this value.
     Read(u64),
@@ -71,7 +52,6 @@ pub struct Core {
 }
 
 impl Core {
-    /// Returns a core as it is after reset.
     pub fn new(options: Options) -> Self {
         Self { strands: array::from_fn(|_| Strand::new(options)) }
     }

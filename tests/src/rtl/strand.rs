@@ -96,7 +96,6 @@ const TOE: [u64; 2] = [1 << 4, 1 << 5];
 const HOLDOV: [u64; 2] = [1 << 62, 1 << 63];
 
 impl Strand {
-    /// Returns a strand as it is after reset.
     pub fn new(options: Options) -> Self {
         assert!(options.skid <= 15 && options.phase.is_none_or(|phase| phase <= 7));
         let reset = Self::default();

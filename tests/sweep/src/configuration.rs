@@ -3,14 +3,11 @@
 use core::fmt;
 
 use guest_abi::{Mcu, Node, StrandId};
-use perfctr_service::{Grant, GuestConfig, StrandRight, StrandSet};
-use platform::{Machine, Model};
+use perfctr_service::{Grant, GuestConfig, StrandSet};
+use platform::Machine;
 
 /// The largest number of guests of a configuration.
 pub const GUESTS: usize = 3;
-
-/// The largest number of strands of a guest.
-pub const STRANDS: usize = 4;
 
 /// A machine and its guests. A guest without strands is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +27,6 @@ impl Configuration {
     pub fn guest_of(&self, strand: StrandId) -> Option<usize> {
         let mut guests = self.guests.iter();
         guests.position(|guest| guest.strands.has(strand))
-    }
-
-    /// Returns a word for the machine and one for each guest.
-    pub fn to_words(&self) -> [u64; 1 + GUESTS] {
-        let [first, second, third] = self.guests.map(guest_word);
-        [machine_word(self.machine), first, second, third]
-    }
-
-    /// Returns the configuration of these words; `None` if they are not of a machine.
-    pub fn from_words([machine, guests @ ..]: [u64; 1 + GUESTS]) -> Option<Self> {
-        Some(Self { machine: machine_of(machine)?, guests: guests.map(guest_of_word) })
     }
 }
 
@@ -77,54 +63,4 @@ fn absent_channels(machine: Machine) -> impl Iterator<Item = (Node, Mcu)> {
     let nodes = Node::ALL.iter().copied();
     let channels = nodes.flat_map(|node| Mcu::ALL.iter().map(move |mcu| (node, *mcu)));
     channels.filter(move |(node, mcu)| machine.has_node(*node) && !machine.has_channel(*node, *mcu))
-}
-
-/// Packs the number of nodes in bits 7:0, the model in bit 8 (1 is Batoka), the absent channels in bits 16 and above.
-fn machine_word(machine: Machine) -> u64 {
-    let family = u64::from(machine.model() == Model::Batoka) << 8;
-    absent_channels(machine).fold(machine.nodes() as u64 | family, |word, (node, mcu)| {
-        word | 1 << (16 + 2 * node.index() + mcu.index())
-    })
-}
-
-fn machine_of(word: u64) -> Option<Machine> {
-    let model = match word >> 8 & 1 {
-        0 => Model::Maramba,
-        _ => Model::Batoka,
-    };
-    let mut machine = Machine::new(model, (word & 0xff) as usize).ok()?;
-    for node in Node::ALL {
-        for mcu in Mcu::ALL {
-            if word >> (16 + 2 * node.index() + mcu.index()) & 1 == 1 {
-                machine = machine.without_channel(*node, *mcu);
-            }
-        }
-    }
-    Some(machine)
-}
-
-/// Packs up to four strands in bits 31:0, their number in bits 34:32, the rights in bits 42:40, the switch in bit 43.
-fn guest_word(guest: GuestConfig) -> u64 {
-    let strands = guest.strands.iter().take(STRANDS);
-    let (count, strands) = strands.fold((0, 0), |(count, word), strand| {
-        (count + 1, word | (strand.index() as u64) << (8 * count))
-    });
-    strands
-        | count << 32
-        | (guest.grant.strand as u64) << 40
-        | u64::from(guest.grant.global) << 42
-        | u64::from(guest.compatible) << 43
-}
-
-fn guest_of_word(word: u64) -> GuestConfig {
-    let strands = (0..word >> 32 & 7).map(|place| (word >> (8 * place) & 0xff) as usize);
-    let grant = Grant {
-        strand: match word >> 40 & 3 {
-            0 => StrandRight::None,
-            1 => StrandRight::Strand,
-            _ => StrandRight::HtStrand,
-        },
-        global: word >> 42 & 1 == 1,
-    };
-    GuestConfig { compatible: word >> 43 & 1 == 1, ..guest(strands, grant) }
 }

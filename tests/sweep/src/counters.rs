@@ -1,7 +1,7 @@
 //! %pcr and %pic of the calling strand, and events for them to count, on a processor that has no such registers.
 
 use guest_abi::event::SparcEvent;
-use guest_abi::sampling::{SparcMode, UnitMode};
+use guest_abi::sampling::SparcMode;
 use perfctr_service::Grant;
 use platform::models::{Early, StrandUnit};
 use platform::{Machine, Model};
@@ -31,38 +31,6 @@ impl Counters {
         let machine = Machine::new(Model::Maramba, 1).ok()?;
         let guests = [guest([37], Grant::ALL), guest([38], Grant::NONE)];
         Some(Configuration::new(machine, guests))
-    }
-
-    /// Packs the operation in three words, of which the first is below 6.
-    pub(crate) fn to_words(self) -> [u64; 3] {
-        match self {
-            Self::Pcr => [0, 0, 0],
-            Self::SetPcr(value) => [1, value, 0],
-            Self::Pic => [2, 0, 0],
-            Self::SetPic(value) => [3, value, 0],
-            Self::Early(early) => [4, early.into(), 0],
-            Self::Happens(mode, event, times) => {
-                let what = (mode.index() as u64) << 16 | u64::from(event.code());
-                [5, what, times.into()]
-            }
-        }
-    }
-
-    /// Returns the operation of such words.
-    pub(crate) fn from_words([kind, a, b]: [u64; 3]) -> Option<Self> {
-        Some(match kind {
-            0 => Self::Pcr,
-            1 => Self::SetPcr(a),
-            2 => Self::Pic,
-            3 => Self::SetPic(a),
-            4 => Self::Early(u8::try_from(a).ok()?),
-            5 => {
-                let mode = *SparcMode::ALL.get((a >> 16) as usize)?;
-                let event = SparcEvent::from_code(a as u16)?;
-                Self::Happens(mode, event, u32::try_from(b).ok()?)
-            }
-            _ => return None,
-        })
     }
 
     /// Executes the operation. Returns the value for %o1, if it has one.

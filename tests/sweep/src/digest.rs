@@ -32,7 +32,6 @@ impl fmt::Display for Event {
     }
 }
 
-/// A digest of all results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     pub value: u64,

@@ -10,9 +10,6 @@ use platform::models::{Devices, FaultyUnit};
 use crate::configuration::GUESTS;
 use crate::{Cell, Change, Configuration, System, state};
 
-/// What the service reaches on models of the devices.
-pub type OnModels<'a> = (&'a Devices, &'a Devices);
-
 /// Devices that the sweep can change and look at.
 pub trait Hardware {
     /// From now on these hubs answer every access with "busy", and the others serve every access. A hub that faults is not busy.
@@ -39,12 +36,10 @@ const LONG: u64 = 1 << 40;
 /// Rounds of cross-calls; a transfer takes fewer.
 const ROUNDS: usize = 4;
 
-/// Services with that of the counters.
+/// The services of a hypervisor, the first of which is the service of the counters.
 pub trait Swept: Services {
-    /// What the service of the counters reaches.
     type Environment: Environment<Bus: Hardware>;
 
-    /// Returns the service of the counters.
     fn counters(&self) -> &PerfCounterService<Self::Environment>;
 }
 
@@ -68,9 +63,7 @@ impl<N: Environment<Bus: Hardware>, A: Service, B: Service, C: Service> Swept
 
 /// A machine, and its state in the sweep.
 pub struct Modelled<'a, S, E, T = Off> {
-    /// The hypervisor.
     pub hypervisor: &'a Hypervisor<S, E, T>,
-    /// The configuration that was switched on.
     pub configuration: Configuration,
     pub busy: [bool; Hub::ALL.len()],
 }

@@ -5,7 +5,6 @@ use core::fmt;
 use crate::digest::{Digest, Event};
 use crate::{Configuration, Part, System, parts};
 
-/// A source of machines.
 pub trait Machines {
     /// Switches a machine on, and lets `work` use it.
     fn power_on(&mut self, configuration: &Configuration, work: &mut dyn FnMut(&mut dyn System));
@@ -23,7 +22,6 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// Packs the detail in a word.
     pub const fn to_word(self) -> u64 {
         match self {
             Self::Parts => 0,
@@ -34,7 +32,6 @@ impl Detail {
         }
     }
 
-    /// Returns the detail of such a word.
     pub const fn from_word(word: u64) -> Self {
         let (part, configuration) = ((word >> 8 & 0xff) as usize, (word >> 16) as usize);
         match word & 0xff {

@@ -46,14 +46,9 @@ fn clock(world: &World, random: &mut Random) -> [u64; 2] {
 
 /// Returns what the counters lack of what happened.
 fn lack(pic: SparcPic, happened: [u64; 2]) -> [u64; 2] {
-    [pic.pic0(), pic.pic1()]
-        .map(u64::from)
-        .into_iter()
-        .zip(happened)
-        .map(|(shown, happened)| happened.checked_sub(shown).expect("no more than happened"))
-        .collect::<Vec<_>>()
-        .try_into()
-        .unwrap()
+    let lack = |shown: u32, happened: u64| happened.checked_sub(shown.into());
+    let lack = [lack(pic.pic0(), happened[0]), lack(pic.pic1(), happened[1])];
+    lack.map(|lack| lack.expect("no more than happened"))
 }
 
 /// Reads lack up to 8 events, stops lose up to 8, and both none after 8 clocks in a mode that is not counted. All numbers
@@ -131,12 +126,14 @@ fn up_to_7_events_follow_a_write() {
 fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64; 2], u64) {
     const TRAP: u64 = 9;
     let random = &mut Random(seed);
-    let mut unit = Own::of(world(phase));
+    let mut unit = Own::on(world(phase));
     let requests = [(SparcEvent::Loads, 100), (SparcEvent::Stores, 37)].map(|(event, period)| {
         Request { event: event.into(), pace: Some(Pace::every(Period::new(period).unwrap())) }
     });
     let mut profiler = Profiler::<Own, 1, 4096>::new(modes, &requests).unwrap();
     profiler.start(&mut unit, 0).unwrap();
+    let (strand, mode) = (StrandId::new(0).unwrap(), SparcMode::User);
+    let at = |time| Interrupted { address: 4 * time, strand, time, mode };
     let (mut happened, mut calls, mut sampled) = ([0; 2], 0, [0; 2]);
     for time in 1..5000_u64 {
         let mut add = |more: [u64; 2], counted: bool| {
@@ -147,12 +144,6 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
         add(clock(unit.world(), random), true);
         let overflow = unit.world().strand().softint();
         let timer = random.below(200) == 0;
-        let at = Interrupted {
-            address: 4 * time,
-            strand: StrandId::new(0).unwrap(),
-            time,
-            mode: SparcMode::User,
-        };
         if overflow || timer {
             let mut strand = unit.world().strand();
             strand.set_mode(SparcMode::Privileged);
@@ -164,8 +155,8 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
                 add(clock(unit.world(), random), modes.contains(SparcMode::Privileged));
             }
             let handled = match overflow {
-                true => profiler.handle(&mut unit, &at),
-                false => profiler.rotate(&mut unit, &at),
+                true => profiler.handle(&mut unit, &at(time)),
+                false => profiler.rotate(&mut unit, &at(time)),
             };
             assert!(!overflow || !handled.unwrap().is_spurious());
             calls += 1;
@@ -177,15 +168,9 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
             sampled[usize::from(sample.event != SparcEvent::Loads.into())] += sample.period;
         }
     }
-    let end = Interrupted {
-        address: 0,
-        strand: StrandId::new(0).unwrap(),
-        time: 5000,
-        mode: SparcMode::User,
-    };
     unit.world().strand().set_mode(SparcMode::Privileged);
     unit.world().strand().pass(TRAP);
-    profiler.stop(&mut unit, &end);
+    profiler.stop(&mut unit, &at(5000));
     let counted: Vec<_> = profiler.events().map(|event| event.estimate.unwrap().counted).collect();
     for (n, period) in [100, 37].into_iter().enumerate() {
         // The samples stand for all but the last period, which may have ended early.

@@ -40,30 +40,27 @@ fn first<M: Machine>(counter: Counter) -> M::Event {
         .expect("an event that counts 1 when it happens once")
 }
 
-/// Returns a unit whose counters each count an event of their own, in every mode.
+/// Returns a program in which each counter counts an event of its own.
+fn two_events<M: Machine>() -> Of<M> {
+    program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)))
+}
+
+/// Returns a unit that executes [`two_events`].
 fn started<M: Machine>() -> M {
     let mut unit = M::reset();
-    let events = program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)));
-    unit.start(&events).expect("all modes are allowed");
+    unit.start(&two_events::<M>()).expect("all modes are allowed");
     unit
 }
 
 /// Makes the event of a counter happen `n` times at once. The other counter counts nothing.
 fn happen<M: Machine>(unit: &mut M, counter: Counter, n: u32) {
-    let other = match counter {
-        Pic0 => Pic1,
-        Pic1 => Pic0,
-    };
+    let other = if counter == Pic0 { Pic1 } else { Pic0 };
     let before = unit.read(other);
     unit.happen(M::Mode::ALL[0], &[(first::<M>(counter), n)]);
     if first::<M>(Pic0) == first::<M>(Pic1) {
         unit.write(other, before);
     }
     assert_eq!(unit.read(other), before, "only {counter:?} counts");
-}
-
-fn only(counter: Counter) -> CounterSet {
-    CounterSet::only(counter)
 }
 
 pub(crate) fn starts_silent<M: Machine>() {
@@ -123,12 +120,9 @@ pub(crate) fn counts_nothing_else<M: Machine>() {
             let mut unit = M::reset();
             let assignment = Assignment::one(selected).expect("a counter for every event");
             let counter = assignment.counters().iter().next().expect("one counter");
-            unit.start(&Program {
-                events: assignment,
-                modes: ModeSet::ALL,
-                interrupts: CounterSet::NONE,
-            })
-            .expect("all modes are allowed");
+            let (modes, interrupts) = (ModeSet::ALL, CounterSet::NONE);
+            unit.start(&Program { events: assignment, modes, interrupts })
+                .expect("all modes are allowed");
             let happened = [(happens, 7)];
             unit.happen(M::Mode::ALL[0], &happened);
             let expected = M::counted(selected, &happened);
@@ -155,7 +149,7 @@ pub(crate) fn counts_two_events_at_once<M: Machine>() {
 pub(crate) fn overflows_after_its_period<M: Machine>() {
     let long = [1 << 30, (1 << 31) - 1, 1 << 31];
     for events in [1_u32, 2, 3, 15, 16, 17, 1000].into_iter().chain(long) {
-        for counter in Counter::ALL.iter().copied() {
+        for counter in [Pic0, Pic1] {
             let mut unit = started::<M>();
             let period = Period::new(events).expect("a period");
             unit.preload(counter, period);
@@ -169,7 +163,7 @@ pub(crate) fn overflows_after_its_period<M: Machine>() {
             assert_eq!(overflowed, CounterSet::NONE, "one of {events} missing");
             assert!(!unit.interrupted());
             happen(&mut unit, counter, 1);
-            assert_eq!(unit.overflowed(), only(counter), "after {events}");
+            assert_eq!(unit.overflowed(), CounterSet::only(counter), "after {events}");
             assert!(unit.interrupted());
             assert_eq!(unit.past_overflow(counter), 0);
         }
@@ -177,40 +171,40 @@ pub(crate) fn overflows_after_its_period<M: Machine>() {
 }
 
 pub(crate) fn counts_on_after_the_overflow<M: Machine>() {
-    for counter in Counter::ALL.iter().copied() {
+    for counter in [Pic0, Pic1] {
         let mut unit = started::<M>();
         unit.preload(counter, Period::SHORTEST);
         for past in 0..5 {
             happen(&mut unit, counter, 1);
             assert_eq!(unit.past_overflow(counter), past);
-            assert_eq!(unit.overflowed(), only(counter));
+            assert_eq!(unit.overflowed(), CounterSet::only(counter));
         }
         happen(&mut unit, counter, i32::MAX as u32 - 4);
         assert_eq!(unit.past_overflow(counter), i32::MAX);
-        assert_eq!(unit.overflowed(), only(counter));
+        assert_eq!(unit.overflowed(), CounterSet::only(counter));
     }
 }
 
 pub(crate) fn shows_the_overshoot_of_a_step<M: Machine>() {
-    for counter in Counter::ALL.iter().copied() {
+    for counter in [Pic0, Pic1] {
         let mut unit = started::<M>();
         unit.preload(counter, Period::new(100).expect("a period"));
         happen(&mut unit, counter, 104);
-        assert_eq!(unit.overflowed(), only(counter));
+        assert_eq!(unit.overflowed(), CounterSet::only(counter));
         assert_eq!(unit.past_overflow(counter), 4);
     }
 }
 
 /// Every set of counters overflows, for every set of counters that may interrupt.
 pub(crate) fn only_counters_that_may_interrupt_do<M: Machine>() {
-    let sets = || [CounterSet::NONE, only(Pic0), only(Pic1), CounterSet::BOTH].into_iter();
+    let sets = || {
+        [CounterSet::NONE, CounterSet::only(Pic0), CounterSet::only(Pic1), CounterSet::BOTH]
+            .into_iter()
+    };
     for interrupts in sets() {
         for overflow in sets() {
             let mut unit = M::reset();
-            let program = Program {
-                interrupts,
-                ..program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)))
-            };
+            let program = Program { interrupts, ..two_events::<M>() };
             unit.start(&program).expect("all modes are allowed");
             for counter in overflow.iter() {
                 unit.preload(counter, Period::SHORTEST);
@@ -226,7 +220,8 @@ pub(crate) fn only_counters_that_may_interrupt_do<M: Machine>() {
 
 /// Both counters have overflowed, and every set of counters is acknowledged.
 pub(crate) fn acknowledges_the_given_counters<M: Machine>() {
-    for told in [CounterSet::NONE, only(Pic0), only(Pic1), CounterSet::BOTH] {
+    for told in [CounterSet::NONE, CounterSet::only(Pic0), CounterSet::only(Pic1), CounterSet::BOTH]
+    {
         let mut unit = started::<M>();
         unit.preload(Pic0, Period::SHORTEST);
         unit.preload(Pic1, Period::SHORTEST);
@@ -252,7 +247,6 @@ pub(crate) fn acknowledges_the_given_counters<M: Machine>() {
 
 pub(crate) fn stops_and_goes_on<M: Machine>() {
     let mut unit = started::<M>();
-    let events = program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)));
     let happened = [(first::<M>(Pic0), 1), (first::<M>(Pic1), 1)];
     unit.preload(Pic0, Period::SHORTEST);
     unit.happen(M::Mode::ALL[0], &happened);
@@ -263,13 +257,13 @@ pub(crate) fn stops_and_goes_on<M: Machine>() {
         unit.happen(*mode, &happened);
     }
     assert_eq!([unit.read(Pic0), unit.read(Pic1)], held);
-    assert_eq!(unit.overflowed(), only(Pic0), "the interrupt stays");
+    assert_eq!(unit.overflowed(), CounterSet::only(Pic0), "the interrupt stays");
     assert!(unit.interrupted());
 
-    unit.start(&events).expect("all modes are allowed");
+    unit.start(&two_events::<M>()).expect("all modes are allowed");
     assert_eq!([unit.read(Pic0), unit.read(Pic1)], held);
-    assert_eq!(unit.overflowed(), only(Pic0), "the interrupt stays");
-    unit.acknowledge(only(Pic0));
+    assert_eq!(unit.overflowed(), CounterSet::only(Pic0), "the interrupt stays");
+    unit.acknowledge(CounterSet::only(Pic0));
     assert!(!unit.interrupted());
     let before = [unit.read(Pic0), unit.read(Pic1)];
     unit.happen(M::Mode::ALL[0], &happened);
@@ -291,7 +285,7 @@ pub(crate) fn writes_one_counter<M: Machine>() {
 
 /// The counter is written just before, and just after, the event that makes it overflow.
 pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
-    for counter in Counter::ALL.iter().copied() {
+    for counter in [Pic0, Pic1] {
         let mut unit = started::<M>();
         unit.preload(counter, Period::SHORTEST);
         unit.preload(counter, Period::new(2).expect("a period"));
@@ -300,11 +294,11 @@ pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
 
         unit.preload(counter, Period::SHORTEST);
         happen(&mut unit, counter, 1);
-        unit.acknowledge(only(counter));
+        unit.acknowledge(CounterSet::only(counter));
         unit.preload(counter, Period::new(2).expect("a period"));
         assert_eq!(unit.overflowed(), CounterSet::NONE, "written just after");
         happen(&mut unit, counter, 2);
-        assert_eq!(unit.overflowed(), only(counter));
+        assert_eq!(unit.overflowed(), CounterSet::only(counter));
         assert_eq!(unit.past_overflow(counter), 0);
     }
 }

@@ -12,7 +12,7 @@ use guest_abi::{HvError, Hypercall, PerfCounters, Registers, Trap};
 use platform::models::StrandUnit;
 
 use crate::conformance::Machine;
-use crate::sparc::{self, Strand};
+use crate::sparc::{self, Strand, loads};
 
 /// A strand, `true` if the hypervisor lets it set HT, and the number of hypercalls that set register 0.
 #[derive(Clone)]
@@ -32,7 +32,6 @@ impl World {
         self.0.1.set(granted);
     }
 
-    /// Returns the number of hypercalls that set register 0.
     fn sets(&self) -> u32 {
         self.0.2.get()
     }
@@ -86,10 +85,11 @@ pub(crate) struct Own {
 
 impl Own {
     fn new(grants_ht: bool) -> Self {
-        Self::of(World::new(grants_ht))
+        Self::on(World::new(grants_ht))
     }
 
-    pub(crate) fn of(world: World) -> Self {
+    /// Returns the counters of the strand of this world.
+    pub(crate) fn on(world: World) -> Self {
         let service = PerfCounters::negotiate_best(world.clone()).unwrap();
         Self { unit: OwnCounters::new(world.clone(), Some(service)), world }
     }
@@ -156,21 +156,17 @@ impl Machine for Own {
     }
 }
 
-fn program(modes: ModeSet<SparcMode>) -> Program<SparcSelect, SparcMode> {
-    sparc::loads(modes, CounterSet::BOTH)
-}
-
 /// To set HT takes a hypercall, and to clear it takes another. Nothing else takes one.
 #[test]
 fn calls_the_hypervisor_for_ht_only() {
     let mut own = Own::new(true);
-    own.start(&program(SparcMode::User.into())).unwrap();
+    own.start(&loads(SparcMode::User.into(), CounterSet::BOTH)).unwrap();
     own.stop();
     assert_eq!(own.world.sets(), 0);
-    own.start(&program(ModeSet::ALL)).unwrap();
+    own.start(&loads(ModeSet::ALL, CounterSet::BOTH)).unwrap();
     assert_eq!(own.world.sets(), 1);
     own.acknowledge(CounterSet::BOTH);
-    own.start(&program(ModeSet::ALL)).unwrap();
+    own.start(&loads(ModeSet::ALL, CounterSet::BOTH)).unwrap();
     assert_eq!(own.world.sets(), 1, "HT is set already");
     own.stop();
     assert_eq!(own.world.sets(), 2);
@@ -180,26 +176,26 @@ fn calls_the_hypervisor_for_ht_only() {
 #[test]
 fn without_the_right_it_is_refused_and_stops() {
     let mut own = Own::new(false);
-    own.start(&program(SparcMode::User.into())).unwrap();
-    let refused = own.start(&program(ModeSet::ALL));
+    own.start(&loads(SparcMode::User.into(), CounterSet::BOTH)).unwrap();
+    let refused = own.start(&loads(ModeSet::ALL, CounterSet::BOTH));
     assert_eq!(refused, Err(HvError::NoAccess));
     own.happen(SparcMode::User, &[(SparcEvent::Loads.into(), 5)]);
     assert_eq!(own.read(Pic0), 0);
 
     let world = World::new(true);
     let mut alone = OwnCounters::<_, World>::new(world, None);
-    assert_eq!(alone.start(&program(ModeSet::ALL)), Err(HvError::NoAccess));
-    assert_eq!(alone.start(&program(SparcMode::User.into())), Ok(()));
+    assert_eq!(alone.start(&loads(ModeSet::ALL, CounterSet::BOTH)), Err(HvError::NoAccess));
+    assert_eq!(alone.start(&loads(SparcMode::User.into(), CounterSet::BOTH)), Ok(()));
 }
 
 /// The hypervisor clears HT while the guest uses it: the next start is refused.
 #[test]
 fn a_right_that_is_lost_is_noticed() {
     let mut own = Own::new(true);
-    own.start(&program(ModeSet::ALL)).unwrap();
+    own.start(&loads(ModeSet::ALL, CounterSet::BOTH)).unwrap();
     own.world.grant_ht(false);
     let pcr = own.world.strand().pcr();
     own.world.strand().set_pcr(pcr & !8);
     own.stop();
-    assert_eq!(own.start(&program(ModeSet::ALL)), Err(HvError::NoAccess));
+    assert_eq!(own.start(&loads(ModeSet::ALL, CounterSet::BOTH)), Err(HvError::NoAccess));
 }

@@ -63,9 +63,16 @@ impl Reference {
 
 #[derive(Clone, Debug)]
 enum Action {
-    Control { number: u32, value: u32 },
-    Count { number: u32, value: u32 },
-    Status { ksu: u32, exl: bool, erl: bool },
+    /// An MTC0 by its word.
+    Move {
+        word: u32,
+        value: u32,
+    },
+    Status {
+        ksu: u32,
+        exl: bool,
+        erl: bool,
+    },
     Cycle(Vec<(usize, u32)>),
     Match,
     WriteCompare,
@@ -94,8 +101,10 @@ fn action() -> impl Strategy<Value = Action> {
     ];
     let cycle = prop::collection::vec((event, 0_u32..5), 0..6);
     prop_oneof![
-        2 => (0_u32..2, control()).prop_map(|(number, value)| Action::Control { number, value }),
-        2 => (0_u32..2, count()).prop_map(|(number, value)| Action::Count { number, value }),
+        2 => (0_u32..2, control())
+            .prop_map(|(number, value)| Action::Move { word: MTPS | number << 1, value }),
+        2 => (0_u32..2, count())
+            .prop_map(|(number, value)| Action::Move { word: MTPC | number << 1, value }),
         1 => (0_u32..3, any::<bool>(), prop::bool::weighted(0.2))
             .prop_map(|(ksu, exl, erl)| Action::Status { ksu, exl, erl }),
         10 => cycle.prop_map(Action::Cycle),
@@ -126,18 +135,12 @@ proptest! {
         let mut reference = Reference::default();
         for action in actions {
             match action.clone() {
-                Action::Control { number, value } => {
-                    execute(&mut unit, MTPS | number << 1, value.into());
-                    reference.move_to(MTPS | number << 1, value);
-                }
-                Action::Count { number, value } => {
-                    execute(&mut unit, MTPC | number << 1, value.into());
-                    reference.move_to(MTPC | number << 1, value);
+                Action::Move { word, value } => {
+                    execute(&mut unit, word, value.into());
+                    reference.move_to(word, value);
                 }
                 Action::Status { ksu, exl, erl } => {
-                    reference.ksu = ksu;
-                    reference.exl = exl;
-                    reference.erl = erl;
+                    (reference.ksu, reference.exl, reference.erl) = (ksu, exl, erl);
                 }
                 Action::Cycle(events) => {
                     let mut happened = [0; 32];

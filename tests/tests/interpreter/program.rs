@@ -52,7 +52,6 @@ impl Program {
         Self { code: [instructions, &end(0)].concat(), data: vec![0; SCRATCH as usize], cases: 0 }
     }
 
-    /// Returns the address of the first result.
     pub(crate) fn results(&self) -> u32 {
         results(self.cases as u32)
     }
@@ -78,7 +77,7 @@ fn end(cases: u32) -> Vec<u32> {
 }
 
 /// Returns a random value; values with special results are more frequent.
-fn value(random: &mut Random) -> u64 {
+pub(crate) fn value(random: &mut Random) -> u64 {
     let any = random.next_u64();
     match random.below(8) {
         0 => any & 3,

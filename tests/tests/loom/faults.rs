@@ -10,68 +10,58 @@ use crate::machine::{
 
 const CHANNEL: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
 
+/// Returns the unit of [`DRAM`] or [`HUB`].
+fn unit(id: u64) -> Unit {
+    if id == DRAM { CHANNEL } else { Unit::Hub(Hub::Zam0) }
+}
+
 /// Calls a register of a broken unit. After the return of a call that found the fault, no call reaches the unit.
-fn find_fault(machine: &Modelled, id: u64, unit: Unit) {
-    let status = machine.get(0, id);
-    let found = !machine.service().unit(unit).in_service;
+fn find_fault<const ID: u64>(machine: &Modelled) {
+    let status = machine.get(0, ID);
+    let found = !machine.service().unit(unit(ID)).in_service;
     assert!(status == ENOACCESS || status == EBADTRAP && !found);
     assert_eq!(machine.devices().accesses(), u64::from(found));
     if found {
-        assert_eq!(machine.get(0, id), ENOACCESS);
+        assert_eq!(machine.get(0, ID), ENOACCESS);
         assert_eq!(machine.devices().accesses(), 1);
     }
 }
 
 /// Checks that the fault is found after [`find_fault`] and [`negotiate_1_1`], and repairs the unit.
-fn found_and_mended(machine: &Modelled, id: u64, unit: Unit) {
+fn found_and_mended<const ID: u64>(machine: &Modelled) {
     for strand in 0..2 {
-        assert_eq!(machine.get(strand, id), ENOACCESS);
+        assert_eq!(machine.get(strand, ID), ENOACCESS);
         assert_eq!(machine.devices().accesses(), 1);
     }
     machine.devices().set_broken(false);
-    machine.return_to_service(unit);
+    machine.return_to_service(unit(ID));
     machine.check_complete(1);
 }
 
-/// At most 4 preemptions.
+/// The unit of a register faults at a negotiation of 1.1. At most 4 preemptions.
+fn faults_at_a_negotiation<const ID: u64>(before: fn(&Modelled)) {
+    explore_two(4, [negotiate_1_1, find_fault::<ID>], before, found_and_mended::<ID>);
+}
+
 #[test]
 fn a_channel_faults_at_the_first_negotiation() {
-    explore_two(
-        4,
-        [negotiate_1_1, |machine| find_fault(machine, DRAM, CHANNEL)],
-        |machine| machine.devices().set_broken(true),
-        |machine| found_and_mended(machine, DRAM, CHANNEL),
-    );
+    faults_at_a_negotiation::<DRAM>(|machine| machine.devices().set_broken(true));
 }
 
-/// At most 4 preemptions.
 #[test]
 fn a_channel_faults_at_a_change_of_version() {
-    explore_two(
-        4,
-        [negotiate_1_1, |machine| find_fault(machine, DRAM, CHANNEL)],
-        |machine| {
-            negotiate_1_0(machine);
-            machine.devices().set_broken(true);
-        },
-        |machine| found_and_mended(machine, DRAM, CHANNEL),
-    );
+    faults_at_a_negotiation::<DRAM>(|machine| {
+        negotiate_1_0(machine);
+        machine.devices().set_broken(true);
+    });
 }
 
-/// At most 4 preemptions.
 #[test]
 fn a_hub_faults_at_a_negotiation_of_the_same_version() {
-    explore_two(
-        4,
-        [negotiate_1_1, |machine| {
-            find_fault(machine, HUB, Unit::Hub(Hub::Zam0));
-        }],
-        |machine| {
-            negotiate_1_1(machine);
-            machine.devices().set_broken(true);
-        },
-        |machine| found_and_mended(machine, HUB, Unit::Hub(Hub::Zam0)),
-    );
+    faults_at_a_negotiation::<HUB>(|machine| {
+        negotiate_1_1(machine);
+        machine.devices().set_broken(true);
+    });
 }
 
 fn a_channel_is_out(machine: &Modelled) {

@@ -27,11 +27,7 @@ const ADDRESSES: [PhysicalAddress; 3] = [
     PhysicalAddress(0xe1_3000_4000),
 ];
 
-pub(crate) const EOK: u64 = 0;
-pub(crate) const EBADTRAP: u64 = 7;
-pub(crate) const EWOULDBLOCK: u64 = 9;
-pub(crate) const ENOACCESS: u64 = 10;
-pub(crate) const ENOTSUPPORTED: u64 = 13;
+pub(crate) use tests::oracle::status::{EBADTRAP, ENOACCESS, ENOTSUPPORTED, EOK, EWOULDBLOCK};
 
 const STRANDS: usize = 4;
 
@@ -108,7 +104,6 @@ impl Devices {
         self.broken.store(broken, Ordering::SeqCst);
     }
 
-    /// Returns the number of accesses so far.
     pub(crate) fn accesses(&self) -> u64 {
         self.accesses.load(Ordering::SeqCst)
     }
@@ -229,7 +224,6 @@ impl Modelled {
         self.hypervisor.reset_guest(GUEST, strand_id(1));
     }
 
-    /// Makes a strand take its cross-call, if it has one.
     pub(crate) fn acknowledge(&self, strand: usize) {
         if self.devices.cross_calls[strand].swap(false, Ordering::SeqCst) {
             self.service().cross_called(strand_id(strand));
@@ -312,12 +306,10 @@ impl Modelled {
         (status == EOK).then_some(value)
     }
 
-    /// Returns the status of a set.
     pub(crate) fn set(&self, strand: usize, id: u64, value: u64) -> u64 {
         self.trap(strand, false, 0x107, [id, value, 0, 0, 0])[0]
     }
 
-    /// Returns `true` if the fast path serves a get of this register.
     pub(crate) fn is_fast(&self, strand: usize, id: u64) -> bool {
         let strand = self
             .hypervisor

@@ -7,7 +7,6 @@ use perfctr_service::statistics::Outcome;
 use crate::machine::{DRAM, Modelled};
 use hv_core::sync::model::{explore, meet};
 
-/// Returns the number of served calls.
 fn served(machine: &Modelled) -> u64 {
     let counts = machine.service().statistics(machine.guest());
     counts.outcome(Outcome::Ok)

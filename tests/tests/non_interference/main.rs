@@ -1,21 +1,15 @@
 //! The results that a guest gets do not depend on what another guest does.
 //!
 //! Guests A and B are on one machine, where nothing counts. A *script* is the same in all runs: the calls of A, its
-//! strands' writes to their own registers, and the steps of the operator and of the hardware (grants, cross-calls that
-//! strands take, resets, devices that break, are busy or are repaired, time). Between these steps B makes random calls,
-//! different ones in each run. A must get the same statuses and values from all of its calls.
+//! strands' writes to their own registers, and the steps of the operator and of the hardware. Between these steps B makes random calls,
+//! different ones in each run. A must get the same statuses and values from all of its calls. The exceptions of the contract:
 //!
-//! The exceptions of the contract, and how the test handles them:
-//!
-//! - **Units out of service.** Each run is compared with one in which B only takes the same units out of service before the
-//!   same steps, by one access each. All other calls of B must have no effect.
-//! - **The operator's steps** are in the script. B may reset itself at any time, but not while a transfer is pending: the
-//!   transfer would wait for B's strands once more, so such a reset would be the operator's decision.
-//! - **EWOULDBLOCK** needs no exception. Only one guest, the holder of `global`, can use hubs and L2 control: its strands
-//!   delay each other, but never the strands of another guest. The same holds for calls in flight:
-//!   `while_calls_of_the_other_are_in_flight`.
-//! - **PERF_CONFIG** changes what the L2 counters of other guests count. Here nothing counts, so it changes no status and no
-//!   value.
+//! - **Units out of service.** In the run for comparison, B takes the same units out of service before the same steps, by one access
+//!   each, and makes no other call.
+//! - **The operator's steps** are in the script. B does not reset itself while a transfer is pending, because the transfer would wait
+//!   for B's strands once more.
+//! - **EWOULDBLOCK** needs no exception: only the strands of one guest, the holder of `global`, can use hubs and L2 control.
+//! - **PERF_CONFIG** changes what the L2 counters of other guests count. Here nothing counts.
 
 mod in_flight;
 mod run;

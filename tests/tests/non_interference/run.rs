@@ -24,7 +24,6 @@ pub(crate) struct End {
     devices: Vec<(Cell, u64)>,
 }
 
-/// The result of a run.
 pub(crate) struct Outcome {
     pub(crate) observations: Vec<Observation>,
     pub(crate) end: End,
@@ -34,7 +33,6 @@ pub(crate) struct Outcome {
 
 /// What B does in a run.
 pub(crate) enum Other<'a> {
-    /// Random calls.
     Random(Random),
     /// Calls that take these units out of service, before these steps.
     TakesOut(&'a [(usize, Unit)]),
@@ -198,11 +196,11 @@ impl Run<'_> {
         let out = self.out_of_service();
         let mut devices: Vec<(Cell, u64)> = self.board.cells().into_iter().collect();
         devices.retain(|(cell, value)| {
-            let is_of = match Unit::of(*cell) {
+            let is_of = match cell.unit() {
                 Unit::L2 { node } | Unit::Mcu { node, .. } => nodes.contains(&node),
                 Unit::Hub(_) => true,
             };
-            granted.global && is_of && *value != 0 && !out.contains(&Unit::of(*cell))
+            granted.global && is_of && *value != 0 && !out.contains(&cell.unit())
         });
         End {
             statistics: service.statistics(guest_id(A)),

@@ -1,6 +1,6 @@
 //! Random scripts.
 
-use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
+use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, World};
 use tests::random::Random;
 
 use crate::{A, B};
@@ -17,7 +17,6 @@ pub(crate) enum Step {
     /// A strand of A writes its own PCR or PIC.
     Pcr(u16, u64),
     Pic(u16, u64),
-    /// The operator resets A.
     Reset,
     /// The operator gives A and B these grants.
     Grants([Grant; 2]),
@@ -32,7 +31,6 @@ pub(crate) enum Step {
     Mend,
 }
 
-/// Returns `true` if two guests can have these grants.
 pub(crate) fn is_valid([a, b]: [Grant; 2]) -> bool {
     !(a.global && b.global)
 }
@@ -69,7 +67,7 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
             14 => Step::Time(1 << (24 + random.below(8))),
             15 => {
                 let cell = Cell::Register(2 + random.below(88) as u64);
-                if !world.has_unit(Unit::of(cell)) {
+                if !world.has_unit(cell.unit()) {
                     continue;
                 }
                 Step::Break(cell, Fault::Always)

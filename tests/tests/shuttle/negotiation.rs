@@ -21,7 +21,6 @@ struct History {
 }
 
 impl History {
-    /// Advances the time, and returns it.
     fn tick(&mut self) -> usize {
         self.now += 1;
         self.now

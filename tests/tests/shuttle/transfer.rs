@@ -7,7 +7,7 @@ use hv_core::sync::schedules::{any_below, explore, meet, pause};
 use hv_core::sync::{spin_loop, steps};
 use perfctr_service::{ChangeError, StrandRight};
 use tests::board::Board;
-use tests::machine::{MachineUnderTest, guest_id, strand};
+use tests::machine::{MachineUnderTest, guest_id};
 use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
 /// Registers that `global` covers, and the lowest bit of a guest's mark in each: L2, memory channels, a hub.
@@ -18,16 +18,6 @@ const OPERATOR: u16 = 63;
 /// Returns the value that strands of a guest write: not 0, and no other guest's.
 fn mark(guest: usize) -> u64 {
     guest as u64 + 1
-}
-
-/// Returns a configuration: guest `global` has `global`, guest `strand` has `htstrand`.
-fn grants(global: usize, strand: usize) -> [Grant; 2] {
-    [0, 1].map(|guest| match (guest == global, guest == strand) {
-        (true, true) => Grant::GLOBAL_HTSTRAND,
-        (true, false) => Grant::GLOBAL,
-        (false, true) => Grant::HTSTRAND,
-        (false, false) => Grant::NONE,
-    })
 }
 
 /// Takes the cross-call of a strand, and makes a call that reads a shared register, writes a shared register, or writes the strand's
@@ -57,7 +47,7 @@ fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     if any_below(4) == 0 {
         return machine.begin_reset(any_below(2));
     }
-    let grants = grants(any_below(2), any_below(2));
+    let grants = Grant::divided(any_below(2), any_below(2));
     while let Err(error) = machine.reconfigure(&grants) {
         assert_eq!(error, ChangeError::Busy);
         report_deaths();
@@ -112,7 +102,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
             pause();
         });
         let half = strands / 2;
-        let [first, second] = grants(0, 1);
+        let [first, second] = Grant::divided(0, 1);
         let guests = [Guest::new(0..half, first), Guest::new(half..strands, second)];
         let guest_of = |strand: usize| usize::from(strand >= half.into());
         let machine = MachineUnderTest::ready(&board, &guests).with_operator(OPERATOR);

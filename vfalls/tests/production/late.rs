@@ -188,8 +188,8 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
         }
         let (right, mut found) = (right.registers(), found.registers());
         // The call on the unit may be the latest.
-        for register in [Register::O0, Register::O1] {
-            if found.registers.get(Register::O0) == ENOACCESS {
+        if found.registers.get(Register::O0) == ENOACCESS {
+            for register in [Register::O0, Register::O0.odd()] {
                 found.registers.set(register, right.registers.get(register));
             }
         }
@@ -312,7 +312,7 @@ fn a_channel_fails_while_an_interrupt_comes() {
         let run = |failing| {
             let mut run = Run::new(&list, StoreLatency::Fixed(latency), failing);
             let on = StrandId::new(0).unwrap();
-            run.booted.0.operate(on, &Step::Look).unwrap();
+            run.booted.0.operate(on, &Step::Look(1)).unwrap();
             run.until(run.guest_instructions() + 600).unwrap();
             assert!(run.booted.0.operated().is_some());
             run

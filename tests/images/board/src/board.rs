@@ -11,7 +11,7 @@ mod real {
     pub type Registers = StrandRegs;
 
     pub fn new(_: super::Machine) -> (Bus, Registers) {
-        // SAFETY: this is a hypervisor with the MMU off and one strand. What the service asks for are device registers.
+        // SAFETY: this is a hypervisor with the MMU off and one strand. The service accesses only device registers.
         unsafe { (Mmio::new(), StrandRegs::new(hypervisor::cross_call)) }
     }
 }
@@ -28,13 +28,13 @@ mod models {
     static DEVICES: Room<Devices> = Room::new();
 
     pub fn new(machine: super::Machine) -> (Bus, Registers) {
-        // SAFETY: the image makes another machine only when it does not use this one any more.
+        // SAFETY: the image no longer uses the machine before when it makes another.
         let devices = unsafe { DEVICES.put(Devices::new(machine)) };
         devices.start_caches();
         (devices, devices)
     }
 
-    /// The models know all strands.
+    /// Does nothing: the models have the registers of all strands.
     #[cfg(feature = "control")]
     pub fn become_strand(_: guest_abi::StrandId) {}
 }
@@ -49,22 +49,22 @@ mod faults {
 
     type Environment = <crate::Board as hypervisor::Board>::Environment;
 
-    /// Real devices, but a store to hub 1 traps: on the fast path where the strand waits for it, see [`trap_in_wait`].
+    /// Real devices, but a store to hub 1 traps. On the fast path, the trap comes where the strand waits for the store: see
+    /// [`trap_in_wait`].
     pub struct Bus(Mmio);
 
     pub type Registers = StrandRegs;
 
     pub fn new(_: super::Machine) -> (Bus, Registers) {
-        // SAFETY: this is a hypervisor with the MMU off and one strand. What the service asks for are device registers,
-        // and the trap handler answers for those that are not. No hypercall has been made yet.
+        // SAFETY: no hypercall has been made yet.
         unsafe { trap_in_wait() };
-        // SAFETY: as above.
+        // SAFETY: this is a hypervisor with the MMU off and one strand. An access outside of the device registers traps.
         unsafe { (Bus(Mmio::new()), StrandRegs::new(hypervisor::cross_call)) }
     }
 
-    /// Replaces the instruction in which the fast path of a hub's set waits for the store. QEMU's stores fault at once or never.
-    /// The new one, `ldx [%o1 + 0], %g0`, loads from the address that equals the value of the call: it traps if the value is not
-    /// a multiple of eight.
+    /// Replaces the instruction in which the fast path of a hub's set waits for the store, because QEMU's stores fault at once or never.
+    /// The new instruction, `ldx [%o1 + 0], %g0`, takes the value of the call for an address: it traps if the value is not a multiple
+    /// of eight.
     ///
     /// # Safety
     /// Called before the first hypercall.
@@ -76,16 +76,15 @@ mod faults {
         unsafe { (&raw mut perfctr_wait_hub).write_volatile(0xc05a_6000) }
     }
 
-    /// Changes the service's table of registers: those of channel 1 of node 0 and of hub 3 get addresses that are not aligned, and
-    /// trap.
+    /// Misaligns the addresses of channel 1 of node 0 and of hub 3 in the service's table of registers, so that accesses trap.
     ///
     /// # Safety
     /// Called before the first hypercall, on a strand of node 0.
     pub unsafe fn bend_table(context: &PerfCounterContext<'static, Environment>) {
         let rows = context.words()[layout::word::ROWS] as *mut u64;
         for register in [4, 5].into_iter().chain(72..90) {
-            // SAFETY: the table has a row for each register, which begins with the address. The MMU is off, so that constants can be
-            // written, and the service reads the table through pointers only.
+            // SAFETY: the table has a row for each register, which begins with the address. Constants can be written while the MMU is
+            // off, and the service reads the table through pointers only.
             unsafe {
                 let row = rows.byte_add(register << layout::ROW_SHIFT);
                 row.write_volatile(row.read_volatile() | 4);

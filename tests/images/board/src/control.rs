@@ -1,9 +1,10 @@
-//! The guest's control of its machine and of who it is, for the sweep, and of its counters, for sampling; in no image
-//! that is shipped. The guest calls it by software trap 0xfe.
+//! The calls by which a guest controls its machine and the strand that it calls from, for the sweep, and its counters, for sampling.
+//! The guest makes them by software trap 0xfe. No shipped image serves them.
 
 #[cfg(feature = "models")]
 use core::arch::asm;
 use core::hint::black_box;
+use core::ptr;
 
 #[cfg(feature = "memory")]
 use guest_abi::trap::VFALLS_GET_PERFREG;
@@ -36,22 +37,21 @@ static HYPERVISOR: Room<Machine> = Room::new();
 static RUNNING: Kept<Running> = Kept::new();
 static LAYOUT: Room<Layout> = Room::new();
 static STRAND: Room<Tested> = Room::new();
-/// The strand that the image began with.
+/// The strand on which the image began.
 static FIRST: Kept<&Tested> = Kept::new();
-/// The strand that the guest has said it is.
+/// The strand from which the guest has said that it calls.
 static CALLER: Kept<&Tested> = Kept::new();
 
-/// Returns the strand that the guest is; `None` before the image has begun.
+/// Returns the strand from which the guest calls; `None` before the image has begun.
 pub fn strand() -> Option<&'static Tested> {
     CALLER.get().or(FIRST.get())
 }
 
-/// Notes the strand that the image begins with.
 pub fn begin(first: &'static Tested) {
     FIRST.set(Some(first));
 }
 
-/// Counts a call that has come to Rust.
+/// Counts a call that has reached Rust code.
 pub fn called(trap: Trap) {
     if trap == Trap::Fast {
         SLOW.set(Some(slow_calls() + 1));
@@ -63,11 +63,9 @@ pub fn serve(number: u8, registers: &mut Registers) -> bool {
     if number != TRAP || registers.o5 != FUNCTION {
         return false;
     }
-    let applied = match Control::from_registers(registers) {
-        Some(control) => apply(control),
-        None => Err(HvError::Invalid),
-    };
-    registers.o0 = match applied {
+    let control = ptr::with_exposed_provenance::<Control>(registers.o0 as usize);
+    // SAFETY: the guest has put a control there, in memory that the hypervisor reaches with the MMU off.
+    registers.o0 = match apply(unsafe { control.read() }) {
         Ok(value) => {
             registers.o1 = value.unwrap_or(registers.o1);
             0
@@ -77,7 +75,7 @@ pub fn serve(number: u8, registers: &mut Registers) -> bool {
     true
 }
 
-/// How many traps 0x80 have come to Rust.
+/// The number of traps 0x80 that have reached Rust code.
 static SLOW: Kept<u64> = Kept::new();
 
 fn slow_calls() -> u64 {
@@ -96,11 +94,8 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
         Control::SlowCalls => return Ok(Some(slow_calls())),
         Control::Hold(register, strand) => hold(register, strand),
         Control::Died(strand) => {
-            if let Some(running) = RUNNING.get() {
-                let service = &running.hypervisor.services().0;
-                if let Some(on) = CALLER.get() {
-                    service.strand_died(on.0.caller().strand, strand);
-                }
+            if let (Some(running), Some(on)) = (RUNNING.get(), CALLER.get()) {
+                running.hypervisor.services().0.strand_died(on.0.caller().strand, strand);
             }
         }
         Control::Trace(on) => {
@@ -142,18 +137,18 @@ fn power_on(configuration: Configuration) -> Result<(), HvError> {
         frequency: 0,
         time: 0,
     };
-    // SAFETY: what was there is used by the hypervisor that is replaced below, and by nobody before.
+    // SAFETY: only the hypervisor that is replaced below uses the old layout, and no code runs it before.
     let layout = unsafe { LAYOUT.put(layout) };
     let environment = <Board as hypervisor::Board>::environment(machine);
     if let Ok(hypervisor) = assemble(layout, environment) {
-        // SAFETY: what was there is used by the two that have just been emptied, and by the trap that has ended.
+        // SAFETY: only `CALLER` and `RUNNING`, which are empty now, and traps that have ended used the old hypervisor.
         let hypervisor = unsafe { HYPERVISOR.put(hypervisor) };
         RUNNING.set(Some(Running { hypervisor, configuration, busy: [false; Hub::ALL.len()] }));
     }
     Ok(())
 }
 
-/// A guest without memory: QEMU does not translate.
+/// Returns a guest without memory, because QEMU does not translate addresses.
 fn guest_layout(config: &GuestConfig) -> GuestLayout {
     GuestLayout { config: *config, memory: Partition::NONE, entry: 0 }
 }
@@ -164,18 +159,18 @@ fn be(strand: StrandId) {
         && let Some(caller) = caller(&running.configuration, strand)
     {
         let handler = Handler::new(running.hypervisor, caller);
-        // SAFETY: what was there was used by the one that has just been emptied, and by the fast path, whose context is renewed.
+        // SAFETY: only `CALLER`, which is empty now, and the fast path used the old strand. The context of the fast path is renewed.
         CALLER.set(Some(unsafe { STRAND.put(Tested(handler)) }));
         board::become_strand(strand);
     }
     renew_context();
 }
 
-/// What the hypervisor was in the middle of an access.
+/// A copy of the hypervisor as it was in the middle of an access.
 #[cfg(feature = "memory")]
 static HOLDING: Room<Machine> = Room::new();
 
-/// Lets a strand make a call, and returns to the middle of its access: the strand never ends it.
+/// Makes a call of a strand, and restores the hypervisor to the middle of the call's access: the call never ends.
 #[cfg(feature = "memory")]
 fn hold(register: PerfReg, strand: StrandId) {
     let Some(running) = RUNNING.get() else { return };
@@ -190,22 +185,22 @@ fn hold(register: PerfReg, strand: StrandId) {
             running.hypervisor.strand(caller).fast_trap(&mut registers);
         },
     );
-    // SAFETY: the bytes are those of this hypervisor, and this strand, the only one, is in no method of it.
+    // SAFETY: the copy is of this hypervisor, and the only strand executes no method of it now.
     unsafe { HYPERVISOR.copy(&HOLDING) };
 }
 
-/// Models have hubs that are busy.
+/// Does nothing: the models of hubs can be busy by themselves.
 #[cfg(not(feature = "memory"))]
 fn hold(_: PerfReg, _: StrandId) {}
 
-/// Gives the fast path the context of the strand that the guest is.
+/// Gives the fast path the context of the strand from which the guest calls.
 fn renew_context() {
-    // SAFETY: this is the block of this strand.
+    // SAFETY: the block belongs to the only strand.
     unsafe { start_entry::<Tested>(&SUN4V_BLOCKS[0], 0) };
 }
 
-/// Changes the counters of the strand that calls. Events that leave an overflow trap pending raise it: the processor takes
-/// it as soon as it is the guest's again, and the guest's PSTATE.IE and PIL let it.
+/// Changes the counters of the strand that calls. If an overflow trap is pending after events, the processor takes the trap as soon as
+/// the guest continues and its PSTATE.IE and PIL permit the trap.
 #[cfg(feature = "models")]
 fn apply_to_counters(counters: Counters) -> Option<u64> {
     let running = RUNNING.get()?;
@@ -218,23 +213,23 @@ fn apply_to_counters(counters: Counters) -> Option<u64> {
     value
 }
 
-/// There are no models of them.
+/// Does nothing: this board has no models of counters.
 #[cfg(not(feature = "models"))]
 fn apply_to_counters(_: Counters) -> Option<u64> {
     None
 }
 
-/// Bit 15 of %softint: interrupt_level_15, trap type 0x4f, by which the processor says that a counter has overflowed. The
-/// guest clears it.
+/// Sets bit 15 of %softint (interrupt_level_15, trap type 0x4f), as the processor does when a counter overflows. The guest clears the
+/// bit.
 #[cfg(feature = "models")]
 fn raise_overflow_trap() {
-    // SAFETY: sets this bit and does nothing else. The hypervisor itself takes no such interrupts.
+    // SAFETY: sets only this bit. The hypervisor itself takes no such interrupts.
     unsafe {
         asm!("wr {bit}, 0, %asr20", bit = in(reg) 1_u64 << 15, options(nostack, preserves_flags));
     }
 }
 
-/// Needs one register window more than a call of one level less.
+/// Calls itself `depth` times. Each call needs another register window.
 #[inline(never)]
 fn recurse(depth: u64) -> u64 {
     match black_box(depth) {

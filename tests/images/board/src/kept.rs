@@ -1,4 +1,4 @@
-//! Values that are kept from trap to trap.
+//! State of the image between traps.
 
 use core::cell::Cell;
 

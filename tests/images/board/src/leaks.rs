@@ -1,10 +1,10 @@
-//! A hypervisor that leaks, to show that the guest's probe finds it.
+//! A hypervisor that leaves values in registers, to show that the guest's probe finds them.
 
 use core::arch::asm;
 
 /// Puts a mark into a window that the slow path does not clear, and into the globals of level 1.
 pub fn leave_a_mark() {
-    // SAFETY: the window is free or kept, and the level of globals is a guest's. Both are selected only in here.
+    // SAFETY: the marked registers are no hypervisor's. The window and the level of globals before are selected again.
     unsafe {
         asm!(
             "save %sp, -192, %sp",

@@ -1,4 +1,5 @@
-//! The hypervisor of `hypervisor/` on boards for tests: see the features. But for `unbounded`, they are for QEMU's niagara machine.
+//! The hypervisor of `hypervisor/` on boards for tests, which `Cargo.toml` lists as features. All but `unbounded` are for QEMU's niagara
+//! machine.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -31,7 +32,7 @@ use platform::{Machine, PhysicalAddress};
 use board::{Bus, Registers as StrandRegisters};
 use recorder::Recorder;
 
-/// What takes the place of the devices.
+/// The devices, or what is in place of devices.
 struct Board;
 
 static PLACE: Place<Board> = Place::new();
@@ -39,7 +40,7 @@ static PLACE: Place<Board> = Place::new();
 impl hypervisor::Board for Board {
     type Environment = (Bus, StrandRegisters, Recorder);
 
-    // Where the guest makes the calls of the sweep, none: on the host nobody has these functions.
+    // The image for the sweep has no functions of its own, because the sweep on the host has none.
     const FAST: Option<&'static [u64]> = match cfg!(feature = "control") {
         true => Some(&[]),
         false => Some(&[0x84, 1 << 40 | 0x84]),
@@ -59,7 +60,7 @@ impl hypervisor::Board for Board {
         (bus, registers, recorder::recorder())
     }
 
-    /// QEMU's machine has one.
+    /// All guests have the same console: QEMU's machine has one.
     fn console(_: GuestId) -> u64 {
         CONSOLES
     }
@@ -71,7 +72,7 @@ impl hypervisor::Board for Board {
     }
 }
 
-/// A strand of the hypervisor, with what the tests plug in.
+/// A strand of the hypervisor, with the parts for tests.
 #[repr(transparent)]
 struct Tested(Handler<Board>);
 
@@ -116,7 +117,7 @@ impl TrapHandler for Tested {
         entry
     }
 
-    /// QEMU does not translate. Without memory that the hypervisor gives it, the guest is ended by each trap that it cannot take.
+    /// Returns no memory, because QEMU does not translate addresses. Each trap that the guest cannot take ends the guest.
     fn partition(&self) -> Partition {
         match cfg!(feature = "unbounded") {
             true => Partition { bytes: 1 << 36, ..self.0.partition() },

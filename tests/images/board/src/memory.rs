@@ -1,8 +1,7 @@
-//! Device registers that are words of memory, for the entry code as it is shipped: QEMU has none of the devices.
+//! Words of memory in place of device registers, which QEMU lacks, under the entry code as it is shipped.
 //!
-//! The code is that of an image with devices. The service's register table is changed in memory, before the service is made: where
-//! it has the address of a register, it has the address of a word. A register that does not answer has an address that is not
-//! aligned, at which an access traps.
+//! Before the service is made, the addresses of registers in its table are replaced with addresses of words. The address of a register
+//! that does not answer is not aligned, so that an access traps.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -17,24 +16,24 @@ use sweep::modelled::Hardware;
 
 use crate::kept::Kept;
 
-/// The bus of devices, where the table leads to words.
+/// The bus of an image with devices. The service's table leads it to words.
 pub struct Bus(Mmio);
 
-/// The registers of all strands, of which one is the processor's.
+/// The registers of all strands: of one strand in the processor, of the others in memory.
 pub struct Registers(StrandRegs);
 
 const NODES: usize = Node::ALL.len();
 const HUBS: usize = Hub::ALL.len();
 
-/// The first registers have no address.
+/// The number of registers without an address, which come first.
 const FIRST: usize = 2;
 const ADDRESSED: usize = PerfReg::COUNT - FIRST;
 const CELLS: usize = NODES * L2_BANKS + ADDRESSED;
 
-/// Each second word is a register. Nobody writes the others.
+/// Each second word is a register. A changed word between them shows a wrong access.
 static WORDS: [AtomicU64; 2 * CELLS + 1] = [const { AtomicU64::new(0) }; _];
 static PCRS: [AtomicU64; StrandId::COUNT] = [const { AtomicU64::new(0) }; _];
-/// The strand that the processor is.
+/// The strand whose registers the processor has.
 static STRAND: AtomicUsize = AtomicUsize::new(0);
 static CROSS_CALLS: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; _];
 static BUSY: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
@@ -42,15 +41,15 @@ static FAULTY_HUBS: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
 static FAULTY_CHANNELS: [AtomicBool; 2 * NODES] = [const { AtomicBool::new(false) }; _];
 /// The first bank of each node that faults.
 static FAULTY_BANKS: [AtomicUsize; NODES] = [const { AtomicUsize::new(L2_BANKS) }; _];
-/// Where the table has each register, for the strands of each node.
+/// The places of each register's address in the table, one for each node.
 static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
 
-/// What is done at each access on the slow path.
+/// Called at each access on the slow path.
 static AT_ACCESS: Kept<fn()> = Kept::new();
 
-/// In the address of a register that does not answer.
+/// The bit that makes the address of a register misaligned, so that the register does not answer.
 const ABSENT: u64 = 4;
 
 /// Returns a bus and registers of a machine that has just been switched on.
@@ -74,7 +73,7 @@ pub fn new(_: Machine) -> (Bus, Registers) {
     (bus, Registers(own()))
 }
 
-/// Makes the processor another strand.
+/// Makes the processor execute as another strand.
 pub fn become_strand(strand: StrandId) {
     let registers = own();
     if let Some(before) = StrandId::new(STRAND.swap(strand.index(), Relaxed)) {
@@ -83,7 +82,7 @@ pub fn become_strand(strand: StrandId) {
     registers.set_pcr(strand, PCRS[strand.index()].load(Relaxed));
 }
 
-/// Calls a function, and at each access of it on the slow path `at_access`.
+/// Calls `function`, and `at_access` at each of its accesses on the slow path.
 pub fn with_accesses(at_access: fn(), function: impl FnOnce()) {
     AT_ACCESS.set(Some(at_access));
     function();
@@ -100,9 +99,10 @@ fn cross_call(strand: StrandId) {
     CROSS_CALLS[strand.index()].store(true, Relaxed);
 }
 
-/// Finds the addresses of registers in the constants and data of the image. `None` if each is not there once for each node.
+/// Finds the addresses of registers in the constants and data of the image. Returns `None` if a register is not there once for each
+/// node.
 ///
-/// Strands of the same node have a DRAM register by its local address, which is the same for all nodes.
+/// The table of a node has the node's own DRAM registers by local address, which is the same for all nodes.
 fn find_table() -> Option<Table> {
     unsafe extern "C" {
         static mut __sun4v_traps_end: u8;
@@ -120,7 +120,7 @@ fn find_table() -> Option<Table> {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
-                    // This register of every node has the address, and it is found for one after the other.
+                    // The registers of all nodes have this address, and the tables are in the order of the nodes.
                     if *turn != node.index() {
                         continue;
                     }
@@ -179,7 +179,7 @@ fn is_busy(cell: Cell) -> bool {
 }
 
 impl Bus {
-    /// Writes the table.
+    /// Writes the addresses of all registers to the table.
     fn answer(&self) {
         let Some(table) = TABLE.get() else {
             hypervisor::failed(&"no table of registers\n", NOT_STARTED)
@@ -194,7 +194,7 @@ impl Bus {
         }
     }
 
-    /// Returns the register that the address is in place of, if it is one of these words.
+    /// Returns the register at the address of a word or of L2 control.
     fn cell(&self, strand: StrandId, address: PhysicalAddress) -> Option<Cell> {
         let bank = (0..L2_BANKS).find(|bank| l2_control(*bank) == Some(address));
         if let Some(bank) = bank {
@@ -206,7 +206,7 @@ impl Bus {
         Some(Cell::Register(PerfReg::new((register + FIRST) as u64)?))
     }
 
-    /// Returns the address of a register; an error if it does not answer, but for one that traps.
+    /// Returns the address of the word to access. A faulty register has an address that traps; a busy hub is an error.
     fn place(
         &self,
         strand: StrandId,
@@ -270,7 +270,7 @@ impl StrandRegisters for Registers {
         self.0.set_pic(strand, value);
     }
 
-    /// Time does not pass: no hub is busy for too long.
+    /// Returns 0: time does not pass, so that no hub is busy for too long.
     fn ticks(&self, _: StrandId) -> u64 {
         0
     }
@@ -308,7 +308,7 @@ impl Hardware for Bus {
         word(cell).store(value, Relaxed);
     }
 
-    /// Returns another value if the words around the register were written.
+    /// Returns a wrong value if the words around the register were written.
     fn holds(&self, cell: Cell) -> Option<u64> {
         let answers = !is_faulty(cell) && !is_busy(cell);
         let around = |at: usize| WORDS[at].load(Relaxed);
@@ -318,10 +318,7 @@ impl Hardware for Bus {
     }
 
     fn pcr_of(&self, strand: StrandId) -> u64 {
-        match STRAND.load(Relaxed) == strand.index() {
-            true => own().pcr(strand),
-            false => PCRS[strand.index()].load(Relaxed),
-        }
+        Registers(own()).pcr(strand)
     }
 
     fn take_cross_call(&self, strand: StrandId) -> bool {

@@ -1,4 +1,4 @@
-//! A tracer that is off. With it, the checks of the image hold for hypervisors that trace.
+//! A tracer that is off at first, so that the checks of the image are valid for hypervisors that trace.
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{Clock19, Mode, Ring, Tracer};
@@ -28,7 +28,7 @@ static RINGS: [Ring<Clock19, PACKETS, WORDS>; 1] = [Ring::new(Mode::Overwrite)];
 static TRACER: Mutex<Option<Tracer<'static, Stick, Clock19, PACKETS, WORDS>>> = Mutex::new(None);
 static RECORDER: Kept<Recorder> = Kept::new();
 
-/// Returns the tracer, which is off until somebody turns it on.
+/// Returns the tracer, and makes it at the first call.
 pub fn recorder() -> Recorder {
     if let Some(recorder) = RECORDER.get() {
         return recorder;

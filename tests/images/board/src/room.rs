@@ -1,9 +1,9 @@
-//! Places for values that are replaced while the image runs.
+//! Places for values that the image replaces.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
-/// A place for a value that is replaced.
+/// A place for a value that the image replaces while it runs.
 pub struct Room<T>(UnsafeCell<MaybeUninit<T>>);
 
 // SAFETY: the image runs on one strand.
@@ -14,22 +14,22 @@ impl<T> Room<T> {
         Self(UnsafeCell::new(MaybeUninit::uninit()))
     }
 
-    /// Copies the bytes of another value, whether they are in use or not.
+    /// Copies the bytes of another value, which may be in use.
     ///
     /// # Safety
-    /// Nobody uses the value meanwhile.
+    /// No reference to the replaced value is used any more.
     #[cfg(feature = "memory")]
     pub unsafe fn copy(&'static self, other: &'static Self) {
-        // SAFETY: two values of the same type. The caller promises that nobody uses this one.
+        // SAFETY: both places are valid. The caller promises that no reference to this value is used.
         unsafe { self.0.get().copy_from_nonoverlapping(other.0.get(), 1) };
     }
 
-    /// Replaces the value. The one before is not dropped.
+    /// Replaces the value, and does not drop the old one.
     ///
     /// # Safety
-    /// Nobody uses what an earlier call returned any more.
+    /// The reference that an earlier call returned is not used any more.
     pub unsafe fn put(&'static self, value: T) -> &'static T {
-        // SAFETY: the caller promises that this is the only reference.
+        // SAFETY: the caller promises that no other reference is used.
         unsafe { (*self.0.get()).write(value) }
     }
 }

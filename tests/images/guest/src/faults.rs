@@ -2,20 +2,13 @@
 //! 53) trap on the fast path, where the strand waits for them. Stores to the other hubs trap there too, but succeed when the call
 //! is repeated on the slow path.
 
-use guest_abi::Trap;
-
 use crate::calls::negotiate;
-use crate::contract::{ENOACCESS, EOK, GET, Machine, SET};
-use crate::preserved::{Way, registers};
+use crate::contract::{ENOACCESS, EOK, Machine};
+use crate::late::{calls, get, set};
 use crate::report::Report;
 
 pub fn run(report: &mut Report, machine: Machine) {
     negotiate(Some(1));
-    let get = |id, status| {
-        let value = if status == EOK { 0 } else { 1 };
-        Way(Trap::Fast, [id, 1, 2, 3, 4, GET], [status, value, 2, 3, 4, GET])
-    };
-    let set = |id, status| Way(Trap::Fast, [id, 1, 2, 3, 4, SET], [status, 1, 2, 3, 4, SET]);
     let channels = [
         // The first access traps.
         get(5, ENOACCESS),
@@ -34,13 +27,9 @@ pub fn run(report: &mut Report, machine: Machine) {
         get(54, EOK),
         set(71, EOK),
     ];
-    let mut check = report.check("a memory controller that faults");
-    registers(&mut check, channels.iter());
-    drop(check);
+    calls(&mut report.check("a memory controller that faults"), &channels);
     if machine.hubs {
-        let mut check = report.check("a hub that faults");
-        registers(&mut check, hubs.iter());
-        drop(check);
+        calls(&mut report.check("a hub that faults"), &hubs);
         let late = [
             get(36, EOK),
             // A second call succeeds: the hub was released.
@@ -51,7 +40,6 @@ pub fn run(report: &mut Report, machine: Machine) {
             get(36, ENOACCESS),
             set(19, EOK),
         ];
-        let mut check = report.check("a hub whose store faults late");
-        registers(&mut check, late.iter());
+        calls(&mut report.check("a hub whose store faults late"), &late);
     }
 }

@@ -55,13 +55,11 @@ impl States {
 
     fn get(&self, check: &mut Check<'_>, id: u64, status: u64) {
         let value = if status == EOK { Self::value(id) } else { 0x11 };
-        let registers = [id, 0x11, 2, 3, 4, GET];
-        check.case(registers, call(Trap::Fast, registers), [status, value, 2, 3, 4, GET]);
+        check.case(Trap::Fast, [id, 0x11, 2, 3, 4, GET], [status, value, 2, 3, 4, GET]);
     }
 
     fn set(&self, check: &mut Check<'_>, id: u64, value: u64, status: u64) {
-        let registers = [id, value, 2, 3, 4, SET];
-        check.case(registers, call(Trap::Fast, registers), [status, value, 2, 3, 4, SET]);
+        check.case(Trap::Fast, [id, value, 2, 3, 4, SET], [status, value, 2, 3, 4, SET]);
     }
 
     /// Begins an access of the holder that never ends.

@@ -30,6 +30,25 @@ pub struct Left {
     pub globals: u64,
 }
 
+impl Left {
+    pub const NOTHING: Self = Self { windows: 0, globals: 0 };
+}
+
+impl Around {
+    /// Returns the registers after a trap that changes %o0 to %o5 only, into these.
+    pub fn with_outs([o0, o1, o2, o3, o4, o5]: [u64; 6], before: [u64; 13]) -> Self {
+        Self {
+            // The stack pointer is given as %fp - %sp.
+            o: [o0, o1, o2, o3, o4, o5, 192, 0x173],
+            l: core::array::from_fn(|n| 0x101 + 0x10 * n as u64),
+            i: core::array::from_fn(|n| 0x102 + 0x10 * n as u64),
+            g: [0, 0x114, 0x124, 0x134, 0x144, 0x154, 0x164, 0x174],
+            before,
+            after: before,
+        }
+    }
+}
+
 /// The state after a call above TL 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

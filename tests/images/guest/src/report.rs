@@ -2,7 +2,10 @@
 
 use core::fmt::{Arguments, Debug, Write};
 
+use guest_abi::Trap;
 use guest_abi::guest::{Core, Sun4v};
+
+use crate::calls::call;
 
 /// The console, and the number of failed checks.
 pub struct Report {
@@ -61,10 +64,10 @@ impl Check<'_> {
         }
     }
 
-    /// Compares a call's registers with those of the contract.
-    pub fn case(&mut self, call: [u64; 6], found: [u64; 6], expected: [u64; 6]) {
+    /// Makes a call, and compares its registers afterwards with the contract's.
+    pub fn case(&mut self, trap: Trap, before: [u64; 6], expected: [u64; 6]) {
         self.report.cases += 1;
-        self.same(call, found, expected);
+        self.same(before, call(trap, before), expected);
     }
 }
 

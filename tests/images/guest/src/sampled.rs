@@ -194,6 +194,13 @@ fn counted(report: Option<EventReport<SparcSelect>>) -> Option<[u64; 3]> {
     (estimate.error == Some(0)).then_some([estimate.events, report.samples, report.missed])
 }
 
+/// Ends the session, and checks its outcome and the counts of its first event.
+fn ended(check: &mut Check<'_>, expected: Outcome, counts: Option<[u64; 3]>) {
+    let (outcome, [report, _]) = stop();
+    check.same("outcome", outcome, expected);
+    check.same("counts", counted(report), counts);
+}
+
 pub fn run(report: &mut Report) {
     let Some(configuration) = Counters::configuration() else {
         panic!("no machine");
@@ -297,8 +304,8 @@ fn at_once(check: &mut Check<'_>) {
 /// free windows.
 fn goes_on(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
-    let ten = Counters::Happens(SparcMode::Privileged, SparcEvent::Loads, 10);
-    let call = Control::Counters(ten).registers().to_array();
+    let ten = Control::Counters(Counters::Happens(SparcMode::Privileged, SparcEvent::Loads, 10));
+    let call = ten.registers().to_array();
     let mut found = Around::default();
     // SAFETY: the probe keeps what the ABI asks it to keep.
     unsafe { probes::around_0xfe(&call, &mut found) };
@@ -308,23 +315,14 @@ fn goes_on(check: &mut Check<'_>) {
     for windows in [1, 2, 4] {
         after[windows] = found.after[windows];
     }
-    let expected = Around {
-        o: [0, o1, o2, o3, o4, o5, 192, 0x173],
-        l: core::array::from_fn(|n| 0x101 + 0x10 * n as u64),
-        i: core::array::from_fn(|n| 0x102 + 0x10 * n as u64),
-        g: [0, 0x114, 0x124, 0x134, 0x144, 0x154, 0x164, 0x174],
-        before: found.before,
-        after,
-    };
+    let expected = Around { after, ..Around::with_outs([0, o1, o2, o3, o4, o5], found.before) };
     check.same("registers", found, expected);
     check.same("sampled", pop().is_some(), true);
     for _ in 0..2 {
         check.same("depth", deep(20), 20 * 21 / 2);
     }
-    let (outcome, [report, _]) = stop();
     // The ring is full after eight of the 84 samples of the recursions.
-    check.same("outcome", outcome, Outcome { lost: 76, ..Outcome::undisturbed(85) });
-    check.same("loads", counted(report), Some([850, 85, 0]));
+    ended(check, Outcome { lost: 76, ..Outcome::undisturbed(85) }, Some([850, 85, 0]));
 }
 
 /// Returns the sum of the numbers up to `depth`, with a trap before and after each call.
@@ -347,9 +345,7 @@ fn early(check: &mut Check<'_>) {
         // At 85, 185, 285 and so on.
         check.same(total, pop().map(|sample| sample.period), (total % 100 == 85).then_some(100));
     }
-    let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::undisturbed(10));
-    check.same("stores", counted(report), Some([1000, 10, 0]));
+    ended(check, Outcome::undisturbed(10), Some([1000, 10, 0]));
     counters(Counters::Early(0));
 }
 
@@ -362,10 +358,8 @@ fn beyond(check: &mut Check<'_>) {
         // All finished periods, with or without a sample.
         check.same(total, sampled, total >> 30 << 30);
     }
-    let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::undisturbed(12));
     // 0x5_4000_000c events are 21 periods, of which 12 have a sample.
-    check.same("loads", counted(report), Some([0x5_4000_000c, 12, 9]));
+    ended(check, Outcome::undisturbed(12), Some([0x5_4000_000c, 12, 9]));
 }
 
 fn held_back(check: &mut Check<'_>) {
@@ -383,9 +377,7 @@ fn held_back(check: &mut Check<'_>) {
         happens(SparcEvent::Loads, times);
         check.same(times, pop().map(|sample| sample.period), period);
     }
-    let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::undisturbed(3));
-    check.same("loads", counted(report), Some([5000, 3, 2]));
+    ended(check, Outcome::undisturbed(3), Some([5000, 3, 2]));
 }
 
 fn spurious(check: &mut Check<'_>) {
@@ -401,9 +393,7 @@ fn spurious(check: &mut Check<'_>) {
     check.same("one", [pop().is_some(), pop().is_some()], [true, false]);
     happens(SparcEvent::Loads, 800);
     check.same("goes on", pop().map(|sample| sample.period), Some(1000));
-    let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome { spurious: 1, ..Outcome::undisturbed(2) });
-    check.same("loads", counted(report), Some([2000, 2, 0]));
+    ended(check, Outcome { spurious: 1, ..Outcome::undisturbed(2) }, Some([2000, 2, 0]));
 }
 
 /// The ring holds eight samples.
@@ -417,9 +407,7 @@ fn full(check: &mut Check<'_>) {
         kept += 1;
     }
     check.same("kept", kept, 8);
-    let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome { lost: 12, ..Outcome::undisturbed(20) });
-    check.same("loads", counted(report), Some([200, 20, 0]));
+    ended(check, Outcome { lost: 12, ..Outcome::undisturbed(20) }, Some([200, 20, 0]));
 }
 
 fn hyperprivileged(check: &mut Check<'_>) {
@@ -432,9 +420,7 @@ fn hyperprivileged(check: &mut Check<'_>) {
         let place = pop().map(|sample| sample.at.address);
         check.same("address", place.is_none_or(|place| place == Place::There.next()), true);
     }
-    let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::undisturbed(20));
-    check.same("loads", counted(report), Some([1000, 20, 0]));
+    ended(check, Outcome::undisturbed(20), Some([1000, 20, 0]));
 }
 
 fn no_right(check: &mut Check<'_>) {
@@ -443,8 +429,6 @@ fn no_right(check: &mut Check<'_>) {
     check.same("start", started, Err(HvError::NoAccess));
     happens_at(Place::Here, SparcMode::Hyperprivileged, SparcEvent::Loads, 100);
     check.same("nothing", pop(), None);
-    let (outcome, [report, _]) = stop();
-    check.same("outcome", outcome, Outcome::undisturbed(0));
-    check.same("loads", counted(report), None);
+    ended(check, Outcome::undisturbed(0), None);
     be(STRAND);
 }

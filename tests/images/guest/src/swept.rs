@@ -3,24 +3,22 @@
 use core::arch::asm;
 use core::hint::black_box;
 
-use guest_abi::guest::Sun4v;
-use guest_abi::{Hypercall, Registers, StrandId, Trap};
+use guest_abi::{Registers, StrandId, Trap};
 use sweep::control::{Control, TRAP};
 use sweep::plain::WithPlain;
 use sweep::tell::{Detail, Machines, tell};
 use sweep::{Cell, Change, Configuration, System, parts};
 
+use crate::calls;
 use crate::contract::{EINVAL, EOK};
 use crate::probes::{self, Left};
 use crate::report::{Check, Report};
-use crate::sun4v;
 
 /// Makes a control call, and returns its value.
 pub fn control(control: Control) -> u64 {
     called(control).o1
 }
 
-/// Returns the registers after a control call.
 fn called(control: Control) -> Registers {
     let mut registers = control.registers();
     // SAFETY: the hypervisor changes no memory of this guest, and no register but %o0 to %o5.
@@ -61,9 +59,7 @@ impl System for Real {
             control(Control::Caller(strand));
             self.strand = Some(strand);
         }
-        let mut registers = Registers::from(registers);
-        Sun4v::trap(&sun4v(), trap, &mut registers);
-        registers.to_array()
+        calls::call(trap, registers)
     }
 
     fn change(&mut self, change: Change) {
@@ -118,11 +114,11 @@ pub fn exhaust(report: &mut Report) {
     drop(check);
     let mut check = report.check("nothing left of nested calls");
     for depth in 0..=NESTED {
-        let registers = Control::Recurse(depth).registers();
+        let recurse = Control::Recurse(depth);
+        let registers = recurse.registers();
         // SAFETY: the probe may change all free windows.
         let found = unsafe { probes::left_0xfe(registers.o0, registers.o1, registers.o5) };
-        let nothing = Left { windows: 0, globals: 0 };
-        check.same(depth, found, nothing);
+        check.same(depth, found, Left::NOTHING);
     }
     drop(check);
     report.line(format_args!("the hypervisor nests 20 calls now"));

@@ -1,7 +1,7 @@
 //! Traps of a guest that samples: the overflow trap, and accesses to %pcr and %pic, which this processor lacks.
 //!
-//! The trap table, and what is saved and restored around traps, are those of any guest. An illegal instruction that reads or
-//! writes %pcr or %pic is replaced by a call to the hypervisor's model of both, and skipped.
+//! The handler of illegal instructions replaces a read or write of %pcr or %pic with a call to the hypervisor's model of both, and skips
+//! the instruction.
 
 use core::arch::{asm, global_asm};
 
@@ -84,20 +84,20 @@ extern "C" fn illegal_instruction(frame: &mut Frame, window: &mut Window) {
         panic!("illegal instruction {code:#x} at {:#x}", frame.tpc);
     };
     match access {
-        Access::Read(asr, rd) => {
-            let value = control(Control::Counters(asr.read()));
+        Access::Read(read, rd) => {
+            let value = control(Control::Counters(read));
             if let Some(register) = register(frame, window, rd) {
                 *register = value;
             }
         }
-        Access::Write(asr, rs1, operand) => {
+        Access::Write(write, rs1, operand) => {
             let mut value = |number| register(frame, window, number).map_or(0, |value| *value);
             let value = value(rs1)
                 ^ match operand {
                     Operand::Register(rs2) => value(rs2),
                     Operand::Immediate(number) => number,
                 };
-            control(Control::Counters(asr.write(value)));
+            control(Control::Counters(write(value)));
         }
     }
     frame.tpc = frame.tnpc;
@@ -113,33 +113,12 @@ fn register<'a>(frame: &'a mut Frame, window: &'a mut Window, number: u32) -> Op
     }
 }
 
-#[derive(Clone, Copy)]
-enum Asr {
-    Pcr,
-    Pic,
-}
-
-impl Asr {
-    const fn new(number: u32) -> Option<Self> {
-        match number {
-            16 => Some(Self::Pcr),
-            17 => Some(Self::Pic),
-            _ => None,
-        }
-    }
-
-    const fn read(self) -> Counters {
-        match self {
-            Self::Pcr => Counters::Pcr,
-            Self::Pic => Counters::Pic,
-        }
-    }
-
-    const fn write(self, value: u64) -> Counters {
-        match self {
-            Self::Pcr => Counters::SetPcr(value),
-            Self::Pic => Counters::SetPic(value),
-        }
+/// Returns the operations that read and write a register by its number: %pcr or %pic.
+const fn operations(asr: u32) -> Option<(Counters, fn(u64) -> Counters)> {
+    match asr {
+        16 => Some((Counters::Pcr, Counters::SetPcr)),
+        17 => Some((Counters::Pic, Counters::SetPic)),
+        _ => None,
     }
 }
 
@@ -150,15 +129,15 @@ enum Operand {
 
 /// `rd %asr, rd`, or `wr rs1, operand, %asr`.
 enum Access {
-    Read(Asr, u32),
-    Write(Asr, u32, Operand),
+    Read(Counters, u32),
+    Write(fn(u64) -> Counters, u32, Operand),
 }
 
 impl Access {
     fn decode(code: u32) -> Option<Self> {
         let (rd, rs1) = (code >> 25 & 31, code >> 14 & 31);
         match (code >> 30, code >> 19 & 0x3f) {
-            (2, 0x28) => Some(Self::Read(Asr::new(rs1)?, rd)),
+            (2, 0x28) => Some(Self::Read(operations(rs1)?.0, rd)),
             (2, 0x30) => {
                 let operand = if code >> 13 & 1 == 0 {
                     Operand::Register(code & 31)
@@ -166,7 +145,7 @@ impl Access {
                     // 13 bits with a sign.
                     Operand::Immediate(i64::from((code << 19) as i32 >> 19) as u64)
                 };
-                Some(Self::Write(Asr::new(rd)?, rs1, operand))
+                Some(Self::Write(operations(rd)?.1, rs1, operand))
             }
             _ => None,
         }

@@ -23,7 +23,7 @@ use guest_abi::{
 };
 use platform::md::Md;
 
-// Stacks, traps and register windows are those of the guest to copy.
+// Has the stacks, the trap tables and the handlers of register windows.
 global_asm!(include_str!("../../../../guest-abi/guests/rust/start.s"), options(raw));
 // A round of each loop is four instructions, one of them atomic; two more end the loop.
 global_asm!(
@@ -324,8 +324,8 @@ fn interrupts(on: bool) {
     }
 }
 
-/// Reads half a megabyte four times, each time another one, and prints the reads that the memory channels of node 0 counted the last time:
-/// code and stack are in the caches then, and other guests have ended.
+/// Reads four times half a megabyte, and prints the reads that the memory channels of node 0 counted the last time: code and stack are
+/// in the caches then, and other guests have ended.
 fn memory(console: &mut Core<Sun4v>) {
     const PART: usize = 512 << 10;
     static BLOCK: [AtomicU64; 4 * PART / 8] = [const { AtomicU64::new(0) }; _];

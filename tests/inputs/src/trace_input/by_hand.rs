@@ -5,19 +5,14 @@ use std::io::Cursor;
 
 use simulator::recording::{Chunk, Kind, Order, Recording, RecordingError, Reference};
 
-/// The references of a text, each with its strand, in the order in which they take place.
+use super::{fetching, number, same, size};
+
+/// The references of a text in the order in which they take place, each with its strand.
 type Lines = Vec<(usize, Reference)>;
 
 /// Asserts that the reader finds in a text what a second reader does.
 pub(super) fn check(bytes: &[u8]) {
-    match (read(bytes), plain(bytes)) {
-        (Ok(found), Ok(expected)) => assert_eq!(found, expected),
-        (Err(error), Err(line)) => assert_eq!(error.line(), Some(line), "{error}"),
-        (Err(error), Ok(expected)) => {
-            assert!(expected.is_empty() && error.line().is_none(), "{error}");
-        }
-        (Ok(_), Err(line)) => panic!("line {line} is wrong"),
-    }
+    same(&read(bytes), &plain(bytes), usize::MAX);
 }
 
 /// Returns what the threads do, each until it waits.
@@ -93,28 +88,18 @@ fn plain(bytes: &[u8]) -> Result<Lines, u64> {
             .take_while(|kind| !kind.is_fetch())
             .collect();
         let any = |kind| data.contains(&kind) || data.contains(&Kind::Modify);
-        lines[at].1.kind = match (any(Kind::Load), any(Kind::Store)) {
-            (false, false) => Kind::FetchOther,
-            (true, false) => Kind::FetchLoad,
-            (false, true) => Kind::FetchStore,
-            (true, true) => Kind::FetchModify,
-        };
+        lines[at].1.kind = fetching(any(Kind::Load), any(Kind::Store));
     }
     Ok(lines)
 }
 
 fn reference(words: &[&str]) -> Option<(usize, Reference)> {
-    let digits = |text: &str, most, radix| {
-        let right =
-            (1..=most).contains(&text.len()) && text.chars().all(|digit| digit.is_digit(radix));
-        right.then(|| u64::from_str_radix(text, radix).ok()).flatten()
-    };
-    let (strand, kind, address, size) = match *words {
+    let (strand, kind, address, bytes) = match *words {
         [strand, kind, address] => (strand, kind, address, if kind == "i" { "4" } else { "8" }),
-        [strand, kind, address, size] => (strand, kind, address, size),
+        [strand, kind, address, bytes] => (strand, kind, address, bytes),
         _ => return None,
     };
-    let strand = digits(strand, 3, 10).filter(|strand| *strand < 256)?;
+    let strand = number(strand, 3, 10).filter(|strand| *strand < 256)?;
     let kind = match kind {
         "r" => Kind::Load,
         "w" => Kind::Store,
@@ -122,7 +107,6 @@ fn reference(words: &[&str]) -> Option<(usize, Reference)> {
         "i" => Kind::FetchOther,
         _ => return None,
     };
-    let address = digits(address.strip_prefix("0x").unwrap_or(address), 16, 16)?;
-    let size = digits(size, 4, 10).filter(|size| (1..=4096).contains(size))?;
-    Some((strand as usize, Reference::new(address, size as u16, kind)))
+    let address = number(address.strip_prefix("0x").unwrap_or(address), 16, 16)?;
+    Some((strand as usize, Reference::new(address, size(bytes)?, kind)))
 }

@@ -1,11 +1,9 @@
 //! The 128 bits of a machine, which machines that are alike share.
 //!
 //! **Why symmetry is sound.** A renaming of the strands of a guest, or of guests together with their state, maps every step to a step:
-//! [`Act`](super::Act)s and the functions of the protocol use the number of a strand or a guest only to select its state; the owner of
-//! the lock makes its steps in every order of guests and strands that can make a difference; and the configurations of a model
-//! whose guests are alike are all renamings of each other. The properties name no guest and no strand. So the states that a renamed
-//! machine reaches are the renamed states that the machine reaches, and it is enough to visit one of them. A test compares the
-//! states that are visited with and without symmetry.
+//! numbers of strands and guests only select state; the owner of the lock makes its steps in every order that can make a difference;
+//! and the configurations of a model whose guests are alike are all renamings of each other. The properties name no guest and no
+//! strand. So a renamed machine reaches the renamed states, and it is enough to visit one machine of each kind.
 
 use perfctr_service::decisions::protocol::{Asked, Global, Holding};
 use perfctr_service::{Grant, StrandRight};

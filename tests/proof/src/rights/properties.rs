@@ -44,12 +44,10 @@ impl<const G: usize, const S: usize> World<G, S> {
 }
 
 impl<const G: usize, const S: usize> Rights<G, S> {
-    /// At most one guest of a machine has `global`.
     pub(super) fn one_holder_of_global(&self, world: &World<G, S>) -> bool {
         held_by(&world.guests, |held| held.global).count() <= 1
     }
 
-    /// A guest holds no more than it is granted.
     pub(super) fn held_is_granted(&self, world: &World<G, S>) -> bool {
         let mut guests = world.guests.iter();
         guests.all(|guest| {
@@ -92,7 +90,6 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         })
     }
 
-    /// `pending` says that no change is pending only if none is.
     pub(super) fn pending_is_true(&self, world: &World<G, S>) -> bool {
         world.is_pending() || world.is_complete()
     }

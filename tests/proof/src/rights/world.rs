@@ -29,16 +29,13 @@ pub(crate) struct Strand {
     pub(crate) ht: Option<Tenure>,
 }
 
-/// The activity of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Doing {
-    /// The strand executes guest code.
     Guest,
     /// The strand is in a call, and has found that its guest has the right to it.
     Call(Call),
     /// The strand is in the cross-call that it has taken, and has scrubbed.
     CrossCall(Asked),
-    /// The strand is declared dead.
     Dead,
 }
 
@@ -63,7 +60,6 @@ pub(crate) struct Unit {
     pub(crate) written: Option<(usize, Tenure)>,
     /// The unit is listed, because it holds values of a guest that has lost it.
     pub(crate) unclean: bool,
-    /// The unit is out of service.
     pub(crate) out: bool,
 }
 

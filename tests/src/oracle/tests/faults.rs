@@ -18,7 +18,7 @@ fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
 #[test]
 fn each_register_is_part_of_the_unit_in_its_name() {
     for register in &registers::REGISTERS[2..] {
-        let expected = match Unit::of(Cell::Register(register.id)) {
+        let expected = match Cell::Register(register.id).unit() {
             Unit::L2 { .. } => panic!("{} is no L2 register", register.name),
             Unit::Mcu { node, mcu } => format!("NODE{node}_MCU{mcu}_"),
             Unit::Hub(hub) => format!("ZAM{hub}_"),

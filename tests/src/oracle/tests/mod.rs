@@ -44,7 +44,6 @@ fn batoka(strands: impl IntoIterator<Item = u16>, grant: Grant) -> World {
     world
 }
 
-/// Returns an access that took place.
 fn done(address: u64, action: Action) -> Access {
     Access::done(Target::Address(address), action)
 }

@@ -148,8 +148,8 @@ fn one_by_one(_: usize, configuration: &Configuration, system: &mut dyn System) 
     }
 }
 
-/// Contents of the eight L2 control registers of node 1: PERF_CONFIG 2, and other bits that differ from bank to bank.
-const BANKS: [u64; 8] = [
+/// Contents of the eight L2 control registers of a node: PERF_CONFIG 2, and other bits that differ from bank to bank.
+pub const BANKS: [u64; 8] = [
     0x20_0000_0000,
     0x20_0000_0001,
     0x21_fe00_0002,

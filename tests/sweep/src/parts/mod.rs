@@ -8,7 +8,7 @@ mod registers;
 mod versions;
 mod worlds;
 
-pub use faults::{BROKEN_UNITS, HALF_AN_L2, ONE_BY_ONE, WITHOUT_A_HUB};
+pub use faults::{BANKS, BROKEN_UNITS, HALF_AN_L2, ONE_BY_ONE, WITHOUT_A_HUB};
 pub use hubs::BUSY;
 pub use numbers::FUNCTIONS;
 pub use random::AT_RANDOM;

@@ -13,7 +13,6 @@ use crate::{Change, Configuration, Part, System};
 /// behalf of others, which the reference model does not do.
 pub const AT_RANDOM: Part = Part { name: "calls at random", limit: 8, configuration, run };
 
-/// The number of calls of a configuration.
 const CALLS: usize = 3000;
 
 /// Returns a machine with three guests, of which the first or the second has `global`.

@@ -21,7 +21,6 @@ pub(super) const MACHINES: [Description; 8] = [
     (Model::Batoka, 4, &[(Node::Node1, Mcu::Mcu0), (Node::Node2, Mcu::Mcu1)]),
 ];
 
-/// All combinations of rights.
 pub(super) const GRANTS: [Grant; 6] =
     [Grant::NONE, Grant::STRAND, Grant::HTSTRAND, Grant::GLOBAL, Grant::GLOBAL_STRAND, Grant::ALL];
 

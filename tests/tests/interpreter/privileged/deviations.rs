@@ -7,7 +7,9 @@ use std::path::Path;
 use std::{env, fs, process};
 
 use simulator::interpreter::Level;
-use simulator::interpreter::instruction::ControlRegister;
+use simulator::interpreter::instruction::ControlRegister::{
+    self, Ancillary, Hyperprivileged, Privileged,
+};
 
 use tests::assembler::{self as words, NOP, computes, set, trap};
 
@@ -101,12 +103,9 @@ impl Deviation {
         let (user, guest) = (down(PEF), down(PEF | PRIV));
         let softint = |level: u32| wr(20, 1 << level);
         match self {
-            Self::WindowInstructions => shown(
-                &[&wrpr(12, 0), &[computes(0x31, 2, 0, NONE)]],
-                Value(ControlRegister::Privileged(12)),
-                7,
-                0,
-            ),
+            Self::WindowInstructions => {
+                shown(&[&wrpr(12, 0), &[computes(0x31, 2, 0, NONE)]], Value(Privileged(12)), 7, 0)
+            }
             Self::AncillaryReads => shown(&[&user, &[rd(23)]], Pc, TBAS[0] + 0x11 * 32, AFTER),
             Self::AncillaryWrites => shown(
                 &[&user, &[computes(0x30, 22, 0, NONE)]],
@@ -115,9 +114,7 @@ impl Deviation {
                 TBAS[0] + 0x10 * 32,
             ),
             Self::SoftintBits => shown(&[&wr(22, u64::MAX), &[rd(22)]], READ, 0x1_ffff, u64::MAX),
-            Self::FprsBits => {
-                shown(&[&wr(6, u64::MAX)], Value(ControlRegister::Ancillary(6)), 7, 0xffff_ffff)
-            }
+            Self::FprsBits => shown(&[&wr(6, u64::MAX)], Value(Ancillary(6)), 7, 0xffff_ffff),
             Self::NoTrapStack => shown(&[&[rdpr(3)]], Pc, ILLEGAL, AFTER),
             Self::TrapPcBits => {
                 shown(&[&wrpr(7, 1), &wrpr(0, BASE + 3), &[rdpr(0)]], READ, BASE, BASE + 3)
@@ -137,22 +134,16 @@ impl Deviation {
             Self::GlobalLevelOfTrap => shown(&[&wrpr(16, 3), &[trap(0x80)]], Value(GL), 3, 4),
             Self::TbaBits => {
                 let odd = TBAS[0] + 0x7fff;
-                shown(&[&wrpr(5, odd)], Value(ControlRegister::Privileged(5)), TBAS[0], odd)
+                shown(&[&wrpr(5, odd)], Value(Privileged(5)), TBAS[0], odd)
             }
             Self::HtbaBits => {
-                let (odd, htba) = (HTBAS[0] + 0x3fff, ControlRegister::Hyperprivileged(5));
+                let (odd, htba) = (HTBAS[0] + 0x3fff, Hyperprivileged(5));
                 shown(&[&wrhpr(5, odd)], Value(htba), HTBAS[0], odd)
             }
             Self::PstateBits => shown(&[&wrpr(6, u64::MAX)], Value(PSTATE), 0x131e, 0x33e),
-            Self::PilBits => {
-                shown(&[&wrpr(8, 0xffff)], Value(ControlRegister::Privileged(8)), 0xf, 0xffff)
-            }
-            Self::WindowBits => {
-                shown(&[&wrpr(10, 0x1f)], Value(ControlRegister::Privileged(10)), 7, 0x1f)
-            }
-            Self::WstateBits => {
-                shown(&[&wrpr(14, 0xff)], Value(ControlRegister::Privileged(14)), 0x3f, 0xff)
-            }
+            Self::PilBits => shown(&[&wrpr(8, 0xffff)], Value(Privileged(8)), 0xf, 0xffff),
+            Self::WindowBits => shown(&[&wrpr(10, 0x1f)], Value(Privileged(10)), 7, 0x1f),
+            Self::WstateBits => shown(&[&wrpr(14, 0xff)], Value(Privileged(14)), 0x3f, 0xff),
             Self::PendingInterrupt => shown(
                 &[&softint(5), &wrpr(8, 0), &wrpr(6, PRIV | IE), &wrhpr(0, 0), &[NOP]],
                 Pc,
@@ -207,7 +198,6 @@ enum Shown {
     Pc,
     /// A register of the current window, or a global register.
     Register(u32),
-    /// A control register.
     Value(ControlRegister),
 }
 
@@ -233,15 +223,15 @@ fn rd(number: u32) -> u32 {
 }
 
 fn wrpr(number: u8, value: u64) -> Vec<u32> {
-    written(ControlRegister::Privileged(number), value)
+    written(Privileged(number), value)
 }
 
 fn wrhpr(number: u8, value: u64) -> Vec<u32> {
-    written(ControlRegister::Hyperprivileged(number), value)
+    written(Hyperprivileged(number), value)
 }
 
 fn wr(number: u8, value: u64) -> Vec<u32> {
-    written(ControlRegister::Ancillary(number), value)
+    written(Ancillary(number), value)
 }
 
 fn written(control: ControlRegister, value: u64) -> Vec<u32> {

@@ -16,7 +16,6 @@ pub(crate) const TBAS: [u64; 2] = [BASE + 0x1_8000, BASE + 0x2_0000];
 /// The code, after the trap tables.
 pub(crate) const CODE: Range<u64> = BASE + 0x2_8000..BASE + 0x6_8000;
 
-/// The memory and the scratchpad registers.
 pub(crate) struct Memory {
     pub(crate) bytes: Vec<u8>,
     scratchpad: [u64; 8],

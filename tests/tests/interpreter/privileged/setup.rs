@@ -1,6 +1,8 @@
 //! The start of a walk: instructions that set every register to a random value.
 
-use simulator::interpreter::instruction::ControlRegister;
+use simulator::interpreter::instruction::ControlRegister::{
+    self, Ancillary, Hyperprivileged, Privileged,
+};
 
 use tests::assembler::{NOP, accesses, computes, number, set, wrpr};
 
@@ -20,18 +22,18 @@ pub(crate) fn words(walk: &mut Walk) -> Vec<u32> {
             value += 8;
         }
     };
-    write(&mut words, ControlRegister::Privileged(6), PRIV);
+    write(&mut words, Privileged(6), PRIV);
     for window in 0..8 {
-        write(&mut words, ControlRegister::Privileged(9), window);
+        write(&mut words, Privileged(9), window);
         load(&mut words, &Vec::from_iter(16..32));
     }
     for level in 1..=6 {
         let (pc, npc) = (walk.fresh(), walk.fresh());
         let state = state_value(&mut walk.random, 1);
         let number = walk.random.below(0x200) as u64;
-        write(&mut words, ControlRegister::Privileged(7), level);
+        write(&mut words, Privileged(7), level);
         for (register, value) in (0..).zip([pc, npc, state, number]) {
-            write(&mut words, ControlRegister::Privileged(register), value);
+            write(&mut words, Privileged(register), value);
         }
     }
     let random = &mut walk.random;
@@ -39,31 +41,31 @@ pub(crate) fn words(walk: &mut Walk) -> Vec<u32> {
     let others = random.below(7 - windows as usize) as u64;
     let tl = random.below(3) as u64;
     for (control, value) in [
-        (ControlRegister::Hyperprivileged(5), HTBAS[random.below(2)]),
-        (ControlRegister::Hyperprivileged(3), 0),
-        (ControlRegister::Hyperprivileged(31), 1 << 63),
-        (ControlRegister::Ancillary(23), 1 << 63),
-        (ControlRegister::Ancillary(25), 1 << 63),
-        (ControlRegister::Ancillary(22), 0),
-        (ControlRegister::Ancillary(0), random.next_u64() & 0xffff_ffff),
-        (ControlRegister::Ancillary(2), random.next_u64() & 0xff),
-        (ControlRegister::Ancillary(3), random.next_u64() & 0xff),
-        (ControlRegister::Ancillary(6), random.next_u64() & 7),
-        (ControlRegister::Privileged(5), TBAS[random.below(2)]),
-        (ControlRegister::Privileged(8), random.next_u64() & 15),
-        (ControlRegister::Privileged(9), random.next_u64() & 7),
-        (ControlRegister::Privileged(10), windows),
-        (ControlRegister::Privileged(11), 6 - windows - others),
-        (ControlRegister::Privileged(12), 6),
-        (ControlRegister::Privileged(13), others),
-        (ControlRegister::Privileged(14), random.next_u64() & 0x3f),
-        (ControlRegister::Privileged(7), tl),
+        (Hyperprivileged(5), HTBAS[random.below(2)]),
+        (Hyperprivileged(3), 0),
+        (Hyperprivileged(31), 1 << 63),
+        (Ancillary(23), 1 << 63),
+        (Ancillary(25), 1 << 63),
+        (Ancillary(22), 0),
+        (Ancillary(0), random.next_u64() & 0xffff_ffff),
+        (Ancillary(2), random.next_u64() & 0xff),
+        (Ancillary(3), random.next_u64() & 0xff),
+        (Ancillary(6), random.next_u64() & 7),
+        (Privileged(5), TBAS[random.below(2)]),
+        (Privileged(8), random.next_u64() & 15),
+        (Privileged(9), random.next_u64() & 7),
+        (Privileged(10), windows),
+        (Privileged(11), 6 - windows - others),
+        (Privileged(12), 6),
+        (Privileged(13), others),
+        (Privileged(14), random.next_u64() & 0x3f),
+        (Privileged(7), tl),
     ] {
         write(&mut words, control, value);
     }
     let guest = random.below(2) == 0;
     for global in [3, 2, 1, 0] {
-        write(&mut words, ControlRegister::Privileged(16), global);
+        write(&mut words, Privileged(16), global);
         load(&mut words, &[2, 3, 4, 5, 6, 7, 1]);
     }
     words.push(wrpr(16, tl as u32));
@@ -81,9 +83,9 @@ pub(crate) fn write(words: &mut Vec<u32>, control: ControlRegister, value: u64) 
     // sllx %g1, 32, %g1
     words.push(computes(0x25, 1, 1, number(32)) | 1 << 12);
     let (op3, number) = match control {
-        ControlRegister::Ancillary(number) => (0x30, number),
-        ControlRegister::Privileged(number) => (0x32, number),
-        ControlRegister::Hyperprivileged(number) => (0x33, number),
+        Ancillary(number) => (0x30, number),
+        Privileged(number) => (0x32, number),
+        Hyperprivileged(number) => (0x33, number),
     };
     words.push(computes(op3, number.into(), 1, 2));
 }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use simulator::interpreter::instruction::ControlRegister::{
+    Ancillary, Hyperprivileged, Privileged,
+};
 use simulator::interpreter::instruction::{ControlRegister, Register};
 use simulator::interpreter::{Environment, Level, Strand};
 
@@ -27,23 +30,23 @@ const NAMED: [(ControlRegister, &str, u32); 14] = [
     (TL, "tl:", 10),
     (PIL, "pil:", 16),
     (GL, "gl:", 10),
-    (ControlRegister::Privileged(5), "tbr:", 16),
+    (Privileged(5), "tbr:", 16),
     (HPSTATE, "hpstate:", 16),
-    (ControlRegister::Hyperprivileged(5), "htba:", 16),
-    (ControlRegister::Privileged(10), "cansave:", 10),
-    (ControlRegister::Privileged(11), "canrestore:", 10),
-    (ControlRegister::Privileged(13), "otherwin:", 10),
-    (ControlRegister::Privileged(14), "wstate:", 10),
-    (ControlRegister::Privileged(12), "cleanwin:", 10),
-    (ControlRegister::Privileged(9), "cwp:", 10),
-    (ControlRegister::Ancillary(6), "fprs:", 16),
+    (Hyperprivileged(5), "htba:", 16),
+    (Privileged(10), "cansave:", 10),
+    (Privileged(11), "canrestore:", 10),
+    (Privileged(13), "otherwin:", 10),
+    (Privileged(14), "wstate:", 10),
+    (Privileged(12), "cleanwin:", 10),
+    (Privileged(9), "cwp:", 10),
+    (Ancillary(6), "fprs:", 16),
 ];
 
-pub(crate) const PSTATE: ControlRegister = ControlRegister::Privileged(6);
-pub(crate) const TL: ControlRegister = ControlRegister::Privileged(7);
-const PIL: ControlRegister = ControlRegister::Privileged(8);
-pub(crate) const GL: ControlRegister = ControlRegister::Privileged(16);
-pub(crate) const HPSTATE: ControlRegister = ControlRegister::Hyperprivileged(0);
+pub(crate) const PSTATE: ControlRegister = Privileged(6);
+pub(crate) const TL: ControlRegister = Privileged(7);
+const PIL: ControlRegister = Privileged(8);
+pub(crate) const GL: ControlRegister = Privileged(16);
+pub(crate) const HPSTATE: ControlRegister = Hyperprivileged(0);
 
 impl State {
     pub(crate) fn read(strand: &mut Strand, environment: &mut impl Environment) -> Self {
@@ -94,7 +97,6 @@ impl State {
         })
     }
 
-    /// Returns the level of privilege.
     pub(crate) fn level(&self) -> Level {
         if self.get(HPSTATE) & HPRIV != 0 {
             Level::Hyperprivileged
@@ -137,22 +139,7 @@ impl fmt::Display for State {
             let names = "NZVC".chars().zip([8, 4, 2, 1]);
             names.map(|(name, bit)| if codes & bit == 0 { '-' } else { name }).collect()
         };
-        let [
-            pstate,
-            tl,
-            pil,
-            gl,
-            tba,
-            hpstate,
-            htba,
-            cansave,
-            canrestore,
-            otherwin,
-            wstate,
-            cleanwin,
-            cwp,
-            fprs,
-        ] = self.named;
+        let [pstate, tl, pil, gl, tba, hpstate, htba, .., fprs] = self.named;
         writeln!(
             f,
             "pstate: {pstate:08x} ccr: {:02x} (icc: {} xcc: {}) asi: {:02x} tl: {tl} pil: {pil:x} gl: {gl}",
@@ -162,10 +149,9 @@ impl fmt::Display for State {
             self.asi,
         )?;
         writeln!(f, "tbr: {tba:016x} hpstate: {hpstate:016x} htba: {htba:016x}")?;
-        writeln!(
-            f,
-            "cansave: {cansave} canrestore: {canrestore} otherwin: {otherwin} wstate: {wstate} cleanwin: {cleanwin} cwp: {cwp}"
-        )?;
+        let windows = NAMED.iter().zip(self.named).skip(7).take(6);
+        let windows = windows.map(|((_, label, _), value)| format!("{label} {value}"));
+        writeln!(f, "{}", windows.collect::<Vec<_>>().join(" "))?;
         writeln!(f, "fsr: {:016x} y: {:016x} fprs: {fprs:016x}", 0, self.y)
     }
 }

@@ -3,11 +3,16 @@
 //! An instruction is chosen when the strand reaches an address without one, and the choice depends on the values of the registers.
 //! So the strand survives thousands of random instructions, and avoids those that QEMU executes differently.
 
+use simulator::interpreter::instruction::ControlRegister::{
+    Ancillary, Hyperprivileged, Privileged,
+};
 use simulator::interpreter::instruction::{
     ControlRegister, MemoryOperand, Register, Space, Windows,
 };
 use simulator::interpreter::{Instruction, Level, Strand};
 use tests::random::Random;
+
+use crate::program::value;
 
 use super::choice::Choice;
 use super::deviations::Deviation;
@@ -27,7 +32,6 @@ pub(crate) const HPRIV: u64 = 1 << 2;
 /// The most executions of one instruction.
 const REPEATED: u8 = 6;
 
-/// A strand on its walk.
 pub(crate) struct Walk {
     pub(crate) strand: Strand,
     pub(crate) memory: Memory,
@@ -42,7 +46,6 @@ pub(crate) struct Walk {
     executed: Vec<u8>,
 }
 
-/// A step of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// An instruction was executed, with this word.
@@ -73,7 +76,7 @@ impl Walk {
         let mut random = Random(seed);
         let mut memory = Memory::new();
         for at in (VALUES..HTBAS[0]).step_by(8) {
-            memory.put(at, &super::choice::value(&mut random).to_be_bytes());
+            memory.put(at, &value(&mut random).to_be_bytes());
         }
         let mut walk = Self {
             strand: Strand::reset(BASE),
@@ -148,14 +151,14 @@ impl Walk {
         }
         let word = self.memory.word(pc);
         let before = self.control(TL);
-        let handled = self.control(ControlRegister::Privileged(3)).unwrap_or(0);
+        let handled = self.control(Privileged(3)).unwrap_or(0);
         self.strand.step(&mut self.memory).ok()?;
         let vectors = HTBAS.iter().chain(&TBAS);
         let in_table =
             vectors.clone().any(|table| (*table..table + 0x8000).contains(&self.strand.pc));
         let raised = self.control(TL) == before.map(|tl| tl + 1);
         Some(if raised && in_table && self.strand.pc.is_multiple_of(32) {
-            let number = self.control(ControlRegister::Privileged(3)).expect("a trap level");
+            let number = self.control(Privileged(3)).expect("a trap level");
             // Deviation::NestedInterrupt.
             if (0x41..0x50).contains(&number) && (number + 1..0x50).contains(&handled) {
                 return None;
@@ -215,10 +218,10 @@ impl Walk {
             }
             Instruction::Done | Instruction::Retry if level > Level::User => {
                 let (Some(state), Some(hpstate), Some(pc), Some(npc)) = (
-                    self.control(ControlRegister::Privileged(2)),
-                    self.control(ControlRegister::Hyperprivileged(1)),
-                    self.control(ControlRegister::Privileged(0)),
-                    self.control(ControlRegister::Privileged(1)),
+                    self.control(Privileged(2)),
+                    self.control(Hyperprivileged(1)),
+                    self.control(Privileged(0)),
+                    self.control(Privileged(1)),
                 ) else {
                     return Some(Deviation::DoneAtLevelZero.into());
                 };
@@ -233,13 +236,11 @@ impl Walk {
                 }
             }
             Instruction::Read { control, .. } => match control {
-                ControlRegister::Ancillary(22 | 23 | 25) => {
+                Ancillary(22 | 23 | 25) => {
                     if_so(level == Level::User, Deviation::AncillaryReads.into())
                 }
-                ControlRegister::Privileged(2) if tl == 6 => {
-                    if_so(level > Level::User, Deviation::RedState.into())
-                }
-                ControlRegister::Privileged(0..=3) => {
+                Privileged(2) if tl == 6 => if_so(level > Level::User, Deviation::RedState.into()),
+                Privileged(0..=3) => {
                     if_so(tl == 0 && level > Level::User, Deviation::NoTrapStack.into())
                 }
                 _ => None,
@@ -248,17 +249,13 @@ impl Walk {
                 let second =
                     get(self, operand.register).wrapping_add_signed(operand.immediate.into());
                 let value = get(self, rs1) ^ second;
-                if level == Level::User
-                    && matches!(control, ControlRegister::Ancillary(20..=23 | 25))
-                {
+                if level == Level::User && matches!(control, Ancillary(20..=23 | 25)) {
                     return Some(Deviation::AncillaryWrites.into());
                 }
                 let allowed = match control {
-                    ControlRegister::Privileged(_) | ControlRegister::Ancillary(20..=23 | 25) => {
-                        Level::Privileged
-                    }
-                    ControlRegister::Hyperprivileged(_) => Level::Hyperprivileged,
-                    ControlRegister::Ancillary(_) => Level::User,
+                    Privileged(_) | Ancillary(20..=23 | 25) => Level::Privileged,
+                    Hyperprivileged(_) => Level::Hyperprivileged,
+                    Ancillary(_) => Level::User,
                 };
                 if level < allowed {
                     return None;
@@ -279,7 +276,7 @@ impl Walk {
             // A simulated strand has no floating-point unit.
             Instruction::FloatingPoint => if_so(
                 self.control(PSTATE).unwrap_or(0) & PEF != 0
-                    && self.control(ControlRegister::Ancillary(6)).unwrap_or(0) & 4 != 0,
+                    && self.control(Ancillary(6)).unwrap_or(0) & 4 != 0,
                 Avoided::Beyond,
             ),
             _ => None,
@@ -316,28 +313,24 @@ impl Walk {
         let over = |most: u64, deviation: Deviation| (value > most).then_some(deviation);
         let if_so = |so: bool| so.then_some(Avoided::Beyond);
         let deviation = match control {
-            ControlRegister::Ancillary(20..=22) => beyond(0x1_ffff, Deviation::SoftintBits),
-            ControlRegister::Ancillary(6) => beyond(7, Deviation::FprsBits),
-            ControlRegister::Privileged(0..=3) if no_trap => Some(Deviation::NoTrapStack),
-            ControlRegister::Privileged(0 | 1) => beyond(!3, Deviation::TrapPcBits),
-            ControlRegister::Privileged(2) => beyond(
+            Ancillary(20..=22) => beyond(0x1_ffff, Deviation::SoftintBits),
+            Ancillary(6) => beyond(7, Deviation::FprsBits),
+            Privileged(0..=3) if no_trap => Some(Deviation::NoTrapStack),
+            Privileged(0 | 1) => beyond(!3, Deviation::TrapPcBits),
+            Privileged(2) => beyond(
                 7 << 40 | 0xff << 32 | 0xff << 24 | PSTATES << 8 | 7,
                 Deviation::TrapStateBits,
             )
             .or((value >> 40 > if hyperprivileged { 3 } else { 2 })
                 .then_some(Deviation::GlobalLevel)),
-            ControlRegister::Privileged(3) => beyond(0x1ff, Deviation::TrapTypeBits),
-            ControlRegister::Privileged(6) => beyond(PSTATES, Deviation::PstateBits),
-            ControlRegister::Privileged(7) => {
-                over(if hyperprivileged { 6 } else { 2 }, Deviation::TrapLevel)
-            }
-            ControlRegister::Privileged(8) => beyond(15, Deviation::PilBits),
-            ControlRegister::Privileged(9..=13) => beyond(7, Deviation::WindowBits),
-            ControlRegister::Privileged(14) => beyond(0x3f, Deviation::WstateBits),
-            ControlRegister::Privileged(16) => {
-                over(if hyperprivileged { 3 } else { 2 }, Deviation::GlobalLevel)
-            }
-            ControlRegister::Hyperprivileged(0) => {
+            Privileged(3) => beyond(0x1ff, Deviation::TrapTypeBits),
+            Privileged(6) => beyond(PSTATES, Deviation::PstateBits),
+            Privileged(7) => over(if hyperprivileged { 6 } else { 2 }, Deviation::TrapLevel),
+            Privileged(8) => beyond(15, Deviation::PilBits),
+            Privileged(9..=13) => beyond(7, Deviation::WindowBits),
+            Privileged(14) => beyond(0x3f, Deviation::WstateBits),
+            Privileged(16) => over(if hyperprivileged { 3 } else { 2 }, Deviation::GlobalLevel),
+            Hyperprivileged(0) => {
                 let waits = self.control(PSTATE).unwrap_or(0) & IE != 0;
                 (value == 0 && waits).then_some(Deviation::PendingInterrupt)
             }
@@ -345,14 +338,12 @@ impl Walk {
         };
         deviation.map(Avoided::from).or_else(|| match control {
             // QEMU's timers follow the host's time.
-            ControlRegister::Ancillary(23 | 25) | ControlRegister::Hyperprivileged(31) => {
-                if_so(value >> 63 == 0)
-            }
-            ControlRegister::Privileged(0 | 1) => if_so(!(BASE..CODE.end).contains(&value)),
-            ControlRegister::Privileged(5) => if_so(!TBAS.contains(&value)),
-            ControlRegister::Hyperprivileged(5) => if_so(!HTBAS.contains(&value)),
-            ControlRegister::Hyperprivileged(0) => if_so(value & !HPRIV != 0),
-            ControlRegister::Hyperprivileged(3) => if_so(value != 0),
+            Ancillary(23 | 25) | Hyperprivileged(31) => if_so(value >> 63 == 0),
+            Privileged(0 | 1) => if_so(!(BASE..CODE.end).contains(&value)),
+            Privileged(5) => if_so(!TBAS.contains(&value)),
+            Hyperprivileged(5) => if_so(!HTBAS.contains(&value)),
+            Hyperprivileged(0) => if_so(value & !HPRIV != 0),
+            Hyperprivileged(3) => if_so(value != 0),
             _ => None,
         })
     }

@@ -183,7 +183,7 @@ impl Judge {
 
     /// Checks a loaded value. For a channel, a value that the register may have at this time is copied to the model.
     fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) {
-        match Unit::of(cell) {
+        match cell.unit() {
             Unit::Mcu { .. } => {
                 let stored = self.channels.entry(cell).or_insert_with(unwritten);
                 let all = stored.clone();
@@ -201,7 +201,7 @@ impl Judge {
 
     /// Notes a stored value.
     fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
-        match (cell, Unit::of(cell)) {
+        match (cell, cell.unit()) {
             (_, Unit::Mcu { .. }) => {
                 let stored = self.channels.entry(cell).or_insert_with(unwritten);
                 let (value, time) = (access.value, access.time);
@@ -231,7 +231,7 @@ impl Judge {
             (0x80, [id, .., 0x106 | 0x107]) if matches!(call.after[0], EOK | EWOULDBLOCK) => {
                 match id {
                     1 => Some(Unit::L2 { node: call.strand.node().index() }),
-                    18..=89 => Some(Unit::of(Cell::Register(id))),
+                    18..=89 => Some(Cell::Register(id).unit()),
                     _ => None,
                 }
             }

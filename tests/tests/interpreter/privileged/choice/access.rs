@@ -8,7 +8,6 @@ use super::super::memory::SCRATCH;
 use super::Choice;
 
 impl Choice<'_> {
-    /// Loads, stores and atomic instructions.
     pub(super) fn access(&mut self) -> Vec<u32> {
         let level = self.walk.level();
         let at = self.scratch();

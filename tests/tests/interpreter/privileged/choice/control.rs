@@ -1,7 +1,7 @@
 //! Accesses to control registers, interrupts, returns from traps, and changes of level.
 
 use simulator::interpreter::Level;
-use simulator::interpreter::instruction::ControlRegister;
+use simulator::interpreter::instruction::ControlRegister::Privileged;
 
 use tests::assembler::{WRPR, computes, mov, number, set, wrpr};
 
@@ -41,7 +41,7 @@ impl Choice<'_> {
 
     /// Returns from a trap.
     pub(super) fn back(&mut self) -> Vec<u32> {
-        let taken = self.walk.control(ControlRegister::Privileged(3));
+        let taken = self.walk.control(Privileged(3));
         let taken = taken.unwrap_or(0);
         let none = 0;
         let (done, retry) = (computes(0x3e, 0, 0, none), computes(0x3e, 1, 0, none));

@@ -4,26 +4,13 @@ mod access;
 mod control;
 
 use simulator::interpreter::Level;
-use simulator::interpreter::instruction::ControlRegister;
+use simulator::interpreter::instruction::ControlRegister::Privileged;
 use tests::random::Random;
 
 use tests::assembler::{COMPUTES, NOP, accesses, computes, number, sethi, shortened, wrpr};
 
 use super::memory::{HTBAS, SCRATCH, TBAS};
 use super::walk::{IE, PEF, PSTATES, Walk};
-
-/// Returns a random value; values with special results are more frequent.
-pub(crate) fn value(random: &mut Random) -> u64 {
-    let any = random.next_u64();
-    match random.below(6) {
-        0 => any & 3,
-        1 => u64::MAX - (any & 3),
-        2 => 1 << (any & 63),
-        3 => (any as i32 as i64).cast_unsigned(),
-        4 => any >> 32,
-        _ => any,
-    }
-}
 
 /// Returns a value of %tstate whose %gl is at most `most`.
 pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
@@ -57,9 +44,9 @@ impl Choice<'_> {
             return self.jump();
         }
         let level = self.walk.level();
-        let tl = self.walk.control(ControlRegister::Privileged(7)).unwrap_or(0);
+        let tl = self.walk.control(Privileged(7)).unwrap_or(0);
         let back = tl > 0 && level > Level::User;
-        let global = self.walk.control(ControlRegister::Privileged(16)).unwrap_or(0);
+        let global = self.walk.control(Privileged(16)).unwrap_or(0);
         // The walk returns before it runs out of trap levels.
         let (most_tl, most_gl) = if level == Level::Hyperprivileged { (5, 3) } else { (2, 2) };
         if back && (tl >= most_tl || global >= most_gl) && self.random().below(8) != 0 {

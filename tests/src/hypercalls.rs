@@ -3,8 +3,8 @@
 //!
 //! An input describes a machine with its guests, and then steps. Each byte is a choice, so every input is a sequence.
 
-use tests::comparison::{Comparison, board};
-use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
+use crate::comparison::{Comparison, board};
+use crate::oracle::{Answer, Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
 
 /// Counts of what a sequence has reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,7 +122,6 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
     Some(())
 }
 
-/// Makes a call from a strand.
 fn call(
     kind: u8,
     strand: u16,
@@ -245,8 +244,8 @@ fn break_something(
     Some(())
 }
 
-/// A hub is busy while a strand makes two calls. Then it is free or broken, and the strand makes one more call, so that no
-/// other strand is refused on its behalf, which the model does not do.
+/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call, so that the
+/// service refuses no other strand on its behalf, which the model does not do.
 fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,
@@ -255,7 +254,8 @@ fn busy_hub(
 ) -> Option<()> {
     let strand = input.one_of(strands)?;
     let hub = input.below(4)?;
-    let id = (18 + 18 * hub + input.below(18)?) as u64;
+    let byte = usize::from(input.byte()?);
+    let id = (18 + 18 * hub + byte % 18) as u64;
     let after = input.one_of(&[HubCondition::Free, HubCondition::Faulted])?;
     if comparison.world.hubs[hub] != HubCondition::Free
         || comparison.world.transfer.dead.contains_key(&strand)
@@ -267,8 +267,15 @@ fn busy_hub(
         if turn == 2 {
             comparison.set_hub(hub, after);
         }
-        let out = comparison.get(strand, id);
+        let out = match (byte / 18) >> turn & 1 {
+            0 => comparison.get(strand, id),
+            _ => comparison.set(strand, id, byte as u64),
+        };
         reached.statuses[out.regs[0] as usize] += 1;
+        let busy = out.accesses.iter().any(|access| access.answer == Answer::Busy);
+        assert!(!busy || turn < 2);
+        // The other hubs are not busy.
+        comparison.get(strand, (18 + 18 * ((hub + 1) % 4)) as u64);
     }
     Some(())
 }
