@@ -14,6 +14,7 @@
 !   9  software trap 0x83, as 1
 !   10 an illegal instruction, of which the guest takes the trap
 !   11 as 2, without %tick
+!   12 as 1, without %tick
 !
 ! After the list, 0x7f00 from its beginning: the number of samples, their lowest and highest address, the number of starts of
 ! sampling, and the sum of the values that %pic had then.
@@ -59,7 +60,9 @@ next:   ldx [%l0], %g1
          cmp %g1, 10
         be,pn %xcc, illegal
          cmp %g1, 11
-        be,pn %xcc, plain
+        be,pn %xcc, plain_core
+         cmp %g1, 12
+        be,pn %xcc, plain_fast
          nop
         ba,a,pt %xcc, again
 
@@ -135,8 +138,14 @@ software:
         ta 0x83
         ba,a,pt %xcc, answered
 
-plain:  arguments
+plain_core:
+        arguments
         ta 0xff
+        ba,a,pt %xcc, answered
+
+plain_fast:
+        arguments
+        ta 0x80
         ba,a,pt %xcc, answered
 
 illegal:
