@@ -23,6 +23,6 @@ pub mod services;
 
 #[cfg(target_arch = "sparc64")]
 pub use image::{
-    Board, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Services, assemble,
-    cross_call, failed,
+    Board, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Reporting, Services,
+    assemble, cross_call, failed,
 };

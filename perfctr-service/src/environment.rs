@@ -1,7 +1,11 @@
 //! The hardware and the tracer that an image gives the service.
 
+use guest_abi::StrandId;
 use hv_core::trace::{Off, Trace};
 use platform::{Bus, StrandRegisters};
+
+use crate::trace::Why;
+use crate::units::Unit;
 
 /// `(bus, registers)` or, for a service that records [events](crate::trace::ServiceEvent), `(bus, registers, tracer)`.
 pub trait Environment {
@@ -20,6 +24,11 @@ pub trait Environment {
 
     /// Returns the tracer.
     fn trace(&self) -> &Self::Trace;
+
+    /// A strand has taken a unit out of service, once for each time: the operator should know. Must not call the service.
+    fn out_of_service(&self, strand: StrandId, unit: Unit, why: Why) {
+        let _ = (strand, unit, why);
+    }
 }
 
 impl<B: Bus, R: StrandRegisters> Environment for (B, R) {

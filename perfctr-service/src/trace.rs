@@ -153,10 +153,14 @@ hv_core::events! {
 
 /// Why a unit goes out of service, by the numbers in [`UnitOut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub enum Why {
+    /// An access to the unit failed.
     Fault,
+    /// The unit stayed busy for too long.
     Stuck,
+    /// A strand died at work on the unit.
     Died,
+    /// The unit could not be scrubbed.
     Uncleared,
 }
 

@@ -87,6 +87,8 @@ pub mod start {
 /// | [`STATES`](mailbox::STATES) + n | the state of guest n |
 /// | [`CODES`](mailbox::CODES) + n | the exit code of guest n |
 /// | [`POWER`](mailbox::POWER) | 1: the machine is switched off |
+/// | [`RECORDS`](mailbox::RECORDS) | the number of records that the hypervisor has written for the operator |
+/// | behind it | the latest [records](mailbox::record) |
 pub mod mailbox {
     /// The number of words for the operator's steps.
     pub const OPERATOR_WORDS: usize = 256;
@@ -96,8 +98,10 @@ pub mod mailbox {
     pub const CODES: usize = STATES + GUESTS;
     /// The number of guests whose states and codes are there.
     pub const GUESTS: usize = 16;
-    /// The last word of the page.
+    /// The word by which the hypervisor switches the machine off.
     pub const POWER: usize = 511;
+    /// The word with the number of [records](record).
+    pub const RECORDS: usize = POWER + 1;
     /// The number of the interrupt by which the operator announces a step.
     pub const VECTOR: u8 = 2;
 
@@ -109,8 +113,80 @@ pub mod mailbox {
         pub const EXITED: u64 = 2;
         /// A trap has ended the guest.
         pub const TRAPPED: u64 = 3;
-        /// The last strand of the guest has died.
+        /// The last strand of the guest has died, or the hypervisor has failed on one of its strands.
         pub const FAILED: u64 = 4;
+    }
+
+    /// What the hypervisor tells the operator of a failure. Record n stands in slot n modulo [`SLOTS`](record::SLOTS), of
+    /// [`WORDS`](record::WORDS) words.
+    pub mod record {
+        use super::RECORDS;
+
+        /// The value of word [`VERSION`] in a complete record; another value in one that is being written.
+        pub const CURRENT: u64 = 1;
+        /// The value of a word that does not apply.
+        pub const NONE: u64 = u64::MAX;
+        #[allow(missing_docs, reason = "the names say it")]
+        pub const VERSION: usize = 0;
+        /// A [`Reason`].
+        pub const REASON: usize = 1;
+        /// The number of the unit that is out of service: `perfctr_service::Unit::number`.
+        pub const UNIT: usize = 2;
+        /// The strand that found the failure.
+        pub const STRAND: usize = 3;
+        /// The guest of that strand.
+        pub const GUEST: usize = 4;
+        /// The physical address of the store that failed, or the line of the panic.
+        pub const ADDRESS: usize = 5;
+        /// %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, then %g1 to %g7, then %o0 to %o7 of an unexpected trap.
+        pub const REGISTERS: usize = 6;
+        /// The number of registers.
+        pub const REGISTER_COUNT: usize = 6 + 7 + 8;
+        /// The number of words of a record.
+        pub const WORDS: usize = REGISTERS + REGISTER_COUNT;
+        /// The number of records that are kept.
+        pub const SLOTS: usize = 18;
+
+        /// What has failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Reason {
+            /// An access to the unit failed.
+            Fault = 1,
+            /// The unit stayed busy for too long.
+            Stuck = 2,
+            /// A strand died at work on the unit.
+            Died = 3,
+            /// The unit could not be scrubbed.
+            Uncleared = 4,
+            /// A store failed, and the processor did not report its address.
+            AddressUnknown = 5,
+            /// A store failed at an address where no unit is.
+            NoUnit = 6,
+            /// The hypervisor took a trap that it does not expect.
+            Trap = 7,
+            /// The hypervisor panicked.
+            Panic = 8,
+        }
+
+        impl Reason {
+            /// All reasons, by number.
+            pub const ALL: [Self; 8] = [
+                Self::Fault,
+                Self::Stuck,
+                Self::Died,
+                Self::Uncleared,
+                Self::AddressUnknown,
+                Self::NoUnit,
+                Self::Trap,
+                Self::Panic,
+            ];
+        }
+
+        /// Returns the first word of the slot of a record.
+        #[must_use]
+        pub const fn slot(number: usize) -> usize {
+            RECORDS + 1 + number % SLOTS * WORDS
+        }
     }
 }
 
@@ -145,7 +221,10 @@ pub mod escape {
 
 const _: () = {
     assert!(MAILBOX >= HYPERVISOR.start && MAILBOX + PAGE <= start::TIME);
-    assert!(8 * (mailbox::POWER as u64 + 1) <= PAGE);
+    assert!(
+        8 * (mailbox::record::slot(mailbox::record::SLOTS - 1) + mailbox::record::WORDS) as u64
+            <= PAGE
+    );
     assert!(mailbox::CODES + mailbox::GUESTS <= mailbox::POWER);
     assert!(RESET_CODE[0] == 0x0300_0400);
 };

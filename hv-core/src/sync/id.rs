@@ -55,6 +55,12 @@ impl<T: Id> AtomicId<T> {
         Self(AtomicU32::new(number(id)), PhantomData)
     }
 
+    /// Holds none: for statics.
+    #[cfg(not(any(loom, shuttle)))]
+    pub const fn none() -> Self {
+        Self(AtomicU32::new(0), PhantomData)
+    }
+
     /// Returns the held identifier.
     pub fn load(&self) -> Option<T> {
         let number = self.0.load(Ordering::SeqCst);

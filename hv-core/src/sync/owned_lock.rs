@@ -26,6 +26,13 @@ pub struct OwnedGuard<'a> {
 }
 
 impl OwnedLock {
+    /// Returns a lock that nobody owns: for statics.
+    #[cfg(not(any(loom, shuttle)))]
+    #[must_use]
+    pub const fn free() -> Self {
+        Self { owner: AtomicId::none() }
+    }
+
     /// Takes the lock for a strand that does not own it; `None` if another strand owned it at each of `tries` tries.
     #[inline(always)]
     pub fn lock(&self, strand: StrandId, tries: usize) -> Option<OwnedGuard<'_>> {

@@ -1,5 +1,11 @@
 //! What an image plugs into the hypervisor.
 
+use core::ptr;
+use core::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Release},
+};
+
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::{Caller, GuestId, Reply};
 use perfctr_service::Environment;
@@ -53,7 +59,7 @@ pub struct Place<B: Board> {
     pub(super) layout: Mutex<Option<Layout>>,
     pub(super) hypervisor: Mutex<Option<HypervisorOf<B>>>,
     /// Set before strand 0 starts the other strands, which read it.
-    pub(super) ready: Mutex<Option<&'static HypervisorOf<B>>>,
+    ready: AtomicPtr<HypervisorOf<B>>,
     pub(super) handlers: [Mutex<Option<Handler<B>>>; StrandId::COUNT],
 }
 
@@ -65,8 +71,18 @@ impl<B: Board> Place<B> {
         Self {
             layout: Mutex::new(None),
             hypervisor: Mutex::new(None),
-            ready: Mutex::new(None),
+            ready: AtomicPtr::new(ptr::null_mut()),
             handlers: [const { Mutex::new(None) }; StrandId::COUNT],
         }
+    }
+
+    /// Returns the hypervisor; `None` before strand 0 has prepared it.
+    pub(super) fn ready(&self) -> Option<&'static HypervisorOf<B>> {
+        // SAFETY: null, or from a reference that is valid for ever.
+        unsafe { self.ready.load(Acquire).as_ref() }
+    }
+
+    pub(super) fn set_ready(&self, hypervisor: &'static HypervisorOf<B>) {
+        self.ready.store(ptr::from_ref(hypervisor).cast_mut(), Release);
     }
 }

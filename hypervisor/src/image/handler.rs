@@ -2,6 +2,7 @@
 
 use core::fmt::{Display, Write};
 use core::ops::ControlFlow::{self, Break, Continue};
+use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use crate::services::{
     CoreGroup, CpuState, DiagGroup, Image, SoftStateGroup, Start, StrandCommand,
@@ -15,8 +16,9 @@ use perfctr_service::{
 };
 use platform::PhysicalAddress;
 use platform::memory_map::escape;
+use platform::memory_map::mailbox::record::Reason;
 use platform::memory_map::mailbox::state;
-use platform::sparc64::{End, Entry, Partition, TrapHandler, interrupt};
+use platform::sparc64::{End, Entry, FatalTrap, Partition, TrapHandler, interrupt};
 
 use super::board::Board;
 use super::console::Console;
@@ -24,10 +26,11 @@ use super::guests::{CROSS_CALL, Guests, OPERATOR, Then};
 use super::keep;
 use super::layout::Layout;
 use super::mailbox;
+use super::record::{Record, Reporting};
 
 /// The services of the hypervisor. If two had the same function, the first would serve it.
 pub type Services<B> = (
-    PerfCounterService<<B as Board>::Environment>,
+    PerfCounterService<Reporting<<B as Board>::Environment>>,
     CoreGroup<Guests<B>>,
     SoftStateGroup<Guests<B>>,
     DiagGroup,
@@ -46,11 +49,10 @@ pub struct Handler<B: Board> {
 }
 
 impl<B: Board> TrapHandler for Handler<B> {
-    type Context = PerfCounterContext<'static, B::Environment>;
+    type Context = PerfCounterContext<'static, Reporting<B::Environment>>;
 
     fn start(strand: StrandId) -> &'static Self {
-        let ready = *B::place().ready.lock();
-        let hypervisor = ready.unwrap_or_else(prepare::<B>);
+        let hypervisor = B::place().ready().unwrap_or_else(prepare::<B>);
         let guests = hypervisor.embedder();
         let Some((guest, _)) = guests.layout.guest_of(strand) else {
             // A strand without a guest only serves the operator.
@@ -116,7 +118,16 @@ impl<B: Board> TrapHandler for Handler<B> {
 
     fn faulted_late(&self, address: Option<PhysicalAddress>) {
         let strand = self.caller().strand;
-        let _ = address.and_then(|address| self.counters().faulted_late(strand, address));
+        let reason = match address {
+            None => Reason::AddressUnknown,
+            Some(address) if self.counters().faulted_late(strand, address).is_none() => {
+                Reason::NoUnit
+            }
+            Some(_) => return,
+        };
+        let address = address.map(|address| address.0);
+        let record = Record { reason, unit: None, strand: Some(strand), address, trap: None };
+        record.tell(Some(self.hypervisor.embedder().layout));
     }
 
     fn interrupted(&self) -> ControlFlow<()> {
@@ -131,18 +142,20 @@ impl<B: Board> TrapHandler for Handler<B> {
     }
 
     fn ended(handler: Option<&'static Self>, end: End) -> Entry {
-        let Some(handler) = handler else { failed(&"it does not start", escape::NOT_STARTED) };
+        let Some(handler) = handler else { without_handler::<B>(end) };
         let guest = handler.strand.caller().guest;
         match end {
             End::Exit(code) => handler.guest_ended(state::EXITED, code),
-            End::Trap(trap) if trap.is_in_hypervisor() => failed(trap, escape::TRAPPED),
+            End::Trap(trap) if trap.is_in_hypervisor() => {
+                handler.failed(Reason::Trap, Some(trap), None);
+            }
             End::Trap(trap) => {
                 // If the console does not work, there is no other place to report to.
                 let _ = write!(Console::for_guest::<B>(guest), "guest: {trap}");
                 handler.guest_ended(state::TRAPPED, escape::TRAPPED);
             }
             End::Interrupted => {}
-            End::Panic(line) => failed(&format_args!("panic in line {line}\n"), escape::PANICKED),
+            End::Panic(line) => handler.failed(Reason::Panic, None, Some(line.into())),
         }
         settle(handler.hypervisor, guest, handler.strand.caller().strand);
         handler.enter()
@@ -169,8 +182,33 @@ impl<B: Board> Handler<B> {
     }
 
     /// Returns the performance counter service.
-    pub fn counters(&self) -> &'static PerfCounterService<B::Environment> {
+    pub fn counters(&self) -> &'static PerfCounterService<Reporting<B::Environment>> {
         &self.hypervisor.services().0
+    }
+
+    /// The hypervisor has failed on this strand: its guest ends, and what the strand held is free, as after a death. If it fails again
+    /// meanwhile, the strand leaves service.
+    fn failed(&self, reason: Reason, trap: Option<&FatalTrap>, address: Option<u64>) {
+        let Caller { strand, .. } = self.strand.caller();
+        let guests = self.hypervisor.embedder();
+        let record = Record { reason, unit: None, strand: Some(strand), address, trap };
+        record.tell(Some(guests.layout));
+        if !guests.layout.described {
+            match (trap, address) {
+                (Some(trap), _) => failed(trap, escape::TRAPPED),
+                (None, line) => failed(
+                    &format_args!("panic in line {}\n", line.unwrap_or_default()),
+                    escape::PANICKED,
+                ),
+            }
+        }
+        let failing = &FAILING[strand.index()];
+        if failing.swap(true, SeqCst) {
+            park();
+        }
+        release(self.hypervisor, strand);
+        self.guest_ended(state::FAILED, escape::TRAPPED);
+        failing.store(false, SeqCst);
     }
 
     /// The guest has ended on this strand.
@@ -188,6 +226,45 @@ impl<B: Board> Handler<B> {
     }
 }
 
+/// Whether each strand handles a failure of the hypervisor.
+static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; StrandId::COUNT];
+
+/// Frees what a strand held on which the hypervisor has failed.
+fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
+    let (counters, ..) = hypervisor.services();
+    counters.strand_died(strand, strand);
+    counters.cross_called(strand);
+    mailbox::abandon(strand);
+    // The strand may have taken the interrupt of a step that is not done.
+    interrupt::send(strand, OPERATOR);
+}
+
+/// The hypervisor has failed on a strand without a guest, which leaves service, or has not started.
+fn without_handler<B: Board>(end: End) -> ! {
+    let (reason, trap) = match end {
+        End::Trap(trap) => (Reason::Trap, Some(trap)),
+        _ => (Reason::Panic, None),
+    };
+    let strand = interrupt::own_strand();
+    let record = Record { reason, unit: None, strand, address: None, trap };
+    let (Some(hypervisor), Some(strand)) = (B::place().ready(), strand) else {
+        record.tell(None);
+        failed(&"it does not start\n", escape::NOT_STARTED)
+    };
+    record.tell(Some(hypervisor.embedder().layout));
+    if !FAILING[strand.index()].swap(true, SeqCst) {
+        release(hypervisor, strand);
+    }
+    park()
+}
+
+/// Executes nothing any more.
+fn park() -> ! {
+    loop {
+        interrupt::halt();
+    }
+}
+
 /// Prepares the services, and starts all strands of the guests. Strand 0 executes this.
 fn prepare<B: Board>() -> &'static HypervisorOf<B> {
     let tell = |error: &dyn Display| {
@@ -200,7 +277,7 @@ fn prepare<B: Board>() -> &'static HypervisorOf<B> {
         Ok(hypervisor) => keep(&place.hypervisor, hypervisor),
         Err(error) => failed(&format_args!("{error}\n"), escape::NOT_STARTED),
     };
-    *place.ready.lock() = Some(hypervisor);
+    place.set_ready(hypervisor);
     for (number, guest) in layout.guests.iter().enumerate() {
         if let Some(number) = GuestId::new(number) {
             begin(hypervisor, number);
@@ -226,7 +303,7 @@ pub fn assemble<B: Board>(
     }
     let trace = *environment.trace();
     let services = (
-        PerfCounterService::new(layout.machine, environment, &configs)?,
+        PerfCounterService::new(layout.machine, Reporting::new(environment, layout), &configs)?,
         CoreGroup::new(guests),
         SoftStateGroup::new(guests),
         DiagGroup,
@@ -265,7 +342,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     while let Some(number) = interrupt::take() {
         match number {
             CROSS_CALL => counters.cross_called(strand),
-            OPERATOR => mailbox::with_words(|words| {
+            OPERATOR => mailbox::with_words(strand, |words| {
                 perfctr_service::mailbox::serve(words, counters, strand, |step| match step {
                     Step::Reset(guest) => {
                         if hypervisor.embedder().restart(guest) {
@@ -323,7 +400,5 @@ pub fn failed(why: &dyn Display, code: u64) -> ! {
     let _ = write!(Console::first(), "hypervisor: {why}");
     Console::first().end(code);
     mailbox::power_off();
-    loop {
-        interrupt::halt();
-    }
+    park()
 }

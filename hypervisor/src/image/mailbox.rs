@@ -2,18 +2,24 @@
 
 use core::ptr;
 
+use guest_abi::StrandId;
 use hv_core::GuestId;
+use hv_core::sync::OwnedLock;
 use perfctr_service::mailbox::WORDS;
 use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::{CODES, GUESTS, POWER, STATES};
-use spin::Mutex;
 
 /// Held by the strand that serves the operator.
-static SERVING: Mutex<()> = Mutex::new(());
+static SERVING: OwnedLock = OwnedLock::free();
+
+/// Frees the operator's half of the mailbox if this strand, which has failed, was using it.
+pub(super) fn abandon(strand: StrandId) {
+    SERVING.abandon(strand);
+}
 
 /// Calls a function with the operator's half of the mailbox, unless another strand is using it.
-pub(super) fn with_words(serve: impl FnOnce(&mut [u64; WORDS])) {
-    let Some(_serving) = SERVING.try_lock() else {
+pub(super) fn with_words(strand: StrandId, serve: impl FnOnce(&mut [u64; WORDS])) {
+    let Some(_serving) = SERVING.lock(strand, 1) else {
         return;
     };
     // SAFETY: the image has nothing else there, the lock is held, and the operator waits until the step is done.
@@ -33,7 +39,7 @@ pub(super) fn power_off() {
     set(POWER, 1);
 }
 
-fn set(word: usize, value: u64) {
+pub(super) fn set(word: usize, value: u64) {
     // SAFETY: the image has nothing else in the mailbox's second half.
     unsafe { ptr::write_volatile((MAILBOX as *mut u64).add(word), value) };
 }

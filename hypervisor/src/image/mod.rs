@@ -6,6 +6,7 @@ mod guests;
 mod handler;
 mod layout;
 mod mailbox;
+mod record;
 
 use spin::{Mutex, MutexGuard};
 
@@ -13,6 +14,7 @@ pub use board::{Board, Place};
 pub use guests::Guests;
 pub use handler::{Handler, HypervisorOf, Services, assemble, cross_call, failed};
 pub use layout::{GuestLayout, Layout};
+pub use record::Reporting;
 
 /// Stores a value that is never dropped. The lock is never released, so each place is used once. (`spin::Once` contains a panic.)
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {

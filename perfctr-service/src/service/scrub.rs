@@ -119,6 +119,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.withdraw(unit);
         if was_in_service {
             self.note_out(on, unit, why);
+            self.environment.out_of_service(on, unit, why);
         }
         was_in_service
     }

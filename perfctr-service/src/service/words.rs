@@ -3,8 +3,8 @@
 use core::ptr;
 
 use guest_abi::{HvError, Registers};
-use platform::{Bus, PhysicalAddress};
 use platform::sparc64::{FAST_WORDS, FastPath};
+use platform::{Bus, PhysicalAddress};
 
 use crate::rights::access::AccessWord;
 use crate::sparc64::layout::word;

@@ -49,6 +49,18 @@ impl FatalTrap {
         &self.windows[(self.tstate as usize).wrapping_sub(calls) % NWINDOWS]
     }
 
+    /// Returns %tt, %tpc, %tnpc, %tstate, HTSTATE and %tl, then %g1 to %g7, then %o0 to %o7.
+    #[must_use]
+    pub fn registers(&self) -> [u64; 21] {
+        let Self { tt, tpc, tnpc, tstate, htstate, tl, .. } = *self;
+        let [_, g1, g2, g3, g4, g5, g6, g7] = self.globals;
+        let [.., o0, o1, o2, o3, o4, o5, o6, o7] = *self.window(NWINDOWS - 1);
+        [
+            tt, tpc, tnpc, tstate, htstate, tl, g1, g2, g3, g4, g5, g6, g7, o0, o1, o2, o3, o4, o5,
+            o6, o7,
+        ]
+    }
+
     /// Returns %o0 to %o7 of the program.
     pub(super) const fn outs_mut(&mut self) -> &mut [u64; 8] {
         // The callee's %i registers are the caller's %o registers.

@@ -6,6 +6,8 @@ use core::arch::asm;
 
 use guest_abi::StrandId;
 
+use super::layout;
+
 /// The ASI of the registers of a chip's strands (CMP), with one bit per strand. Node n has them n * [`NODE`] higher (*assumed*).
 const CMP: usize = 0x41;
 const NODE: u64 = 0x1000;
@@ -31,6 +33,18 @@ pub fn exists(strand: StrandId) -> bool {
             ASI = const CMP, options(nostack, preserves_flags));
     }
     value >> (strand.index() % 64) & 1 != 0
+}
+
+/// Returns the strand that executes this; `None` if its number is none of a strand.
+#[must_use]
+pub fn own_strand() -> Option<StrandId> {
+    let number: usize;
+    // SAFETY: the read changes nothing.
+    unsafe {
+        asm!("ldxa [{place}] {ASI}, {number}", place = in(reg) layout::OWN_NUMBER, number = out(reg) number,
+            ASI = const layout::ASI_OWN_NUMBER, options(nostack, preserves_flags));
+    }
+    StrandId::new(number & layout::NUMBERS)
 }
 
 /// Starts a strand at the reset vector, or where it was stopped. All earlier writes of this strand are visible to the started strand.

@@ -68,7 +68,7 @@ pub(super) fn guest(memory: &mut Physical, guest: usize) -> GuestState {
     }
 }
 
-fn word(memory: &mut Physical, number: usize) -> u64 {
+pub(super) fn word(memory: &mut Physical, number: usize) -> u64 {
     let mut bytes = [0; 8];
     // Every machine has memory at the mailbox.
     let _ = memory.dump(MAILBOX + 8 * number as u64, &mut bytes);

@@ -36,6 +36,7 @@ pub mod map;
 mod niagara;
 mod physical;
 mod reach;
+pub mod records;
 pub mod results;
 mod running;
 mod shared;
@@ -256,6 +257,11 @@ impl Execution {
         if let Some(console) = self.running.shared.consoles.get_mut(number) {
             console.put(bytes);
         }
+    }
+
+    /// Returns the failures that the hypervisor has told of, oldest first. It keeps the latest ones, and counts all: the second value.
+    pub fn failures(&mut self) -> (Vec<records::Failure>, u64) {
+        records::failures(&mut self.running.shared.physical)
     }
 
     /// Returns the registers of a strand.

@@ -48,6 +48,7 @@ impl Execution {
             hypercalls: tally(&|_| true),
             noted: self.log().entries().len(),
             steps: Vec::new(),
+            failures: self.failures().0,
         }
     }
 

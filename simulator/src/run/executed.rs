@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Hypercalls, StepRun, Time};
 use crate::execute::mailbox::GuestState;
+use crate::execute::records::Failure;
 use crate::memory::{Served, Usage};
 
 /// What happened on a machine until now.
@@ -31,6 +32,8 @@ pub struct Executed {
     pub noted: usize,
     /// The steps of the [operator](crate::operator::Operator). Empty until the caller that plays them puts them here.
     pub steps: Vec<StepRun>,
+    /// The failures that the hypervisor has told of.
+    pub failures: Vec<Failure>,
 }
 
 /// What a strand did.

@@ -85,6 +85,10 @@ fn summary(run: &Executed) -> Markup {
                 }
             }
         }
+        @if !run.failures.is_empty() {
+            h2 { "Failures that the hypervisor told of" }
+            ol { @for failure in &run.failures { li { (failure) } } }
+        }
         h2 { "Consoles" }
         @for guest in &run.guests {
             h3 { (guest.name) }

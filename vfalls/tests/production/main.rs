@@ -4,6 +4,7 @@
 mod attacks;
 mod callers;
 mod contract;
+mod failures;
 mod faults;
 mod judge;
 mod kernel;

@@ -42,12 +42,10 @@ mod models {
 #[cfg(all(feature = "faults", not(feature = "models")))]
 mod faults {
     use guest_abi::StrandId;
-    use perfctr_service::PerfCounterContext;
     use perfctr_service::sparc64::layout;
     use platform::sparc64::{FastPath, Mmio, StrandRegs};
     use platform::{AccessError, PhysicalAddress};
 
-    type Environment = <crate::Board as hypervisor::Board>::Environment;
 
     /// Real devices, but a store to hub 1 traps. On the fast path, the trap comes where the strand waits for the store: see
     /// [`trap_in_wait`].
@@ -80,7 +78,7 @@ mod faults {
     ///
     /// # Safety
     /// Called before the first hypercall, on a strand of node 0.
-    pub unsafe fn bend_table(context: &PerfCounterContext<'static, Environment>) {
+    pub unsafe fn bend_table(context: &impl FastPath) {
         let rows = context.words()[layout::word::ROWS] as *mut u64;
         for register in [4, 5].into_iter().chain(72..90) {
             // SAFETY: the table has a row for each register, which begins with the address. Constants can be written while the MMU is

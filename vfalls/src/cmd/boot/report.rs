@@ -15,6 +15,9 @@ pub(crate) fn print(output: &mut impl Write, results: &Executed) -> io::Result<(
         writeln!(output, "{}", events(results))?;
     }
     write!(output, "{}\n{}", strand_table(results), calls(results))?;
+    for failure in &results.failures {
+        writeln!(output, "\noperator: {failure}")?;
+    }
     if results.noted > 0 {
         let things = match results.noted {
             1 => "1 thing that software did is".to_owned(),

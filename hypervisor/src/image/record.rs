@@ -1,0 +1,101 @@
+//! What the hypervisor tells the operator of failures: see [`platform::memory_map::mailbox::record`].
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use guest_abi::StrandId;
+use perfctr_service::trace::Why;
+use perfctr_service::{Environment, Unit};
+use platform::memory_map::mailbox::RECORDS;
+use platform::memory_map::mailbox::record::{
+    ADDRESS, CURRENT, GUEST, NONE, REASON, REGISTERS, Reason, STRAND, UNIT, VERSION, WORDS, slot,
+};
+use platform::sparc64::FatalTrap;
+
+use super::layout::Layout;
+use super::mailbox::set;
+
+/// A failure, for the operator.
+pub(super) struct Record<'a> {
+    pub(super) reason: Reason,
+    pub(super) unit: Option<Unit>,
+    /// The strand that found the failure.
+    pub(super) strand: Option<StrandId>,
+    pub(super) address: Option<u64>,
+    pub(super) trap: Option<&'a FatalTrap>,
+}
+
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+impl Record<'_> {
+    /// Writes the record. Any number of strands may do so at the same time.
+    pub(super) fn tell(&self, layout: Option<&Layout>) {
+        let number = NUMBER.fetch_add(1, Relaxed);
+        let first = slot(number);
+        set(first + VERSION, NONE);
+        let guest = self.strand.and_then(|strand| layout?.guest_of(strand));
+        let words = [
+            (REASON, Some(self.reason as u64)),
+            (UNIT, self.unit.map(|unit| unit.number() as u64)),
+            (STRAND, self.strand.map(|strand| strand.index() as u64)),
+            (GUEST, guest.map(|(guest, _)| guest.index() as u64)),
+            (ADDRESS, self.address),
+        ];
+        for (word, value) in words {
+            set(first + word, value.unwrap_or(NONE));
+        }
+        let registers = self.trap.map(FatalTrap::registers);
+        for (word, place) in (REGISTERS..WORDS).enumerate() {
+            set(
+                first + place,
+                registers.as_ref().and_then(|all| all.get(word)).map_or(NONE, |word| *word),
+            );
+        }
+        set(first + VERSION, CURRENT);
+        set(RECORDS, NUMBER.load(Relaxed) as u64);
+    }
+}
+
+/// What the counters' service reaches, and a record for each unit that it takes out of service.
+pub struct Reporting<E> {
+    environment: E,
+    layout: &'static Layout,
+}
+
+impl<E> Reporting<E> {
+    pub(super) const fn new(environment: E, layout: &'static Layout) -> Self {
+        Self { environment, layout }
+    }
+}
+
+impl<E: Environment> Environment for Reporting<E> {
+    type Bus = E::Bus;
+    type Registers = E::Registers;
+    type Trace = E::Trace;
+
+    #[inline(always)]
+    fn bus(&self) -> &E::Bus {
+        self.environment.bus()
+    }
+
+    #[inline(always)]
+    fn registers(&self) -> &E::Registers {
+        self.environment.registers()
+    }
+
+    #[inline(always)]
+    fn trace(&self) -> &E::Trace {
+        self.environment.trace()
+    }
+
+    fn out_of_service(&self, strand: StrandId, unit: Unit, why: Why) {
+        let reason = match why {
+            Why::Fault => Reason::Fault,
+            Why::Stuck => Reason::Stuck,
+            Why::Died => Reason::Died,
+            Why::Uncleared => Reason::Uncleared,
+        };
+        let record =
+            Record { reason, unit: Some(unit), strand: Some(strand), address: None, trap: None };
+        record.tell(Some(self.layout));
+    }
+}

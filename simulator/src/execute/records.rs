@@ -1,0 +1,91 @@
+//! What the hypervisor has told the operator of failures: see [`platform::memory_map::mailbox::record`].
+
+use std::fmt;
+
+use perfctr_service::Unit;
+use platform::memory_map::mailbox::RECORDS;
+use platform::memory_map::mailbox::record::{
+    ADDRESS, CURRENT, GUEST, NONE, REASON, REGISTER_COUNT, REGISTERS, Reason, SLOTS, STRAND, UNIT,
+    VERSION, slot,
+};
+use serde::{Deserialize, Serialize};
+
+use super::mailbox::word;
+use super::physical::Physical;
+
+/// A failure that the hypervisor has told of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What has failed, in words.
+    pub reason: String,
+    /// The unit that is out of service.
+    pub unit: Option<String>,
+    /// The strand that found the failure.
+    pub strand: Option<u64>,
+    /// The guest of that strand.
+    pub guest: Option<u64>,
+    /// The physical address of a store that failed, or the line of a panic.
+    pub address: Option<u64>,
+    /// %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, %g1 to %g7 and %o0 to %o7 of an unexpected trap; else empty.
+    pub registers: Vec<u64>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(unit) = &self.unit {
+            write!(f, "{unit} is out of service: ")?;
+        }
+        write!(f, "{}", self.reason)?;
+        if let [tt, tpc, ..] = *self.registers {
+            write!(f, " {tt:#x} at {tpc:#x}")?;
+        } else if let Some(address) = self.address {
+            write!(f, " {address:#x}")?;
+        }
+        if let Some(strand) = self.strand {
+            write!(f, ", on strand {strand}")?;
+        }
+        match self.guest {
+            Some(guest) => write!(f, " of guest {guest}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the latest records, oldest first, and the number of all.
+pub(super) fn failures(memory: &mut Physical) -> (Vec<Failure>, u64) {
+    let number = word(memory, RECORDS);
+    let first = number.saturating_sub(SLOTS as u64);
+    let kept = (first..number).filter_map(|record| failure(memory, slot(record as usize)));
+    (kept.collect(), number)
+}
+
+fn failure(memory: &mut Physical, first: usize) -> Option<Failure> {
+    if word(memory, first + VERSION) != CURRENT {
+        return None;
+    }
+    let mut value = |place| Some(word(memory, first + place)).filter(|value| *value != NONE);
+    let unit = value(UNIT).and_then(|number| Unit::all().find(|unit| unit.number() as u64 == number));
+    let reason = value(REASON)?;
+    let reason = Reason::ALL.into_iter().find(|known| *known as u64 == reason)?;
+    Some(Failure {
+        reason: text(reason).to_owned(),
+        unit: unit.map(|unit| unit.to_string()),
+        strand: value(STRAND),
+        guest: value(GUEST),
+        address: value(ADDRESS),
+        registers: (0..REGISTER_COUNT).map_while(|place| value(REGISTERS + place)).collect(),
+    })
+}
+
+const fn text(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Fault => "an access failed",
+        Reason::Stuck => "it stays busy",
+        Reason::Died => "a strand died at work on it",
+        Reason::Uncleared => "it cannot be scrubbed",
+        Reason::AddressUnknown => "a store to a device failed, address unknown",
+        Reason::NoUnit => "a store failed where no unit is, at",
+        Reason::Trap => "the hypervisor took the unexpected trap",
+        Reason::Panic => "the hypervisor panicked in line",
+    }
+}
