@@ -114,7 +114,7 @@ fn every_step_is_taken() {
         log[17],
         "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number -- --ignored []"
     );
-    let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package hv-core \
+    let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package guest-abi-c --package hv-core \
                    --package sun4v-platform --package perfctr-service --package vfalls-refs --package simulator []";
     assert_eq!(log[18], package);
     for unpacked in &log[19..25] {
