@@ -72,7 +72,7 @@ macro_rules! sun4v_fault {
     ($handler:ty) => {
         $crate::sun4v_asm!(
             ["
-            .section .text.traps, \"ax\"
+            .section .text.traps.fault, \"ax\"
             .globl sun4v_load
     sun4v_load:
             ldx [%o0], %o1

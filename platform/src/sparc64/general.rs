@@ -7,7 +7,7 @@ macro_rules! sun4v_general {
     ($handler:ty) => {
         $crate::sun4v_asm!(
             ["
-            .section .text.traps, \"ax\"
+            .section .text.traps.general, \"ax\"
             .globl sun4v_fast, sun4v_general
     sun4v_fast:                                 ! trap 0x80, for functions without a fast path
             cmp %o5, {LIMIT}                    ! function

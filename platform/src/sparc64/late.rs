@@ -108,7 +108,7 @@ macro_rules! sun4v_late {
     () => {
         $crate::sun4v_asm!(
             ["
-            .section .text.traps, \"ax\"
+            .section .text.traps.late, \"ax\"
             .globl sun4v_late
     sun4v_late:
             wrpr %g0, {MAXGL}, %gl

@@ -14,7 +14,7 @@ macro_rules! sun4v_table {
         $crate::sun4v_asm!(
             [
             "
-            .section .text.traps, \"ax\"
+            .section .text.traps.table, \"ax\"
             .align 16384
             .globl sun4v_trap_table
     sun4v_trap_table:

@@ -126,13 +126,6 @@ rounds: ldx [%l0 + 8], %g1
         ba,pt %xcc, behind
          stx %g2, [%l0 + 56]
 
-stream: ldx [%l0 + 8], %g1
-        ldx [%l0 + 16], %g2
-4:      ldx [%g1], %g3
-        subcc %g2, 1, %g2
-        bne,pt %xcc, 4b
-         add %g1, 64, %g1
-
 software:
         arguments
         ta 0x83
@@ -151,6 +144,13 @@ plain_fast:
 illegal:
         illtrap 0
         ba,a,pt %xcc, behind
+
+stream: ldx [%l0 + 8], %g1
+        ldx [%l0 + 16], %g2
+4:      ldx [%g1], %g3
+        subcc %g2, 1, %g2
+        bne,pt %xcc, 4b
+         add %g1, 64, %g1
 
         PERIOD = 97
         PCR = 2 << 14 | 0xfd << 6 | 1 << 4 | 1 << 1 ! counter 0: instructions of privileged software, and its overflow trap
