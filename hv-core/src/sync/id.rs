@@ -56,7 +56,7 @@ impl<T: Id> AtomicId<T> {
     }
 
     /// Holds none: for statics.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(any(loom, shuttle, test, feature = "steps")))]
     pub const fn none() -> Self {
         Self(AtomicU32::new(0), PhantomData)
     }

@@ -27,7 +27,7 @@ pub struct OwnedGuard<'a> {
 
 impl OwnedLock {
     /// Returns a lock that nobody owns: for statics.
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(any(loom, shuttle, test, feature = "steps")))]
     #[must_use]
     pub const fn free() -> Self {
         Self { owner: AtomicId::none() }

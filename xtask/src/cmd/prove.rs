@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-use crate::cargo::{output, passes, root, works};
+use crate::cargo::{cargo, output, passes, root, works};
 use crate::cmd::test::{cargo_passes, models};
 use crate::steps::{Chosen, CommandStep, Steps, step};
 use crate::tools;
@@ -45,6 +45,14 @@ impl Steps for Prove {
             "a million random schedules of shuttle, and a million of PCT",
             // The tests state 10,000 of each, in all.
             |()| models("shuttle", &[], &[("SCHEDULES", "100")]),
+        ),
+        step(
+            "failures",
+            "stores that fail after each number of cycles, and a trap at each instruction of the hypervisor",
+            |()| {
+                let tests = "test --profile=quick --package=vfalls --test=production -- --ignored late:: failures::";
+                passes(cargo().env("ALL", "1").args(tests.split(' ')))
+            },
         ),
         step("miri", "tests with threads in Miri, with many seeds", |()| miri()),
     ];

@@ -19,7 +19,7 @@ pub enum Devices {
     Models,
     /// Physical addresses: the image as it is shipped, whose devices QEMU does not have. Reads give 0.
     Mmio,
-    /// As `mmio`, but channel 1 of node 0 and hub 3 fault, and the guest can ask for late faults.
+    /// As `mmio`, but channel 1 of node 0 and hub 3 fault.
     Faults,
     /// As `mmio`, but calls leave the hypervisor's values in registers.
     Leaks,

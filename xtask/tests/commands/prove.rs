@@ -20,7 +20,7 @@ fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
 
 #[test]
 fn steps_are_listed() {
-    assert_eq!(listed(&["prove", "--list"]), ["states", "loom", "shuttle", "miri"]);
+    assert_eq!(listed(&["prove", "--list"]), ["states", "loom", "shuttle", "failures", "miri"]);
     assert_eq!(
         xtask(&["prove", "--only", "miri", "--list"]).well(),
         "miri     tests with threads in Miri, with many seeds\n"
@@ -58,6 +58,6 @@ fn a_missing_miri_ends_it_after_the_others() {
              rustup toolchain install nightly --component miri --component rust-src\n"
         )
     );
-    assert_eq!(ended.stdout.lines().last(), Some("3 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("4 passed, 1 failed"));
     assert_eq!(log[0], "run --quiet --profile=quick --package=proof -- --all [ ]");
 }
