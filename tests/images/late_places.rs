@@ -1,4 +1,5 @@
-//! Where a late fault comes, and addresses of stores: what the guest passes to software trap 0x84 in %o0 and in %o5.
+//! Places where a late fault comes, and addresses of stores. The guest passes the place to software trap 0x84 in %o0,
+//! and the address in %o5.
 
 /// At the guest's next instruction.
 pub const NEXT: u64 = 0;

@@ -1,14 +1,14 @@
-//! A hypervisor that expects a list of calls, and has a result for each.
+//! A hypervisor that expects a list of calls and has a result for each call.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use guest_abi::{Hypercall, PerfCounters, Registers, Trap, Version};
 
-/// A trap, and %o0 to %o5 before and after it.
+/// A trap, then %o0 to %o5 before the trap, then %o0 to %o5 after it.
 pub(crate) type Step = (Trap, [u64; 6], [u64; 6]);
 
-/// The value of a register to which the contract gives no meaning after a call.
+/// The value after a call of each register whose value the contract leaves open.
 pub(crate) const JUNK: u64 = 0xdead_beef_dead_beef;
 
 pub(crate) struct Script(RefCell<VecDeque<Step>>);
@@ -18,7 +18,7 @@ impl Script {
         Self(RefCell::new(steps.into_iter().collect()))
     }
 
-    /// Returns counters that have negotiated 1.1 and now expect these steps.
+    /// Returns counters that have negotiated version 1.1. Their next calls must be these steps.
     pub(crate) fn counters(steps: impl IntoIterator<Item = Step>) -> PerfCounters<Self> {
         let script = Self::new([granted(1, 1, 1)].into_iter().chain(steps));
         PerfCounters::negotiate(script, Version::V1_1).unwrap()

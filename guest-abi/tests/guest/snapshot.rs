@@ -11,7 +11,7 @@ use crate::script::{Script, get, get_fails, gets};
 const CHANNEL: DramPmu = DramPmu::new(Node::Node1, Mcu::Mcu0);
 const PORT: LpuPmu = LpuPmu::new(Hub::Zam1, Port::B);
 
-/// A clock that advances by 10 ticks with each reading.
+/// A clock that advances by 10 ticks at each read.
 struct Ticking(Cell<u64>);
 
 impl Clock for Ticking {

@@ -1,5 +1,3 @@
-//! Machine descriptions: sources, the binary format, and their contents.
-
 mod format;
 mod guests;
 mod machines;

@@ -1,5 +1,3 @@
-//! Recordings: the format, blocks, files, the bundled recording.
-
 mod ahead;
 mod blocks;
 mod bundled;
@@ -50,12 +48,12 @@ pub(crate) fn reference(kind: Kind, address: u64, size: u16) -> Reference {
     Reference::new(address, size, kind)
 }
 
-/// Opens a recording with this content.
+/// Opens a recording with these bytes.
 pub(crate) fn open(content: impl Into<Vec<u8>>) -> Result<Recording, RecordingError> {
     Recording::from_reader("refs", Cursor::new(content.into()), None)
 }
 
-/// The references of a thread, and its orders, each with the number of references before it.
+/// The references of a thread, and its orders. Each order comes with the number of references before it.
 pub(crate) type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
 /// Reads all threads.

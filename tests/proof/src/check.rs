@@ -1,4 +1,4 @@
-//! Visits every state of a model.
+//! Visits every state of a model with stateright.
 
 use std::fmt;
 use std::hash::Hash;
@@ -16,7 +16,7 @@ pub struct CheckedModel {
 #[derive(Debug)]
 pub struct Violation {
     pub property: &'static str,
-    /// The actions from a first state to a state in which the property does not hold, and the two states.
+    /// The actions from a first state to a state in which the property does not hold, with both states.
     pub path: String,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Visits every state of a model, breadth first, with this number of threads. Ends early if a property does not hold.
+/// Visits every state of a model in breadth-first order, with this number of threads. Ends early if a property does not hold.
 pub fn check<M>(model: M, threads: usize) -> CheckedModel
 where
     M: Model + Send + Sync + 'static,

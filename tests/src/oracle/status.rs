@@ -1,10 +1,9 @@
 //! The statuses that hypercalls return in %o0.
 
-/// Success.
 pub const EOK: u64 = 0;
 /// An argument is out of range.
 pub const EINVAL: u64 = 6;
-/// No such function for this guest.
+/// The guest cannot call such a function.
 pub const EBADTRAP: u64 = 7;
 /// The unit is in use at this moment.
 pub const EWOULDBLOCK: u64 = 9;
