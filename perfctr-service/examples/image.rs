@@ -57,7 +57,7 @@ impl TrapHandler for Handler {
         let (service,) = hypervisor.services();
         let strand = hypervisor.strand(Caller { guest, strand });
         let handler = Handler { strand, service };
-        // The address at which the firmware has put the guest.
+        // The firmware has put the guest at this address.
         (keep(&HANDLER, handler), Entry::first(0x8000_0000))
     }
 

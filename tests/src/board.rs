@@ -51,7 +51,6 @@ impl Stop {
     }
 }
 
-/// The devices and strands of a machine.
 pub struct Board {
     machine: platform::Machine,
     cells_by_address: Vec<BTreeMap<u64, Cell>>,

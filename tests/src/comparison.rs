@@ -289,7 +289,7 @@ fn is_l2(accesses: &[Access]) -> bool {
     )
 }
 
-/// Returns the node of a strand that can return the unit to service.
+/// Returns a node whose strands can return the unit to service.
 pub fn node_of(unit: Unit) -> usize {
     match unit {
         Unit::L2 { node } => node,

@@ -6,7 +6,7 @@
 use crate::comparison::{Comparison, board};
 use crate::oracle::{Answer, Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
 
-/// Counts of what a sequence has reached.
+/// What a sequence has reached, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// The number of calls that returned each status.
@@ -203,7 +203,7 @@ fn step(
         232..=235 => comparison.mend(),
         236..=241 => break_something(input, comparison, reached)?,
         242..=247 => busy_hub(input, comparison, strands, reached)?,
-        // A strand writes its own PIC and PCR directly.
+        // A strand writes its own PIC or PCR directly.
         248..=251 => {
             let (strand, value) = (input.one_of(strands)?, input.value()?);
             comparison.put_pic(strand, value);

@@ -1,4 +1,4 @@
-//! Whole-system tests, and what they share.
+//! Code that the whole-system tests share.
 #![allow(
     missing_docs,
     reason = "a comment that repeats a name says nothing, and only tests use this crate"

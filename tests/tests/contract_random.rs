@@ -46,7 +46,7 @@ fn step(random: &mut Random, bytes: &mut Vec<u8>) {
         // One strand acknowledges, or all strands do.
         84..90 => bytes.extend([210, strand]),
         90..92 => bytes.push(222),
-        // A hub is busy for a while.
+        // A hub is busy for some calls.
         92..95 => bytes.extend([242, strand, low % 4, id, low >> 7]),
         _ => bytes.extend(any),
     }

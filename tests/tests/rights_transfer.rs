@@ -18,7 +18,6 @@ fn registers() -> impl Iterator<Item = u64> {
     (2..10).chain(18..90)
 }
 
-/// Returns a Batoka with two nodes.
 fn board() -> Board {
     let board = Board::new(Machine::Batoka, 2, &[]);
     for node in 0..2 {

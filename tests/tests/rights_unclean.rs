@@ -92,7 +92,7 @@ fn a_hub_that_faults_is_scrubbed_from_the_beginning() {
     repaired(board, &machine);
 }
 
-/// Only hubs are ever busy. If another unit could be busy, its guest would wait for ever, and so would a transfer.
+/// Only hubs may be busy. If the service waited for another unit, the next holder would wait for ever, and so would a transfer.
 #[test]
 fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
     for (cell, id, unit) in [

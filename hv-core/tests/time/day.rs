@@ -45,7 +45,7 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
     check_times(&mut day, &times.map(|(seconds, shown)| (100 + seconds * SECOND, shown)));
     let right = exactly(100 + 9 * SECOND, EPOCH + 8_999_000_000);
     assert_eq!(day.follow(right), Followed::Agrees);
-    // The largest differences that are corrected gradually.
+    // A difference of this size is the largest that is corrected gradually.
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
     let (late, early) = (exactly(0, EPOCH + 128_000_000), exactly(0, EPOCH - 128_000_000));
     assert_eq!(day.follow(late), Followed::Faster(128_000_000));

@@ -49,7 +49,7 @@ pub(crate) struct Counter<'a> {
     pub(crate) cost: Cell<u64>,
     /// A count, and the time of that count.
     base: Cell<(u64, u64)>,
-    /// The deviation from the nominal rate, in parts per billion.
+    /// The deviation from the nominal rate in parts per billion.
     drift: Cell<i64>,
     stopped: Cell<bool>,
     pub(crate) dead: Cell<bool>,

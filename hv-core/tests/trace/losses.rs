@@ -156,7 +156,6 @@ fn a_loss_comes_before_the_events_behind_it() {
     assert_eq!([next(), next(), next()], [Err(1), Ok(2), Err(0)]);
 }
 
-/// An operation on a ring.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Records an event of this kind, this many ticks after the previous event.

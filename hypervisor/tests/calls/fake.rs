@@ -121,7 +121,7 @@ impl Fake {
         self.0.taken.borrow_mut().push((strand, command));
     }
 
-    /// Makes a FAST call on a strand. Returns %o0 to %o5.
+    /// Makes a FAST call on a strand. Returns %o0 to %o5 after the call.
     pub(crate) fn call(&self, strand: usize, function: u64, arguments: [u64; 5]) -> [u64; 6] {
         let mut registers = Registers::call(function, arguments);
         self.strand_of(strand).fast_trap(&mut registers);

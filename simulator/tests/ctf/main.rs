@@ -45,7 +45,6 @@ impl Drop for TestDirectory {
     }
 }
 
-/// A clock that the test sets.
 #[derive(Debug, Default)]
 pub(crate) struct Hands(Cell<u64>);
 
@@ -59,7 +58,7 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// Returns a trace with these streams.
+/// Returns a trace of these streams with this layout.
 pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     Trace {
         hz: 1_165_379_275,

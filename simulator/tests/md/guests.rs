@@ -6,8 +6,8 @@ use simulator::machine::description::Described;
 
 use crate::built;
 
-/// Returns a hypervisor description of two guests, which have these properties, and two strands.
-/// Element 0 is the root, 3 the guests, 7 and 10 the strands, 13 the first guest.
+/// Returns a hypervisor description of two strands and of two guests with these properties. Element
+/// 0 is the root, 3 the guests, 7 and 10 the strands, 13 the first guest.
 fn two(first: &str, second: &str) -> String {
     format!(
         r#"

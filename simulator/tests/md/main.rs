@@ -1,3 +1,5 @@
+//! Machine descriptions: their sources, their binary format, and the machines and guests in them.
+
 mod format;
 mod guests;
 mod machines;

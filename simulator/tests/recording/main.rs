@@ -1,3 +1,5 @@
+//! Recordings are read in each format, in blocks, from files, and ahead.
+
 mod ahead;
 mod blocks;
 mod bundled;
@@ -56,7 +58,7 @@ pub(crate) fn open(content: impl Into<Vec<u8>>) -> Result<Recording, RecordingEr
 /// The references of a thread, and its orders. Each order comes with the number of references before it.
 pub(crate) type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
-/// Reads all threads.
+/// Reads all threads to their ends.
 pub(crate) fn threads(recording: &mut Recording) -> Result<Vec<Thread>, RecordingError> {
     let (mut threads, mut chunk) = (Vec::new(), Chunk::default());
     for thread in 0..recording.threads() {
@@ -72,7 +74,7 @@ pub(crate) fn threads(recording: &mut Recording) -> Result<Vec<Thread>, Recordin
     Ok(threads)
 }
 
-/// Writes a file that no other test uses.
+/// Writes a file whose name no other test uses.
 pub(crate) fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let name = format!("{}-{name}", process::id());
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);

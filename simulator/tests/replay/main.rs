@@ -1,3 +1,5 @@
+//! Recordings are replayed through the public interface of the library.
+
 mod ahead;
 mod clock;
 mod details;

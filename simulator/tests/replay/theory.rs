@@ -7,7 +7,7 @@ use simulator::run::Replayed;
 
 use crate::{machine, recording, run};
 
-/// The first strand of each of four nodes.
+/// The first strand of each of the four nodes.
 const STRANDS: [usize; 4] = [0, 64, 128, 192];
 
 /// Replays a text with lines `STRAND OP ADDRESS` on four nodes.

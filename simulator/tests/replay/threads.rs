@@ -125,7 +125,7 @@ fn references_that_are_dealt_are_one_thread() {
     // The quantum is 1024 references. Every other reference is an instruction.
     let threads = outcome.threads.iter().map(|part| (part.thread, part.strand, part.instructions));
     assert_eq!(threads.collect::<Vec<_>>(), [(0, 0, 512 + 464), (0, 64, 512), (0, 65, 512)]);
-    // One strand executes at a time.
+    // Only one strand executes at a time.
     let cycles: u64 = outcome.threads.iter().map(|part| part.cycles).sum();
     assert_eq!(cycles, outcome.cycles);
     let counted: Vec<_> = outcome.counters.iter().map(|counter| counter.measured).collect();

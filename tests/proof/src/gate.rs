@@ -154,7 +154,7 @@ impl Gate {
             let mut turns = state.turns;
             turns.remembered.insert(alone);
             let remembered = turns.remembered.iter().count() as u32;
-            // The sum of 2w for w from 2 to the number of remembered strands.
+            // This is the sum of 2w for w from 2 to the number of remembered strands.
             let most = remembered * (remembered + 1) - 2;
             let mut refused = 0;
             // Between two refusals, the strand is served at most once.

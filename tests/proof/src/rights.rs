@@ -89,7 +89,7 @@ pub enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     OfUnit,
-    /// %pcr of the calling strand.
+    /// The register is %pcr of the calling strand.
     Pcr,
     PcrWithHt,
 }

@@ -16,7 +16,6 @@ use guest_abi::sampling::{
 };
 use guest_abi::{Hypercall, Registers, StrandId, Trap};
 
-/// The number of samples.
 const SAMPLES: u64 = 1000;
 
 /// The bits OV0 and OV1 of %pcr.
@@ -63,7 +62,6 @@ impl Hypercall for NoHypervisor {
 type Unit<'a> = OwnCounters<&'a Words, NoHypervisor>;
 type Sampler<'a> = Profiler<Unit<'a>, 1, 64>;
 
-/// Handles the overflow trap.
 #[inline(never)]
 fn sample<'a>(
     profiler: &mut Sampler<'a>,

@@ -25,7 +25,6 @@ pub enum Trap {
     Core,
 }
 
-/// What a guest sends to its console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console {
     Byte(u8),

@@ -115,7 +115,6 @@ pub enum HubCondition {
     Faulted,
 }
 
-/// How a broken cell fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Always,

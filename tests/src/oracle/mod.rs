@@ -75,7 +75,6 @@ impl Guest {
     }
 }
 
-/// Why a configuration is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// The machine cannot have this number of nodes.

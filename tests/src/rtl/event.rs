@@ -21,7 +21,6 @@ impl Instruction {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The strand issues an instruction.
     Issues(Instruction),
     /// An atomic misses in the L2 cache. Neither L2_dmiss_ld (0x320) nor any other event counts it.
     AtomicMissesL2,

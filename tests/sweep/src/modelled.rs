@@ -96,7 +96,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
             Unit::Mcu(..) | Unit::Hub(_) => Node::Node0,
         };
         if let Some(on) = first_strand(on) {
-            // A unit that cannot be scrubbed stays out of service.
+            // If the unit cannot be scrubbed, it stays out of service.
             let _ = self.service().return_to_service(on, unit);
         }
         self.take_cross_calls();

@@ -21,7 +21,7 @@ impl Machine for R10000 {
         self.step(mode.into(), &cycle);
     }
 
-    /// A step is always one cycle.
+    /// For the R10000, a step is always one cycle.
     fn counted(event: Event, happened: &[(Event, u32)]) -> u32 {
         let of_step = u32::from(matches!(event, Event::Cycles0 | Event::Cycles1));
         let same = happened.iter().filter(|(other, _)| *other == event);

@@ -20,7 +20,7 @@ pub(crate) const DRAM: u64 = 2;
 /// The number of ZAM0_LPU_A_PCR.
 pub(crate) const HUB: u64 = 18;
 
-/// The addresses of bank 0 of L2 control, NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.
+/// The addresses of L2 control (bank 0), NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.
 const ADDRESSES: [PhysicalAddress; 3] = [
     PhysicalAddress(0xa9_0000_0000),
     PhysicalAddress(0x84_0000_0400),
@@ -295,7 +295,6 @@ impl Modelled {
         (major, minor)
     }
 
-    /// Returns the status of a get.
     pub(crate) fn get(&self, strand: usize, id: u64) -> u64 {
         self.trap(strand, false, 0x106, [id, 0, 0, 0, 0])[0]
     }

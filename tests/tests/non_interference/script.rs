@@ -23,7 +23,7 @@ pub(crate) enum Step {
     /// One strand takes its cross-call, or all strands do.
     Acknowledge(u16),
     AllAcknowledge,
-    /// Time passes for all strands.
+    /// Time passes by this number of ticks for all strands.
     Time(u64),
     Break(Cell, Fault),
     Hub(usize, HubCondition),

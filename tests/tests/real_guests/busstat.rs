@@ -5,7 +5,7 @@ use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
 
 use super::{GETPERF, P, X, get, play, set, set_version, start};
 
-/// `busstat` selects an event for one counter of a memory controller and keeps the other counter's select. Then it reads PIC and PCR.
+/// `busstat` selects an event for each counter of a memory controller, one after the other. Then it reads PIC and PCR.
 #[test]
 #[rustfmt::skip]
 fn busstat_on_dram() {

@@ -21,7 +21,7 @@ struct Ask {
     after: u64,
     /// If `true`, the chip is busy, unless it has already been busy for too long.
     busy: bool,
-    /// The duration of the access.
+    /// The duration of the access that follows.
     lasts: u64,
     /// The change of the strand's clock: a step back, or forward by more than a pause.
     step: u64,
@@ -176,7 +176,7 @@ fn a_hub_that_a_stopped_strand_has_is_stuck_within_twice_the_limit() {
 struct Watched(HubArbiter, Stopwatch);
 
 impl Watched {
-    /// Strand 0 asks at this time. Returns `true` if the hub is stuck.
+    /// Asks as strand 0 at this time. Returns `true` if the hub is stuck.
     fn is_stuck(&self, ticks: u64) -> bool {
         let asked = self.0.ask(strand(0), &self.1, || ticks);
         matches!(asked, Err(Blocked::Stuck))

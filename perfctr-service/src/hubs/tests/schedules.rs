@@ -46,7 +46,7 @@ impl Waiting {
 }
 
 impl Model {
-    /// Returns `true` if the strand is granted the access.
+    /// Asks as a strand. Returns `true` if the model grants the access.
     fn ask(&mut self, strand: usize) -> bool {
         let granted = self.is_granted(strand);
         self.account(strand, granted);
@@ -153,7 +153,7 @@ impl Both {
         Self { gate: Gate::new(), model: Model::default(), release: None }
     }
 
-    /// Returns `true` if the strand is granted the access.
+    /// Asks as a strand, on both sides. Returns `true` if the access is granted.
     fn ask(&mut self, number: usize, told: &dyn core::fmt::Debug) -> bool {
         let free = self.model.holder.is_none();
         let nobody_waits = self.model.waiting.keys().all(|other| *other == number);

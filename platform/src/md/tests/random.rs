@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{EVERYTHING, walk};
 use crate::md::Md;
 
-/// An element whose tag, name and value are often valid.
+/// Returns elements whose tag, name and value are often valid.
 fn element() -> impl Strategy<Value = [u8; 16]> {
     let tag = prop_oneof![
         6 => prop::sample::select(b"NEEEavsd ".as_slice()),

@@ -160,7 +160,7 @@ fn is_a_clock_source() {
     assert_eq!(timer.read(strand), None, "hung");
 }
 
-/// A device whose TIME_1 changes with every read.
+/// A device whose TIME_1 changes at every read.
 struct Torn(Cell<u32>);
 
 impl PtimerRegisters for Torn {

@@ -9,7 +9,7 @@ use simulator::recording::{Order, RecordingError};
 
 use crate::{Thread, open, threads, zstd};
 
-/// Writes a file as the recorder does.
+/// Writes files as the recorder writes them.
 struct Recorder {
     file: Vec<u8>,
     stored: Stored,

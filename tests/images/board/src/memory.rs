@@ -39,7 +39,7 @@ static CROSS_CALLS: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(fal
 static BUSY: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
 static FAULTY_HUBS: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
 static FAULTY_CHANNELS: [AtomicBool; 2 * NODES] = [const { AtomicBool::new(false) }; _];
-/// The first bank of each node that faults.
+/// For each node, the first L2 bank that faults.
 static FAULTY_BANKS: [AtomicUsize; NODES] = [const { AtomicUsize::new(L2_BANKS) }; _];
 /// Where the table holds the address of each register, for each node.
 static TABLE: Kept<Table> = Kept::new();
@@ -179,7 +179,7 @@ fn is_busy(cell: Cell) -> bool {
 }
 
 impl Bus {
-    /// Writes the addresses of all registers to the table.
+    /// Makes the table lead to the words, by writing the addresses of all registers.
     fn answer(&self) {
         let Some(table) = TABLE.get() else {
             hypervisor::failed(&"no table of registers\n", NOT_STARTED)

@@ -48,7 +48,7 @@ impl States {
         first..first + 18
     }
 
-    /// The value of a register in all states.
+    /// Returns the value that a register keeps throughout the test.
     fn value(id: u64) -> u64 {
         (id * 0x0101_0101_0101_0101) & mask(id)
     }

@@ -44,7 +44,7 @@ pub enum Devices {
     Models,
     /// No devices. Reads return 0.
     Mmio,
-    /// Words of memory.
+    /// Words of memory in place of device registers.
     Memory,
 }
 

@@ -49,7 +49,7 @@ impl Around {
     }
 }
 
-/// The state after a call above TL 0.
+/// The state after a call from a trap level above 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtLevel {
@@ -87,9 +87,9 @@ unsafe extern "C" {
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_0x84(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
-    /// Traps at this TL and GL.
+    /// Traps at trap level `level` with global level `level`.
     pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
-    /// Traps with these bits of PSTATE inverted.
+    /// Traps while these bits of PSTATE are inverted.
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
     /// Traps, and traps again in the handler of each trap.
     pub fn trap_in_handlers() -> !;

@@ -45,7 +45,7 @@ impl Report {
         }
         let _ = writeln!(self.console, "checked");
         loop {
-            // The call does not return.
+            // This call does not return.
             let _ = self.console.exit(u64::from(self.failed != 0));
         }
     }

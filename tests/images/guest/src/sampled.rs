@@ -27,7 +27,7 @@ use crate::traps::{self, Frame, TSTATE_PRIV};
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Taken = Sample<SparcSelect, SparcMode>;
 
-/// The state that the handler of overflow traps uses.
+/// The state for the handler of overflow traps.
 struct Session {
     unit: Unit,
     profiler: Profiler<Unit, 1, 8>,
@@ -55,7 +55,6 @@ fn with<T>(work: impl FnOnce(&mut Option<Session>) -> T) -> T {
     result
 }
 
-/// Handles the overflow trap.
 pub fn overflowed(frame: &Frame) {
     // SAFETY: the handler runs only while no other code uses the session.
     if let Some(session) = unsafe { &mut *SESSION.0.get() } {

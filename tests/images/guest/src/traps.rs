@@ -16,7 +16,7 @@ global_asm!(include_str!("../../assembly/traps.s"), options(raw));
 /// The registers of the interrupted program.
 #[repr(C)]
 pub struct Frame {
-    /// %g0 to %g7, and %o0 to %o7.
+    /// The values of %g0 to %g7 and %o0 to %o7.
     globals_and_outs: [u64; 16],
     pub tpc: u64,
     tnpc: u64,

@@ -14,7 +14,7 @@ pub(crate) struct Owner<'a, const G: usize, const S: usize> {
     strands_scrub: bool,
     /// The number of steps that the owner has made.
     steps: usize,
-    /// The world after each step, if the caller needs it.
+    /// The world after each step, or `None` if the caller does not need it.
     trail: Option<&'a mut Vec<World<G, S>>>,
 }
 

@@ -55,7 +55,7 @@ fn right(number: u64) -> StrandRight {
     }
 }
 
-/// The number of bits of a strand.
+/// The width of a strand in bits.
 const STRAND: u32 = 14;
 
 impl Strand {
@@ -93,7 +93,7 @@ impl Strand {
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// The number of bits of a guest.
+    /// The width of a guest in bits.
     const GUEST: u32 = {
         let bits = STRAND * S as u32 + 13;
         assert!(G as u32 * bits + 3 <= 128);

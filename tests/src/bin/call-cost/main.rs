@@ -19,7 +19,6 @@ use perfctr_service::{Grant, GuestConfig, PerfCounterService, StrandSet};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
 use rustsbi::{EnvInfo, Pmu, RustSBI, SbiRet};
 
-/// The number of calls.
 const CALLS: usize = 1000;
 
 /// Device registers. Each access costs one load or store.

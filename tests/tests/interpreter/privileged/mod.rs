@@ -27,9 +27,7 @@ const STEPS: usize = 2000;
 
 /// A state on a walk, and the step from it.
 struct Stage {
-    /// The state as QEMU reports it.
     state: State,
-    /// The step to the next state.
     step: Option<Step>,
 }
 
@@ -38,14 +36,14 @@ fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     let Step::Trapped(number) = step else {
         return Some(after.clone());
     };
-    // Deviation::GlobalLevelOfTrap.
+    // This is Deviation::GlobalLevelOfTrap.
     if after.get(GL) == before.get(GL) {
         return None;
     }
     let mut theirs = after.clone();
     let (from, to) = (before.level(), after.level());
     if to == Level::Hyperprivileged {
-        // Deviation::HypervisorTraps, and Deviation::GuestWatchdog.
+        // These are Deviation::HypervisorTraps and Deviation::GuestWatchdog.
         if from < to && number < 0x180 {
             return None;
         }

@@ -18,7 +18,7 @@ pub(crate) struct State {
     pub(crate) ccr: u8,
     pub(crate) asi: u8,
     pub(crate) y: u32,
-    /// The values of [`NAMED`].
+    /// The values of the control registers in [`NAMED`].
     named: [u64; NAMED.len()],
 }
 
