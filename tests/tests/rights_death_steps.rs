@@ -16,14 +16,14 @@ const LOSER: u16 = 0;
 /// The strand of guest 1. At first, guest 1 has no rights.
 const NEXT: u16 = 1;
 
-/// The operator's strand.
+/// The operator's strand, and a second strand that acts when the first is dead.
 const OPERATOR: u16 = 8;
 const SECOND: u16 = 9;
 
 const ALL: Grant = Grant::GLOBAL_HTSTRAND;
 const NONE: Grant = Grant::NONE;
 
-/// Registers of every kind: PCR, L2, a channel, two hubs. A Maramba has only those below 18.
+/// Registers of every kind: PCR, L2, a channel, two hubs. A Maramba has only registers below 18.
 const REGISTERS: [u64; 7] = [0, 1, 2, 5, 18, 35, 89];
 
 /// A change of rights, or the reset of a guest.

@@ -8,7 +8,7 @@ use guest_abi::{Hypercall, PerfCounters, Registers, Trap, Version};
 /// A trap, then %o0 to %o5 before the trap, then %o0 to %o5 after it.
 pub(crate) type Step = (Trap, [u64; 6], [u64; 6]);
 
-/// The value after a call of each register whose value the contract leaves open.
+/// The value of registers that the contract leaves undefined after a call.
 pub(crate) const JUNK: u64 = 0xdead_beef_dead_beef;
 
 pub(crate) struct Script(RefCell<VecDeque<Step>>);

@@ -44,7 +44,7 @@ fn no_strand_sees_a_step_back() {
     let world = World::default();
     let fast = Counter::new(&world, 63, SECOND, 2);
     let right = Counter::new(&world, 63, SECOND, 1);
-    // The first counter is a second ahead on strand 2 and a second slow on strand 1.
+    // The first counter is a second ahead on strand 2 and a second behind on strand 1.
     fast.apart.set([0, -(SECOND as i64), SECOND as i64]);
     world.pass(10 * SECOND);
     let keeper = keeper([&fast, &right]);

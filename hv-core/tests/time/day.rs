@@ -27,7 +27,7 @@ fn check_times(day: &mut TimeOfDay, times: &[(u64, u64)]) {
 fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
     let mut day = TimeOfDay::new(exactly(100, EPOCH));
     assert_eq!(day.at(100 + SECOND), EPOCH + SECOND);
-    // The time of day is 1 ms slow. The correction takes 2 s.
+    // The time of day is 1 ms behind the reference. The correction takes 2 s.
     let behind = exactly(100 + SECOND, EPOCH + SECOND + MILLISECOND);
     assert_eq!(day.follow(behind), Followed::Faster(1_000_000));
     let times = [
@@ -38,7 +38,7 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
         (100 + 4 * SECOND, 4_001_000_000),
     ];
     check_times(&mut day, &times);
-    // The time of day is 2 ms ahead. The correction takes 4 s.
+    // The time of day is 2 ms ahead of the reference. The correction takes 4 s.
     let ahead = exactly(100 + 4 * SECOND, EPOCH + 3_999_000_000);
     assert_eq!(day.follow(ahead), Followed::Slower(2_000_000));
     let times = [(5, 5_000_500_000), (8, 7_999_000_000), (9, 8_999_000_000)];

@@ -149,7 +149,7 @@ fn a_reference_that_is_slow_to_read_condemns_no_source() {
     watched.counters[1].cost.set(500);
     // The watchdog compares with the last conclusive check.
     assert_eq!(watched.check(0), Finding::Agrees);
-    // The watchdog finds a fault that happens in this time, but later.
+    // If a fault happens in this time, the watchdog finds it later.
     watched.counters[1].cost.set(MILLISECOND);
     watched.counters[0].jump(100_000_000);
     assert_eq!(watched.check(0), skipped(Skipped::SlowReference));

@@ -58,7 +58,7 @@ pub(crate) fn guest(strands: impl IntoIterator<Item = usize>, grant: Grant) -> G
     }
 }
 
-/// Returns the disabled channels of those nodes that the machine has.
+/// Returns the disabled channels of the machine's nodes.
 fn absent_channels(machine: Machine) -> impl Iterator<Item = (Node, Mcu)> {
     let nodes = Node::ALL.iter().copied();
     let channels = nodes.flat_map(|node| Mcu::ALL.iter().map(move |mcu| (node, *mcu)));

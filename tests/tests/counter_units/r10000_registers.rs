@@ -55,7 +55,7 @@ fn every_control_value_in_every_state() {
     assert_eq!(cases, 512 * 2 * 3 * 4 * 2);
 }
 
-/// For 512 values of each control register, IP[7] is IE and bit 31 of the counter, even if the counter does not count.
+/// For 512 values of each control register, IP[7] is set if IE and bit 31 of the counter are set, even if the counter is off.
 #[test]
 fn every_control_value_interrupts_by_its_ie() {
     for value in 0..512_u32 {

@@ -59,7 +59,7 @@ fn at_each_step_of_a_gate() {
     let mut deaths = 0;
     for (number, before) in BEFORE.into_iter().enumerate() {
         for (dying, dies) in DYING.into_iter().enumerate() {
-            // The other strand makes a call before step `meets` of the strand. The strand dies before its own step `step`.
+            // The other strand makes a call before step `meets` of the dying strand. The dying strand dies before its step `step`.
             for step in 0.. {
                 let mut died = false;
                 for meets in 0..=step {

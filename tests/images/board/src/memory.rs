@@ -19,7 +19,7 @@ use crate::kept::Kept;
 /// The bus of an image with devices. The service's table directs it to words.
 pub struct Bus(Mmio);
 
-/// The registers of all strands. The processor has the registers of one strand, memory those of the others.
+/// The registers of all strands. The processor has the registers of one strand. Memory has the registers of all others.
 pub struct Registers(StrandRegs);
 
 const NODES: usize = Node::ALL.len();

@@ -26,7 +26,7 @@ pub const READ_BACK: Part = Part {
     run: read_back,
 };
 
-/// Numbers of which only some of the 64 bits are those of a register number, and the ends of the range.
+/// Numbers of which only some bits match a register number, and the ends of the range.
 #[rustfmt::skip]
 const EDGES: [u64; 24] = [
     0x100 + 2, 0x100 + 89, 0x400, 0x1_0000, 0x1_0002, 0x8000_0000, 0x8000_0002, 0xffff_ffff,
@@ -48,7 +48,7 @@ fn fields(id: u64) -> &'static [u64] {
         1 => &[0b01, 0b10, 0b100, 0xff << 25, 0b11 << 36],
         2..=17 if id.is_multiple_of(2) => &[0x0f, 0xf0, 0x100, 1 << 32],
         2..=17 => &[0x7fff_ffff, 1 << 31, 0x7fff_ffff << 32, 1 << 63],
-        // Every third register of a hub is a PCR: first those of ports A to D, then those of GPD and ASU.
+        // Every third register of a hub is a PCR. Ports A to D come first, then GPD and ASU.
         18..=89 if id.is_multiple_of(3) => match (id - 18) % 18 / 3 {
             0..=3 => &[0xff, 0xff << 8, 0xffff << 16, 0xffff_ffff << 32],
             _ => &[0xf, 0xf << 4, 0xf << 8, 0xf << 12, 0xffff_ffff << 16],

@@ -129,7 +129,7 @@ impl fmt::Display for State {
             for value in four {
                 write!(f, " {value:016x}")?;
             }
-            // QEMU ends the lines of registers, except those of the globals, with a space.
+            // QEMU ends the line of each register with a space, except for the globals.
             writeln!(f, "{}", if set == 'g' { "" } else { " " })?;
         }
         let codes = |codes: u8| -> String {
