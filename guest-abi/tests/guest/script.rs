@@ -56,7 +56,7 @@ pub(crate) fn granted(major: u64, minor: u64, actual: u64) -> Step {
     core([0x205, major, minor, 0, 0, 0], answer(0, actual))
 }
 
-/// Expects `api_set_version(0x205, major, minor)`, and refuses it.
+/// Expects `api_set_version(0x205, major, minor)`, and refuses it with `status`.
 pub(crate) fn not_granted(major: u64, minor: u64, status: u64) -> Step {
     core([0x205, major, minor, 0, 0, 0], answer(status, JUNK))
 }
@@ -66,7 +66,7 @@ pub(crate) fn get(register: u64, value: u64) -> Step {
     (Trap::Fast, [register, 0, 0, 0, 0, 0x106], answer(0, value))
 }
 
-/// Expects a get of this register, and refuses it.
+/// Expects a get of this register, and refuses it with `status`.
 pub(crate) fn get_fails(register: u64, status: u64) -> Step {
     (Trap::Fast, [register, 0, 0, 0, 0, 0x106], answer(status, JUNK))
 }
@@ -81,7 +81,7 @@ pub(crate) fn set(register: u64, value: u64) -> Step {
     set_fails(register, value, 0)
 }
 
-/// Expects a set of this register, and refuses it.
+/// Expects a set of this register, and refuses it with `status`.
 pub(crate) fn set_fails(register: u64, value: u64, status: u64) -> Step {
     (Trap::Fast, [register, value, 0, 0, 0, 0x107], answer(status, JUNK))
 }

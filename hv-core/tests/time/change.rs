@@ -157,7 +157,7 @@ proptest! {
 struct Shared {
     count: AtomicU64,
     rating: u16,
-    /// The difference between the counts of a strand and the previous strand.
+    /// How far the count of each strand is ahead of the previous strand's count.
     apart: u64,
 }
 

@@ -33,7 +33,7 @@ fn pcr() -> SparcPcr {
         .with_user(true)
 }
 
-/// Makes a clock of user code with a random load and a random store. Returns the events.
+/// Makes a clock of user code, which may load and may store. Returns the events.
 fn clock(world: &World, random: &mut Random) -> [u64; 2] {
     let happened = [random.below(4) != 0, random.below(2) != 0];
     let mut strand = world.strand();

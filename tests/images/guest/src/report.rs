@@ -14,7 +14,7 @@ pub struct Report {
     cases: u64,
 }
 
-/// A check with any number of comparisons. The drop of the value reports the check.
+/// A check with any number of comparisons. When the value is dropped, the check is reported.
 pub struct Check<'a> {
     report: &'a mut Report,
     name: &'static str,

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// A running machine. The drop of this value kills it.
+/// A running machine. When this value is dropped, the machine is killed.
 pub(crate) struct Niagara {
     child: Child,
     log: BufReader<ChildStdout>,
