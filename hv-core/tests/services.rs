@@ -278,7 +278,7 @@ fn functions_that_nobody_states_are_refused() {
         let status = |served| if served { 0 } else { 7 };
         let [found, ..] = fast(&strand, function);
         assert_eq!(found, status(is_fast), "FAST {function:#x}");
-        // From 0x400 on, every function is stated.
+        // `served` treats all functions from 0x400 on as stated, because it does not tell them apart.
         let stated = is_fast || function >= 0x400;
         assert_eq!(served.fast.contains(function), stated, "{function:#x}");
         assert_eq!(served.core.contains(function), is_core, "{function:#x}");

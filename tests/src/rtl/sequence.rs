@@ -37,7 +37,7 @@ impl Configuration {
     ];
 }
 
-/// The MASK bits that have an event, for each SL. SL 0 ignores MASK.
+/// For each SL, the MASK bits that have an event. SL 0 ignores MASK.
 const BITS: [u8; 8] = [0, 0, 0xff, 0x3f, 0x3c, 0x3f, 0x3f, 0x3f];
 
 #[derive(Clone, Debug)]

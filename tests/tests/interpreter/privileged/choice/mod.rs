@@ -32,7 +32,7 @@ impl Choice<'_> {
     /// Returns one instruction, or several that must stay together.
     pub(crate) fn plan(&mut self) -> Vec<u32> {
         let (in_htba, in_tba) = (within(&HTBAS, 0x4000, self.pc), within(&TBAS, 0x8000, self.pc));
-        // Avoids Deviation::TrapPstate.
+        // Because of Deviation::TrapPstate, a handler of the hypervisor writes %pstate first.
         if in_htba && self.pc.is_multiple_of(32) {
             let pstate = self.random().next_u64() & PSTATES;
             return vec![wrpr(6, pstate as u32)];
