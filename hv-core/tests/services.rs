@@ -1,4 +1,4 @@
-//! Several services and the image's own hypercalls in one hypervisor.
+//! Several services, and hypercalls of the image itself, in one hypervisor.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,12 +8,12 @@ use hv_core::{
     NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
 };
 
-/// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It keeps the hypervisor's calls.
+/// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It records the hypervisor's calls.
 #[derive(Default)]
 struct Adder<const GROUP: u64, const ADD: u64> {
-    /// The numbers of the versions in calls of `version_changed`.
+    /// The version numbers in calls of `version_changed`.
     versions: RefCell<Vec<u8>>,
-    /// %o0 of the refused calls that the hypervisor reported.
+    /// %o0 of the refused calls that the hypervisor has reported.
     refused: RefCell<Vec<u64>>,
     resets: Cell<u32>,
 }
@@ -65,8 +65,8 @@ impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> 
     }
 }
 
-/// An image with FAST function 0x400, which returns two values, CORE function 9, and software trap 0x83, which returns %o1 + 1.
-/// Its console keeps the bytes that it accepts: all but 0x41.
+/// An image with three hypercalls. FAST function 0x400 returns two values; software trap 0x83 returns %o1 +
+/// 1; the third is CORE function 9. Its console records the bytes that it accepts: all except 0x41.
 #[derive(Default)]
 struct Image(RefCell<Vec<ConsoleOutput>>);
 
@@ -105,7 +105,7 @@ const CALLER: Caller = match (GuestId::new(0), StrandId::new(3)) {
     _ => panic!("guest 0 and strand 3 exist"),
 };
 
-/// Makes a call by trap 0x80 with arguments from 10 on. Returns %o0 to %o2, and asserts that the others are preserved.
+/// Makes a call through trap 0x80. The arguments count up from 10. Returns %o0 to %o2, and asserts that %o3 to %o5 are preserved.
 fn fast<S: Services, E: Embedder>(strand: &Strand<'_, S, E>, function: u64) -> [u64; 3] {
     let mut registers = Registers::call(function, [10, 11, 12, 13, 14]);
     strand.fast_trap(&mut registers);
@@ -133,7 +133,7 @@ fn services_and_the_image_serve_side_by_side() {
     let (first, second) = (Adder::<0x300, 100>::default(), Adder::<0x301, 200>::default());
     let hypervisor = Hypervisor::new((first, second), Image::default());
     let strand = hypervisor.strand(CALLER);
-    // Nothing is negotiated yet. The image's own functions need no version.
+    // Nothing is negotiated yet. The functions of the image need no version.
     assert_eq!(fast(&strand, 0x300), [7, 11, 12]);
     assert_eq!(fast(&strand, 0x301), [7, 11, 12]);
     assert_eq!(fast(&strand, 0x400), [0, 1, 2]);
@@ -147,7 +147,7 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(core(&strand, 3, [0x301, 11, 12]), [0, 1, 1]);
     assert_eq!(core(&strand, 3, [0x300, 11, 12]), [0, 0, 0]);
     assert_eq!(core(&strand, 3, [0x302, 11, 12]), [6, 11, 12]);
-    // The guest negotiates another version, and then one that does not exist, which changes nothing.
+    // The guest negotiates another version. Then it asks for a version that does not exist, and nothing changes.
     assert_eq!(core(&strand, 0, [0x301, 1, 0]), [0, 0, 0]);
     assert_eq!(core(&strand, 0, [0x301, 2, 0]), [13, 2, 0]);
     assert_eq!(fast(&strand, 0x301), [0, 210, 12]);
@@ -188,7 +188,7 @@ fn bytes_and_breaks() {
     assert_eq!(taken[3..], [ConsoleOutput::Break]);
 }
 
-/// Software traps between the two of the specification answer EBADTRAP, unless the image claims them.
+/// Software traps between the two traps of the specification answer EBADTRAP, unless the image claims them.
 #[test]
 fn software_traps_between_fast_and_core() {
     fn trap<E: Embedder>(embedder: E, number: u8) -> [u64; 3] {
@@ -205,7 +205,7 @@ fn software_traps_between_fast_and_core() {
     }
 }
 
-/// A service with one function, which it refuses with EINVAL, and 0x30 in %o1. With `GREEDY`, its fast path serves every function.
+/// A service that refuses its one function with EINVAL and 0x30 in %o1. With `GREEDY`, its fast path serves every function.
 struct Refusing<const GROUP: u64, const GREEDY: bool>;
 
 impl<const GROUP: u64, const GREEDY: bool> Service for Refusing<GROUP, GREEDY> {
@@ -241,7 +241,7 @@ impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
     }
 }
 
-/// An image that would serve every function, and has stated FAST functions 0x400 and 2^40 and CORE function 9.
+/// An image that would serve every function. It states FAST functions 0x400 and 2^40, and CORE function 9.
 struct Stated;
 
 impl Embedder for Stated {
@@ -261,7 +261,7 @@ impl Embedder for Stated {
     }
 }
 
-/// Services and the image get calls of the functions that they state, compared with all 64 bits, and of no others.
+/// Services and the image get only calls of the functions that they state. All 64 bits of the number are compared.
 #[test]
 fn functions_that_nobody_states_are_refused() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Stated);
@@ -278,7 +278,7 @@ fn functions_that_nobody_states_are_refused() {
         let status = |served| if served { 0 } else { 7 };
         let [found, ..] = fast(&strand, function);
         assert_eq!(found, status(is_fast), "FAST {function:#x}");
-        // From 0x400 on there is one statement for all functions.
+        // `served` treats all functions from 0x400 on as stated, because it does not tell them apart.
         let stated = is_fast || function >= 0x400;
         assert_eq!(served.fast.contains(function), stated, "{function:#x}");
         assert_eq!(served.core.contains(function), is_core, "{function:#x}");
@@ -289,7 +289,7 @@ fn functions_that_nobody_states_are_refused() {
     }
 }
 
-/// Trap entries refuse the functions that a service has not stated, so that tests must find a service that serves more.
+/// Trap entries refuse functions that a service has not stated. So tests must find a service that serves more than it states.
 #[test]
 #[cfg_attr(debug_assertions, should_panic(expected = "not stated"))]
 fn a_service_that_serves_a_function_that_it_has_not_stated_is_caught() {
@@ -297,7 +297,7 @@ fn a_service_that_serves_a_function_that_it_has_not_stated_is_caught() {
     hypervisor.strand(CALLER).fast_trap(&mut Registers::call(0x301, [0; 5]));
 }
 
-/// An image without statements gets every call that no service claims.
+/// An image that states no functions gets every call that no service claims.
 #[test]
 fn every_function_comes_to_an_image_that_states_none() {
     let hypervisor = Hypervisor::new((), NoConsole);
@@ -307,8 +307,8 @@ fn every_function_comes_to_an_image_that_states_none() {
     }
 }
 
-/// `core_fast` serves the calls of trap 0xff that change nothing, and `core_slow` serves every call. A service gets a call of
-/// `version_changed` when its guest negotiates a version again that the service does not mark as current.
+/// `core_fast` serves the calls of trap 0xff that change nothing; `core_slow` serves every call. A guest may negotiate a version
+/// that it already has. Then `version_changed` is called only if the service does not mark the version as current.
 #[test]
 fn calls_that_change_nothing_are_served_fast() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
@@ -347,8 +347,8 @@ fn an_image_without_services() {
     assert_eq!(core(&strand, 0, [1, 1, 0]), [0, 0, 0]);
 }
 
-/// A service may provide group CORE: it determines the group's versions, and a guest that has negotiated the group can call its
-/// functions. The calls of trap 0xff do not change.
+/// A service may provide group CORE. It determines the group's versions, and serves functions of
+/// the group to guests that have negotiated it. The calls of trap 0xff do not change.
 #[test]
 fn a_service_that_has_group_core() {
     let services = (Adder::<0x300, 100>::default(), Refusing::<1, false>);

@@ -19,11 +19,11 @@ type Services = (PerfCounterService<Board>,);
 static HYPERVISOR: Mutex<Option<Hypervisor<Services, Consoles>>> = Mutex::new(None);
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 
-/// The guest's console, which this image leaves out.
+/// The console of the guest. This example does not implement it.
 struct Consoles;
 
 impl Embedder for Consoles {
-    // No functions besides those of the services.
+    // The image has no functions other than those of the services.
     const FAST: Option<&'static [u64]> = Some(&[]);
     const CORE: Option<&'static [u64]> = Some(&[]);
 
@@ -95,13 +95,13 @@ impl TrapHandler for Handler {
         let _ = address.and_then(|address| self.service.faulted_late(strand, address));
     }
 
-    /// A real image reports here why the strand has ended.
+    /// In a real image, this function reports why the strand has ended.
     fn ended(_: Option<&'static Self>, _: End) -> Entry {
         stop()
     }
 }
 
-/// Stores a value for ever. The lock is never released, so each place is used once.
+/// Stores a value permanently. The lock is never released, so a second use of the same place would hang.
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
     MutexGuard::leak(place.lock()).insert(value)
 }

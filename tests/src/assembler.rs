@@ -1,21 +1,19 @@
-//! Words of SPARC V9 instructions, and the registers that they name (UltraSPARC Architecture 2007, appendix A).
+//! The words of SPARC V9 instructions, and the registers in them (UltraSPARC Architecture 2007, appendix A).
 
-/// `nop`.
 pub const NOP: u32 = 0x0100_0000;
-/// `flush %g0`.
 pub const FLUSH: u32 = 0x81d8_0000;
-/// Words that are no instructions.
+/// Words that are not instructions.
 pub const ILLEGAL: [u32; 2] = [0, 0x81f8_0000];
 
-/// Global registers beside %g0.
+/// Global registers.
 pub const G6: u32 = 6;
 pub const G7: u32 = 7;
-/// Outs, of which %o6 is the stack pointer.
+/// Out registers. %o6 is the stack pointer.
 pub const O0: u32 = 8;
 pub const O1: u32 = 9;
 pub const O5: u32 = 13;
 pub const SP: u32 = 14;
-/// Locals.
+/// Local registers.
 pub const L1: u32 = 17;
 pub const L2: u32 = 18;
 pub const L3: u32 = 19;
@@ -23,7 +21,7 @@ pub const L4: u32 = 20;
 /// %i6, the frame pointer.
 pub const FP: u32 = 30;
 
-/// Opcodes (op3) that read and write control registers.
+/// Opcodes (op3) of instructions that read and write control registers.
 pub const RD: u32 = 0x28;
 pub const RDHPR: u32 = 0x29;
 pub const RDPR: u32 = 0x2a;
@@ -31,7 +29,7 @@ pub const WR: u32 = 0x30;
 pub const WRPR: u32 = 0x32;
 pub const WRHPR: u32 = 0x33;
 
-/// Opcodes (op3) that jump, change the register window, or return from a trap. `retry` is DONE with `rd` 1.
+/// Opcodes (op3) of instructions that jump, change the register window, or return from a trap. `retry` is DONE with `rd` 1.
 pub const FLUSHW: u32 = 0x2b;
 pub const JMPL: u32 = 0x38;
 pub const RETURN: u32 = 0x39;
@@ -39,7 +37,7 @@ pub const SAVE: u32 = 0x3c;
 pub const RESTORE: u32 = 0x3d;
 pub const DONE: u32 = 0x3e;
 
-/// Privileged registers.
+/// Numbers of privileged registers.
 pub const TPC: u32 = 0;
 pub const TNPC: u32 = 1;
 pub const TSTATE: u32 = 2;
@@ -49,15 +47,16 @@ pub const TL: u32 = 7;
 pub const PIL: u32 = 8;
 pub const GL: u32 = 16;
 
-/// Opcodes (op3) that compute a value of two others, without MULScc, of which not all is defined (table A-3).
+/// Opcodes (op3) of instructions that compute a value from two values (table A-3). MULScc is missing, because its
+/// result is partly undefined.
 pub const COMPUTES: [u32; 35] = [
     0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f,
     0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x1a, 0x1b, 0x1c, 0x1e, 0x1f, 0x20, 0x21,
     0x22, 0x23, 0x2d,
 ];
 
-/// Loads, stores, and LDSTUB and SWAP at the end: the opcode (op3) and the size in bytes (table A-4). The bit 0x10 of the opcode
-/// selects an alternate space.
+/// Loads and stores, with LDSTUB and SWAP at the end: the opcode (op3) and the size in bytes (table
+/// Bit 0x10 of the opcode selects an alternate space.
 pub const ACCESSES: [(u32, u64); 15] = [
     (0x00, 4),
     (0x01, 1),
@@ -76,33 +75,33 @@ pub const ACCESSES: [(u32, u64); 15] = [
     (0x0f, 4),
 ];
 
-/// CASA and CASXA, as [`ACCESSES`]. Both always name a space.
+/// CASA and CASXA: the opcode (op3) and the size in bytes. Both always name a space.
 pub const CAS: [(u32, u64); 2] = [(0x3c, 4), (0x3e, 8)];
 
-/// LDTW and STTW, which access two words in an even and an odd register.
+/// LDTW and STTW. They access two words, in an even and an odd register.
 pub const TWINS: [u32; 2] = [0x03, 0x07];
 
-/// Returns an instruction that computes. The second operand is a register, or a [`number`].
+/// Returns an instruction that computes. The second operand is a register or a [`number`].
 pub const fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Returns an access to memory. The second operand is a register, which may have the number of a space above it, or a [`number`].
+/// Returns a memory access. The second operand is a [`number`] or a register. The number of a space may stand above the register.
 pub const fn accesses(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Returns an access to an alternate space, at the sum of two registers.
+/// Returns an access to an alternate space. The address is the sum of two registers.
 pub const fn accesses_space(op3: u32, rd: u32, rs1: u32, rs2: u32, space: u32) -> u32 {
     accesses(op3, rd, rs1, rs2 | space << 5)
 }
 
-/// Returns a number as a second operand: its low 13 bits, the highest of which is the sign.
+/// Returns a number as a second operand: its low 13 bits. The highest of these bits is the sign.
 pub const fn number(value: u32) -> u32 {
     1 << 13 | value & 0x1fff
 }
 
-/// Returns a second operand whose number has `bits` bits at most; a register stays as it is.
+/// Shortens the number in a second operand to at most `bits` bits. A register stays as it is.
 pub const fn shortened(second: u32, bits: u32) -> u32 {
     match second >> 13 {
         0 => second,
@@ -110,7 +109,7 @@ pub const fn shortened(second: u32, bits: u32) -> u32 {
     }
 }
 
-/// Returns `sethi`, which sets bits 31:10 of a register and clears the others.
+/// Returns `sethi`. It sets bits 31:10 of a register and clears the other bits.
 pub const fn sethi(rd: u32, value: u32) -> u32 {
     rd << 25 | 4 << 22 | value >> 10
 }

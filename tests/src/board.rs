@@ -1,7 +1,7 @@
-//! A simple board under the service: registers that keep every written value, and a log of all accesses.
+//! A simple board for the service. Its registers hold every written value, and it logs all accesses.
 //!
-//! It uses the types of the reference model, so that a test can compare the two, and shares no state with it. Each hub
-//! asserts that no access begins while another is in flight.
+//! It uses the types of the reference model, so that a test can compare the two. It shares no state with the
+//! model. Each hub asserts that no access begins while another is in flight.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,7 +33,7 @@ struct State {
     stops: BTreeMap<Cell, Stop>,
 }
 
-/// An access before which a strand waits for [`go_on`](Self::go_on).
+/// An access before which a strand stops until [`go_on`](Self::go_on) is called.
 #[derive(Clone, Debug)]
 pub struct Stop {
     reached: Arc<Barrier>,
@@ -41,7 +41,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Waits until a strand is about to make the access.
+    /// Waits until a strand has stopped before the access.
     pub fn reached(&self) {
         self.reached.wait();
     }
@@ -51,7 +51,6 @@ impl Stop {
     }
 }
 
-/// The devices and strands of a machine.
 pub struct Board {
     machine: platform::Machine,
     cells_by_address: Vec<BTreeMap<u64, Cell>>,
@@ -64,7 +63,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Returns a board of `nodes` nodes with every register 0. It does not have the disabled memory channels (node, MCU).
+    /// Returns a board of `nodes` nodes without the disabled memory channels (node, MCU). Every register is 0.
     pub fn new(machine: Machine, nodes: usize, disabled_channels: &[(usize, usize)]) -> Self {
         let banks = |node| (0..8).map(move |bank| Cell::L2 { node, bank });
         let present = |cell: &Cell| match cell.unit() {
@@ -78,7 +77,7 @@ impl Board {
                 for cell in banks(node).chain((2..90).map(Cell::Register)).filter(present) {
                     let mut addresses = vec![cell.address_from(node)];
                     if let Cell::Register(id) = cell {
-                        // A node answers to the global addresses of its own registers too.
+                        // A node also answers to the global addresses of its own registers.
                         addresses.extend(crate::oracle::registers::REGISTERS[id as usize].global);
                     }
                     cells.extend(addresses.into_iter().map(|address| (address, cell)));
@@ -107,7 +106,7 @@ impl Board {
         }
     }
 
-    /// Makes each access to a hub, and each write to a PCR, last `spin` turns of an empty loop.
+    /// Makes each access to a hub, and each write to a PCR, last for `spin` rounds of an empty loop.
     #[must_use]
     pub fn with_slow_hubs(mut self, spin: u32) -> Self {
         self.spin = spin;
@@ -118,7 +117,7 @@ impl Board {
         self.machine
     }
 
-    /// Runs `hook` before each access to a device, on the thread that makes it.
+    /// Runs `hook` before each access to a device, on the thread that makes the access.
     pub fn before_accesses(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.accessed.set(Box::new(hook)).is_ok());
     }
@@ -128,7 +127,7 @@ impl Board {
         assert!(self.pcr_written.set(Box::new(hook)).is_ok());
     }
 
-    /// Runs `hook` before each cross-call, on the thread that sends it, with the strand that it is for.
+    /// Runs `hook` before each cross-call, on the thread that sends it. The argument of `hook` is the receiving strand.
     pub fn before_cross_calls(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.cross_called.set(Box::new(hook)).is_ok());
     }
@@ -141,12 +140,12 @@ impl Board {
         self.state().hubs[hub] = condition;
     }
 
-    /// Makes a hub answer its next access with "busy".
+    /// Makes a hub answer "busy" to its next access.
     pub fn make_busy_once(&self, hub: usize) {
         self.state().busy_once[hub] = true;
     }
 
-    /// Makes a cell answer every access with "busy".
+    /// Makes a cell answer "busy" to every access.
     pub fn make_busy(&self, cell: Cell) {
         self.state().busy.insert(cell);
     }
@@ -155,15 +154,15 @@ impl Board {
         self.state().faults.insert(cell, fault);
     }
 
-    /// Repairs every broken cell and sets every hub free.
+    /// Repairs every broken cell and frees every hub.
     pub fn repair(&self) {
         let mut state = self.state();
         state.faults.clear();
         state.hubs = Default::default();
     }
 
-    /// Stops the strand that next accesses a cell, before the access. Without a call of [`Stop::go_on`] it stays there for
-    /// ever, as a dead strand does.
+    /// Stops the next strand that accesses a cell, before the access. Without a call of
+    /// [`Stop::go_on`], the strand stays there for ever, like a dead strand.
     pub fn stop_at(&self, cell: Cell) -> Stop {
         let two = || Arc::new(Barrier::new(2));
         let stop = Stop { reached: two(), go_on: two() };
@@ -184,7 +183,8 @@ impl Board {
         self.state().pcr.insert(strand, value);
     }
 
-    /// Returns the contents of the cells that were ever written, as [`pcrs`](Self::pcrs) and [`pics`](Self::pics) do of these registers.
+    /// Returns the contents of all cells that were ever written. [`pcrs`](Self::pcrs) and [`pics`](Self::pics) do the
+    /// same for their registers.
     pub fn cells(&self) -> BTreeMap<Cell, u64> {
         self.state().cells.clone()
     }

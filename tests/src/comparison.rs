@@ -1,5 +1,5 @@
-//! The reference model and the machine under test side by side: both make every step, and after every call all that a
-//! guest or the hardware can see must be equal.
+//! The reference model and the machine under test make the same steps side by side. After every
+//! call, everything that a guest or the hardware can see must be equal.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,12 +14,12 @@ use crate::oracle::{
     Access, Answer, Cell, Console, Fault, Grant, HubCondition, Outcome, Target, Trap, Unit, World,
 };
 
-/// The reference model, the machine under test, and the numbers of calls that were compared.
+/// The reference model, the machine under test, and the numbers of compared calls.
 pub struct Comparison<'a> {
     pub world: World,
     pub machine: MachineUnderTest<'a>,
     pub cases: u64,
-    /// Numbers of calls of group 0x205, by guest, function, class of register and the model's answer.
+    /// The numbers of calls of group 0x205 by guest, function, class of register and answer of the model.
     pub answered: HashMap<(usize, Operation, Class, statistics::Outcome), u64>,
 }
 
@@ -38,14 +38,14 @@ pub fn all_units() -> impl Iterator<Item = Unit> {
     nodes.chain(channels).chain((0..4).map(Unit::Hub))
 }
 
-/// Returns a board for a world that has just been switched on.
+/// Returns a board for a world that is new.
 pub fn board(world: &World) -> Board {
     let channels: Vec<_> = world.disabled_channels.iter().copied().collect();
     Board::new(world.machine, world.nodes, &channels)
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares a world and a board that have just been switched on.
+    /// Compares a world and a board that are both new.
     pub fn new(world: World, board: &'a Board) -> Self {
         let machine = MachineUnderTest::new(board, &world.guests);
         Self { world, machine, cases: 0, answered: HashMap::new() }
@@ -66,7 +66,7 @@ impl<'a> Comparison<'a> {
         let accesses: Vec<Access> = log.into_iter().map(|(_, access)| access).collect();
         if is_l2(&expected.accesses) {
             if expected.accesses.iter().any(|a| a.answer == Answer::Fault) {
-                // The contract defines the registers afterwards, but not how many banks a set writes before it is undone.
+                // The contract defines the registers after the call, but not how many banks a set writes before it is undone.
                 self.check_state();
             } else {
                 let observed = Outcome { accesses, ..expected.clone() };
@@ -113,7 +113,7 @@ impl<'a> Comparison<'a> {
         *self.answered.entry(key).or_default() += 1;
     }
 
-    /// Reads a register, with distinct values in the registers that are no argument.
+    /// Reads a register. Each register that is not an argument holds a different value.
     pub fn get(&mut self, strand: u16, id: u64) -> Outcome {
         let [o1, o2, o3, o4] = [0x1111_0bad, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad];
         self.call(strand, Trap::Fast, [id, o1, o2, o3, o4, 0x106])
@@ -130,7 +130,7 @@ impl<'a> Comparison<'a> {
         self.call(strand, Trap::Core, registers);
     }
 
-    /// Resets a guest; every strand acknowledges.
+    /// Resets a guest, and lets every strand acknowledge.
     pub fn reset_guest(&mut self, guest: usize) {
         self.begin_reset(guest);
         self.all_acknowledge();
@@ -143,7 +143,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Gives each guest its grant, unless both sides reject the list. Strands have not acknowledged yet.
+    /// Gives each guest its grant, unless both sides reject the list. The strands have not acknowledged yet.
     pub fn reconfigure(&mut self, grants: &[Grant]) {
         let expected = self.world.reconfigure(grants);
         let observed = self.machine.reconfigure(grants);
@@ -152,14 +152,14 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Lets a strand, between two of its calls, take its cross-call if there is one.
+    /// Lets a strand take its pending cross-call, if any, between two of its calls.
     pub fn acknowledge(&mut self, strand: u16) {
         self.world.cross_called(strand);
         self.machine.acknowledge(strand);
         self.catch_up();
     }
 
-    /// Lets every strand acknowledge that is waited for.
+    /// Lets every strand acknowledge for which a transfer waits.
     pub fn all_acknowledge(&mut self) {
         while let Some((&strand, _)) = self.world.transfer.awaited.first_key_value() {
             self.acknowledge(strand);
@@ -175,7 +175,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Returns a unit to service from a strand of `node`.
+    /// Returns a unit to service. A strand of `node` does so.
     pub fn return_to_service(&mut self, node: usize, one: Unit) {
         let expected = self.world.return_to_service(node, one);
         let observed = self.machine.return_to_service(64 * node as u16, unit(one));
@@ -183,7 +183,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Lets the strands that the model does not wait for take their cross-calls: the service may need more of them.
+    /// Lets strands take their cross-calls that the model does not wait for. The service may need more strands than the model.
     fn catch_up(&mut self) {
         let transfer = &self.world.transfer;
         for _ in 0..10_000 {
@@ -192,7 +192,7 @@ impl<'a> Comparison<'a> {
                 !transfer.awaited.contains_key(strand) && !transfer.dead.contains_key(strand)
             });
             let Some(next) = more.next() else {
-                // The accesses in cross-calls are not compared, only the state that they leave.
+                // The comparison skips accesses during cross-calls, but not the state after them.
                 self.machine.board().take_log();
                 return;
             };
@@ -211,15 +211,15 @@ impl<'a> Comparison<'a> {
         self.machine.board().break_cell(cell, fault);
     }
 
-    /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time: if a set fails at one bank and cannot be
-    /// undone at another, the result depends on the order of the accesses, which the contract leaves open.
+    /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time. If a set failed at one bank and could not
+    /// be undone at another, the result would depend on the order of accesses, which the contract leaves open.
     pub fn can_break(&self, cell: Cell) -> bool {
         let unit = cell.unit();
         let is_broken = || self.world.faults.keys().any(|cell| cell.unit() == unit);
         self.world.has_unit(unit) && !(matches!(unit, Unit::L2 { .. }) && is_broken())
     }
 
-    /// Writes a strand's PIC on both sides, as the strand itself can.
+    /// Writes a strand's PIC on both sides. The strand could write it itself.
     pub fn put_pic(&mut self, strand: u16, value: u64) {
         self.world.pic.insert(strand, value);
         self.machine.board().put_pic(strand, value);
@@ -250,7 +250,7 @@ impl<'a> Comparison<'a> {
         let Self { world, machine, .. } = self;
         let clean = |cells: &BTreeMap<Cell, u64>| {
             let mut cells = cells.clone();
-            // The contract does not say how far scrubbing gets in a unit that fails.
+            // If a unit fails, the contract does not say how far its scrubbing gets.
             cells.retain(|cell, _| !world.transfer.unclean.contains(&cell.unit()));
             not_zero(&cells)
         };
@@ -277,7 +277,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Drops the zeros, because a register without a write has no entry.
+/// Removes zeros, because a register that was never written has no entry.
 fn not_zero<K: Copy + Ord>(map: &BTreeMap<K, u64>) -> BTreeMap<K, u64> {
     let entries = map.iter().filter(|(_, value)| **value != 0);
     entries.map(|(key, value)| (*key, *value)).collect()
@@ -289,7 +289,7 @@ fn is_l2(accesses: &[Access]) -> bool {
     )
 }
 
-/// Returns the node of a strand that can return the unit to service.
+/// Returns a node whose strands can return the unit to service.
 pub fn node_of(unit: Unit) -> usize {
     match unit {
         Unit::L2 { node } => node,

@@ -1,33 +1,33 @@
-//! Sequences of hypercalls against the reference model: many guests and strands, versions, faults, and transfers of rights
-//! between the calls.
+//! Compares sequences of hypercalls with the reference model: many guests, strands and versions, with faults and
+//! transfers of rights between the calls.
 //!
 //! An input describes a machine with its guests, and then steps. Each byte is a choice, so every input is a sequence.
 
 use crate::comparison::{Comparison, board};
 use crate::oracle::{Answer, Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
 
-/// Counts of what a sequence has reached.
+/// What a sequence has reached, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// Calls by the status that they returned.
+    /// The number of calls that returned each status.
     pub statuses: [u32; 14],
-    /// Calls while a transfer was pending.
+    /// The number of calls while a transfer was pending.
     pub pending: u32,
-    /// Transfers that were accepted, and resets.
+    /// The number of accepted transfers and of resets.
     pub changes: u32,
-    /// Devices that broke.
+    /// The number of devices that broke.
     pub broken: u32,
 }
 
-/// Makes the steps on both sides.
+/// Makes the steps on both sides. Returns what they have reached.
 pub fn check(bytes: &[u8]) -> Reached {
     let mut reached = Reached::default();
-    // `None` means the end of the input.
+    // `None` only means that the input has ended.
     let _ = sequence(&mut Input(bytes), &mut reached);
     reached
 }
 
-/// The rest of the input.
+/// The remaining input.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -56,7 +56,7 @@ impl Input<'_> {
         self.one_of(&Grant::ALL)
     }
 
-    /// Returns a value for a register: random in its lowest byte, in its highest, or in all eight.
+    /// Returns a register value that is random in its lowest byte, in its highest byte, or in all eight bytes.
     fn value(&mut self) -> Option<u64> {
         Some(match self.below(4)? {
             0 | 1 => self.byte()?.into(),
@@ -114,7 +114,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
         }
     }
     comparison.check_state();
-    // Once every strand has acknowledged, no transfer is pending, whatever the sequence was.
+    // When every strand has acknowledged, no transfer is pending, whatever the sequence was.
     comparison.repair();
     comparison.all_acknowledge();
     comparison.check_state();
@@ -169,7 +169,7 @@ fn call(
     Some(())
 }
 
-/// Makes a step that is no call.
+/// Makes a step other than a call.
 fn step(
     kind: u8,
     strands: &[u16],
@@ -203,13 +203,13 @@ fn step(
         232..=235 => comparison.mend(),
         236..=241 => break_something(input, comparison, reached)?,
         242..=247 => busy_hub(input, comparison, strands, reached)?,
-        // A strand writes its own PIC and PCR directly.
+        // A strand writes its own PIC or PCR directly.
         248..=251 => {
             let (strand, value) = (input.one_of(strands)?, input.value()?);
             comparison.put_pic(strand, value);
         }
         _ => {
-            // The bits that a PCR holds.
+            // The value has only bits that a PCR holds.
             let (strand, value) = (input.one_of(strands)?, input.value()? & 0xffff_ffff);
             comparison.world.pcr.insert(strand, value);
             comparison.machine.board().put_pcr(strand, value);
@@ -244,8 +244,8 @@ fn break_something(
     Some(())
 }
 
-/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call, so that the
-/// service refuses no other strand on its behalf, which the model does not do.
+/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one
+/// more call. Otherwise the service would refuse other strands on its behalf, which the model does not do.
 fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,

@@ -1,4 +1,4 @@
-//! Whole-system tests, and what they share.
+//! Code that the whole-system tests share.
 #![allow(
     missing_docs,
     reason = "a comment that repeats a name says nothing, and only tests use this crate"
@@ -19,13 +19,13 @@ use std::fmt;
 use std::io::{self, Write};
 use std::thread;
 
-/// Prints a line whether the test passes or fails; `println!` shows its line only if the test fails.
+/// Prints a line even if the test passes. The test harness shows the lines of `println!` only if the test fails.
 pub fn tell(what: fmt::Arguments<'_>) {
-    // A test does not fail because standard output is closed.
+    // If standard output is closed, the test must not fail.
     let _ = io::stdout().write_all(format!("{what}\n").as_bytes());
 }
 
-/// Returns the number of rounds; in Miri, which is slow and repeats a test with many seeds, a hundredth of that number, but at least 5.
+/// Returns the number of rounds. Miri is slow and repeats a test with many seeds, so in Miri it is a hundredth, but at least 5.
 pub const fn rounds(number: u64) -> u64 {
     match number / 100 {
         _ if !cfg!(miri) => number,
@@ -34,12 +34,12 @@ pub const fn rounds(number: u64) -> u64 {
     }
 }
 
-/// Makes a value outlive the test, because a strand that dies in a call keeps its thread, and all that the thread uses, for ever.
+/// Makes a value outlive the test. A strand that dies in a call keeps its thread, and all that the thread uses, for ever.
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-/// Runs `work` for each item, on a thread of its own, and returns when all threads have ended.
+/// Runs `work` for each item on a separate thread. Returns when all threads have ended.
 pub fn on_threads<T: Send>(items: impl IntoIterator<Item = T>, work: impl Fn(T) + Sync) {
     thread::scope(|scope| {
         for item in items {

@@ -1,4 +1,4 @@
-//! The machine under test: a hypervisor with the service, as a hypervisor engineer builds them, on a [`Board`].
+//! The machine under test: a hypervisor with the service, built as an image builds it, on a [`Board`].
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use perfctr_service::{
 use crate::board::Board;
 use crate::oracle::{self, Trap};
 
-/// A console that keeps what the guests send, each item with the number of the guest.
+/// A console that records what the guests send. Each item has the number of its guest.
 #[derive(Debug, Default)]
 pub struct Console(Mutex<Vec<(usize, oracle::Console)>>);
 
@@ -64,7 +64,7 @@ pub fn strand(number: u16) -> StrandId {
     StrandId::new(number.into()).expect("a strand number up to 255")
 }
 
-/// Boxes the hypervisor. A function of its own, so that the stack of a test does not hold every copy of service and hypervisor.
+/// Boxes the hypervisor. This is a separate function, so that a test's stack does not hold every copy of service and hypervisor.
 fn hypervisor<T: Trace>(
     service: Service<'_, T>,
     trace: T,
@@ -74,7 +74,7 @@ fn hypervisor<T: Trace>(
 }
 
 impl<'a> MachineUnderTest<'a> {
-    /// Returns a machine whose guests have negotiated nothing.
+    /// Returns a machine whose guests have not negotiated anything.
     pub fn new(board: &'a Board, guests: &[oracle::Guest]) -> Self {
         Self::with_trace(board, guests, Off)
     }
@@ -88,7 +88,7 @@ impl<'a> MachineUnderTest<'a> {
 }
 
 impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
-    /// Returns a machine that records its events in `trace`, and whose guests have negotiated nothing.
+    /// Returns a machine that records its events in `trace`. Its guests have not negotiated anything.
     pub fn with_trace(board: &'a Board, guests: &[oracle::Guest], trace: T) -> Self {
         let configs: Vec<GuestConfig> = guests.iter().map(guest).collect();
         let machine = board.machine();
@@ -118,7 +118,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         &self.hypervisor.services().0
     }
 
-    /// Makes a call with %o0 to %o5 in `registers`. Returns %o0 to %o5 afterwards, and `true` if the guest has exited.
+    /// Makes a call with %o0 to %o5 in `registers`. Returns %o0 to %o5 after the call, and `true` if the guest has exited.
     pub fn trap(&self, number: u16, trap: Trap, registers: [u64; 6]) -> ([u64; 6], bool) {
         let caller = Caller {
             guest: self.guest_of[usize::from(number)].expect("a strand of a guest"),
@@ -140,7 +140,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         (registers.to_array(), exited)
     }
 
-    /// Reads a register. Returns the status and %o1, which held 0x0bad.
+    /// Reads a register. Returns the status and %o1. Before the call, %o1 is 0x0bad.
     pub fn get(&self, strand: u16, id: u64) -> (u64, u64) {
         let (registers, _) = self.trap(strand, Trap::Fast, [id, 0x0bad, 2, 3, 4, 0x106]);
         (registers[0], registers[1])
@@ -164,7 +164,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         }
     }
 
-    /// Resets a guest; every strand acknowledges.
+    /// Resets a guest, and lets every strand acknowledge.
     pub fn reset_guest(&self, number: usize) {
         self.begin_reset(number);
         self.all_acknowledge();
@@ -175,12 +175,12 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.begin_reset_on(self.operator, number);
     }
 
-    /// Resets a guest on this strand of the operator's. The guest's strands have not acknowledged yet.
+    /// Resets a guest on this strand of the operator. The strands of the guest have not acknowledged yet.
     pub fn begin_reset_on(&self, on: StrandId, number: usize) {
         self.hypervisor.reset_guest(guest_id(number), on);
     }
 
-    /// Gives each guest its grant, if the configuration is valid. No strand has acknowledged yet.
+    /// Gives each guest its grant if the configuration is valid. No strand has acknowledged yet.
     pub fn reconfigure(&self, grants: &[oracle::Grant]) -> Result<(), ChangeError> {
         self.reconfigure_on(self.operator, grants)
     }
@@ -221,7 +221,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         waits
     }
 
-    /// Lets every strand take its cross-calls until there are none.
+    /// Lets every strand take its cross-calls until none is pending.
     pub fn all_acknowledge(&self) {
         for _ in 0..10_000 {
             let Some(&next) = self.board.cross_calls().first() else {
@@ -232,19 +232,19 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         panic!("no end of cross-calls");
     }
 
-    /// Lets every strand take its cross-calls, and asserts that no transfer is pending then.
+    /// Lets every strand take its cross-calls. Asserts that no transfer is pending afterwards.
     pub fn complete_transfer(&self) {
         self.all_acknowledge();
         assert_eq!(self.awaited(), None);
     }
 
-    /// Returns the strands that a pending transfer waits for; `None` if no transfer is pending.
+    /// Returns the strands for which a pending transfer waits, or `None` if no transfer is pending.
     pub fn awaited(&self) -> Option<BTreeSet<u16>> {
         let strands = self.service().pending()?;
         Some(strands.iter().map(|one| one.number().into()).collect())
     }
 
-    /// Returns the console output since the last call, each item with the number of its guest.
+    /// Returns the console output since the last call. Each item has the number of its guest.
     pub fn take_console(&self) -> Vec<(usize, oracle::Console)> {
         std::mem::take(&mut self.hypervisor.embedder().0.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! Programs of the project as a person or a script runs them, and places for their files.
+//! Runs programs of the project as a person or a script runs them, and provides places for their files.
 
 use std::fs::{self, DirEntry};
 use std::io::{self, Write};
@@ -14,13 +14,13 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Returns the standard output of a run that must succeed and print nothing to standard error.
+    /// Returns the standard output of a run. Asserts that the run succeeded and printed nothing to standard error.
     pub fn well(self) -> String {
         assert_eq!((self.status, &*self.stderr), (0, ""));
         self.stdout
     }
 
-    /// Asserts exit status 2 and one line on standard error, which contains `says`.
+    /// Asserts exit status 2 and a single line on standard error that contains `says`.
     pub fn badly(&self, says: &str) {
         let Self { status, stderr, .. } = self;
         assert_eq!(*status, 2, "{stderr}");
@@ -30,7 +30,7 @@ impl Ended {
     }
 }
 
-/// Runs a command with this standard input to its end.
+/// Runs a command to its end, with this standard input.
 #[must_use]
 pub fn end(mut command: Command, input: &[u8]) -> Ended {
     let mut child = command
@@ -42,7 +42,7 @@ pub fn end(mut command: Command, input: &[u8]) -> Ended {
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
     let writer = thread::spawn(move || {
-        // A program that stops at bad input leaves the rest.
+        // A program may stop at bad input without reading the rest.
         let _ = stdin.write_all(&input);
     });
     let output = child.wait_with_output().unwrap();
@@ -54,7 +54,7 @@ pub fn end(mut command: Command, input: &[u8]) -> Ended {
     }
 }
 
-/// A directory for a test, removed after it.
+/// A directory for one test. It is removed after the test.
 #[derive(Debug)]
 pub struct Place(PathBuf);
 
@@ -79,7 +79,7 @@ impl Place {
         self.0.join(name).into_os_string().into_string().unwrap()
     }
 
-    /// Returns the names of the files in this directory, or in a directory below it.
+    /// Returns the names of the files in this directory, or in a directory inside it.
     #[must_use]
     pub fn names(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.0.join(directory)).unwrap();
@@ -89,7 +89,7 @@ impl Place {
         names
     }
 
-    /// Runs a command in this directory, without input. Its arguments are the words of `line`.
+    /// Runs a command in this directory without input. The words of `line` are its arguments.
     #[must_use]
     pub fn run(&self, mut command: Command, line: &str) -> Ended {
         command.args(line.split_whitespace()).current_dir(&self.0);

@@ -1,6 +1,6 @@
-//! Random numbers, the same in every run (SplitMix64).
+//! Random numbers that are the same in every run (SplitMix64).
 
-/// A sequence of random numbers, by its seed.
+/// A sequence of random numbers. The seed determines the sequence.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -12,7 +12,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// Returns a number below `end`, which is not 0.
+    /// Returns a number below `end`. `end` must not be 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next_u64() % end as u64) as usize
     }

@@ -1,4 +1,4 @@
-//! The sweep on the reference model and the machine under test side by side.
+//! Makes the sweep on the reference model and the machine under test side by side.
 
 use guest_abi::{StrandId, Trap};
 use perfctr_service::Unit;
@@ -10,8 +10,8 @@ use crate::comparison::{self, Comparison};
 use crate::machine;
 use crate::oracle::{self, Fault, Grant, Guest, HubCondition, Machine, World};
 
-/// Makes and compares all calls of a part on both sides. The service on the models of the devices must give the same digest.
-/// Returns the number of calls.
+/// Makes all calls of a part on both sides, and compares them. The service on the device models
+/// must give the same digest. Returns the number of calls.
 pub fn compare(part: &Part) -> u64 {
     let mut cases = 0;
     for (number, configuration) in part.configurations() {
@@ -40,7 +40,6 @@ fn digest(
     digest
 }
 
-/// Translates a configuration for the reference model.
 pub fn world(configuration: &Configuration) -> World {
     let model = match configuration.machine.model() {
         Model::Maramba => Machine::Maramba,
@@ -113,7 +112,7 @@ impl System for Comparison<'_> {
         }
     }
 
-    /// Returns the digest of the reference model's state, which the machine under test must be in too.
+    /// Returns the digest of the reference model's state. The machine under test must be in the same state.
     fn state(&mut self) -> u64 {
         self.check_state();
         let world = &self.world;

@@ -1,5 +1,5 @@
-//! Units that stay busy: calls get EWOULDBLOCK for a stated time by the clock of their strand, then the unit is out of
-//! service.
+//! Units that stay busy. By the clock of its strand, a call gets EWOULDBLOCK for a stated time.
+//! Then the unit is out of service.
 
 use std::thread;
 
@@ -12,14 +12,14 @@ use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
 
 const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
-/// Returns a machine with a holder of `global` on strands 0, 1 and 64, and a guest without rights on strand 2.
+/// Returns a machine with two guests: one has `global` and strands 0, 1 and 64; the other has no rights and strand 2.
 fn machine() -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [Guest::new([0, 1, 64], Grant::GLOBAL), Guest::new([2], Grant::NONE)];
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Reads a register of hub 1: (strand, the time of its clock, the status that it must get).
+/// Reads a register of hub 1. Each item is a strand, the time of the strand's clock, and the status that it must get.
 fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     for (number, (strand, ticks, status)) in calls.iter().enumerate() {
         machine.board().set_ticks(*strand, *ticks);
@@ -27,13 +27,13 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
-/// Returns the times from `from` to before `to` at which a strand asks, never a pause apart.
+/// Returns times, from `from` to before `to`, at which a strand asks. No two are a pause apart.
 fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }
 
-/// A strand reads a register of hub 1 again and again from this time on. The calls are refused until the limit, and then the hub
-/// is out of service.
+/// From this time on, a strand reads a register of hub 1 repeatedly. The calls are refused until
+/// the limit. Then the hub is out of service.
 fn waits_for_limit(machine: &MachineUnderTest, strand: u16, from: u64) {
     let calls: Vec<_> = without_pause(from, from + LIMIT).map(|ticks| (strand, ticks, 9)).collect();
     played(machine, &calls);
@@ -53,7 +53,7 @@ fn a_chip_that_is_busy_for_ever() {
     let state = machine.unit(UNIT);
     assert!(!state.in_service && state.clean);
     assert_eq!((state.faults, state.stuck), (0, 1));
-    // It is out of service for every guest, and no call accesses the chip.
+    // The hub is out of service for every guest, and no call accesses the chip.
     board.take_log();
     for strand in [0, 1, 64, 2] {
         for id in 36..54 {
@@ -64,7 +64,7 @@ fn a_chip_that_is_busy_for_ever() {
     assert!(board.take_log().is_empty());
     assert_eq!(machine.get(64, 54), (0, 0), "other hubs work on");
 
-    // When the hub returns to service and is still busy, the time starts from zero.
+    // When the hub returns to service while it is still busy, the time starts again from zero.
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     waits_for_limit(machine, 0, 5000 + LIMIT);
     assert_eq!(machine.unit(UNIT).stuck, 2);
@@ -73,13 +73,13 @@ fn a_chip_that_is_busy_for_ever() {
     played(machine, &[(0, 8 * LIMIT, 0), (1, 8 * LIMIT, 0)]);
 }
 
-/// Clocks of strands are never compared with each other, and may wrap.
+/// The service never compares the clocks of two strands. Clocks may wrap.
 #[test]
 fn each_strand_has_its_own_clock() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // Each strand asks a few times, because some refusals are on behalf of the others.
+    // Each strand asks several times, because some refusals are on behalf of other strands.
     let worst = |strand, ticks| {
         board.set_ticks(strand, ticks);
         let statuses: Vec<u64> = (0..8).map(|_| machine.get(strand, 36).0).collect();
@@ -105,7 +105,7 @@ fn an_access_that_takes_place_is_progress() {
             played(machine, &[(0, ticks, 9)]);
         }
         board.set_hub(1, HubCondition::Free);
-        // Others are refused r = 4 times on behalf of strand 0.
+        // Strand 0 has the turn, so others are refused r = 4 times on its behalf.
         let served = (0..6).any(|_| machine.get(server, 36).0 == 0);
         assert!(served);
         board.set_hub(1, HubCondition::Busy);
@@ -128,7 +128,7 @@ fn an_access_to_another_hub_is_no_progress() {
     played(machine, &[(0, 100 + LIMIT, 10)]);
 }
 
-/// A strand takes the hub and never releases it, which has the same effect as a chip that is busy for ever.
+/// A strand takes the hub and never releases it. This has the same effect as a chip that stays busy for ever.
 #[test]
 fn a_hub_that_is_never_released() {
     let machine = machine();
@@ -137,7 +137,7 @@ fn a_hub_that_is_never_released() {
     stop.reached();
     played(machine, &[(64, 77, 9)]);
     waits_for_limit(machine, 0, 10);
-    // The hub is free once the strand is reported dead, and serves calls once it is returned to service.
+    // When the strand is reported dead, the hub is free. When the hub is returned to service, it serves calls.
     machine.strand_died(0, 1);
     assert_eq!(machine.get(0, 36).0, 10);
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
@@ -165,7 +165,7 @@ fn an_l2_lock_that_is_never_released() {
     assert_eq!(machine.get(64, 1).0, 0);
 }
 
-/// A hub is busy now and then while it is scrubbed: the strand tries again later. A hub that stays busy is out of service.
+/// If a hub is busy when it is scrubbed, the strand tries again later. If the hub stays busy, it is out of service.
 #[test]
 fn a_busy_hub_is_scrubbed_later_or_not_at_all() {
     let after = [Grant::NONE, Grant::GLOBAL];

@@ -1,4 +1,4 @@
-//! Units that work stay in service, for all behaviour and clocks of the strands that find them busy.
+//! Units that work stay in service, however the strands that find them busy and the clocks of these strands behave.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
 type Shared = &'static MachineUnderTest<'static>;
 
-/// Returns a machine with a holder of `global` on strands 0 to 2 and 64.
+/// Returns a machine whose holder of `global` has strands 0 to 2 and 64.
 fn machine() -> Shared {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let holder = Guest::new([0, 1, 2, 64], Grant::GLOBAL);
@@ -31,7 +31,7 @@ fn asks_at(machine: Shared, ticks: u64) -> u64 {
     machine.get(0, 36).0
 }
 
-/// Begins an access to hub 1, which lasts until the test ends it.
+/// Begins an access to hub 1. It lasts until the test ends it.
 fn in_flight(machine: Shared, strand: u16, id: u64) -> (Stop, JoinHandle<()>) {
     let stop = machine.board().stop_at(oracle::Cell::Register(id));
     let call = thread::spawn(move || while machine.set(strand, id, 1) == 9 {});
@@ -44,8 +44,8 @@ fn end((stop, call): (Stop, JoinHandle<()>)) {
     call.join().unwrap();
 }
 
-/// A strand asks for a hub and is refused, at first or again, because an access is in flight. The access ends at any step of the
-/// refused call, or after the call. When the strand asks again, another access is in flight. Both are shorter than the limit.
+/// A strand asks for a hub and is refused, for the first or second time, because an access is in flight. The access ends at any step of
+/// the refused call, or after it. When the strand asks again, another access is in flight. Both accesses are shorter than the limit.
 #[test]
 fn an_access_ends_at_each_step_of_an_ask() {
     for (asks_before, silence) in [(0, 2 * LIMIT), (0, PAUSE), (40, PAUSE)] {
@@ -53,7 +53,7 @@ fn an_access_ends_at_each_step_of_an_ask() {
         for step in 0.. {
             let machine = machine();
             let first = Rc::new(Cell::new(Some(in_flight(machine, 1, 40))));
-            // Two thirds of the limit at most.
+            // The access lasts for at most two thirds of the limit.
             let mut ticks = 0;
             for _ in 0..asks_before {
                 assert_eq!(asks_at(machine, ticks), 9);
@@ -65,7 +65,7 @@ fn an_access_ends_at_each_step_of_an_ask() {
             };
             let (status, within) = steps::before(step, ends.clone(), || asks_at(machine, ticks));
             if status == 0 {
-                // It ended before the strand came to the hub.
+                // The access ended before the strand came to the hub.
                 continue;
             }
             assert_eq!(status, 9);
@@ -88,7 +88,7 @@ fn an_access_ends_at_each_step_of_an_ask() {
     }
 }
 
-/// The chip is busy now and then: an hour apart.
+/// The chip is busy at two asks that are an hour apart.
 #[test]
 fn a_chip_that_is_busy_once_an_hour() {
     let machine = machine();
@@ -99,7 +99,7 @@ fn a_chip_that_is_busy_once_an_hour() {
     assert_eq!(asks_at(machine, 5 * 3600 * LIMIT), 0);
 }
 
-/// A clock steps back between two asks, by little and by much.
+/// Between two asks, the clock steps back by a little or by much.
 #[test]
 fn a_clock_that_steps_back() {
     for back in [1, PAUSE, LIMIT, 5000 * LIMIT] {
@@ -112,7 +112,7 @@ fn a_clock_that_steps_back() {
     }
 }
 
-/// L2 control that another strand has, at two asks an hour apart, and again and again for two thirds of the limit, twice.
+/// Another strand has L2 control at two asks an hour apart. Then it has L2 control twice, for two thirds of the limit each.
 #[test]
 fn l2_control_that_is_given_back() {
     let machine = machine();
@@ -143,8 +143,8 @@ fn l2_control_that_is_given_back() {
     assert_eq!(asks_at(ticks), 0);
 }
 
-/// Threads use a hub and L2 control. Their clocks show the time, a tick each nanosecond, but now and then they step back, or forward by
-/// more than a pause, and the chip is busy now and then.
+/// Threads use a hub and L2 control. Their clocks advance by a tick each nanosecond. Sometimes a
+/// clock steps back, or forward by more than a pause. Sometimes the chip is busy.
 #[test]
 fn threads_whose_clocks_step() {
     let machine = machine();
@@ -170,8 +170,8 @@ fn threads_whose_clocks_step() {
     }
 }
 
-/// Threads ask for a hub whose chip is busy for ever. The clock of each advances by a 64th of a pause from ask to ask. The hub goes out
-/// of service within twice the limit of a clock, and all are told so.
+/// Threads ask for a hub whose chip stays busy. From ask to ask, the clock of a thread advances by a 64th of a pause.
+/// The hub goes out of service within twice the limit by any clock, and every thread gets the corresponding status.
 #[test]
 fn threads_at_a_dead_hub() {
     let machine = machine();

@@ -1,4 +1,4 @@
-//! The clock of a machine with three sources: %stick and %tick of its strands, and a PTIMER. Each fails in its own way.
+//! The clock of a machine with three sources: %stick, %tick and a PTIMER. Each source fails in a different way.
 
 use std::cell::RefCell;
 
@@ -20,7 +20,7 @@ const STICK_HZ: u32 = 1_000_000_000;
 
 const NPT: u64 = 1 << 63;
 
-/// A T5440 whose strands idle, under power management.
+/// A T5440 with power management. Its strands idle.
 const ENVIRONMENT: Environment = Environment {
     strands: 256,
     idles: true,
@@ -29,7 +29,7 @@ const ENVIRONMENT: Environment = Environment {
     poll: SECOND,
 };
 
-/// The counters of the strands, and a timer. All have the same time.
+/// The counters of the strands, and a timer. All show the same time.
 struct Hardware {
     ticks: TickCounters,
     timer: RefCell<PtimerEngine>,
@@ -47,7 +47,7 @@ impl Hardware {
         self.ticks.set_time(self.ticks.now() + nanoseconds);
     }
 
-    /// Returns %stick, %tick and the timer as candidates.
+    /// Returns %stick, %tick and the timer as candidate sources.
     fn candidates(&self, alignment: Alignment) -> [Candidate<Source<'_>>; 3] {
         [
             Source::Strand(TickSource::stick(&self.ticks, STICK_HZ.into(), alignment)),
@@ -62,7 +62,7 @@ impl Hardware {
     }
 }
 
-/// Returns hardware whose %stick is 90 parts per million too fast on every strand.
+/// Returns hardware on which %stick is 90 parts per million too fast on every strand.
 fn drifting() -> Hardware {
     let hardware = Hardware::new();
     for number in 0..256 {
@@ -72,7 +72,7 @@ fn drifting() -> Hardware {
     hardware
 }
 
-/// The sources of an image, in one type that needs no trait object.
+/// The sources of an image, as one type that needs no trait object.
 enum Source<'a> {
     Strand(TickSource<&'a TickCounters>),
     Timer(Ptimer<&'a Hardware>),
@@ -131,7 +131,7 @@ fn without_synchronised_strands_the_timer_is_chosen() {
     assert_eq!(keeper.chosen(), 2);
     let clocks = [0, 255].map(|number| keeper.clock(strand(number)));
     let begun = hardware.ticks.now();
-    // TIME_0 wraps several times meanwhile.
+    // TIME_0 wraps several times during the loop.
     for second in 1..=20 {
         hardware.pass(SECOND);
         for clock in &clocks {
@@ -201,24 +201,24 @@ fn the_watchdog_measures_stick_by_the_timer() {
     let keeper = hardware.keeper(Alignment::Aligned);
     let mut watchdog = Watchdog::new(Limits::default());
     assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Begun);
-    // On one strand after the other, for ten minutes.
+    // The checks run on one strand after another, for ten minutes.
     for number in 1..=600 {
         hardware.pass(SECOND);
         let strand = strand(number % 256);
         assert_eq!(watchdog.check(&keeper, strand), Finding::Agrees);
         let found = watchdog.frequency().unwrap();
         assert_eq!((found.source, found.reference), (0, 2));
-        // 1 GHz and 90 parts per million, in millihertz.
+        // The expected frequency is 1 GHz and 90 parts per million, in millihertz.
         let bounds = found.frequency.least..=found.frequency.most;
         assert!(bounds.contains(&1_000_090_000_000), "{bounds:?}");
         if number > 60 {
-            // Two readings, each within 1.6 us, at least a minute apart.
+            // The two readings are at least a minute apart. Each is exact within 1.6 us.
             assert!(found.frequency.uncertainty() < 60_000);
         }
     }
 }
 
-/// A clock of whole seconds, such as the clock of a service processor, is as good a reference as any for a time of day.
+/// A clock of whole seconds, such as the clock of a service processor, is a good reference for a time of day.
 #[test]
 fn the_time_of_day_follows_a_clock_of_whole_seconds() {
     const EPOCH: u64 = 1_290_000_000;
@@ -234,7 +234,7 @@ fn the_time_of_day_follows_a_clock_of_whole_seconds() {
     };
     let mut day = TimeOfDay::new(read());
     let mut last = 0;
-    // Ten days, of which the drift is 77 s.
+    // In ten days, the drift adds up to 77 s.
     for number in 0..86_400 {
         hardware.pass(10 * SECOND + number * 1_234_567 % SECOND);
         day.follow(read());
@@ -242,10 +242,10 @@ fn the_time_of_day_follows_a_clock_of_whole_seconds() {
         assert!(shown >= last);
         last = shown;
         let truth = EPOCH * SECOND + hardware.ticks.now();
-        // The drift between two readings is 1 ms, and the reading takes no time.
+        // Between two readings, the drift is 1 ms. The reading takes no time.
         assert!(shown.abs_diff(truth) <= SECOND + 1_100_000, "{number}");
     }
-    // The clock has its drift still: the time of day does not discipline it.
+    // The clock still drifts, because the time of day does not discipline it.
     let passed = hardware.ticks.now() - SECOND / 3;
     let expected = passed + passed / 1_000_000 * 90;
     assert!(clock.ticks().abs_diff(expected) < 10_000);

@@ -1,4 +1,4 @@
-//! The CORE calls whose effect only a host can see, against the reference model: console and exit.
+//! Compares CORE calls with the reference model. Only a host sees their effects: console output and exit.
 
 use tests::comparison::{Comparison, board};
 use tests::oracle::{Grant, Guest, Machine, Trap, World};
@@ -12,7 +12,7 @@ fn console_and_exit() {
     let mut comparison = Comparison::new(world, &board);
     for strand in [0, 1, 64] {
         for value in (0..0x300).chain([1 << 16, 1 << 32, 1 << 32 | 0x41, 1 << 63, u64::MAX]) {
-            // Console, then exit: neither needs a negotiated version.
+            // The guest writes to the console, then exits. Neither call needs a negotiated version.
             for function in [1, 2] {
                 comparison.call(strand, Trap::Core, [value, 0x11, 0x22, 0x33, 0x44, function]);
             }

@@ -1,4 +1,4 @@
-//! Sets of PERF_CONFIG while banks of an L2 fault, against the reference model.
+//! Sets of PERF_CONFIG while L2 banks fault, compared with the reference model.
 
 use hv_core::sync::steps;
 use sweep::parts::BANKS;
@@ -13,8 +13,8 @@ fn cell(bank: usize) -> Cell {
     Cell::L2 { node: 1, bank }
 }
 
-/// Starts a guest with strands 0 and 64 that may use the L2 of both nodes. Strand 64 writes `value` to PERF_CONFIG while
-/// these banks are broken, and must get ENOACCESS. Then calls `check`.
+/// Starts a guest on strands 0 and 64 that may use the L2 of both nodes. Strand 64 writes `value`
+/// to PERF_CONFIG while these banks are broken, and must get ENOACCESS. Then calls `check`.
 fn set_fails(
     machine: Machine,
     broken: &[(usize, Fault)],
@@ -55,8 +55,8 @@ fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
     }
 }
 
-/// A bank that can be written once but not restored keeps the new value; all others are restored. When the unit returns to
-/// service, PERF_CONFIG is 0 in all banks alike.
+/// A bank that can be written once but not restored keeps the new value. All other banks are
+/// restored. When the unit returns to service, PERF_CONFIG is 0 in all banks.
 #[test]
 fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
     for stuck in 0..7 {
@@ -79,8 +79,8 @@ fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
     }
 }
 
-/// A set faults and cannot restore bank 0. At each step of it, another strand of the node reads PERF_CONFIG: what the set has
-/// written is never seen.
+/// A set faults and cannot restore bank 0. At each step of the set, another strand of the node
+/// reads PERF_CONFIG. It never sees what the set has written.
 #[test]
 fn what_a_set_that_faults_has_written_is_never_read() {
     for step in 0.. {

@@ -1,5 +1,5 @@
-//! Long random sequences of calls, resets, faults and transfers against the reference model. Each run is the same, because the seeds
-//! are.
+//! Long random sequences of calls, resets, faults and transfers, compared with the reference model.
+//! The seeds are constant, so each run is the same.
 
 use tests::hypercalls::{self, Reached};
 use tests::random::Random;
@@ -7,7 +7,7 @@ use tests::random::Random;
 const WORLDS: u64 = 250;
 const STEPS: usize = 1500;
 
-/// Returns the machine, the guests and the steps as an input of [`hypercalls`].
+/// Returns the machine, guests and steps as an input for [`hypercalls`].
 fn input(random: &mut Random) -> Vec<u8> {
     let mut bytes = random.next_u64().to_le_bytes().to_vec();
     // Few channels are disabled.
@@ -15,12 +15,12 @@ fn input(random: &mut Random) -> Vec<u8> {
     for _ in 0..STEPS {
         step(random, &mut bytes);
     }
-    // These end the last step, and let all strands acknowledge.
+    // These bytes end the last step, and let all strands acknowledge.
     bytes.extend([223; 16]);
     bytes
 }
 
-/// Adds a step, mostly a call that is valid or nearly so.
+/// Adds a step. It is usually a call that is valid or nearly valid.
 fn step(random: &mut Random, bytes: &mut Vec<u8>) {
     let any = random.next_u64().to_le_bytes();
     let [strand, low, ..] = any;
@@ -43,12 +43,11 @@ fn step(random: &mut Random, bytes: &mut Vec<u8>) {
             let (major, minor) = (random.one_of(&[0, 1, 1, 1, 1, 1, 1, 1, 2]), low % 3);
             bytes.extend([128, strand, group, 0, major, 0, minor, low >> 6]);
         }
-        // A strand acknowledges, or all do.
+        // One strand acknowledges, or all strands do.
         84..90 => bytes.extend([210, strand]),
         90..92 => bytes.push(222),
-        // A hub is busy for a while.
+        // A hub is busy for some calls.
         92..95 => bytes.extend([242, strand, low % 4, id, low >> 7]),
-        // Any step.
         _ => bytes.extend(any),
     }
 }
@@ -68,7 +67,7 @@ fn random_sequences() {
     tests::tell(format_args!("random_sequences: {sum:?}"));
     assert!(sum.statuses.iter().sum::<u32>() >= 300_000 && sum.pending >= 50_000);
     assert!(sum.changes >= 3_000 && sum.broken >= 800 && sum.statuses[9] >= 500);
-    // Each other status is compared often.
+    // The sequences compare each of these statuses often.
     for status in [0, 6, 7, 10, 13] {
         assert!(sum.statuses[status] >= 10_000, "status {status}: {sum:?}");
     }

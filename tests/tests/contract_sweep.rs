@@ -1,11 +1,11 @@
-//! The contract sweep, call by call against the reference model: every register, machine, number of nodes, grant, version
-//! and node of the caller, with hubs free and busy; function numbers; negotiation; units that fault. The guest in QEMU makes
-//! the same calls.
+//! The contract sweep, compared with the reference model call by call. It covers every register, machine,
+//! number of nodes, grant, version and node of the caller, with free and busy hubs. It also covers function
+//! numbers, negotiation, and units that fault. The guest in QEMU makes the same calls.
 
 use sweep::parts;
 use tests::swept::compare;
 
-/// Makes a test of each part, which compares at least this number of calls.
+/// Makes a test of each part. The test must compare at least this number of calls.
 macro_rules! sweep {
     ($($test:ident: $part:ident, $least:literal;)*) => {
         $(#[test]

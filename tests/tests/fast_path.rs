@@ -1,4 +1,4 @@
-//! The calls that the fast path serves. All others take the slow path, which has the same results.
+//! The calls that the fast path serves. All other calls take the slow path, with the same results.
 
 use guest_abi::status::EOK;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
@@ -13,12 +13,12 @@ const V1_0: NegotiatedVersion = NegotiatedVersion::new(1);
 const V1_1: NegotiatedVersion = NegotiatedVersion::new(2);
 const HT: u64 = 1 << 3;
 
-/// Guest 0, on strand 5.
+/// Returns guest 0 as the caller on strand 5.
 fn caller() -> Caller {
     Caller { guest: guest_id(0), strand: strand(5) }
 }
 
-/// Returns the registers that a guest with every right may use on a Batoka with one node, without register 1.
+/// Returns all registers, except register 1, that a guest with every right may use on a Batoka with one node.
 fn ids() -> impl Iterator<Item = u64> {
     [0].into_iter().chain(2..6).chain(18..90)
 }
@@ -65,7 +65,7 @@ fn is_fast(context: &impl Context, function: u64, id: u64) -> bool {
     context.fast_path(function, &mut Frame::new(&mut registers))
 }
 
-/// Registers are written and read by the slow path alone, in a version that the fast path has not been told of.
+/// The fast path does not know the version, so only the slow path writes and reads the registers.
 #[test]
 fn the_slow_path_serves_the_same() {
     for (grant, ht) in
@@ -89,7 +89,7 @@ fn the_slow_path_serves_the_same() {
     }
 }
 
-/// What closes the fast path is over: a call that was not served by it is served again.
+/// When the reason for closing the fast path has gone, the fast path serves calls again.
 #[test]
 fn the_fast_path_opens_again() {
     let board = Board::new(Machine::Batoka, 1, &[]);
@@ -104,21 +104,21 @@ fn the_fast_path_opens_again() {
         served[0]
     };
 
-    // The service was not told of the version, or could not take notice: the first call sees to it.
+    // The service has not heard of the version, or could not react. The first call makes up for it.
     assert!(!is_open() && !context.is_current(V1_1));
     let registers = Registers::call(VFALLS_GET_PERFREG, [0; 5]);
     let served = context.slow_path(VFALLS_GET_PERFREG, V1_1, &registers);
     assert_eq!(served, Ok(Reply::Value(0)));
     assert!(is_open() && context.is_current(V1_1) && !context.is_current(V1_0));
 
-    // Rights are taken and given.
+    // The guest loses its rights and gets rights.
     for grant in [Grant::NONE, Grant::GLOBAL_HTSTRAND] {
         assert_eq!(machine.reconfigure(&[grant]), Ok(()));
         machine.complete_transfer();
         assert_eq!(is_open(), grant != Grant::NONE);
     }
 
-    // A unit faults, and returns to service.
+    // A unit faults and returns to service.
     board.break_cell(Cell::Register(3), Fault::Always);
     assert!(is_fast(&context, VFALLS_GET_PERFREG, 3), "and finds the fault");
     assert!(!is_fast(&context, VFALLS_GET_PERFREG, 2));

@@ -1,4 +1,4 @@
-//! Rights that a configuration grants, revokes and transfers, by the rules of LDoms.
+//! A configuration grants, revokes and transfers rights by the rules of LDoms.
 
 use perfctr_service::{
     ConfigError, Grant, Grants, GuestConfig, Right, RightError, StrandRight, policy,
@@ -33,7 +33,7 @@ fn the_six_grants() {
     }
 }
 
-/// A guest gets one more right, or an error with the right that excludes it.
+/// Each further right of a guest is granted, or is refused with an error that names the right that excludes it.
 #[test]
 fn each_right_is_granted_to_each_holder() {
     use Right::{Global, HtStrand, Strand};
@@ -120,7 +120,7 @@ fn a_transfer_is_whole_or_nothing() {
     assert_eq!(grants.check(), Err(ConfigError::TwoGlobals(1, 2)));
 }
 
-/// Returns a guest with these strands and `global`, or nothing.
+/// Returns a guest with these strands. It has `global` or no rights.
 fn guest(strands: &[u16], global: bool) -> GuestConfig {
     GuestConfig {
         strands: strands.iter().copied().map(strand).collect(),
@@ -129,7 +129,7 @@ fn guest(strands: &[u16], global: bool) -> GuestConfig {
     }
 }
 
-/// A Maramba with two nodes has strands 0 to 127; it can have 256 guests, also some without strands.
+/// A Maramba with two nodes has strands 0 to 127. It can have 256 guests, and some may have no strands.
 #[test]
 fn configurations_that_contradict_themselves_or_the_machine_are_rejected() {
     let machine = Machine::new(Model::Maramba, 2).unwrap();

@@ -1,5 +1,5 @@
-//! Threads of the operating system hammer one hub through the whole service, each as a strand of its own. The board
-//! stops the test if two accesses are in flight at once.
+//! Threads of the operating system use one hub heavily through the whole service. Each thread is a
+//! different strand. The board stops the test if two accesses are in flight at once.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +11,10 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Action, Answer, Cell, Grant, Guest, Machine};
 
-/// More tries than any strand can need; a strand that needs them all starves.
+/// More tries than any strand can need. A strand that needs all of them starves.
 const TRIES: usize = 1_000_000;
 
-/// Repeats a call until it is served. Returns the number of refusals. The callers check the registers of a refused call.
+/// Repeats a call until it is served. Returns the number of refusals. The callers check the registers of refused calls.
 fn until_done(mut call: impl FnMut() -> u64) -> u64 {
     for refusals in 0..TRIES {
         match call() {
@@ -26,11 +26,11 @@ fn until_done(mut call: impl FnMut() -> u64) -> u64 {
     panic!("refused {TRIES} times");
 }
 
-/// Each thread uses a register of its own, which returns its last write, and one common register, which returns a write of
-/// some thread.
+/// Each thread uses a register of its own and a common register. A read of the first returns the
+/// thread's last write, a read of the second a write of some thread.
 fn hammer(threads: u16, rounds: u64) {
     let board = Board::new(Machine::Batoka, 4, &[]).with_slow_hubs(50);
-    // Strands of all four nodes: a hub is the same for each.
+    // The strands are on all four nodes, which reach the same hub.
     let strands: Vec<u16> = (0..threads).map(|number| number % 4 * 64 + number / 4).collect();
     let guest = Guest::new(strands.clone(), Grant::GLOBAL);
     let machine = MachineUnderTest::ready(&board, &[guest]);
@@ -42,7 +42,7 @@ fn hammer(threads: u16, rounds: u64) {
                 let (machine, strands, started, barrier) = (&machine, &strands, &started, &barrier);
                 scope.spawn(move || {
                     let strand = strands[number];
-                    // Hub 2: its counters but for the first, which is common to all.
+                    // Registers of hub 2: each thread has a different counter. The first counter is common to all.
                     let own = [56, 58, 59, 61, 62, 64, 65, 67, 68, 70, 71].get(number);
                     let common = 55;
                     let mut refusals = 0;
@@ -80,13 +80,13 @@ fn hammer(threads: u16, rounds: u64) {
     let owners = u64::from(threads.min(11));
     let done = rounds * (2 * u64::from(threads) + 2 * owners);
     let log = board.take_log();
-    // Every success is one access, every refusal none.
+    // Every served call is one access. Refused calls make no access.
     assert_eq!(log.len() as u64, done);
     assert!(log.iter().all(|(_, access)| access.answer == Answer::Done));
     let statistics = machine.service().statistics(GuestId::new(0).unwrap());
     assert_eq!(statistics.outcome(Outcome::Ok), done);
     assert_eq!(statistics.outcome(Outcome::Refused(Refusal::WouldBlock)), refusals);
-    // The common register holds the last write.
+    // The common register holds the write of the last access to it.
     let common = tests::oracle::Target::Address(0xe9_3000_6008);
     let last = log.iter().rev().find_map(|(_, access)| match access.action {
         Action::Write(value) if access.target == common => Some(value),
@@ -106,7 +106,7 @@ fn sixteen_threads() {
     hammer(16, tests::rounds(1_000));
 }
 
-/// Hubs are arbitrated one by one: four threads on four hubs are never refused.
+/// Each hub is arbitrated separately: four threads on four hubs are never refused.
 #[test]
 fn each_hub_for_itself() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(50);
@@ -120,7 +120,7 @@ fn each_hub_for_itself() {
     });
 }
 
-/// The chip itself is busy now and then, with a thread that holds it: everyone gets through all the same.
+/// The chip is sometimes busy while a thread holds the hub. Every thread is served all the same.
 #[test]
 fn a_chip_that_is_busy_now_and_then() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);
@@ -141,7 +141,7 @@ fn a_chip_that_is_busy_now_and_then() {
     assert!(log.iter().any(|(_, access)| access.answer == Answer::Busy));
 }
 
-/// A hub that breaks while threads use it: each thread sees it work, and then never again.
+/// A hub breaks while threads use it. Each thread is served before the break and never after it.
 #[test]
 fn a_hub_that_breaks_under_load() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);

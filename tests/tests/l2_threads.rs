@@ -1,4 +1,4 @@
-//! Threads set PERF_CONFIG of one node: a set is one step for everyone, and no bit but the two ever changes.
+//! Threads set PERF_CONFIG of one node. For other strands, a set is a single step. Only the two bits of PERF_CONFIG ever change.
 
 use std::thread;
 
@@ -8,13 +8,13 @@ use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
 const ROUNDS: u64 = tests::rounds(600);
 
-/// What the eight registers hold beside PERF_CONFIG: different in each, on both sides of it.
+/// Returns the other bits of an L2 control register. They differ in each register, and are on both sides of PERF_CONFIG.
 fn others(node: usize, bank: usize) -> u64 {
     (0x0f1e_2d3c_4b5a_6978_u64).rotate_left((8 * node + bank) as u32) & !(0b11 << 36)
 }
 
-/// The accesses of one node must be sets, of one strand each and with the same value for all banks, and gets of bank 0,
-/// one after the other with nothing in between.
+/// Asserts that the accesses on one node are sets and gets, one after another. A set is by one
+/// strand and writes one value to all banks. A get reads bank 0.
 fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
     let mut log = log;
     let (mut sets, mut gets) = (0, 0);
@@ -22,7 +22,7 @@ fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
     while let Some((strand, first)) = log.first() {
         let step: Vec<&Logged> = log.iter().take_while(|(other, _)| other == strand).collect();
         let writes = |access: &Logged| matches!(access.1.action, Action::Write(_));
-        // A strand's gets of bank 0 may come right before its set: then the second access is to bank 0 again.
+        // A strand's gets of bank 0 may come right before its set. Then the second access is to bank 0 again.
         let is_set = step.get(1).is_some_and(|next| next.1.target != first.target || writes(next));
         if !is_set {
             assert_eq!(first.action, Action::Read);
@@ -72,7 +72,7 @@ fn a_set_is_one_step() {
                 let (mut sets, mut gets) = (0, 0);
                 for round in 0..ROUNDS {
                     let config = (round + u64::from(strand)) % 4;
-                    // The lock may be waited for a bounded number of tries, then the call would block.
+                    // A strand waits for the lock for a bounded number of tries. After these tries, the call returns EWOULDBLOCK.
                     match machine.set(strand, 1, config) {
                         0 => sets += 1,
                         status => assert_eq!(status, 9),

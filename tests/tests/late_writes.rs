@@ -1,5 +1,5 @@
-//! Devices that have a write of a fast path in assembly only when the strand has waited for it: no other strand accesses the device
-//! before.
+//! A fast path in assembly writes to a device. The device has the written value only after the
+//! strand has waited for it. No other strand accesses the device before.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -12,22 +12,22 @@ use tests::leak;
 use tests::machine::strand;
 use tests::oracle::status::{ENOACCESS, EOK, EWOULDBLOCK};
 
-/// NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.
+/// The numbers of NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.
 const DRAM: u64 = 2;
 const HUB: u64 = 18;
 
-/// The bus of devices to which writes of a fast path are on their way.
+/// The bus of devices. Writes of fast paths may still be on their way to the devices.
 struct Posted {
     devices: Devices,
     on_their_way: Mutex<Vec<(StrandId, PhysicalAddress, u64)>>,
-    /// Called before a strand's writes arrive.
+    /// A function to call before the writes of a strand arrive.
     waited_for: OnceLock<Box<dyn Fn(StrandId) + Send + Sync>>,
-    /// Called in a write on the slow path.
+    /// A function to call during a write on the slow path.
     written: OnceLock<Box<dyn Fn(StrandId) + Send + Sync>>,
 }
 
 impl Posted {
-    /// A strand writes a register on a fast path in assembly.
+    /// A strand writes a register on the fast path, in assembly.
     fn post(&self, strand: StrandId, address: PhysicalAddress, value: u64) {
         self.on_their_way.lock().unwrap().push((strand, address, value));
     }
@@ -66,8 +66,8 @@ impl Bus for Posted {
 type Service = PerfCounterService<(&'static Posted, &'static Devices)>;
 type System = Hypervisor<(Service,), NoConsole>;
 
-/// Returns a Batoka with one node. Guest 0 is on strands 0 and 1 and has `global`; guest 1 is on strand 2 and has nothing. Both
-/// have negotiated version 1.1.
+/// Returns a Batoka with one node. Guest 0 has strands 0 and 1 and `global`. Guest 1 has strand 2
+/// and no rights. Both guests have negotiated version 1.1.
 fn system() -> (&'static Posted, &'static System) {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
     let posted = leak(Posted {
@@ -96,7 +96,7 @@ fn caller(number: u16) -> Caller {
     Caller { guest: GuestId::new(usize::from(number / 2)).unwrap(), strand: strand(number) }
 }
 
-/// Returns the status and the value of a get on the slow path.
+/// Returns the status and value of a get on the slow path.
 fn get(system: &System, number: u16, id: u64) -> (u64, u64) {
     let mut registers = Registers::call(0x106, [id, 0x0bad, 0, 0, 0]);
     system.strand(caller(number)).fast_trap(&mut registers);
@@ -110,7 +110,7 @@ fn set(system: &System, number: u16, id: u64, value: u64) -> u64 {
     registers.o0
 }
 
-/// A trap can interrupt a strand before, while or after the strand has the hub.
+/// A trap can interrupt a strand before it has the hub, while it has it, or afterwards.
 #[test]
 fn only_a_strand_that_has_a_hub_gives_it_back() {
     for (trapped, answer) in [(0, (EWOULDBLOCK, 0x0bad)), (1, (EOK, 0))] {
@@ -130,7 +130,7 @@ fn only_a_strand_that_has_a_hub_gives_it_back() {
     }
 }
 
-/// Reads and writes of memory channels are not waited for: the strand waits before it acknowledges.
+/// The strand does not wait after reads and writes of memory channels. It waits before it acknowledges.
 #[test]
 fn a_strand_acknowledges_when_its_writes_have_arrived() {
     let (posted, system) = system();
@@ -155,16 +155,16 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
         service.cross_called(strand(number));
     }
     assert_eq!(*awaited.lock().unwrap(), [(strand(0), true), (strand(1), true)]);
-    // What is on its way now could come at any time.
+    // The writes on their way could arrive at any time.
     posted.arrive(strand(0));
     assert_eq!(get(system, 2, DRAM), (EOK, 0));
 }
 
-/// A fault that is known by its address only takes the unit at that address out of service.
+/// If only the address of a fault is known, the fault takes the unit at that address out of service.
 #[test]
 fn a_late_fault_is_that_of_the_unit_at_its_address() {
     let units = [
-        // Local addresses, and the global address of the own node's channel 1.
+        // Local addresses, and the global address of channel 1 of the own node.
         (0x84_0000_0400, Some(Unit::Mcu(Node::Node0, Mcu::Mcu0))),
         (0x84_0000_1408, Some(Unit::Mcu(Node::Node0, Mcu::Mcu1))),
         (0xd0_0000_1408, None),
@@ -173,7 +173,7 @@ fn a_late_fault_is_that_of_the_unit_at_its_address() {
         (0xa9_0000_01c0, Some(Unit::L2(Node::Node0))),
         (0xa9_0000_0200, None),
         (0xe1_3000_4000, Some(Unit::Hub(Hub::Zam0))),
-        // ZAM2_LPU_C_PIC1.
+        // The address of ZAM2_LPU_C_PIC1.
         (0xe9_3001_6010, Some(Unit::Hub(Hub::Zam2))),
         (0xe9_3001_6018, None),
         (0, None),

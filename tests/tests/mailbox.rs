@@ -1,4 +1,4 @@
-//! The operator's steps through a mailbox, against its words.
+//! The operator makes steps through a mailbox. The tests check the words of the mailbox.
 
 use std::cell::RefCell;
 
@@ -23,7 +23,7 @@ fn grants(of: &[Grant]) -> Grants {
     grants
 }
 
-/// The mailbox, a service that takes steps on strand 0, and the steps that are left to the image.
+/// The mailbox, a service that takes steps on strand 0, and the steps that the image itself handles.
 struct Mailbox<'m, 'a> {
     words: RefCell<[u64; WORDS]>,
     machine: &'m MachineUnderTest<'a>,
@@ -31,7 +31,7 @@ struct Mailbox<'m, 'a> {
 }
 
 impl Mailbox<'_, '_> {
-    /// Hands these words over as they are.
+    /// Hands over these words unchanged.
     fn raw(&self, step: u64, argument: u64) -> [u64; WORDS] {
         let mut words = self.words.borrow_mut();
         (words[0], words[1], words[2]) = (1, step, argument);
@@ -61,14 +61,14 @@ fn every_step_and_what_it_answers() {
     let mailbox =
         Mailbox { words: RefCell::new([0; WORDS]), machine: &machine, rest: RefCell::default() };
 
-    // No step waits.
+    // No step is waiting.
     assert_eq!(mailbox::answer(&mailbox.words.borrow()), None);
     mailbox::serve(&mut mailbox.words.borrow_mut(), machine.service(), machine::strand(0), |_| {
         panic!("nothing was asked");
     });
     assert_eq!(mailbox.words.borrow()[0], 0);
 
-    // `global` and `htstrand` go from guest 0 to guest 1: a byte for each guest, the first in the most significant byte.
+    // `global` and `htstrand` pass from guest 0 to guest 1. Each guest has one byte; the first guest has the most significant byte.
     let moved = grants(&[STRAND, GLOBAL, Grant::default()]);
     let mut words = [7; WORDS];
     mailbox::ask(&mut words, &Step::Reconfigure(moved));
@@ -77,14 +77,14 @@ fn every_step_and_what_it_answers() {
     assert_eq!(words[41..], [7; WORDS - 41], "words of no step");
     assert_eq!(mailbox.step(Step::Reconfigure(moved)), Ok(None));
 
-    // The change waits for the strands of those who lose something.
+    // The change waits for the strands of each guest that loses a right.
     let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
     let awaited: StrandSet = [0, 2, 64].map(machine::strand).into_iter().collect();
     assert_eq!(seen.pending, Some(awaited));
     assert_eq!(mailbox.words.borrow()[9..14], [1, 0b101, 0b1, 0, 0]);
-    // Guest 1 has `htstrand` at once, because no guest loses it, and `global` after the scrubbing.
+    // Guest 1 has `htstrand` at once, because no guest loses it. It has `global` after the scrub.
     assert_eq!(mailbox.words.borrow()[30], 0x0206_0000_0000_0000);
-    // Strand 64 has died; the others take their cross-calls.
+    // Strand 64 has died. The other strands take their cross-calls.
     machine.acknowledge(0);
     machine.acknowledge(2);
     assert_eq!(mailbox.step(Step::Died(machine::strand(64))), Ok(None));
@@ -92,7 +92,7 @@ fn every_step_and_what_it_answers() {
     let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
     assert!(seen.pending.is_none() && seen.held == moved);
 
-    // What the service refuses.
+    // The service refuses these steps.
     let two = grants(&[GLOBAL, STRAND, GLOBAL]);
     let both = ChangeError::Config(ConfigError::TwoGlobals(0, 2));
     assert_eq!(mailbox.step(Step::Reconfigure(two)), Err(Refusal::Change(both)));
@@ -100,12 +100,12 @@ fn every_step_and_what_it_answers() {
     let fewer = Step::Reconfigure(grants(&[STRAND, STRAND]));
     assert_eq!(mailbox.step(fewer), Err(Refusal::Change(others)));
 
-    // A unit that faults, and returns to service.
+    // A unit faults and returns to service.
     let channel = Unit::Mcu(Node::Node0, Mcu::Mcu1);
     board.break_cell(Cell::Register(4), Fault::Always);
     assert_eq!(machine.get(1, 4).0, 10);
     let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
-    // Nor is L2 control of node 1 in service: the dead strand was the loser's only one there.
+    // L2 control of node 1 is also out of service, because the dead strand was the loser's only strand there.
     let out: Vec<_> = Unit::all().filter(|unit| !seen.units[unit.number()].in_service).collect();
     assert_eq!(out, [channel, Unit::L2(Node::Node1)]);
     assert_eq!(seen.units, Unit::all().map(|unit| machine.unit(unit)).collect::<Vec<_>>()[..]);
@@ -115,11 +115,11 @@ fn every_step_and_what_it_answers() {
     assert_eq!(machine.get(1, 4), (0, 0));
 
     assert_eq!(mailbox.step(Step::Reset(guest_id(2))), Ok(None));
-    // The image knows of the death and of the reset.
+    // The image itself handles the death and the reset.
     let rest = [Step::Died(machine::strand(64)), Step::Reset(guest_id(2))];
     assert_eq!(*mailbox.rest.borrow(), rest);
 
-    // Words that make no sense.
+    // These words are invalid.
     for (step, argument) in [
         (0, 0),
         (6, 0),
@@ -135,7 +135,7 @@ fn every_step_and_what_it_answers() {
         assert_eq!((words[0], words[8]), (2, 1), "step {step}, argument {argument}");
         assert_eq!(mailbox::answer(&words), Some(Err(Refusal::Unknown)));
     }
-    // The refusals of a unit name it: hub 2 has number 10, L2 control of node 1 number 13.
+    // A refusal of a unit names the unit: hub 2 has number 10, L2 control of node 1 has number 13.
     let other_guests = ChangeError::OtherGuests { given: 4, there_are: 9 };
     for (result, first, expected) in [
         (2, 6, ChangeError::Config(ConfigError::TwoGlobals(6, 9))),
@@ -151,8 +151,8 @@ fn every_step_and_what_it_answers() {
     }
 }
 
-/// Words of the state: 9 is 1 while a change is pending; 10-13 are the awaited strands, 14-29 the units, 30-61 the guests' grants.
-/// A unit's word has the number of faults in bits 63:32, of times stuck in 31:2, "clean" in bit 1, "in service" in bit 0.
+/// The words of the state. Word 9 is 1 while a change is pending. Words 10-13 are the awaited strands, 14-29 the units, 30-61 the
+/// guests' grants. In a unit's word, bits 63:32 count faults, bits 31:2 count times stuck, bit 1 is "clean", bit 0 "in service".
 #[test]
 fn the_words_of_what_is_seen() {
     let mut words = [0; WORDS];
@@ -177,7 +177,7 @@ fn the_words_of_what_is_seen() {
     assert!(seen.held == grants(&held));
 }
 
-/// A unit that was taken out of service because it stayed busy, twice.
+/// A unit was taken out of service twice because it stayed busy.
 #[test]
 fn a_unit_that_was_stuck_is_seen() {
     let board = Board::new(Machine::Batoka, 1, &[]);

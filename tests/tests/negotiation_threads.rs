@@ -15,7 +15,7 @@ fn get_version(machine: &MachineUnderTest, strand: u16) -> [u64; 3] {
     [registers[0], registers[1], registers[2]]
 }
 
-/// Runs `negotiator` on strand 0 while strands 1 to 3 run `caller` again and again.
+/// Runs `negotiator` on strand 0. Meanwhile, strands 1 to 3 run `caller` repeatedly.
 fn while_negotiating(negotiator: impl FnOnce() + Send, caller: impl Fn(u16) + Sync) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -50,7 +50,7 @@ fn a_version_is_never_a_mixture() {
         |strand| {
             let version = get_version(&machine, strand);
             assert!([[0, 0, 0], [0, 1, 0], [0, 1, 1]].contains(&version), "{version:?}");
-            // At any version, a call is served, or has a status that the contract has for it: never ENOACCESS or EINVAL.
+            // In any version, a call is served or gets a status that the contract has for it, never ENOACCESS or EINVAL.
             assert!([0, 7].contains(&machine.get(strand, 2).0));
             assert!([0, 7].contains(&machine.set(strand, 0, 9)));
             assert!([0, 7, 9, 13].contains(&machine.get(strand, 18).0));
@@ -59,7 +59,7 @@ fn a_version_is_never_a_mixture() {
     );
 }
 
-/// HT depends on the grant alone: a guest that has the right never gets ENOACCESS, in any version.
+/// HT depends only on the grant. A guest with the right never gets ENOACCESS, in any version.
 #[test]
 fn ht_does_not_depend_on_the_version() {
     let board = Board::new(Machine::Maramba, 1, &[]);
@@ -81,12 +81,12 @@ fn ht_does_not_depend_on_the_version() {
     );
 }
 
-/// Only version 1.1 has hub registers: no call for one is served while 1.0 is in force.
+/// Only version 1.1 has hub registers. While 1.0 is in force, no call for a hub register is served.
 #[test]
 fn no_call_is_served_beyond_the_version_in_force() {
     let board = Board::new(Machine::Batoka, 1, &[]);
     let machine = MachineUnderTest::new(&board, &[Guest::new(0..4, Grant::GLOBAL)]);
-    // Odd while 1.0 is in force for certain, even otherwise.
+    // The epoch is odd while 1.0 is certainly in force. At all other times it is even.
     let epoch = AtomicU64::new(0);
     let compared = AtomicU64::new(0);
     while_negotiating(
@@ -118,7 +118,7 @@ fn no_call_is_served_beyond_the_version_in_force() {
     assert!(compared.load(Ordering::SeqCst) > 0);
 }
 
-/// Two strands negotiate: each gets the minor version that it asks for, and the guest has one of the two.
+/// Two strands negotiate. Each gets the minor version that it asks for, and the guest ends with one of the two.
 #[test]
 fn two_strands_negotiate() {
     let board = Board::new(Machine::Batoka, 1, &[]);

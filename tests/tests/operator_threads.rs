@@ -1,4 +1,4 @@
-//! The operator returns one unit to service while strands call for another that is out of service and must stay so.
+//! The operator returns a unit to service. Meanwhile strands call for another unit, which must stay out of service.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,7 +9,7 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
 
-/// Runs `operator` some hundred times while strands 0 to 2 read and write these registers, and must get ENOACCESS.
+/// Runs `operator` several hundred times. Meanwhile strands 0 to 2 read and write these registers, and must get ENOACCESS.
 fn stays_closed(machine: &MachineUnderTest, ids: [u64; 3], operator: impl Fn()) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

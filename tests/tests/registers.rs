@@ -1,5 +1,5 @@
-//! The 90 registers against the table of the specification (FWARC/2007/529 section 3.1), which is line by line in
-//! `tests::oracle::registers`: names, addresses, masks, and the addresses of the accesses on the bus.
+//! Compares the 90 registers with the specification's table (FWARC/2007/529 section 3.1), which
+//! `tests::oracle::registers` copies line by line: names, addresses, masks, and the bus addresses of accesses.
 
 use guest_abi::{Hub, HubRole, HubUnit, PerfReg};
 use platform::address;
@@ -23,7 +23,7 @@ fn names_addresses_and_masks() {
     }
 }
 
-/// Section 2.3: bank 0 is at 0xa9.0000.0000, and each next bank 0x40 above.
+/// By section 2.3, bank 0 is at 0xa9.0000.0000, and the next banks follow in steps of 0x40.
 #[test]
 fn l2_control_registers() {
     let addresses: Vec<u64> =
@@ -33,7 +33,7 @@ fn l2_control_registers() {
     assert_eq!(addresses, expected);
 }
 
-/// Access addresses (sections 2.4 to 2.6) have 0x813 in bits 39:28, and the same bits 31:0 as the global addresses of section 3.1.
+/// Addresses of accesses (sections 2.4 to 2.6) have 0x813 in bits 39:28. Bits 31:0 are those of the global addresses of section 3.1.
 #[test]
 fn access_addresses_of_hub_registers() {
     let mut lines = REGISTERS[18..].iter();
@@ -51,7 +51,7 @@ fn access_addresses_of_hub_registers() {
     assert_eq!(lines.next(), None);
 }
 
-/// From every node, DRAM registers of that node are accessed by local address, all others by global address.
+/// A strand accesses the DRAM registers of its own node by local address. It accesses all others by global address.
 #[test]
 fn addresses_on_the_bus_from_each_node() {
     let board = Board::new(Machine::Batoka, 4, &[]);

@@ -1,4 +1,4 @@
-//! Strands that die: between two calls, or inside one, while they hold a hub, a lock or the next turn.
+//! Strands die between two calls, or in a call while they hold a hub, a lock or the next turn.
 
 use std::sync::mpsc;
 use std::thread;
@@ -14,14 +14,14 @@ use tests::oracle::{Cell, Grant, Guest, Machine};
 const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
-/// Returns a Batoka with two nodes that outlives the test, because a strand that dies in a call keeps it for ever.
+/// Returns a Batoka with two nodes. It outlives the test, because a strand that dies in a call uses it for ever.
 fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [Guest::new([0, 3, 64], grants[0]), Guest::new([1, 65], grants[1])];
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Makes a call whose strand dies right before it accesses the cell.
+/// Makes a call. Its strand dies right before it accesses the cell.
 fn dies(
     machine: &'static MachineUnderTest<'static>,
     cell: Cell,
@@ -35,7 +35,7 @@ fn dies(
 #[test]
 fn a_dead_strand_holds_no_hub() {
     let machine = machine([GLOBAL, NONE]);
-    // On the fast path, and when the strand was refused before.
+    // If the strand was refused before, it takes the slow path. If not, it takes the fast path.
     for refused_before in [false, true] {
         if refused_before {
             machine.board().make_busy_once(1);
@@ -59,7 +59,7 @@ fn a_dead_strand_holds_no_hub() {
     }
 }
 
-/// The turn of a dead strand is forgotten: no other strand is refused on its behalf.
+/// The hub forgets the turn of a dead strand, and refuses no other strand on its behalf.
 #[test]
 fn a_dead_strand_has_no_turn() {
     for dead in [0, 64] {
@@ -67,7 +67,7 @@ fn a_dead_strand_has_no_turn() {
         machine.board().make_busy_once(0);
         assert_eq!(machine.set(dead, 18, 5), 9);
         machine.strand_died(65, dead);
-        // The turn was the dead strand's already.
+        // The dead strand already had the turn.
         let answers: Vec<u64> = (0..8).map(|_| machine.get(3, 18).0).collect();
         assert_eq!(answers, [0; 8], "strand {dead}");
     }
@@ -82,7 +82,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
             machine.board().put(cell, 0x40 + bank as u64);
         }
         assert_eq!(machine.set(0, 1, 1), 0);
-        // The eight reads come first: the second stop at a bank is in its write.
+        // The eight reads come first, so the second stop at a bank is at a write.
         let cell = Cell::L2 { node: 0, bank };
         let reading = machine.board().stop_at(cell);
         let (told, tell) = mpsc::channel();
@@ -98,7 +98,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
 
         assert_eq!(machine.get(0, 1), (9, 0x0bad), "the lock is taken");
         let unit = Unit::L2(Node::Node0);
-        // The set may still end.
+        // The set may still end, so the unit is busy.
         let not_clean = ChangeError::NotClean(unit, AccessError::Busy);
         assert_eq!(machine.return_to_service(1, unit), Err(not_clean));
         machine.strand_died(65, 3);
@@ -115,7 +115,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
     }
 }
 
-/// A strand accesses L2 control while another strand of its node dies.
+/// One strand accesses L2 control while another strand of its node dies.
 #[test]
 fn a_strand_that_lives_keeps_l2_control() {
     let machine = machine([GLOBAL, NONE]);
@@ -148,29 +148,29 @@ fn a_transfer_does_not_wait_for_dead_strands() {
     assert_eq!(machine.get(1, 18).0, 10);
     machine.strand_died(65, 3);
     machine.acknowledge(65);
-    // The operator's strand is on node 1, so a strand of node 0 is asked to scrub L2 control.
+    // The operator's strand is on node 1. So a strand of node 0 is asked to scrub L2 control.
     assert_eq!(machine.awaited(), Some([0].into()));
     assert!(machine.acknowledge(0));
     assert_eq!(machine.awaited(), None);
     assert_eq!(machine.get(1, 18), (0, 0));
 
-    // Later transfers do not wait for the dead strand either.
+    // Later transfers do not wait for the dead strand.
     assert_eq!(machine.reconfigure(&[GLOBAL, NONE]), Ok(()));
     assert!(machine.acknowledge(1) && machine.acknowledge(65) && machine.acknowledge(1));
     assert_eq!(machine.awaited(), None);
 
-    // If the strand comes back, it clears its registers before anything else.
+    // If the strand comes back, its first action is to clear its registers.
     assert_eq!(machine.board().pcrs()[&3], 0x11);
     assert!(machine.acknowledge(3));
     assert_eq!(machine.board().pcrs()[&3], 0);
     assert_eq!(machine.board().pics()[&3], 0);
     assert_eq!(machine.reconfigure(&[Grant::GLOBAL_STRAND, NONE]), Ok(()));
     assert_eq!(machine.reconfigure(&[NONE, NONE]), Ok(()));
-    // Strand 3 is waited for again.
+    // The transfer waits for strand 3 again.
     assert_eq!(machine.awaited(), Some([0, 3, 64].into()));
 }
 
-/// No strand is left on a node that could scrub its L2 control.
+/// The node has no strand left that could scrub its L2 control.
 #[test]
 fn l2_control_without_a_strand_is_out_of_service() {
     let machine = machine([GLOBAL, NONE]);
@@ -188,7 +188,7 @@ fn l2_control_without_a_strand_is_out_of_service() {
     assert_eq!(machine.get(65, 1), (0, 0));
 }
 
-/// The strand that scrubs dies in the middle of the work and holds the lock of the transfer. The next strand goes on.
+/// A strand dies in the middle of scrubbing, and holds the lock of the transfer. The next strand continues.
 #[test]
 fn the_strand_that_scrubs_dies() {
     let machine = machine([GLOBAL, NONE]);
@@ -202,7 +202,7 @@ fn the_strand_that_scrubs_dies() {
     thread::spawn(move || machine.acknowledge(0));
     stop.reached();
     assert_eq!(machine.board().holds(Cell::Register(59)), 0);
-    // It has acknowledged, and has not scrubbed every unit.
+    // The dead strand had acknowledged, but had not scrubbed every unit.
     assert_eq!(machine.awaited(), Some([].into()));
     assert_eq!(machine.get(1, 2).0, 10);
     let error = machine.reconfigure(&[GLOBAL, NONE]).unwrap_err();

@@ -1,6 +1,6 @@
-//! A strand dies at each step of a transfer and of a reset: before each operation on an atomic, each access to a device, each
-//! cross-call and after each write of %pcr. The promises of `perfctr_service::transfer` hold: no guest reads the
-//! values of another, and the change completes after the report of the death and a repetition of the interrupted step.
+//! A strand dies at each step of a transfer and of a reset: before each operation on an atomic, each access to a device
+//! and each cross-call, and after each write of %pcr. The promises of `perfctr_service::transfer` hold: no guest reads
+//! the values of another. After the death is reported and the interrupted step is repeated, the change completes.
 
 use guest_abi::Node;
 use hv_core::sync::steps;
@@ -10,27 +10,27 @@ use tests::machine::{MachineUnderTest, strand};
 use tests::oracle::status::{ENOACCESS, EOK};
 use tests::oracle::{Grant, Guest, Machine};
 
-/// The strand of guest 0, which has all rights at first.
+/// The strand of guest 0. At first, guest 0 has all rights.
 const LOSER: u16 = 0;
 
-/// The strand of guest 1, which has none.
+/// The strand of guest 1. At first, guest 1 has no rights.
 const NEXT: u16 = 1;
 
-/// Strands of the operator.
+/// The operator's strand, and a second strand that acts when the first is dead.
 const OPERATOR: u16 = 8;
 const SECOND: u16 = 9;
 
 const ALL: Grant = Grant::GLOBAL_HTSTRAND;
 const NONE: Grant = Grant::NONE;
 
-/// Registers of every kind: PCR, L2, a channel, two hubs. A Maramba has those below 18.
+/// Registers of every kind: PCR, L2, a channel, two hubs. A Maramba has only registers below 18.
 const REGISTERS: [u64; 7] = [0, 1, 2, 5, 18, 35, 89];
 
-/// A change of rights, or of a guest.
+/// A change of rights, or the reset of a guest.
 struct Change {
-    /// The operator begins it.
+    /// The step with which the operator begins the change.
     begin: fn(&MachineUnderTest, on: u16),
-    /// Strands of the guests: the one with the registers afterwards, and the one without.
+    /// The strand with the registers after the change. `other` is the strand without them.
     holder: u16,
     other: u16,
 }
@@ -55,7 +55,7 @@ fn registers(machine: &MachineUnderTest) -> impl Iterator<Item = u64> {
     REGISTERS.into_iter().filter(move |id| has_hubs || *id < 18)
 }
 
-/// Runs a test on a machine with one node whose guest 0 has written to all registers.
+/// Runs a test on a machine with one node. Guest 0 has written to all registers.
 fn on_a_machine(kind: Machine, test: impl FnOnce(&MachineUnderTest)) {
     let board = Board::new(kind, 1, &[]);
     let guests = [Guest::new([LOSER], ALL), Guest::new([NEXT], NONE)];
@@ -70,7 +70,7 @@ fn on_a_machine(kind: Machine, test: impl FnOnce(&MachineUnderTest)) {
     test(&machine);
 }
 
-/// The next holder reads none of the loser's values. A dead strand may hold a hub or L2 control.
+/// Asserts that the next holder reads none of the loser's values. A dead strand may hold a hub or L2 control.
 fn nothing_is_read(machine: &MachineUnderTest) {
     for id in registers(machine) {
         let (status, value) = machine.get(NEXT, id);
@@ -78,7 +78,7 @@ fn nothing_is_read(machine: &MachineUnderTest) {
     }
 }
 
-/// All strands but the dead take their cross-calls.
+/// Lets all strands that are not dead take their cross-calls.
 fn acknowledge(machine: &MachineUnderTest, dead: &[u16]) {
     for _ in 0..20 {
         for number in [LOSER, NEXT, OPERATOR, SECOND] {
@@ -89,7 +89,7 @@ fn acknowledge(machine: &MachineUnderTest, dead: &[u16]) {
     }
 }
 
-/// A strand reports deaths; the living acknowledge. Nobody reads anything meanwhile.
+/// A strand reports deaths, and the living strands acknowledge. Meanwhile no value of the loser can be read.
 fn report(machine: &MachineUnderTest, dead: &[u16]) {
     nothing_is_read(machine);
     for number in dead {
@@ -100,10 +100,10 @@ fn report(machine: &MachineUnderTest, dead: &[u16]) {
     nothing_is_read(machine);
 }
 
-/// The change is complete: its holder finds zeros, and the other guest is refused.
+/// Asserts that the change is complete: the holder finds zeros, and the other guest is refused.
 fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
     assert_eq!(machine.awaited(), None);
-    // A dead strand comes back, and takes its cross-call before anything else.
+    // A dead strand comes back. Before anything else, it takes its cross-call.
     for number in dead {
         machine.acknowledge(*number);
     }
@@ -112,7 +112,7 @@ fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
     }
     let l2 = Unit::L2(Node::Node0);
     if !machine.unit(l2).in_service {
-        // The strand has died with the lock of L2 control.
+        // The dead strand had the lock of L2 control.
         assert_eq!(machine.get(change.holder, 1), (ENOACCESS, 0x0bad));
         assert_eq!(machine.return_to_service(SECOND, l2), Ok(()));
     }
@@ -125,7 +125,7 @@ fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
     assert_eq!(machine.board().pics()[&LOSER], 0);
 }
 
-/// After `before`, strand `dies` does this and dies at each step of it. Returns the number of steps.
+/// After `before`, strand `dies` makes the steps of `act`, and dies at each of them in turn. Returns the number of steps.
 fn at_each_step(
     change: &Change,
     before: impl Fn(&MachineUnderTest),
@@ -153,14 +153,14 @@ fn at_each_step(
     }
 }
 
-/// The operator begins the change and dies at each step of it. There are more than 50.
+/// The operator begins the change, and dies at each of its steps. There are more than 50 steps.
 fn the_operator_dies(change: &Change) {
     let steps = at_each_step(change, |_| {}, OPERATOR, |machine| (change.begin)(machine, OPERATOR));
     assert!(steps > 50, "{steps} steps");
     tests::tell(format_args!("{steps} steps"));
 }
 
-/// The operator begins the change. The loser acknowledges, scrubs, and dies at each step of both. There are more than 300.
+/// The operator begins the change. The loser acknowledges and scrubs, and dies at each step of both. There are more than 300 steps.
 fn the_loser_dies(change: &Change) {
     let begin = |machine: &MachineUnderTest| (change.begin)(machine, OPERATOR);
     let steps = at_each_step(change, begin, LOSER, |machine| assert!(machine.acknowledge(LOSER)));
@@ -188,8 +188,8 @@ fn the_strand_of_a_guest_that_is_reset_acknowledges_and_scrubs() {
     the_loser_dies(&RESET);
 }
 
-/// The loser dies at each step of its acknowledgement, and the strand that reports this death dies at every seventh step of the
-/// report. The first of these steps varies with the loser's step. All pairs of steps hold too, and take a minute.
+/// The loser dies at each step of its acknowledgement. The strand that reports this death dies at every seventh step of the report. The
+/// first of these steps varies with the loser's step. The test also passes with all pairs of steps, but takes a minute.
 #[test]
 fn two_strands_die() {
     let (mut first, mut pairs) = (0, 0);

@@ -1,4 +1,4 @@
-//! Calls, and acknowledgements of earlier transfers, that are in flight while rights change hands.
+//! Calls and acknowledgements of earlier transfers are in flight while rights pass to another guest.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,8 +12,8 @@ use tests::oracle::{Cell, Grant, Guest, Machine};
 const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
-/// A strand of the guest that loses its right is in a call, right before the access. The transfer waits for the call, and
-/// scrubs the written value.
+/// A guest loses its right while one of its strands is in a call, right before the access. The
+/// transfer waits for the call, and scrubs the written value.
 #[test]
 fn a_call_in_flight_is_waited_for() {
     for (id, cell) in [
@@ -32,7 +32,7 @@ fn a_call_in_flight_is_waited_for() {
             stop.reached();
             assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
             assert!(machine.acknowledge(1) && machine.acknowledge(64));
-            // Strand 0 takes no cross-call while it is in a call.
+            // While strand 0 is in a call, it takes no cross-call.
             assert_eq!(machine.awaited(), Some([0].into()));
             assert_eq!(machine.get(1, id).0, 10);
             assert_eq!(machine.get(2, id).0, 10, "PerfReg {id}");
@@ -47,12 +47,12 @@ fn a_call_in_flight_is_waited_for() {
     }
 }
 
-/// A strand is half through its acknowledgement of one transfer when the next begins, which asks the strand for more. In
-/// between, the strand was even reported dead. Its acknowledgement counts for the second transfer only after the
-/// scrubbing that the second transfer asks for.
+/// A strand is in the middle of its acknowledgement when the next transfer begins. The next transfer asks the
+/// strand for more. In between, the strand was even reported dead. Its acknowledgement counts for the second
+/// transfer only after the scrub that the second transfer asks for.
 #[test]
 fn an_acknowledgement_of_an_older_transfer_does_not_count() {
-    /// Writes of %pcr that may return, and writes that have been made.
+    /// The number of %pcr writes that may return, and the number of writes already made.
     static ALLOWED: AtomicU32 = AtomicU32::new(0);
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
     let board = leak(Board::new(Machine::Maramba, 1, &[]));
@@ -77,14 +77,14 @@ fn an_acknowledgement_of_an_older_transfer_does_not_count() {
                 thread::yield_now();
             }
         };
-        // It has cleared HT, and not acknowledged.
+        // The strand has cleared HT, but has not acknowledged.
         writes(1);
         machine.strand_died(9, 0);
         assert_eq!(machine.awaited(), None, "a dead strand is not waited for");
         assert_eq!(machine.reconfigure(&[NONE]), Ok(()));
         assert_eq!(machine.awaited(), None, "nor in a later transfer");
         ALLOWED.store(1, Ordering::SeqCst);
-        // It notices the newer request by itself, and clears the whole of %pcr.
+        // The strand notices the newer request itself, and clears the whole of %pcr.
         writes(2);
         assert_eq!(board.pcrs()[&0], 0);
         ALLOWED.store(2, Ordering::SeqCst);
@@ -93,8 +93,8 @@ fn an_acknowledgement_of_an_older_transfer_does_not_count() {
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
 }
 
-/// Only strand 64 can scrub the L2 control of node 1. It acknowledges before the strand that sends the cross-call goes on,
-/// and still finds the lock of the transfer free.
+/// Only strand 64 can scrub the L2 control of node 1. It acknowledges before the sender of the
+/// cross-call continues, and still finds the lock of the transfer free.
 #[test]
 fn a_strand_that_is_asked_to_scrub_finds_the_lock_free() {
     static MACHINE: OnceLock<MachineUnderTest<'static>> = OnceLock::new();
@@ -104,7 +104,7 @@ fn a_strand_that_is_asked_to_scrub_finds_the_lock_free() {
     let machine = MACHINE.get_or_init(|| MachineUnderTest::new(board, &guests).with_operator(2));
     for holder in [1, 0, 1] {
         for node in [0, 1] {
-            // PERF_CONFIG is bits 37:36.
+            // PERF_CONFIG is in bits 37:36.
             board.put(Cell::L2 { node, bank: 3 }, 2 << 36);
         }
         let mut grants = [NONE; 2];

@@ -1,4 +1,4 @@
-//! Strands that stop, or die, between two steps of a transfer, while others go on.
+//! Strands stop or die between two steps of a transfer, while other strands continue.
 
 use std::collections::BTreeMap;
 use std::hint;
@@ -20,9 +20,9 @@ const STRAND: Grant = Grant::STRAND;
 /// Where a strand stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
-    /// Before it records the event of this number.
+    /// The strand stops before it records the event with this number.
     Event(u16),
-    /// Before it sends a cross-call to this strand.
+    /// The strand stops before it sends a cross-call to this strand.
     CrossCall(u16),
 }
 
@@ -31,18 +31,18 @@ const HELD: At = At::Event(17);
 const CHANGE_PENDING: At = At::Event(18);
 const CHANGE_COMPLETE: At = At::Event(19);
 
-/// Channels of a strand that stops: it sends that it has stopped, and receives that it may go on.
+/// The channels of a strand that stops. The first says that it has stopped, the second that it may continue.
 type Talk = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
-/// Stops strands, and keeps the numbers of the events that they record.
+/// Stops strands, and stores the numbers of the events that they record.
 #[derive(Default)]
 struct Stops {
-    /// Keyed by the place of the stop, and by the strand if the caller knows it.
+    /// The key is the place of the stop, and the strand if the caller knows it.
     wanted: Mutex<BTreeMap<(At, Option<u16>), Talk>>,
     recorded: Mutex<Vec<At>>,
 }
 
-/// The test's side of a strand that stops.
+/// The test's ends of the channels of a strand that stops.
 struct Stopped {
     reached: mpsc::Receiver<()>,
     go_on: mpsc::Sender<()>,
@@ -57,7 +57,7 @@ impl Stopped {
         self.go_on.send(()).expect("a strand that waits");
     }
 
-    /// Waits until the strand stops, and leaves it there for ever.
+    /// Waits until the strand stops. The strand then never continues.
     fn dies(self) {
         self.reached();
         std::mem::forget(self);
@@ -108,7 +108,7 @@ impl Trace for &'static Stops {
 
 type System = &'static MachineUnderTest<'static, &'static Stops>;
 
-/// Returns a Batoka with two nodes whose guests have negotiated version 1.1, and what stops its strands.
+/// Returns a Batoka with two nodes, and what stops its strands. The guests have negotiated version 1.1.
 fn system(guests: &[Guest]) -> (System, &'static Stops) {
     let stops = leak(Stops::default());
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
@@ -118,12 +118,12 @@ fn system(guests: &[Guest]) -> (System, &'static Stops) {
     (system, stops)
 }
 
-/// Gives the guests these grants from strand 9, on a thread of its own.
+/// Gives the guests these grants from strand 9, on a separate thread.
 fn reconfigure(system: System, grants: [Grant; 2]) -> JoinHandle<()> {
     thread::spawn(move || system.reconfigure_on(strand(9), &grants).unwrap())
 }
 
-/// Strand 9 gives guests their rights. Before it reaches guest 1, strand 10 resets guest 1.
+/// Strand 9 gives guests their rights. Before strand 9 reaches guest 1, strand 10 resets guest 1.
 #[test]
 fn a_guest_in_reset_gets_no_rights_back_before_they_are_scrubbed() {
     let (system, stops) = system(&[Guest::new([0], NONE), Guest::new([1], GLOBAL)]);
@@ -161,7 +161,7 @@ fn a_reset_whose_strand_dies_scrubs_all_the_same() {
     assert_eq!((board.pcrs()[&0], board.pics()[&0]), (0, 0));
 }
 
-/// Strand 9 reports that strand 0 has died, and dies itself before it sends strand 0 a cross-call. Then strand 0 comes back.
+/// Strand 9 reports that strand 0 has died. Strand 9 itself dies before it sends strand 0 a cross-call. Then strand 0 comes back.
 #[test]
 fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
     let (system, stops) = system(&[Guest::new([0, 3], GLOBAL), Guest::new([1], NONE)]);
@@ -170,7 +170,7 @@ fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
     about_to_call.dies();
     system.strand_died(10, 9);
     assert!(system.acknowledge(0));
-    // So the next transfer waits for strand 0.
+    // The next transfer waits for strand 0.
     let access = system.board().stop_at(Cell::Register(2));
     let call = thread::spawn(|| assert_eq!(system.set(0, 2, 0x33), 0));
     access.reached();
@@ -184,7 +184,7 @@ fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
     assert_eq!(system.get(1, 2), (0, 0));
 }
 
-/// Strand 9 revokes `global` of guest 0, and dies before it sends any cross-call.
+/// Strand 9 revokes `global` of guest 0, and dies before it sends a cross-call.
 #[test]
 fn awaited_strands_get_their_cross_calls_though_the_sender_died() {
     let (system, stops) = system(&[Guest::new([0, 64], GLOBAL), Guest::new([1], NONE)]);
@@ -199,7 +199,7 @@ fn awaited_strands_get_their_cross_calls_though_the_sender_died() {
     assert_eq!(system.get(1, 2), (0, 0));
 }
 
-/// The strands acknowledge before the operator's strand records that the transfer waits for them.
+/// The strands acknowledge before the operator's strand has recorded that the transfer waits for them.
 #[test]
 fn the_end_of_a_transfer_is_recorded_last() {
     let (system, stops) = system(&[Guest::new([0], GLOBAL), Guest::new([1], NONE)]);
@@ -215,7 +215,7 @@ fn the_end_of_a_transfer_is_recorded_last() {
 
 const ROUNDS: usize = 20_000;
 
-/// At every moment, strand 0 or strand 255 has yet to acknowledge.
+/// At every moment, strand 0 or strand 255 has not acknowledged yet.
 #[test]
 fn a_change_that_is_pending_all_the_time_is_seen_to_be() {
     let board = Board::new(Machine::Batoka, 4, &[]);

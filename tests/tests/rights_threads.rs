@@ -1,5 +1,5 @@
-//! Threads use the registers that `global` and `strand` cover while the operator transfers both rights from guest to guest.
-//! Every value carries the mark of the guest that writes it, and no guest ever reads the mark of another.
+//! Threads use the registers of `global` and `strand` while the operator transfers both rights from guest to
+//! guest. Every written value carries the mark of its guest. No guest ever reads the mark of another guest.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -9,15 +9,15 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
-/// The registers that each guest uses, and the lowest bit of its mark in each. The register keeps these bits.
+/// The registers that each guest uses, and the lowest bit of the mark in each register. The register stores the bits of the mark.
 const REGISTERS: [(u64, u32); 7] = [(1, 0), (2, 0), (3, 0), (9, 32), (18, 8), (19, 0), (89, 40)];
 
 const ROUNDS: usize = tests::rounds(150) as usize;
 
-/// The operator's strand, of neither guest, because a strand does one thing at a time.
+/// The operator's strand. It belongs to neither guest, because a strand does one thing at a time.
 const OPERATOR: u16 = 63;
 
-/// Ends the threads of the guests, also if the operator's part of the test fails.
+/// Ends the threads of the guests, even if the operator's part of the test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -26,7 +26,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Makes calls on a strand of a guest until `done`, and counts the reads that are served.
+/// Makes calls on a strand of a guest until `done`. Counts the served reads.
 fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, seen: &AtomicU64) {
     let mark = guest + 1;
     while !done.load(Ordering::SeqCst) {
@@ -50,7 +50,7 @@ fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, 
         let status = machine.set(strand, 0, mark << 4 | 8);
         assert!([0, 7, 10].contains(&status));
         machine.acknowledge(strand);
-        // The guest may have been reset.
+        // The guest may have been reset in the meantime.
         if machine.get(strand, 90).0 == 7 {
             assert_eq!(machine.negotiate(strand, 1, 1), 0);
         }
@@ -74,7 +74,7 @@ fn nobody_reads_what_another_guest_has_written() {
             })
         });
         let wait_while = |condition: &dyn Fn() -> bool| {
-            // A player that ends before `done` has failed.
+            // If a player ends before `done`, it has failed.
             while condition() && !players.iter().any(|player| player.is_finished()) {
                 thread::yield_now();
             }
@@ -82,7 +82,7 @@ fn nobody_reads_what_another_guest_has_written() {
         let over = Over(&done);
         for round in 0..ROUNDS {
             let holder = round / 2 % 2;
-            // While another strand works on the transfer, the operator tries again: the host may have paused its thread.
+            // If another strand works on the transfer, the operator tries again, because the host may have paused that strand's thread.
             wait_while(&|| {
                 machine.acknowledge(OPERATOR);
                 let result = machine.reconfigure(&Grant::divided(holder, round % 2));
@@ -92,7 +92,7 @@ fn nobody_reads_what_another_guest_has_written() {
             if round % 5 == 4 {
                 machine.begin_reset(holder);
             }
-            // One transfer in three is replaced by the next; the others complete.
+            // The next transfer replaces one in three. The others complete.
             if round % 3 != 0 {
                 wait_while(&|| {
                     machine.acknowledge(OPERATOR);

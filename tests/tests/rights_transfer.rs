@@ -1,4 +1,4 @@
-//! Transfers of rights from guest to guest, step by step.
+//! Transfers of rights from guest to guest, one step at a time.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,14 @@ use tests::oracle::{Access, Action, Cell, Fault, Grant, Guest, Machine, Target};
 
 const EVERY_BIT: u64 = u64::MAX;
 
-/// What the L2 control registers hold beside PERF_CONFIG.
+/// The bits of the L2 control registers other than PERF_CONFIG.
 const OTHER_BITS: u64 = 0x8000_0041_2345_678f & !(0b11 << 36);
 
-/// Returns the registers that `global` covers for a guest with strands on nodes 0 and 1, without register 1.
+/// Returns the registers, except register 1, that `global` covers for a guest with strands on nodes 0 and 1.
 fn registers() -> impl Iterator<Item = u64> {
     (2..10).chain(18..90)
 }
 
-/// Returns a Batoka with two nodes.
 fn board() -> Board {
     let board = Board::new(Machine::Batoka, 2, &[]);
     for node in 0..2 {
@@ -46,7 +45,7 @@ fn use_global(machine: &MachineUnderTest, strands: [u16; 2]) {
     }
 }
 
-/// Asserts that every register that `global` covers is refused.
+/// Asserts that every register of `global` is refused.
 fn has_no_global(machine: &MachineUnderTest, strand: u16) {
     for id in registers().chain([1]) {
         assert_eq!(machine.get(strand, id), (10, 0x0bad), "PerfReg {id}");
@@ -54,7 +53,7 @@ fn has_no_global(machine: &MachineUnderTest, strand: u16) {
     }
 }
 
-/// Asserts that every register that `global` covers can be read, and is 0.
+/// Asserts that every register of `global` can be read and is 0.
 fn finds_zeros(machine: &MachineUnderTest, strands: [u16; 2]) {
     for strand in strands {
         for id in registers().chain([1]) {
@@ -63,7 +62,7 @@ fn finds_zeros(machine: &MachineUnderTest, strands: [u16; 2]) {
     }
 }
 
-/// Asserts that the registers hold nothing of a guest's.
+/// Asserts that no register holds a guest's value.
 fn all_is_scrubbed(board: &Board) {
     for (cell, value) in board.cells() {
         let expected = match cell {
@@ -90,7 +89,7 @@ fn global_goes_from_one_guest_to_another() {
         has_no_global(&machine, strand);
     }
     assert_eq!(board.cells(), before, "scrubbed too early");
-    // Register 0 is not part of the transfer.
+    // The transfer does not include register 0.
     assert_eq!(machine.get(64, 0), (0, 0xd));
     assert_eq!(machine.set(1, 0, 5), 0);
 
@@ -99,7 +98,7 @@ fn global_goes_from_one_guest_to_another() {
     assert_eq!(board.cells(), before, "a call may be in flight");
     has_no_global(&machine, 1);
 
-    // The last strand scrubs all but the L2 control of the other node, which a strand of that node is asked to scrub.
+    // The last strand scrubs everything except the L2 control of the other node. A strand of that node is asked to scrub it.
     assert!(machine.acknowledge(64));
     assert_eq!(machine.awaited(), Some([0].into()));
     assert_eq!(board.holds(Cell::L2 { node: 0, bank: 7 }) >> 36 & 3, 3);
@@ -113,7 +112,7 @@ fn global_goes_from_one_guest_to_another() {
     finds_zeros(&machine, [1, 65]);
     has_no_global(&machine, 0);
     has_no_global(&machine, 64);
-    // Guest 0 has kept `htstrand`.
+    // Guest 0 still has `htstrand`.
     assert_eq!(machine.get(64, 0), (0, 0xd));
     assert_eq!(board.pics()[&64], 0x1234);
     use_global(&machine, [1, 65]);
@@ -132,7 +131,7 @@ fn a_strand_that_loses_its_right_clears_its_registers() {
     assert_eq!(machine.get(0, 0), (10, 0x0bad));
     assert_eq!(machine.set(64, 0, 0), 10);
     assert_eq!(board.pcrs()[&0], 0x1_000e, "only the strand itself can clear it");
-    // No guest loses a right to the third guest, so that guest has its new right at once.
+    // No guest loses a right to the third guest. So the third guest has its new right at once.
     assert_eq!(machine.get(2, 0), (0, 0));
     assert!(machine.acknowledge(64));
     assert_eq!((board.pcrs()[&64], board.pics()[&64]), (0, 0));
@@ -161,7 +160,7 @@ fn htstrand_becomes_strand_and_back() {
     assert_eq!(machine.get(0, 2), (0, 0x21));
     board.take_log();
     machine.complete_transfer();
-    // HOLDOV0 and HOLDOV1: a counter that overflows between the read and the write of the PCR keeps its OV bit.
+    // The value has HOLDOV0 and HOLDOV1, so a counter that overflows between the read and the write of the PCR keeps its OV bit.
     let cleared = Access::done(Target::Pcr, Action::Write(0xc000_0000_0000_0007));
     let log = board.take_log();
     assert!(log.iter().any(|(by, access)| (by.number(), *access) == (64, cleared)), "{log:?}");
@@ -194,7 +193,7 @@ fn a_rejected_configuration_changes_nothing() {
     assert_eq!(machine.get(2, 0).0, 10);
 }
 
-/// The newest configuration counts. A guest that only a replaced configuration gave the right to never had it.
+/// The newest configuration counts. If only a replaced configuration gave a guest the right, the guest never had it.
 #[test]
 fn a_newer_transfer_replaces_a_pending_one() {
     let board = board();
@@ -205,7 +204,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert!(machine.acknowledge(64));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
-    // The guest that only waited for the right is asked too, which does no harm.
+    // The transfer also asks the guest that only waited for the right. This does no harm.
     assert_eq!(machine.awaited(), Some([0, 1, 65].into()));
     for strand in [0, 1, 2] {
         assert_eq!(machine.get(strand, 2).0, 10);
@@ -215,7 +214,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert_eq!(machine.get(2, 2), (0, 0));
     assert_eq!(machine.get(1, 18).0, 10);
 
-    // The right returns to the guest that had it, whose registers are scrubbed all the same.
+    // The right returns to the guest that had it. The guest's registers are scrubbed all the same.
     assert_eq!(machine.set(2, 18, 0x1234), 0);
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
@@ -245,7 +244,7 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
         assert_eq!(machine.get(65, id), (10, 0x0bad));
         assert_ne!(board.holds(cell) & !OTHER_BITS, 0);
 
-        // The unit does not return to service before it is scrubbed.
+        // The unit does not return to service until it is scrubbed.
         let error = machine.return_to_service(64, unit);
         assert!(matches!(error, Err(ChangeError::NotClean(of, _)) if of == unit));
         assert_eq!(machine.unit(unit).faults, 2);
@@ -264,8 +263,8 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
     }
 }
 
-/// A unit that is out of service during a transfer is not accessed. It is scrubbed when it returns, after the transfer or
-/// while that is pending.
+/// A transfer does not access a unit that is out of service. The unit is scrubbed when it returns,
+/// after the transfer or while the transfer is pending.
 #[test]
 fn a_unit_that_was_out_of_service_is_scrubbed_when_it_returns() {
     for returns_while_pending in [false, true] {
@@ -318,7 +317,7 @@ fn a_unit_that_returns_to_the_same_guest_keeps_its_contents() {
     assert_eq!(machine.get(0, 3), (0, u64::MAX));
 }
 
-/// A guest that negotiates while a transfer is pending gets the version, and not the right that it waits for.
+/// A guest that negotiates while a transfer is pending gets the version, but not the right for which it waits.
 #[test]
 fn negotiation_gives_no_right_that_is_being_transferred() {
     let board = board();

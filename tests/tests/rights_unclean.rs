@@ -1,4 +1,4 @@
-//! Units that stay busy or fail while they are scrubbed for their next holder.
+//! Units stay busy or fail while they are scrubbed for their next holder.
 
 use std::thread;
 
@@ -16,8 +16,8 @@ fn board() -> Board {
     Board::new(Machine::Batoka, 1, &[])
 }
 
-/// Takes `global` from the guest on strand 0 for the guest on strand 2. When ZAM1 (registers 36 to 53) is scrubbed up to
-/// register 38, `happens` changes the board.
+/// Passes `global` from the guest on strand 0 to the guest on strand 2. When ZAM1 (registers 36 to
+/// 53) is scrubbed up to register 38, `happens` changes the board.
 fn half_scrubbed<'a>(board: &'a Board, happens: impl Fn(&Board)) -> MachineUnderTest<'a> {
     let guests = [Guest::new([0], GLOBAL), Guest::new([2], NONE)];
     let machine = MachineUnderTest::ready(board, &guests).with_operator(9);
@@ -42,11 +42,11 @@ fn half_scrubbed<'a>(board: &'a Board, happens: impl Fn(&Board)) -> MachineUnder
 fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
     let board = &board();
     let machine = half_scrubbed(board, |board| board.set_hub(1, HubCondition::Busy));
-    // The other hubs are scrubbed already.
+    // The other hubs have already been scrubbed.
     assert!((54..90).all(|id| board.holds(Cell::Register(id)) == 0));
     assert_eq!(machine.get(2, 54).0, 10, "not all is scrubbed");
     board.set_hub(1, HubCondition::Free);
-    // No guest can write this register now. It keeps the value if scrubbing goes on behind it.
+    // No guest can write this register now. If the scrub continued after the register, the value would stay.
     board.put(Cell::Register(36), 0x1234);
     machine.complete_transfer();
     assert_eq!(machine.get(2, 36), (0, 0x1234));
@@ -55,7 +55,7 @@ fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
     }
 }
 
-/// Repairs the hub, whose repair leaves a value in a register that was scrubbed already, and returns it to service.
+/// Repairs the hub, and returns it to service. The repair leaves a value in a register that was already scrubbed.
 fn repaired(board: &Board, machine: &MachineUnderTest<'_>) {
     machine.complete_transfer();
     let state = machine.unit(ZAM1);
@@ -92,7 +92,7 @@ fn a_hub_that_faults_is_scrubbed_from_the_beginning() {
     repaired(board, &machine);
 }
 
-/// Only hubs are ever busy. A guest that waited for another unit would wait for ever, and so would a transfer.
+/// Only hubs may be busy. If the service waited for another unit, the next holder would wait for ever, and so would a transfer.
 #[test]
 fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
     for (cell, id, unit) in [
@@ -120,7 +120,7 @@ fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
     }
 }
 
-/// It is scrubbed when it returns.
+/// The transfer does not wait for the hub. The hub is scrubbed when it returns to service.
 #[test]
 fn a_busy_hub_that_is_out_of_service_is_not_waited_for() {
     let board = &board();
@@ -134,7 +134,7 @@ fn a_busy_hub_that_is_out_of_service_is_not_waited_for() {
     assert!(!machine.unit(ZAM1).in_service);
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
     assert_eq!(machine.awaited(), Some([0, 1].into()));
-    // Strand 1 scrubs, and has not found the hub busy before.
+    // Strand 1 scrubs. It has not found the hub busy before.
     assert!(machine.acknowledge(0) && machine.acknowledge(1));
     assert_eq!(machine.awaited(), None);
     assert!(!machine.unit(ZAM1).clean);

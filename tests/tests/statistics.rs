@@ -1,4 +1,4 @@
-//! Statistics: the number of calls by guest, function, class of register and status, also read while strands call.
+//! Statistics: the number of calls by guest, function, class of register and status. They are also read while strands call.
 
 use guest_abi::trap::VFALLS_GET_PERFREG;
 use perfctr_service::statistics::Operation::{self, Get, Set};
@@ -13,7 +13,7 @@ fn statistics_of(machine: &MachineUnderTest, guest: usize) -> Statistics {
     machine.service().statistics(guest_id(guest))
 }
 
-/// Returns the counts that are not 0, in the order of function, class and outcome.
+/// Returns the counts other than 0, in the order of function, class and outcome.
 fn counts(statistics: Statistics) -> Vec<(Operation, Class, Outcome, u64)> {
     let mut counts = Vec::new();
     for operation in [Operation::Get, Operation::Set] {
@@ -99,17 +99,17 @@ fn every_call_is_counted_once_where_it_belongs() {
     assert_eq!(counts(statistics_of(&machine, 2)), []);
     assert_eq!(statistics_of(&machine, 0).total(), 27);
     assert_eq!(statistics_of(&machine, 0).outcome(Ok), 17);
-    // The calls of strand 64 alone.
+    // Counts only the calls of strand 64.
     let second = machine.service().statistics_of([strand(64)].into_iter().collect());
     assert_eq!((second.total(), second.outcome(Ok)), (10, 8));
-    // Calls of other functions are not counted: they are not the service's.
+    // Calls of functions that are not the service's do not count.
     for function in [0x105, 0x108, 1 << 32 | VFALLS_GET_PERFREG] {
         machine.trap(0, tests::oracle::Trap::Fast, [2, 1, 2, 3, 4, function]);
     }
     assert_eq!(statistics_of(&machine, 0).total(), 27);
 }
 
-/// Statistics are for the operator, so a reset of the guest keeps them.
+/// The statistics are for the operator, so they survive a reset of the guest.
 #[test]
 fn a_reset_keeps_the_counts() {
     let board = Board::new(Machine::Maramba, 1, &[]);
@@ -121,7 +121,7 @@ fn a_reset_keeps_the_counts() {
     assert_eq!(statistics_of(&machine, 0).total(), 2);
 }
 
-/// A reader sees counts that only grow. At the end they include every call.
+/// A reader sees that counts only grow. At the end, the counts include every call.
 #[test]
 fn reading_while_strands_call() {
     const CALLS: u64 = 20_000;

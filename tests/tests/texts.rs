@@ -1,4 +1,4 @@
-//! What people read of guests, rights and units: in messages, logs and reports.
+//! The texts for guests, rights and units in messages, logs and reports.
 
 use std::fmt::Display;
 
@@ -53,7 +53,7 @@ fn errors() {
     }
 }
 
-/// Whose context it is.
+/// The debug text of a context shows its guest and strand.
 #[test]
 fn a_context() {
     let board = Board::new(Machine::Maramba, 1, &[]);

@@ -1,4 +1,4 @@
-//! The events that the service records. A call has the same result with and without recording.
+//! The events that the service records. Recording does not change the result of a call.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap};
 use tests::random::Random;
 
-/// A clock that advances by `step` with each read.
+/// A clock that advances by `step` at each read.
 #[derive(Debug, Default)]
 struct Steps {
     now: AtomicU64,
@@ -39,8 +39,8 @@ const WORDS: usize = 2039;
 
 type Trace = &'static Tracer<'static, Steps, Clock27, PACKETS, WORDS>;
 
-/// A T5440 with one node. Guest 0 has strands 0 and 1 and every right, guest 1 has strand 2 and the right `strand`. The
-/// operator is on strand 4.
+/// A T5440 with one node. Guest 0 has strands 0 and 1 and every right. Guest 1 has strand 2 and the
+/// right `strand`. The operator has strand 4.
 struct Traced {
     machine: MachineUnderTest<'static, Trace>,
     tracer: Trace,
@@ -76,7 +76,7 @@ enum Seen {
     Service(ServiceEvent),
 }
 
-/// The events of one strand.
+/// A reader of the events of one strand.
 struct Log(Reader<'static, Clock27, PACKETS, WORDS>);
 
 impl Log {
@@ -152,7 +152,7 @@ fn calls() {
     let set_version = Seen::Hypervisor(HypervisorEvent::SetVersion(set_version));
     assert_eq!(logs[2].events(), [set_version]);
 
-    // An event holds the guest's whole value, not only the bits that the register keeps.
+    // An event holds the guest's whole value, not only the bits that the register stores.
     assert_eq!(machine.set(0, 2, 0x1_0055), 0);
     assert_eq!(machine.get(1, 2), (0, 0x55));
     let set = Set { perfreg: 2, status: 0, guest: 0, strand: 0, duration: 5, value: 0x1_0055 };
@@ -181,7 +181,7 @@ fn calls() {
     assert_eq!(logs[0].events(), []);
 }
 
-/// A call longer than 32 bits of ticks is recorded with the longest duration.
+/// If a call takes longer than 32 bits of ticks, the recorded duration is the maximum.
 #[test]
 fn calls_of_any_duration() {
     let clock: &Steps = leak(Steps::default());
@@ -229,7 +229,7 @@ fn hubs_that_are_taken() {
     assert_eq!([0, 1].map(|strand| machine.get(strand, 37).0), [9, 9]);
     #[rustfmt::skip]
     let conflict = |strand, why| ServiceEvent::HubConflict(HubConflict { hub: 1, why, guest: 0, strand });
-    // The clock is read for the conflict too. Why: 2 is a busy chip, 1 the turn of another strand (here strand 0's).
+    // The clock is also read for the conflict. Its cause is 2 for a busy chip, and 1 for the turn of another strand (here strand 0).
     let of_0 = [got(0, 37, 0), conflict(0, 2), get_refused(0, 37, 9, 10)];
     let of_1 = [conflict(1, 1), get_refused(1, 37, 9, 10)];
     assert_eq!(logs[0].events(), seen(of_0));
@@ -273,13 +273,13 @@ fn transfers_of_rights() {
     let mut logs = [0, 1, 2, 3, OPERATOR].map(|strand| traced.log(strand));
     #[rustfmt::skip]
     let granted = |guest, grant| ServiceEvent::Granted(Granted { guest, grant, strand: 4 });
-    // `global` goes from guest 0 to guest 1.
+    // `global` passes from guest 0 to guest 1.
     assert_eq!(machine.reconfigure(&[Grant::HTSTRAND, Grant::GLOBAL_STRAND]), Ok(()));
     assert_eq!(machine.awaited(), Some([0, 1].into()));
     let expected = [granted(0, 0b110), granted(1, 0b011), revoked(0, 0b110, 4), pending(2, 4)];
     assert_eq!(logs[4].events(), seen(expected));
     machine.complete_transfer();
-    // The last strand that acknowledges completes the transfer.
+    // When the last strand acknowledges, the transfer is complete.
     assert_eq!(logs[0].events(), []);
     assert_eq!(logs[1].events(), seen([held(1, 0b011, 1), complete(1)]));
 
@@ -289,7 +289,7 @@ fn transfers_of_rights() {
     let expected = [granted(1, 0b111), held(1, 0b111, 4), complete(4)];
     assert_eq!(logs[4].events(), seen(expected));
 
-    // A reset revokes all rights of a guest, and gives them back.
+    // A reset revokes all rights of a guest and gives them back.
     machine.begin_reset_on(strand(3), 1);
     let (guest, strand) = (1, 3);
     let reset = HypervisorEvent::GuestReset(GuestReset { guest, strand });
@@ -300,8 +300,8 @@ fn transfers_of_rights() {
     assert_eq!(logs[2].events(), seen([held(1, 0b111, 2), complete(2)]));
 }
 
-/// The same calls with a tracer that is on now and then, and with one that is off: results, statistics and devices are the
-/// same, and every call made while the tracer is on has an event.
+/// Makes the same calls with a tracer that is sometimes on, and with a tracer that is off. Results,
+/// statistics and devices are the same. Every call made while the tracer is on has an event.
 #[test]
 fn recording_changes_nothing() {
     let [traced, off] = [(); 2].map(|()| Traced::new(false));
@@ -349,8 +349,8 @@ fn recording_changes_nothing() {
     assert_eq!(with, without);
 }
 
-/// A strand turns the tracer on or off, and another turns it back at each step of the first strand's turn. The second strand's
-/// setting is in force.
+/// A strand turns the tracer on or off. At each of its steps, another strand turns the tracer back.
+/// The setting of the second strand is in force.
 #[test]
 fn two_strands_turn_the_tracer() {
     for on in [true, false] {
@@ -366,7 +366,7 @@ fn two_strands_turn_the_tracer() {
             log.events();
             assert_eq!(traced.machine.get(0, 2), (0, 0));
             assert_eq!(log.events().is_empty(), on, "step {step}, turned {on}");
-            // The fast path serves the call in either case.
+            // The fast path serves the call with the tracer on or off.
             let version = Negotiated::new(NegotiatedVersion::new(2));
             let caller = Caller { guest: guest_id(0), strand: strand(0) };
             let context = traced.machine.service().context(caller, &version);

@@ -1,4 +1,4 @@
-//! Events in PCRs: for every event, counter and previous value, the result is busstat's `(pcr & clear) | event << shift`.
+//! For every event, counter and previous PCR value, the new PCR equals busstat's `(pcr & clear) | event << shift`.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use guest_abi::layout::{
 };
 use proptest::prelude::*;
 
-/// Checks a PCR whose select fields begin at the bits `shifts` (of counters 0 and 1) and have `width` bits.
+/// Checks a PCR whose select fields have `width` bits. `shifts` are their first bits, for counter 0 and counter 1.
 fn encodes<P>(shifts: [u32; 2], width: u32, events: &[(P::Event, u64)], before: u64)
 where
     P: EventSelect,

@@ -1,9 +1,9 @@
-//! The events of each kind of PMU, by the names that busstat and cpustat show.
+//! The events of each kind of PMU have the names that busstat and cpustat show.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use proptest::prelude::*;
 
-// Codes in hexadecimal, and names, in the order of the contract.
+// Each row is a code in hexadecimal and a name. The rows have the order of the contract.
 const DRAM: &str = "
     0 mem_reads, 1 mem_writes, 2 mem_read_write, 3 bank_busy_stall, 4 rd_queue_latency, 5 wr_queue_latency,
     6 rw_queue_latency, 7 wb_buf_hits";

@@ -1,4 +1,4 @@
-//! Tests of the numbers and layouts, against copies of the contract's tables.
+//! Compares numbers and layouts with copies of the contract's tables.
 
 mod encoding;
 mod events;

@@ -1,4 +1,4 @@
-//! The ids, kinds, names, masks and versions of the 90 registers, and the PMUs that they belong to.
+//! The 90 registers: ids, kinds, names, masks, versions and PMUs.
 
 use guest_abi::register::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics, UnknownName};
 use guest_abi::{
@@ -6,7 +6,7 @@ use guest_abi::{
 };
 use proptest::prelude::*;
 
-/// The kinds and names in the order of the ids (FWARC/2007/529 section 3.1).
+/// Returns the kind and name of each register in the order of the ids (FWARC/2007/529 section 3.1).
 fn registers() -> Vec<(Kind, String)> {
     let mut registers =
         vec![(Kind::Strand, "SPARC_PCR".to_owned()), (Kind::L2, "L2_PERF_CONFIG".to_owned())];
@@ -79,7 +79,7 @@ fn ids_are_checked_in_all_64_bits() {
     assert_eq!(beyond.map(PerfReg::new), [None; 6]);
 }
 
-/// The bits that a guest can write, of each control register and counter of sections 2.1 to 2.6.
+/// Compares the writable bits of each register with sections 2.1 to 2.6.
 #[test]
 fn masks() {
     for register in PerfReg::all() {
@@ -105,9 +105,9 @@ fn versions() {
     }
 }
 
-/// PCR, PIC0 and PIC1 of every PMU (FWARC/2007/529 section 3.1).
+/// Returns the ids of the PCR, PIC0 and PIC1 of every PMU (FWARC/2007/529 section 3.1).
 fn pmu_registers() -> impl Iterator<Item = [u64; 3]> {
-    // Both counters of a DRAM channel are in one register.
+    // One register holds both counters of a DRAM channel.
     let channels = (2..18).step_by(2).map(|pcr| [pcr, pcr + 1, pcr + 1]);
     let ports = [18, 36, 54, 72].into_iter().flat_map(|hub| [0, 3, 6, 9].map(|lpu| hub + lpu));
     let gpds_and_asus = [30, 48, 66, 84, 33, 51, 69, 87];

@@ -1,4 +1,4 @@
-//! The numbers of strands, 64 to a node and 8 to a core, and the clocks that strands read.
+//! Numbers of strands (64 to a node, 8 to a core), and clocks that strands read.
 
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use guest_abi::{Node, StrandId};
@@ -22,7 +22,7 @@ fn their_nodes_and_cores() {
     }
 }
 
-/// A counter that shows 100 plus the number of the strand, and cannot be read on strand 9.
+/// A counter that reads 100 plus the number of the strand. Strand 9 cannot read it.
 struct Counter;
 
 impl ClockSource for Counter {

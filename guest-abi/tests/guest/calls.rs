@@ -1,4 +1,4 @@
-//! Every call: its trap, its registers, and its results.
+//! The trap, registers and results of every call.
 
 use std::fmt::Write;
 

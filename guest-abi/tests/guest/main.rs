@@ -1,4 +1,4 @@
-//! Tests of the guest's side, with a hypervisor that follows a script.
+//! Tests of the guest's side. A script plays the hypervisor.
 
 mod calls;
 mod negotiation;

@@ -1,4 +1,4 @@
-//! Negotiation: the requested version, the granted version, and the counters that result.
+//! Negotiation of a version, and the counters that the negotiated version gives.
 
 use guest_abi::guest::NegotiateError;
 use guest_abi::{HvError, PerfCounters, Version};

@@ -5,7 +5,7 @@ use guest_abi::{HvError, PerfReg, Pmu};
 
 use crate::script::{Script, Step, get, get_fails};
 
-/// Every PCR, in the order in which illumos probes at boot.
+/// Every PCR, in the order of illumos's probe at boot.
 const PCRS: [u64; 32] = [
     2, 4, 6, 8, 10, 12, 14, 16, // DRAM
     18, 21, 24, 27, 36, 39, 42, 45, 54, 57, 60, 63, 72, 75, 78, 81, // LPU
@@ -67,8 +67,8 @@ fn only_two_statuses_mean_absent() {
     }
 }
 
-/// Hub 1 answers ENOACCESS while it is out of service. The PMUs of other hubs stay usable, and the PMUs of hub 1 become usable when
-/// it returns.
+/// While hub 1 is out of service, only its registers answer ENOACCESS. When hub 1 returns, its PMUs
+/// become usable.
 #[test]
 fn enoaccess_is_for_one_register() {
     let of_hub_1 = |pcr: u64| (36..54).contains(&pcr);

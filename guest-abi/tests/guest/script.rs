@@ -1,14 +1,14 @@
-//! A hypervisor that expects a list of calls, and has a result for each.
+//! A hypervisor that expects a list of calls and has a result for each call.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use guest_abi::{Hypercall, PerfCounters, Registers, Trap, Version};
 
-/// A trap, and %o0 to %o5 before and after it.
+/// A trap, then %o0 to %o5 before the trap, then %o0 to %o5 after it.
 pub(crate) type Step = (Trap, [u64; 6], [u64; 6]);
 
-/// The value of a register to which the contract gives no meaning after a call.
+/// The value of registers that the contract leaves undefined after a call.
 pub(crate) const JUNK: u64 = 0xdead_beef_dead_beef;
 
 pub(crate) struct Script(RefCell<VecDeque<Step>>);
@@ -18,7 +18,7 @@ impl Script {
         Self(RefCell::new(steps.into_iter().collect()))
     }
 
-    /// Returns counters that have negotiated 1.1 and now expect these steps.
+    /// Returns counters that have negotiated version 1.1. Their next calls must be these steps.
     pub(crate) fn counters(steps: impl IntoIterator<Item = Step>) -> PerfCounters<Self> {
         let script = Self::new([granted(1, 1, 1)].into_iter().chain(steps));
         PerfCounters::negotiate(script, Version::V1_1).unwrap()
@@ -56,7 +56,7 @@ pub(crate) fn granted(major: u64, minor: u64, actual: u64) -> Step {
     core([0x205, major, minor, 0, 0, 0], answer(0, actual))
 }
 
-/// Expects `api_set_version(0x205, major, minor)`, and refuses it.
+/// Expects `api_set_version(0x205, major, minor)`, and refuses it with `status`.
 pub(crate) fn not_granted(major: u64, minor: u64, status: u64) -> Step {
     core([0x205, major, minor, 0, 0, 0], answer(status, JUNK))
 }
@@ -66,7 +66,7 @@ pub(crate) fn get(register: u64, value: u64) -> Step {
     (Trap::Fast, [register, 0, 0, 0, 0, 0x106], answer(0, value))
 }
 
-/// Expects a get of this register, and refuses it.
+/// Expects a get of this register, and refuses it with `status`.
 pub(crate) fn get_fails(register: u64, status: u64) -> Step {
     (Trap::Fast, [register, 0, 0, 0, 0, 0x106], answer(status, JUNK))
 }
@@ -81,7 +81,7 @@ pub(crate) fn set(register: u64, value: u64) -> Step {
     set_fails(register, value, 0)
 }
 
-/// Expects a set of this register, and refuses it.
+/// Expects a set of this register, and refuses it with `status`.
 pub(crate) fn set_fails(register: u64, value: u64, status: u64) -> Step {
     (Trap::Fast, [register, value, 0, 0, 0, 0x107], answer(status, JUNK))
 }

@@ -11,7 +11,7 @@ use crate::script::{Script, get, get_fails, gets};
 const CHANNEL: DramPmu = DramPmu::new(Node::Node1, Mcu::Mcu0);
 const PORT: LpuPmu = LpuPmu::new(Hub::Zam1, Port::B);
 
-/// A clock that advances by 10 ticks with each reading.
+/// A clock that advances by 10 ticks at each read.
 struct Ticking(Cell<u64>);
 
 impl Clock for Ticking {
@@ -63,7 +63,7 @@ fn refused_tries_widen_the_skew() {
     let mut pauses = Vec::new();
     let pause = |refused| pauses.push(refused);
     let snapshot = counters.snapshot_with(PORT, bounds(1, 3), Some(&clock), pause).unwrap();
-    // The clock is read after the successful try of PIC0, before each of the three tries of PIC1, and after the last try.
+    // The clock is read after the successful try of PIC0, before each of three tries of PIC1, and after the last try.
     assert_eq!(snapshot.skew, skew(3, Some(50), 3));
     assert_eq!(pauses, [1, 1, 1, 2]);
 }

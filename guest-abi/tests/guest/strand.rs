@@ -1,4 +1,4 @@
-//! The strand's own counters: direct writes, and calls of the service for HT.
+//! A strand writes its own counters directly, and calls the service for HT.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,7 +12,7 @@ const HT: u64 = 1 << 3;
 const UT: u64 = 1 << 2;
 const ST: u64 = 1 << 1;
 const PRIV: u64 = 1;
-/// HOLDOV1 and HOLDOV0, which keep an overflow between the read and the write of the PCR.
+/// HOLDOV1 and HOLDOV0. They protect an overflow that happens between the read and the write of the PCR.
 const HOLD: u64 = 3 << 62;
 
 #[derive(Debug, PartialEq)]
@@ -22,7 +22,7 @@ enum Write {
 }
 use Write::{Pcr, Pic};
 
-/// A model of %pcr and %pic that logs the writes, with HOLDOV. Direct writes do not change HT.
+/// A model of %pcr (with HOLDOV) and %pic. It logs the writes. Direct writes do not change HT.
 struct Fake {
     pcr: Cell<u64>,
     pic: Cell<u64>,
@@ -56,7 +56,7 @@ impl StrandCounters for Fake {
     }
 }
 
-/// Lets a driver of a strand with this PCR act. Returns the result and the writes.
+/// Runs `act` with a driver of a strand with this PCR. Returns the result of `act` and the writes.
 fn act<R>(pcr: u64, act: impl FnOnce(StrandDriver<&Fake>) -> R) -> (R, Vec<Write>) {
     let fake = Fake::new(pcr);
     let result = act(StrandDriver::new(&fake));

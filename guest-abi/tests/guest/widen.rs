@@ -1,9 +1,9 @@
-//! Counts of 64 bits from counters of 31 and 32 bits.
+//! Counts of 64 bits from hardware counters of 31 and 32 bits.
 
 use guest_abi::guest::{DramCount, HubCount, Rate, StrandCount, TooLate, Widened};
 use proptest::prelude::*;
 
-/// Updates a count by raw values, and asserts the counts.
+/// Updates a count with raw values, and asserts each resulting count.
 fn check<const BITS: u32, const FLAG: bool>(
     count: &mut Widened<BITS, FLAG>,
     updates: &[(u64, u64)],
@@ -43,22 +43,22 @@ fn bits_beyond_the_counter_are_ignored() {
     check(&mut count, &[(0xaaaa_aaaa_0000_0006, 1)]);
 }
 
-/// Bit 31 is the flag of a DRAM counter. A wrap is shown by the counter, by the flag alone, or by neither.
+/// Bit 31 is the flag of a DRAM counter. The counter shows a wrap, or the flag alone shows it, or neither does.
 #[test]
 fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(100u32);
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(130u32), 30);
-    // No wrap, however long it took.
+    // There was no wrap, however much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
-    // 2^31 + 20 events. 2^32 - 130 events would have been two wraps.
+    // These are 2^31 + 20 events. With 2^32 - 130 events the counter would have wrapped twice.
     assert_eq!(count.update(0x8000_0096u32), 0x8000_0032);
     assert_eq!(count.right_up_to(), 0xffff_ff7d);
-    // The flag is set already, and shows nothing new.
+    // The flag was already set, so it shows no new wrap.
     assert_eq!(count.update(0x8000_0097u32), 0x8000_0033);
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(0x8000_0096u32), 0x1_0000_0032);
-    // The guest clears the flag. Then the counter shows its wrap, and so does the flag.
+    // The guest clears the flag. Then the counter and the flag both show the next wrap.
     count.rebase(0x7fff_fffeu32);
     assert_eq!(count.update(0x8000_0001u32), 0x1_0000_0035);
     assert_eq!(count.right_up_to(), 0x8000_0001);
@@ -82,7 +82,7 @@ fn longest_intervals() {
     assert_eq!(StrandCount::longest_interval(Rate::ONE_A_TICK), 0xffff_ffff);
     let eight = Rate::per_tick(8).unwrap();
     assert_eq!(DramCount::longest_interval(eight), 0x0fff_ffff);
-    // 715,827,882 periods of two ticks. One more period adds 3 events, which makes 2^31 + 1: too many.
+    // The result is 715,827,882 periods of two ticks. One more period adds 3 events, and 2^31 + 1 events are too many.
     assert_eq!(DramCount::longest_interval(rate(3, 2)), 1_431_655_764);
     assert_eq!(DramCount::longest_interval(rate(u32::MAX, 1)), 0);
     assert_eq!(StrandCount::longest_interval(rate(1, u32::MAX)), 0xffff_fffe_0000_0001);
@@ -122,7 +122,7 @@ fn a_write_starts_a_new_interval() {
     assert_eq!(count.update_at(101u32, 0xffff_fffe), Ok(8));
 }
 
-/// One event a tick. With the flag, an interval is too long only if two wraps are possible.
+/// At one event per tick and with the flag, an interval is too long only if it can contain two wraps.
 #[test]
 fn the_flag_makes_longer_intervals_safe() {
     let start = || DramCount::new(0x7fff_0000u32).timed(0, Rate::ONE_A_TICK);
@@ -138,7 +138,7 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(flagged.update_at(0x8000_0000u32, 0xffff_ffff).is_err());
 }
 
-/// Reads a counter of `WIDTH` bits after each number of events in `more`. Takes the upper `WIDTH` bits of all numbers.
+/// Reads a counter of `WIDTH` bits after each number of events in `more`. Uses the upper `WIDTH` bits of each number.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;
@@ -156,7 +156,8 @@ proptest! {
         safe_increments::<32>(start, &more);
     }
 
-    /// A count is right for up to `right_up_to` events, and wrong by whole wraps for more. The guest sometimes clears the flag.
+    /// A count is right for up to `right_up_to` events. After more events it is wrong by whole wraps. The guest
+    /// sometimes clears the flag.
     #[test]
     fn a_count_knows_how_far_it_is_right(
         start in 0u64..1 << 31,
@@ -185,7 +186,8 @@ proptest! {
         }
     }
 
-    /// Events come as fast as the rate allows. An accepted count is right; a refused one could have been wrong.
+    /// Events come as fast as the rate allows. If an interval is accepted, its count is right; if it is refused, the
+    /// count could have been wrong.
     #[test]
     fn no_accepted_interval_is_wrong(
         (events, shift) in (1u32..=u32::MAX, 0u32..31),

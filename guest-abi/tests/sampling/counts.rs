@@ -1,4 +1,4 @@
-//! Counts of 64 bits.
+//! Counts of 64 bits from counters of 31 and 32 bits.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{Estimate, Profiler};
@@ -7,7 +7,7 @@ use crate::fake::{BOTH, Wrapping, at, counted, every, started};
 
 type Two = Profiler<Wrapping, 1, 1000>;
 
-/// Counts over five times 2^31 events.
+/// Counts more than five times 2^31 events.
 fn extended<const AT: u32>() {
     let (mut profiler, mut unit) = started::<AT, 1>(&[counted(3), every(4, 1 << 30)]);
     let mut handled = 0;
@@ -20,13 +20,13 @@ fn extended<const AT: u32>() {
             handled += 1;
         }
     }
-    // The counter that samples overflows in all steps but the first.
+    // The sampling counter overflows in every step except the first.
     assert_eq!(handled, 10);
     profiler.stop(&mut unit, &at(12));
     let reports = profiler.events().map(|report| (report.estimate, report.samples));
     let events = 11_000_000_000;
     let all = Estimate { counted: events, running: 12, enabled: 12, events, error: Some(0) };
-    // Counting alone makes no samples.
+    // Counting without sampling makes no samples.
     assert!(reports.eq([(Some(all), 0), (Some(all), 10)]));
 }
 

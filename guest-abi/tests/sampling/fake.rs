@@ -1,4 +1,4 @@
-//! A unit whose events a test makes, on one counter at a time.
+//! A unit on which a test makes events, on one counter at a time.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
@@ -7,7 +7,7 @@ use guest_abi::sampling::{
     Sample, UnitEvent, UnitMode,
 };
 
-/// An event. Both counters can count events below 10, counter 0 also 10 to 19, counter 1 also all from 20.
+/// An event code. Both counters can count events 0 to 9. Only counter 0 counts 10 to 19, and only counter 1 counts 20 and above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FakeEvent(pub(crate) u8);
 
@@ -35,11 +35,11 @@ impl UnitMode for Mode {
     }
 }
 
-/// The unit's refusal of a program.
+/// The error with which the unit refuses a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct No;
 
-/// A unit whose counters overflow at `AT`.
+/// A unit whose counters overflow at the value `AT`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fake<const AT: u32> {
     pub(crate) program: Option<Program<FakeEvent, Mode>>,
@@ -47,7 +47,7 @@ pub(crate) struct Fake<const AT: u32> {
     pub(crate) asking: CounterSet,
     pub(crate) timer: bool,
     pub(crate) refuses: bool,
-    /// The writes of counters, in order.
+    /// All writes to counters, in order.
     pub(crate) written: Vec<(Counter, u32)>,
 }
 
@@ -75,7 +75,7 @@ impl<const AT: u32> Fake<AT> {
         self.asking = self.asking | counter.into();
     }
 
-    /// Takes the writes since the last call, with values relative to the overflow.
+    /// Takes the writes since the last call. The values are relative to the overflow.
     pub(crate) fn take_writes(&mut self) -> Vec<(Counter, i32)> {
         let past = |(counter, value): (Counter, u32)| (counter, value.wrapping_sub(AT) as i32);
         self.written.drain(..).map(past).collect()
@@ -130,7 +130,7 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
     }
 }
 
-/// Returns an interrupt at this time, with the time in its address too.
+/// Returns an interrupt at this time. The address of the interrupt is the time too.
 pub(crate) fn at(time: u64) -> Interrupted<Mode> {
     Interrupted {
         address: time.wrapping_add(0x1_0000),
@@ -156,7 +156,7 @@ pub(crate) fn counted(event: u8) -> Request<FakeEvent> {
     Request { event: FakeEvent(event), pace: None }
 }
 
-/// Starts a profiler at time 0. Returns the profiler and its unit, with an empty log of writes.
+/// Starts a profiler at time 0. Returns the profiler and its unit. The log of writes is empty.
 pub(crate) fn started<const AT: u32, const TURNS: usize>(
     requests: &[Request<FakeEvent>],
 ) -> (Profiler<Fake<AT>, TURNS, 1000>, Fake<AT>) {
@@ -167,14 +167,13 @@ pub(crate) fn started<const AT: u32, const TURNS: usize>(
     (profiler, unit)
 }
 
-/// Takes the kept samples, and returns their periods.
+/// Takes the samples, and returns their periods.
 pub(crate) fn periods<const AT: u32, const TURNS: usize>(
     profiler: &mut Profiler<Fake<AT>, TURNS, 1000>,
 ) -> Vec<u64> {
     samples(profiler).map(|sample| sample.period).collect()
 }
 
-/// Takes the kept samples.
 pub(crate) fn samples<const AT: u32, const TURNS: usize, const ROOM: usize>(
     profiler: &mut Profiler<Fake<AT>, TURNS, ROOM>,
 ) -> impl Iterator<Item = Sample<FakeEvent, Mode>> {

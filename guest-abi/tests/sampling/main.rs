@@ -1,4 +1,4 @@
-//! Tests of the profiler, with counters that a test drives.
+//! Tests of the profiler. The tests drive the counters.
 
 mod counts;
 mod fake;

@@ -1,4 +1,4 @@
-//! Events take turns if there are more events than counters.
+//! Events take turns when there are more events than counters.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{CounterSet, CounterUnit, Estimate};
@@ -41,10 +41,10 @@ fn one_turn_is_always_on() {
     assert_eq!(estimates(&profiler)[0], (10, Some(estimate(50, 5, 5, 50, Some(0)))));
 }
 
-/// Two events on counter 0, four turns of 100 ticks. Event 10 counts 30 and 50 in its turns, event 11 7 and 7.
+/// Two events share counter 0 in four turns of 100 ticks. Event 10 counts 30 and 50 in its turns, event 11 counts 7 and 7.
 ///
-/// Event 10 is counted 80 times in 200 of 400 ticks, which makes 160. With 30 and 50 in a turn, s = sqrt(200) = 14.142. It has
-/// n = 2 of N = 4 turns, so the error is s * sqrt(N * (N - n) / n) = 14.142 * 2 = 28.28, rounded up to 29.
+/// Event 10 counts 80 in 200 of 400 ticks, so the estimate is 160. From 30 and 50, s = sqrt(200) = 14.142. With n = 2 of N = 4
+/// turns, the error is s * sqrt(N * (N - n) / n) = 14.142 * 2 = 28.28, rounded up to 29.
 #[test]
 fn counts_are_scaled_and_have_an_error() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);
@@ -57,12 +57,12 @@ fn counts_are_scaled_and_have_an_error() {
     };
     assert_eq!(event10, estimate(80, 200, 400, 160, Some(29)));
     assert_eq!(event10.to_string(), "160 +- 29");
-    // Both turns of event 11 are alike, but 7 / 100 is not a binary fraction: its rate is rounded to 32 bits.
+    // Event 11 counts 7 in both turns. But 7 / 100 is not a binary fraction, so its rate is rounded to 32 bits.
     let error = Some(event11.error.unwrap().min(1));
     assert_eq!(event11, estimate(14, 200, 400, 28, error));
 }
 
-/// With turns of 100, 200 and 300 ticks, the count is scaled by time, not by turns.
+/// With turns of 100, 200 and 300 ticks, the estimate is scaled by time, not by the number of turns.
 #[test]
 fn turns_may_be_of_different_length() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);
@@ -79,7 +79,7 @@ fn turns_may_be_of_different_length() {
     assert!(estimate.error.unwrap() <= 1, "a steady rate");
 }
 
-/// 11 events in 20 of 30 ticks make 16.5, rounded to 17.
+/// An event that counts 11 in 20 of 30 ticks has the estimate 16.5, rounded to 17.
 #[test]
 fn no_estimate_without_a_turn_and_no_error_with_one() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11), counted(12)]);
@@ -93,7 +93,7 @@ fn no_estimate_without_a_turn_and_no_error_with_one() {
     assert_eq!(once(5, 10, 15).to_string(), "15 +- ?");
 }
 
-/// In its next turn, a period continues with the events that were left.
+/// A period that does not end in its turn continues in the event's next turn.
 #[test]
 fn samples_go_on_in_the_next_turn() {
     let (mut profiler, mut unit) = started::<0, 3>(&[every(10, 100), every(11, 50)]);
@@ -113,8 +113,8 @@ fn samples_go_on_in_the_next_turn() {
     assert_eq!(profiler.pop(), None);
 }
 
-/// The timer comes first, and finds that a counter has overflowed. The sample is kept, and belongs to the event whose turn ends.
-/// The interrupt, which comes later, is spurious.
+/// The timer ends a turn and finds that a counter has overflowed. The sample belongs to the event
+/// whose turn ends. The interrupt comes later and is spurious.
 #[test]
 fn an_overflow_at_the_moment_of_rotation_is_not_lost() {
     let (mut profiler, mut unit) = started::<0, 3>(&[every(10, 100), every(11, 50)]);
@@ -144,7 +144,8 @@ fn stopped_time_does_not_count() {
     assert_eq!((estimate.running, estimate.enabled, estimate.events), (10, 40, 32));
 }
 
-/// With random counts in the turns, the truth lies within one error in about two thirds of the cases, within three in nearly all.
+/// The counts in the turns are random. The true count is within one error of the estimate in about two thirds of the
+/// cases, and within three errors in nearly all.
 #[test]
 fn the_error_is_a_standard_error() {
     let (mut random, mut within) = (1_u64, [0; 3]);

@@ -1,4 +1,4 @@
-//! Interrupts: causes, samples, and the values from which the counters continue.
+//! Interrupts: their causes, their samples, and the start values of the next periods.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{
@@ -44,7 +44,7 @@ fn a_sample_says_where_when_and_what() {
     assert_eq!(unit.asking, CounterSet::NONE);
 }
 
-/// An interrupt that is 0, 7, 3 or 99 events late makes the next period shorter by this number.
+/// Interrupts come 0, 7, 3 and 99 events late. Each makes the next period shorter by this number.
 fn overshoot<const AT: u32>() {
     let (mut profiler, mut unit) = started::<AT, 1>(&[every(3, 100)]);
     profiler.start(&mut unit, 0).unwrap();
@@ -63,7 +63,7 @@ fn the_overshoot_carries_over() {
     overshoot::<0x8000_0000>();
 }
 
-/// An interrupt that is 16, 1 or 5 events early makes the next period longer by this number.
+/// Interrupts come 16, 1 and 5 events early. Each makes the next period longer by this number.
 #[test]
 fn an_early_interrupt_carries_over() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
@@ -76,7 +76,7 @@ fn an_early_interrupt_carries_over() {
     assert_eq!(periods(&mut profiler), [100; 3]);
 }
 
-/// The interrupt is 250 events late: two more periods are over, and the present one has 50 events left.
+/// The interrupt comes 250 events late: two more periods have ended, and the current period has 50 events left.
 #[test]
 fn periods_that_are_over_already_are_in_the_sample() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
@@ -85,7 +85,7 @@ fn periods_that_are_over_already_are_in_the_sample() {
     assert_eq!(unit.take_writes(), [(Pic0, -50)]);
     unit.count(Pic0, 150);
     profiler.handle(&mut unit, &at(0)).unwrap();
-    // Exactly at the end of a period.
+    // The interrupt comes exactly at the end of a period.
     assert_eq!(unit.take_writes(), [(Pic0, -100)]);
     assert_eq!(periods(&mut profiler), [300, 200]);
     let report = profiler.events().next().unwrap();
@@ -141,7 +141,7 @@ fn spurious_interrupts_are_counted_and_change_nothing() {
     assert_eq!(periods(&mut profiler), [100]);
 }
 
-/// The unit asks 17 events before the overflow, which is earlier than hardware can be.
+/// The unit interrupts 17 events before the overflow, which is earlier than hardware can be.
 #[test]
 fn an_overflow_that_is_not_due_is_spurious() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
@@ -203,7 +203,7 @@ fn a_refusal_is_told_and_keeps_what_was_counted() {
     assert_eq!(unit.program, None);
     assert_eq!(profiler.waiting(), 1);
     assert_eq!(profiler.handle(&mut unit, &at(10)), Ok(NOTHING));
-    // Only the owner starts it again.
+    // Only the owner restarts the unit.
     assert_eq!(unit.program, None);
     unit.refuses = false;
     unit.take_writes();
@@ -245,7 +245,7 @@ fn events_take_the_counters_that_can_count_them() {
     assert_eq!(places(&[10, 11, 12].map(counted)), Err(NoRoom(FakeEvent(12))));
 }
 
-/// However late or early interrupts come, the samples stand for exactly the periods that are over, and the count is right.
+/// Interrupts may be late or early: the samples stand for exactly the periods that have ended, and the count is right.
 fn no_drift<const AT: u32>(pace: Pace, steps: &[u32]) {
     let (mut profiler, mut unit) = started::<AT, 1>(&[sampled(3, pace), counted(4)]);
     let (mut happened, mut stood_for) = (0_u64, 0_u64);

@@ -1,4 +1,4 @@
-//! Periods that are random, follow a clock, or are too short.
+//! Periods that are random, periods that follow a clock, and periods that are too short.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -11,7 +11,7 @@ fn ticks(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-/// Makes events one by one, each after the time that `tick` returns. Returns the time and period of each sample.
+/// Makes events one by one. `tick` returns the time before each event. Returns the time and period of each sample.
 fn run(pace: Pace, events: u32, mut tick: impl FnMut(u32) -> u64) -> Vec<(u64, u64)> {
     let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
     let (mut time, mut samples) = (0, Vec::new());
@@ -30,7 +30,7 @@ fn periods_of(samples: &[(u64, u64)]) -> Vec<u64> {
     samples.iter().map(|(_, period)| *period).collect()
 }
 
-/// Counts up to the overflow of counter 0, and handles it at this time.
+/// Counts up to the overflow of counter 0, and handles the overflow at this time.
 fn overflow(profiler: &mut Profiler<Wrapping, 1, 1000>, unit: &mut Wrapping, time: u64) {
     let left = unit.past_overflow(Pic0).unsigned_abs();
     assert!(unit.count(Pic0, left));
@@ -44,7 +44,7 @@ fn a_fixed_period_is_fixed() {
     assert_eq!(samples, expected);
 }
 
-/// The period 1000, randomised by an eighth: all periods are 875 to 1125, and 1000 on average.
+/// The period 1000 varies at random by up to an eighth: each period is 875 to 1125, and the mean is 1000.
 #[test]
 fn random_periods_lie_around_the_period() {
     let pace = Pace::every(period(1000)).randomised(3, 1);
@@ -53,7 +53,7 @@ fn random_periods_lie_around_the_period() {
     assert!(periods.iter().all(|period| (875..=1125).contains(period)));
     assert!(periods.iter().any(|period| *period < 880));
     assert!(periods.iter().any(|period| *period > 1120));
-    // The standard deviation of the mean of 3990 periods is 72.3 / sqrt(3990) = 1.15.
+    // The mean of 3990 periods has a standard deviation of 72.3 / sqrt(3990) = 1.15.
     let mean = periods.iter().sum::<u64>() as f64 / periods.len() as f64;
     assert!((mean - 1000.0).abs() < 4.0, "{mean}");
     let other = run(Pace::every(period(1000)).randomised(3, 2), 100_000, |_| 1);
@@ -86,7 +86,7 @@ fn the_longest_period_is_never_exceeded() {
     }
 }
 
-/// 3 events in 10 ticks and one sample in 1000 ticks make periods of 300, from a first period of 20 or of a million.
+/// At 3 events in 10 ticks, one sample in 1000 ticks needs a period of 300. The first period is 20 or a million.
 #[test]
 fn the_period_follows_the_clock() {
     for first in [20, 1_000_000] {
@@ -105,7 +105,7 @@ fn the_period_follows_the_clock() {
     }
 }
 
-/// Events come ten times as fast, and then slowly again.
+/// Events become ten times as fast, and then slow again.
 #[test]
 fn the_period_follows_the_rate() {
     let pace = Pace::interval(ticks(10_000), period(1000));
@@ -114,7 +114,7 @@ fn the_period_follows_the_rate() {
         1_000_000..2_000_000 => 1,
         _ => 10,
     });
-    // 10, 1 and 10 million ticks. The period settles within some 20 samples.
+    // Events come for 10, 1 and 10 million ticks. The period settles within about 20 samples.
     for (from, to, expected) in [(0, 10, 980..=1020), (10, 11, 90..=200), (11, 21, 970..=1020)] {
         let times = from * 1_000_000..to * 1_000_000;
         let number = samples.iter().filter(|(time, _)| times.contains(time)).count();
@@ -122,7 +122,7 @@ fn the_period_follows_the_rate() {
     }
 }
 
-/// One odd interval changes the period by at most half.
+/// One interval of unusual length changes the period by at most half.
 #[test]
 fn one_odd_interval_does_not_matter_much() {
     let pace = Pace::interval(ticks(1000), period(100));
@@ -135,7 +135,7 @@ fn one_odd_interval_does_not_matter_much() {
     assert!(periods[5..].iter().all(|period| (100..=101).contains(period)));
 }
 
-/// One event per tick; the interrupt of a period of 400 is taken after 1000. The rate is still one per tick.
+/// At one event per tick, the interrupt of a period of 400 is taken after 1000 ticks. The measured rate is still one per tick.
 #[test]
 fn late_interrupts_do_not_change_the_rate() {
     let pace = Pace::interval(ticks(1000), period(400));
@@ -143,7 +143,7 @@ fn late_interrupts_do_not_change_the_rate() {
     unit.count(Pic0, 1000);
     profiler.handle(&mut unit, &at(1000)).unwrap();
     let report = profiler.events().next().unwrap();
-    // Twice 400, on the way to 1000.
+    // The period doubles from 400 toward 1000.
     assert_eq!(report.period, Some(period(800)));
 }
 
@@ -173,15 +173,15 @@ fn bound(interrupts: u32, window: u64) -> Throttle {
     Throttle { interrupts: ticks(interrupts), ticks: NonZeroU64::new(window).unwrap() }
 }
 
-/// Periods of 10 events, at one event per tick, exceed 5 samples in 1000 ticks; periods of 320 events do not.
+/// At one event per tick, periods of 10 events give more than 5 samples in 1000 ticks. Periods of 320 events do not.
 #[test]
 fn a_period_that_is_too_short_is_doubled() {
     let pace = Pace::every(period(10)).throttled(bound(5, 1000));
     let samples = run(pace, 100_000, |_| 1);
     let periods = periods_of(&samples);
-    // The sixth interrupt of a window is one too many.
+    // The sixth interrupt in a window exceeds the bound.
     let mut expected = [10_u64, 20, 40, 80].map(|period| [period; 6]).concat();
-    // At 160, a window of 1000 ticks has six or seven interrupts, which is too many again.
+    // At period 160, a window of 1000 ticks has six or seven interrupts, which still exceeds the bound.
     expected.extend([160; 6]);
     assert_eq!(periods[..30], expected);
     assert!(periods[30..].iter().all(|period| *period == 320), "{periods:?}");
@@ -199,7 +199,7 @@ fn a_throttled_period_recovers() {
     assert_eq!(periods, [10, 20, 40, 80, 160, 80, 40, 20, 10]);
 }
 
-/// The bound is 8 interrupts in a window. With 3, more than a quarter, the period stays; with 2 it is halved.
+/// The bound is 8 interrupts in a window. With 3 interrupts, more than a quarter, the period stays. With 2 it is halved.
 #[test]
 fn a_period_recovers_at_a_quarter_of_the_bound() {
     for (in_window, expected) in [(3, 20), (2, 10)] {
@@ -231,7 +231,7 @@ fn throttling_is_counted() {
     assert_eq!((report.throttled, report.period), (2, Some(period(40))));
 }
 
-/// If all interrupts come at the same time, the period grows up to the longest.
+/// If all interrupts come at the same time, the period grows up to the longest possible period.
 #[test]
 fn throttling_ends_at_the_longest_period() {
     let pace = Pace::every(period(3)).throttled(bound(1, 1000));
@@ -244,7 +244,7 @@ fn throttling_ends_at_the_longest_period() {
     assert_eq!(Wrapping::OVERFLOWS_AT, 0);
     let report = profiler.events().next().unwrap();
     assert_eq!(report.period, Some(Period::LONGEST));
-    // No time has passed.
+    // No time has passed, so there is no estimate.
     assert_eq!(report.estimate, None);
     assert!(stood_for > 100 << 31);
 }

@@ -1,4 +1,4 @@
-//! Sets, periods, assignments, and the bits of the PCR that sampling writes.
+//! Event sets, periods, assignments, and the bits of the PCR that sampling writes.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
@@ -95,8 +95,8 @@ fn overflow_bits_of_the_pcr() {
     }
 }
 
-/// SL0 and MASK0 begin at bit 6, SL1 and MASK1 at bit 19; UT is bit 2, ST bit 1, HT bit 3. PRIV and the OV bits stay. A counter
-/// without an event selects SL 2 and MASK 0, because SL 0 counts idle clocks.
+/// SL0 and MASK0 begin at bit 6, SL1 and MASK1 at bit 19. UT is bit 2, ST bit 1, HT bit 3. PRIV and the OV
+/// bits do not change. A counter without an event selects SL 2 and MASK 0, because SL 0 counts idle clocks.
 #[test]
 fn programs_of_the_pcr() {
     let expected = [0, 4, 2, 6, 8, 12, 10, 14];
@@ -114,7 +114,7 @@ fn programs_of_the_pcr() {
     }
 }
 
-/// A counter that is off selects SL 2 with MASK 0, because SL 0 counts idle clocks, and does not trap.
+/// A counter that is off does not trap. It selects SL 2 with MASK 0, because SL 0 counts idle clocks.
 #[test]
 fn counters_that_are_off() {
     assert_eq!(SparcPcr::OFF, SparcPcr::from_bits(0x200 << 6 | 0x200 << 19));

@@ -1,4 +1,4 @@
-//! Changes of source, and sources with arbitrary faults.
+//! Changes of the time source, and sources with arbitrary faults.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -44,7 +44,7 @@ fn no_strand_sees_a_step_back() {
     let world = World::default();
     let fast = Counter::new(&world, 63, SECOND, 2);
     let right = Counter::new(&world, 63, SECOND, 1);
-    // The first counter is a second ahead on strand 2, and a second behind on strand 1.
+    // The first counter is a second ahead on strand 2 and a second behind on strand 1.
     fast.apart.set([0, -(SECOND as i64), SECOND as i64]);
     world.pass(10 * SECOND);
     let keeper = keeper([&fast, &right]);
@@ -72,10 +72,10 @@ fn the_time_continues_from_at_least_the_given_time() {
     assert!((SECOND..SECOND + 1000).contains(&keeper.time(strand(0)).unwrap()));
 }
 
-/// An action of another strand during the next read of a counter.
+/// The action that another strand takes during the next read of a counter.
 type Other = Rc<Cell<Option<Box<dyn FnOnce()>>>>;
 
-/// A counter during whose next read another strand acts.
+/// A counter. Another strand acts during its next read.
 struct Interrupted(&'static Counter<'static>, Other);
 
 impl ClockSource for Interrupted {
@@ -92,7 +92,7 @@ impl ClockSource for Interrupted {
     }
 }
 
-/// A strand that reads the time while another changes the source uses one source for the whole call.
+/// One strand reads the time while another changes the source. The reader uses one source for the whole call.
 #[test]
 fn a_change_does_not_disturb_a_reader() {
     let world: &World = Box::leak(Box::default());
@@ -146,7 +146,7 @@ proptest! {
                 20 => counter.set_drift((value % 1_800_000_000) as i64 - 900_000_000),
                 21 => counter.dead.set(value % 2 == 1),
                 22 => counter.apart.set([0, 21, 42].map(|by| value.rotate_left(by) as i64 >> bits)),
-                // NPT, and other bits outside the counter.
+                // NPT and other bits that are not part of the count.
                 _ => counter.beyond.set(value),
             }
         }
@@ -157,7 +157,7 @@ proptest! {
 struct Shared {
     count: AtomicU64,
     rating: u16,
-    /// The amount by which each strand is ahead of the previous one.
+    /// How far the count of each strand is ahead of the previous strand's count.
     apart: u64,
 }
 

@@ -1,6 +1,6 @@
-//! The time of day. windows_high_resolution_timer.txt: "Time of day doesn't usually need to be high resolution, and timers
-//! for profiling don't need to be free of long term drift"; "splitting into high resolution timestamp and time of day
-//! functions is better".
+//! The time of day. windows_high_resolution_timer.txt says: "Time of day doesn't usually need to be
+//! high resolution, and timers for profiling don't need to be free of long term drift"; "splitting
+//! into high resolution timestamp and time of day functions is better".
 
 use guest_abi::clock::Clock;
 use hv_core::time::{DayReading, Followed, TimeOfDay};
@@ -11,12 +11,12 @@ use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, str
 /// A moment of the year 2010, in nanoseconds since 1970.
 const EPOCH: u64 = 1_290_000_000 * SECOND;
 
-/// Returns an exact reading of a reference, taken in no time.
+/// Returns an exact reading of a reference. The reading takes no time.
 fn exactly(clock: u64, day: u64) -> DayReading {
     DayReading { before: clock, day, after: clock, late: 0 }
 }
 
-/// Asserts times of day, in nanoseconds since `EPOCH`, at times by the clock.
+/// Asserts the time of day at several clock times. Times of day are in nanoseconds since `EPOCH`.
 fn check_times(day: &mut TimeOfDay, times: &[(u64, u64)]) {
     for (clock, expected) in times {
         assert_eq!(day.at(*clock) - EPOCH, *expected, "at {clock}");
@@ -27,7 +27,7 @@ fn check_times(day: &mut TimeOfDay, times: &[(u64, u64)]) {
 fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
     let mut day = TimeOfDay::new(exactly(100, EPOCH));
     assert_eq!(day.at(100 + SECOND), EPOCH + SECOND);
-    // 1 ms behind: 2 s.
+    // The time of day is 1 ms behind the reference. The correction takes 2 s.
     let behind = exactly(100 + SECOND, EPOCH + SECOND + MILLISECOND);
     assert_eq!(day.follow(behind), Followed::Faster(1_000_000));
     let times = [
@@ -38,21 +38,21 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
         (100 + 4 * SECOND, 4_001_000_000),
     ];
     check_times(&mut day, &times);
-    // 2 ms ahead: 4 s.
+    // The time of day is 2 ms ahead of the reference. The correction takes 4 s.
     let ahead = exactly(100 + 4 * SECOND, EPOCH + 3_999_000_000);
     assert_eq!(day.follow(ahead), Followed::Slower(2_000_000));
     let times = [(5, 5_000_500_000), (8, 7_999_000_000), (9, 8_999_000_000)];
     check_times(&mut day, &times.map(|(seconds, shown)| (100 + seconds * SECOND, shown)));
     let right = exactly(100 + 9 * SECOND, EPOCH + 8_999_000_000);
     assert_eq!(day.follow(right), Followed::Agrees);
-    // The largest differences that are corrected gradually.
+    // A difference of this size is the largest that is corrected gradually.
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
     let (late, early) = (exactly(0, EPOCH + 128_000_000), exactly(0, EPOCH - 128_000_000));
     assert_eq!(day.follow(late), Followed::Faster(128_000_000));
     assert_eq!(day.follow(early), Followed::Slower(128_000_000));
 }
 
-/// "jumps in time (especially backwards) are unacceptable"; "the time can jump due to NTP correction".
+/// The document says: "jumps in time (especially backwards) are unacceptable"; "the time can jump due to NTP correction".
 #[test]
 fn after_a_jump_of_the_reference_it_steps_forward_or_stands_still() {
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
@@ -80,7 +80,7 @@ fn a_reading_within_the_bounds_corrects_nothing() {
         (-1, 1, 0, Followed::Agrees),
         (-10_000_000, 300, 9_999_700, Followed::Agrees),
         (-10_000_001, 300, 9_999_700, Followed::Slower(1)),
-        // A reference may be late, but not early.
+        // A reference may be late but never early.
         (1, 300, 10_000_000, Followed::Faster(1)),
     ] {
         let mut day = TimeOfDay::new(exactly(0, EPOCH));
@@ -101,14 +101,14 @@ fn a_stale_or_impossible_reading_is_ignored() {
     assert_eq!(day.follow(impossible), Followed::Ignored);
     assert_eq!(day.at(2 * SECOND), EPOCH + SECOND);
     assert_eq!(day.at(0), EPOCH + SECOND, "on a strand whose clock is behind");
-    // The end of 64 bits.
+    // The largest times of 64 bits.
     assert_eq!(day.follow(exactly(u64::MAX, u64::MAX)), Followed::Agrees);
     assert_eq!(day.at(u64::MAX), u64::MAX);
 }
 
-/// The system time of the document: updated every 10 ms, "every 57th or so update comes later, every 32nd comes earlier", and
-/// read by a thread that wakes up "up to 5 ms late". The clock is 80 parts per million fast. The time of day stays within the
-/// accuracy of such a reference, and never goes back; the clock itself is not disciplined.
+/// The system time of the document is updated every 10 ms, "every 57th or so update comes later, every 32nd comes
+/// earlier". A thread that wakes up "up to 5 ms late" reads it. The clock is 80 parts per million fast. The time of day
+/// stays within the accuracy of this reference and never goes back. The clock itself is not disciplined.
 #[test]
 fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
     let run = |follows: bool| {
@@ -119,7 +119,7 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
         let clock = keeper.clock(strand(0));
         let system_time = |now: u64| {
             let (update, within) = (now / (10 * MILLISECOND), now % (10 * MILLISECOND));
-            // Each 57th update comes at 3 ms. The next update comes at 8 ms if it is a 32nd one.
+            // Each 57th update comes 3 ms late. The next update comes at 8 ms if it is a 32nd update.
             let is_late = update.is_multiple_of(57) && within < 3 * MILLISECOND;
             let is_early = (update + 1).is_multiple_of(32) && within >= 8 * MILLISECOND;
             let shown = update - u64::from(is_late) + u64::from(!is_late && is_early);
@@ -134,7 +134,7 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
             let shown = system_time(world.now());
             world.pass(MICROSECOND);
             if follows {
-                // A step of 10 ms, and up to 3 ms late; 2 ms are subtracted so that it is never early.
+                // The step is 10 ms, and an update is up to 3 ms late. The subtracted 2 ms ensure that a reading is never early.
                 let reading =
                     DayReading { before, day: shown, after: clock.ticks(), late: 15 * MILLISECOND };
                 match day.follow(reading) {
@@ -154,7 +154,7 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
     let (corrections, followed) = run(true);
     let (_, alone) = run(false);
     assert_eq!(followed, alone);
-    // 80 parts per million of 2000 s are 160 ms, which need corrections.
+    // In 2000 s, 80 parts per million add up to 160 ms, so corrections are needed.
     assert!((10..1900).contains(&corrections), "{corrections}");
 }
 
@@ -174,7 +174,7 @@ proptest! {
                     let reading = DayReading { late: first, ..exactly(clock, shown) };
                     day.follow(reading);
                 }
-                // A reading of another strand, at an earlier time.
+                // Another strand has taken this reading, at an earlier time.
                 2 => { day.follow(exactly(clock.saturating_sub(first), second)); }
                 _ => {
                     let now = day.at(clock.saturating_sub(first));
@@ -185,7 +185,7 @@ proptest! {
         }
     }
 
-    /// Unless the time of day is stepped, its rate is that of the clock within 500 parts per million.
+    /// Between steps, the rate of the time of day is within 500 parts per million of the clock's rate.
     #[test]
     fn its_rate_is_near_that_of_the_clock(
         errors in prop::collection::vec((-128_000_000_i64..=128_000_000, 0..10 * SECOND), 1..50),

@@ -1,5 +1,5 @@
-//! Measured frequencies. windows_high_resolution_timer.txt: "read it every second from a thread (bonus: accurate frequency
-//! measurement)".
+//! Measured frequencies. windows_high_resolution_timer.txt says: "read it every second from a
+//! thread (bonus: accurate frequency measurement)".
 
 use guest_abi::clock::{ClockSource, Description};
 use hv_core::time::{Finding, Frequency, FrequencyMeter, Measured, Reading, pc};
@@ -28,18 +28,18 @@ fn the_bounds_include_every_uncertainty() {
     for (readings, expected) in [
         (&[][..], None),
         (&[start], None),
-        // The reference has advanced by only one of its own steps: the true time may be 0.
+        // The reference has advanced by only one of its steps, so the true time may be 0.
         (&[start, (1, 5, 1)], None),
-        // 9,999 to 10,001 ticks in 9,999,999 to 10,000,001 us.
+        // The counter advances by 9,999 to 10,001 ticks in 9,999,999 to 10,000,001 us.
         (&[start, (10 * M, 10_000, 10 * M)], exact),
-        // The two reads of the reference are 2 s apart: 9,999 to 10,001 ticks in 8,999,999 to 11,000,001 us.
+        // The two reads of the reference are 2 s apart. So there are 9,999 to 10,001 ticks in 8,999,999 to 11,000,001 us.
         (&[start, (9 * M, 10_000, 11 * M)], Some((908_999, 1_111_223))),
         (&[(0, 0, M / 2), (19 * M / 2, 10_000, 10 * M)], Some((999_899, 1_111_223))),
-        // The counter stands still for 10 s: less than a tick.
+        // The counter does not advance for 10 s, so less than a tick has passed.
         (&[start, (10 * M, 0, 10 * M)], Some((0, 101))),
-        // Readings between the first and the last one do not matter.
+        // Readings between the first and the last do not matter.
         (&[start, (3, 9_000, 4 * M), (10 * M, 10_000, 10 * M)], exact),
-        // If the counter or the reference goes back, the meter starts over.
+        // If the counter or the reference goes back, the meter starts again.
         (&[(0, 7_000, 0), (M, 0, M), (11 * M, 10_000, 11 * M)], exact),
         (&[(5 * M, 0, 5 * M), (M, 1_000, M), (11 * M, 11_000, 11 * M)], exact),
         (&[start, (u64::MAX - 2, u64::MAX, u64::MAX - 1)], Some((999_999_999, 1_000_000_001))),
@@ -80,7 +80,7 @@ fn the_watchdog_measures_again_and_again() {
         let Measured { source, reference, frequency } = measured.unwrap();
         assert_eq!((source, reference), (0, 1));
         assert!(is_within(1_165_495_812_927, frequency), "{check}: {frequency}");
-        // A reading takes 40 ns: after a second that is 47 Hz, after a minute less than 1 Hz.
+        // A reading takes 40 ns. This is an error of 47 Hz after a second and of less than 1 Hz after a minute.
         let expected = match check {
             1 => 47_000..60_000,
             2..60 => 0..u64::MAX,
@@ -102,7 +102,7 @@ fn the_measure_follows_a_change_of_the_rate() {
         assert_eq!(watched.check_after(SECOND), Finding::Agrees);
     }
     let frequency = watched.watchdog.borrow().frequency().unwrap().frequency;
-    // 1,165,379,275 Hz less 200 parts per million.
+    // The expected value is 1,165,379,275 Hz less 200 parts per million.
     assert!(is_within(1_165_146_199_145, frequency), "{frequency}");
 }
 
@@ -148,7 +148,7 @@ proptest! {
             meter.add(reading((read(&reference), read(&clock), read(&reference))));
             world.pass(pause);
             if let Some(Frequency { least, most }) = meter.frequency() {
-                // In parts of 10^-9 mHz.
+                // The unit is 10^-9 mHz.
                 let exact = u128::from(hz) * 1000 * (1_000_000_000 + drift) as u128;
                 let [least, most] = [least, most].map(|bound| u128::from(bound) * 1_000_000_000);
                 prop_assert!((least..=most).contains(&exact), "{least} {exact} {most}");

@@ -1,4 +1,4 @@
-//! The choice of a source, and the time by it.
+//! The choice of a source, and the time that the source gives.
 
 use guest_abi::clock::{Clock, Scope};
 use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Verdict};
@@ -90,7 +90,7 @@ fn polls_catch_the_wraps_of_a_counter_that_nobody_reads() {
         keeper.poll(strand(0));
     }
     assert!(clock.ticks().abs_diff(world.now()) < 300);
-    // Without polls the time is wrong.
+    // Without polls, the time is wrong.
     world.pass(5 * SECOND);
     assert!(clock.ticks() + SECOND < world.now());
 }
@@ -110,17 +110,17 @@ proptest! {
         let environment = hv_core::time::Environment { poll: 0, ..ENVIRONMENT };
         let keeper = Timekeeper::new([Candidate::new(&counter)], &environment, strand(0)).unwrap();
         let clock = keeper.clock(strand(0));
-        // A hundred years, or until the count exceeds 63 bits.
+        // The end is after a hundred years, or when the count exceeds 63 bits.
         let end = (u128::from(u64::MAX / 2) * 1_000_000_000 / u128::from(hz)).min(3_155_760_000_000_000_000);
         for (step, beyond) in steps {
             world.pass(step % keeper.longest_poll().min(end as u64 / 50));
             if u128::from(world.now()) > end {
                 break;
             }
-            // NPT, and other bits outside the counter.
+            // NPT and other bits that are not part of the count.
             counter.beyond.set(beyond);
             let time = clock.ticks();
-            // A partial tick at the beginning, and another one now.
+            // There is one partial tick at the beginning and one now.
             prop_assert!(time.abs_diff(world.now()) <= 2 + 1_000_000_000 / hz, "{} {}", time, world.now());
         }
     }

@@ -1,4 +1,4 @@
-//! Time: a reliable clock from unreliable counters.
+//! Tests of a reliable clock that is made from unreliable counters.
 
 mod change;
 mod day;

@@ -1,4 +1,4 @@
-//! The clocks of a PC, against windows_high_resolution_timer.txt.
+//! The clocks of a PC, as windows_high_resolution_timer.txt describes them.
 
 use hv_core::time::{
     Candidate, Environment, Fault, Finding, Limits,
@@ -16,14 +16,14 @@ fn environment(cpu_hz: u64, cpus: usize, speed_step: bool) -> Environment {
     Environment { strands: cpus, idles: true, rate_changes: speed_step, cpu_hz, poll: SECOND }
 }
 
-/// The performance counter, in the order of the columns: absent; the interval timer; the power management timer; another
-/// timer; the cycle counter in disguise.
+/// The performance counter of each column: absent; the interval timer; the power management timer;
+/// another timer; the cycle counter under another name.
 const PERFORMANCE_COUNTERS: [Option<u64>; 5] =
     [None, Some(1_193_182), Some(3_579_545), Some(14_318_180), Some(GHZ)];
 
-/// Returns the results of `choose_impl` of windows_high_resolution_timer.txt for a combination of its conditions: `T`, the cycle
-/// counter; `Q`, the performance counter; `G`, the tick counter. They come from the document's own code, compiled and executed. A
-/// column is a performance counter with the operator's settings for it, in the order of default, disable and force.
+/// Returns the results of `choose_impl` of windows_high_resolution_timer.txt: `T` is the cycle counter, `Q` the performance
+/// counter, `G` the tick counter. The expected results come from the document's own code, compiled and executed. Columns go by
+/// performance counter, and within each by the operator's setting for it: default, disable, force.
 fn outcomes(has_tsc: bool, environment: &Environment, tsc_setting: Operator) -> &'static str {
     let Environment { strands: cpus, rate_changes: speed_step, cpu_hz, .. } = *environment;
     match (has_tsc && cpu_hz > 0, cpus, speed_step, tsc_setting) {
@@ -68,7 +68,7 @@ fn every_combination_of_conditions_has_the_outcome_of_the_document() {
     assert_eq!(combinations, 48 * 15);
 }
 
-/// "safe if freqs not within 5% (i.e. it doesn't use TSC)": the document's own code treats exactly 5% as safe.
+/// The document says "safe if freqs not within 5% (i.e. it doesn't use TSC)". Its own code treats exactly 5% as safe.
 #[test]
 fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
     for (hz, cpu_hz, safe) in [
@@ -86,13 +86,13 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
         (1_052_631_579, GHZ, true),
         (14_318_180, GHZ, true),
         (14_318_180, u64::MAX, true),
-        // "PIT and PMT are safe", whatever the rate of the CPU; one Hz off, they are not known.
+        // The document says "PIT and PMT are safe", whatever the rate of the CPU. A rate that differs by 1 Hz is not recognised.
         (1_193_182, 1_193_182, true),
         (3_579_545, 3_579_545, true),
         (1_193_182, 0, true),
         (3_579_545, 0, true),
         (1_193_183, 1_193_182, false),
-        // "can't decide yet - assume unsafe"
+        // The document says "can't decide yet - assume unsafe".
         (3_579_544, 0, false),
         (14_318_180, 0, false),
     ] {
@@ -107,8 +107,8 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
     }
 }
 
-/// "These are hardware counters", "a variable incremented every clock interrupt", "32 KHz oscillator; ... programmable 2^n
-/// divisor": all of the document's sources, by rate, step and width.
+/// All sources of the document, with rate, step and width: "These are hardware counters", "a
+/// variable incremented every clock interrupt", "32 KHz oscillator; ... programmable 2^n divisor".
 #[test]
 fn the_sources_of_a_pc() {
     for (source, hz, step, width) in [
@@ -125,7 +125,7 @@ fn the_sources_of_a_pc() {
         assert_eq!(facts, (hz, step, width), "{}", source.name);
     }
     assert_eq!(pc::rtc(16).hz, 0);
-    // "order of preference (due to resolution and speed)", and the rest below them.
+    // The document's "order of preference (due to resolution and speed)", and then the other sources.
     let ranking = [
         pc::tsc(GHZ),
         pc::performance_counter(3_579_545),
@@ -138,7 +138,7 @@ fn the_sources_of_a_pc() {
     assert!(ranking.into_iter().eq(names.into_iter().zip([300, 200, 50, 25, 10])));
 }
 
-/// A tick counter and the real-time clock, of 1 Hz to 32,768 Hz, keep time as any other source does.
+/// A tick counter and a real-time clock of 1 Hz to 32,768 Hz give the time like any other source.
 #[test]
 fn slow_sources_keep_the_time() {
     let tick_counters = [1, 10, 15].map(pc::tick_counter);
@@ -157,7 +157,7 @@ fn slow_sources_keep_the_time() {
     }
 }
 
-/// "TGT falls behind over time due to delayed or lost clock interrupts". A better source shows it.
+/// "TGT falls behind over time due to delayed or lost clock interrupts". A comparison with a better source shows the loss.
 #[test]
 fn a_tick_counter_that_loses_interrupts_is_replaced() {
     let world = World::default();
@@ -174,7 +174,7 @@ fn a_tick_counter_that_loses_interrupts_is_replaced() {
     // One interrupt in a hundred is lost.
     counters[0].set_drift(-10_000_000);
     world.pass(SECOND);
-    // A reference as slow as the source does not advance during a check: the next one shows that it has not stopped.
+    // A reference as slow as the source may not advance during a check. The next check shows that the reference has not stopped.
     let still = Finding::Skipped(Skipped::ReferenceStill);
     assert_eq!(watchdog.check(&keeper, strand(0)), still);
     world.pass(SECOND);

@@ -1,11 +1,11 @@
-//! Verdicts on sources, and the choice of the best.
+//! Which sources are safe, and which of them is chosen.
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};
 use hv_core::time::{Environment, Operator, Reason, Verdict, choose, longest_poll, pc};
 
 const SAFE: Description = Description { width: Width::TICK, hz: 1_000_000_000, ..pc::rtc(0) };
 
-/// A machine with every property that makes a source unsafe.
+/// A machine with every property that makes some source unsafe.
 const BAD: Environment =
     Environment { strands: 256, idles: true, rate_changes: true, cpu_hz: 0, poll: 1_000_000_000 };
 
@@ -78,8 +78,8 @@ fn a_hazard_needs_the_property_of_the_machine() {
 
 #[test]
 fn a_narrow_counter_must_be_polled_often_enough() {
-    // The 24 bits of the ACPI timer wrap after 4.687 s; a quarter is 1.1717 s. windows_high_resolution_timer.txt: "incorrect value if
-    // not polled every 4.5 seconds".
+    // The 24 bits of the ACPI timer wrap after 4.687 s; a quarter of that is 1.1717 s.
+    // windows_high_resolution_timer.txt says: "incorrect value if not polled every 4.5 seconds".
     let timer = Description { hazards: SAFE.hazards, ..pc::performance_counter(3_579_545) };
     let poll = longest_poll(&timer);
     assert!((1_171_742_217..=1_171_742_218).contains(&poll), "{poll}");

@@ -32,7 +32,7 @@ fn known_values() {
         (10_000_000_000, 9_223_372_036_854_775_800, 922_337_203_685_477_580),
         (31_250_000, 1, 32),
         (3_579_545, 1 << 24, 4_686_968_874),
-        // A tick counter, the real-time clock, and the slowest.
+        // Sources: a tick counter, a real-time clock, and the slowest possible source.
         (1000, 15, 15_000_000),
         (32_768, 1, 30_517),
         (32_768, 32_768, 1_000_000_000),
@@ -53,7 +53,7 @@ fn near_power(bit: u32) -> [u64; 3] {
     [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]
 }
 
-/// Returns frequencies at the limits, around powers of 2, and of real machines.
+/// Returns frequencies at the limits, frequencies around powers of 2, and frequencies of real machines.
 fn frequencies() -> Vec<u64> {
     let mut list: Vec<_> = (0..34).flat_map(near_power).collect();
     list.retain(|hz| (1..=10_000_000_000).contains(hz));
@@ -68,7 +68,7 @@ fn powers_of_two_and_whole_seconds() {
         for ticks in (0..64).flat_map(near_power).chain([u64::MAX]) {
             check(hz, ticks);
         }
-        // 1 to 100 whole seconds, minutes, days and years are exact, as long as the ticks fit in 64 bits.
+        // Times of 1 to 100 whole seconds, minutes, days and years are exact if the ticks fit in 64 bits.
         for unit in [1, 60, 86_400, YEAR] {
             for seconds in (1..=100).map(|n| n * unit).chain([100 * YEAR]) {
                 let Ok(ticks) = u64::try_from(seconds * u128::from(hz)) else {
@@ -81,7 +81,7 @@ fn powers_of_two_and_whole_seconds() {
     }
 }
 
-/// Frequencies of every order of magnitude.
+/// Returns a strategy for frequencies of every order of magnitude.
 fn hertz() -> impl Strategy<Value = u64> {
     (1..=10_000_000_000_u64, 0..34_u32).prop_map(|(hz, bits)| (hz >> bits).max(1))
 }

@@ -1,4 +1,4 @@
-//! The watchdog: its findings, and their effects.
+//! The findings of the watchdog, and their effects.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ const HALF: u64 = SECOND / 2;
 const SOURCES: [(u8, u64, u16); 3] =
     [(63, 1_165_379_275, 300), (56, 31_250_000, 200), (63, SECOND, 100)];
 
-/// A timekeeper of leaked counters, and its watchdog.
+/// A timekeeper with leaked counters, and its watchdog.
 pub(crate) struct Watched<const N: usize> {
     pub(crate) world: &'static World,
     pub(crate) counters: &'static [Counter<'static>; N],
@@ -22,7 +22,7 @@ pub(crate) struct Watched<const N: usize> {
 }
 
 impl<const N: usize> Watched<N> {
-    /// Returns a timekeeper before its first check, whose counters `change` has modified.
+    /// Returns a timekeeper before its first check. `change` has modified the counters.
     pub(crate) fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
         let world: &World = Box::leak(Box::default());
         let counters: &[_; N] = Box::leak(Box::new(std::array::from_fn(|number| {
@@ -50,7 +50,7 @@ impl<const N: usize> Watched<N> {
         self.watchdog.borrow_mut().check(&self.keeper, strand(on))
     }
 
-    /// Checks the timekeeper after a time.
+    /// Lets this time pass, and then checks the timekeeper.
     pub(crate) fn check_after(&self, nanoseconds: u64) -> Finding {
         self.world.pass(nanoseconds);
         self.check(0)
@@ -61,12 +61,12 @@ const fn skipped(why: Skipped) -> Finding {
     Finding::Skipped(why)
 }
 
-/// Source 1, the reference, is retired.
+/// The finding that source 1, the reference, is retired.
 const fn bad_reference(fault: Fault) -> Finding {
     Finding::BadReference { source: 1, fault }
 }
 
-/// Source 1 replaces source 0, the chosen source.
+/// The finding that source 1 replaces source 0, the chosen source.
 pub(crate) const fn demoted(fault: Fault) -> Finding {
     Finding::Demoted { source: 0, fault, chosen: 1 }
 }
@@ -82,13 +82,13 @@ fn good_clocks_agree() {
         world.pass(HALF);
         assert_eq!(watched.check(check % 3), Finding::Agrees);
     }
-    // The clock is still 100 parts per million fast after 500 s: the watchdog does not steer it.
+    // After 500 s the clock is still 100 parts per million fast, because the watchdog does not steer it.
     let time = watched.keeper.time(strand(0)).unwrap();
     assert!((time - world.now()).abs_diff(world.now() / 10_000) < MICROSECOND);
 }
 
-/// Injects a fault into the chosen source between two checks, and asserts that the second check finds `fault` and replaces
-/// the source without a step back of the time; with two sources, and with three.
+/// Injects a fault into the chosen source between two checks. Asserts that the second check finds `fault` and
+/// replaces the source, and that the time does not step back. Does so with two sources and with three.
 fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
     fn case<const N: usize>(inject: &dyn Fn(&Counter<'_>), fault: Fault) {
         let watched = Watched::<N>::new(|world, _| world.pass(SECOND));
@@ -102,7 +102,7 @@ fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
         assert_eq!(watched.keeper.chosen(), 1);
         let (after, passed) = (clock.ticks(), world.now() - begun);
         assert!(after >= before, "a step back");
-        // The clock includes the time that the chosen source did not count.
+        // The time includes the time that the chosen source missed.
         assert!(after + 2 * MICROSECOND >= passed, "{after} after {passed}");
         // The clock is right after the replacement.
         world.pass(SECOND);
@@ -140,16 +140,16 @@ fn a_clock_that_stands_still_from_the_first_check_on_is_replaced() {
 #[test]
 fn a_reference_that_is_slow_to_read_condemns_no_source() {
     let watched = Watched::<2>::begun(|_| {});
-    // A congested bus: a read of the reference takes 1 to 10 ms.
+    // On a congested bus, a read of the reference takes 1 to 10 ms.
     for slow in 1..=10 {
         watched.counters[1].cost.set(slow * MILLISECOND);
         assert_eq!(watched.check_after(HALF), skipped(Skipped::SlowReference));
     }
     assert_eq!(watched.keeper.chosen(), 0);
     watched.counters[1].cost.set(500);
-    // Compared with the last conclusive check.
+    // The watchdog compares with the last conclusive check.
     assert_eq!(watched.check(0), Finding::Agrees);
-    // A fault during this time is found later.
+    // If a fault happens in this time, the watchdog finds it later.
     watched.counters[1].cost.set(MILLISECOND);
     watched.counters[0].jump(100_000_000);
     assert_eq!(watched.check(0), skipped(Skipped::SlowReference));
@@ -180,13 +180,13 @@ fn the_tiebreaker_detects_a_bad_reference() {
         inject(&watched.counters[1]);
         assert_eq!(watched.check_after(HALF), bad_reference(fault));
         assert_eq!(watched.keeper.chosen(), 0);
-        // The tiebreaker is the reference now.
+        // The tiebreaker has become the reference.
         assert_eq!(watched.check(0), Finding::Begun);
         assert_eq!(watched.check_after(HALF), Finding::Agrees);
     }
 }
 
-/// The tiebreaker is read 10 ms after the chosen source: that delay must not count against either source.
+/// The tiebreaker is read 10 ms after the chosen source. This delay must not count against either source.
 #[test]
 fn a_tiebreaker_that_is_slow_to_read_can_decide() {
     let watched = Watched::<3>::begun(|_| {});
@@ -197,7 +197,7 @@ fn a_tiebreaker_that_is_slow_to_read_can_decide() {
 
 #[test]
 fn if_the_tiebreaker_cannot_decide_the_chosen_source_is_replaced() {
-    // The tiebreaker advances in steps of 10 ms: a difference of 1 ms in half a second is within a step.
+    // The tiebreaker advances in steps of 10 ms, so a difference of 1 ms in half a second is less than a step.
     let watched = Watched::<3>::begun(|counters| {
         counters[2].describe_as(|description| description.step = 10_000_000);
     });
@@ -216,7 +216,7 @@ fn if_all_sources_differ_the_chosen_one_is_replaced() {
 #[test]
 fn a_reference_that_stands_still_is_retired_after_16_checks() {
     let watched = Watched::<2>::begun(|_| {});
-    // The counter stops between two checks, so that it has advanced since the first.
+    // The counter stops halfway between two checks, so it has advanced since the first check.
     watched.world.pass(HALF / 2);
     watched.counters[1].set_stopped(true);
     for _ in 0..15 {
@@ -232,7 +232,7 @@ fn a_reference_between_two_steps_is_not_a_stopped_one() {
     let watched = Watched::<2>::begun(|counters| {
         counters[1].describe_as(|description| description.step = 31_250_000);
     });
-    // A jump of ten seconds, which the first checks find before the reference advances.
+    // The source jumps by ten seconds. The first checks find the jump before the reference advances.
     watched.counters[0].jump(11_653_792_750);
     for _ in 0..5 {
         assert_eq!(watched.check(0), skipped(Skipped::ReferenceStill));
@@ -244,7 +244,7 @@ fn a_reference_between_two_steps_is_not_a_stopped_one() {
 #[test]
 fn a_source_with_large_steps_is_not_bad() {
     for coarse in 0..2 {
-        // Steps of about 10 ms.
+        // The counter advances in steps of about 10 ms.
         let watched = Watched::<2>::begun(|counters| {
             counters[coarse].describe_as(|description| description.step = description.hz / 100);
         });

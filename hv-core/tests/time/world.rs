@@ -36,26 +36,26 @@ impl World {
     }
 }
 
-/// Returns the description of a counter without hazards that advances by single ticks.
+/// Returns the description of a counter that has no hazards and advances by single ticks.
 pub(crate) fn description(width: u8, hz: u64, rating: u16) -> Description {
     Description { width: Width::new(width).unwrap(), hz, rating, ..pc::rtc(0) }
 }
 
-/// A counter, with faults that tests inject.
+/// A counter into which tests inject faults.
 pub(crate) struct Counter<'a> {
     world: &'a World,
     pub(crate) description: Cell<Description>,
-    /// The duration of a read in nanoseconds. A read returns the count in the middle of its duration.
+    /// The duration of a read in nanoseconds. A read returns the count at the middle of the read.
     pub(crate) cost: Cell<u64>,
-    /// A count, and the time when the counter showed it.
+    /// A count, and the time of that count.
     base: Cell<(u64, u64)>,
-    /// The deviation from the nominal rate, in parts per billion.
+    /// The deviation from the nominal rate in parts per billion.
     drift: Cell<i64>,
     stopped: Cell<bool>,
     pub(crate) dead: Cell<bool>,
-    /// The amounts by which it is ahead on strands 0, 1 and 2.
+    /// How far the counter is ahead on strands 0, 1 and 2.
     pub(crate) apart: Cell<[i64; 3]>,
-    /// The bits beyond the counter's width in the values that it returns.
+    /// The bits above the counter's width in each returned value.
     pub(crate) beyond: Cell<u64>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Counter<'a> {
         let Description { hz, step, .. } = self.description.get();
         let passed = u128::from(self.world.now() - at);
         let speed = (1_000_000_000 + self.drift.get()) as u128;
-        // Whole seconds and the rest apart, so that nothing overflows.
+        // Whole seconds and the remainder are converted separately, so that nothing overflows.
         let per_second = u128::from(hz) * speed;
         let rest = passed % 1_000_000_000 * per_second / 1_000_000_000;
         let ticks = (passed / 1_000_000_000 * per_second + rest) / 1_000_000_000;

@@ -11,7 +11,7 @@ fn width(bits: u8) -> Width {
     Width::new(bits).unwrap()
 }
 
-/// Returns the value of a counter of this width that has counted to `count`, with other bits set beyond the width.
+/// Returns the value that a counter of this width shows at `count`. Bits above the width are set too.
 fn shown(bits: u8, count: u64) -> u64 {
     match bits {
         64 => count,
@@ -27,7 +27,7 @@ fn a_quarter_of_the_wrap_between_two_reads_is_safe() {
         for start in [0, 1, quarter - 1, 3 * quarter, 4 * quarter - 1] {
             let wrap = Wrap::new(width(bits), shown(bits, start));
             let mut count = start;
-            // The first step is just less than a quarter, so that `Wrap` does not store it.
+            // The first step is just less than a quarter of the range, so `Wrap` does not store it.
             for less in [1, 0, 0, 1, 0, quarter - 1, 0, 0, 0] {
                 let Some(sum) = count.checked_add(quarter - less) else { break };
                 count = sum;
@@ -49,7 +49,7 @@ fn npt_is_not_part_of_a_count() {
     let wrap = Wrap::new(Width::TICK, 1 << 63 | 5);
     assert_eq!(wrap.extend(6), 6);
     assert_eq!(wrap.extend(1 << 63 | 7), 7);
-    // A wrap of the 63 bits.
+    // The 63 bits wrap.
     let wrap = Wrap::new(Width::TICK, (1 << 63) - 1);
     assert_eq!(wrap.extend(1 << 63), 1 << 63);
 }
@@ -75,7 +75,7 @@ proptest! {
             let Some(sum) = count.checked_add(step % (quarter + 1)) else { break };
             count = sum;
             prop_assert_eq!(wrap.extend(shown(bits, count)), count);
-            // A strand that was delayed after its read.
+            // The strand was delayed after its read of the counter.
             let late = late % quarter;
             if late <= count {
                 prop_assert_eq!(wrap.extend(shown(bits, count - late)), count - late);
@@ -89,7 +89,7 @@ fn threads_share_it() {
     const WIDTH: u8 = 10;
     let wrap = Wrap::new(width(WIDTH), 0);
     let count = AtomicU64::new(0);
-    // The barrier keeps all threads within one step of each other.
+    // The barrier ensures that no thread is more than one step ahead of another.
     let barrier = std::sync::Barrier::new(4);
     let wrong = AtomicU64::new(0);
     thread::scope(|scope| {

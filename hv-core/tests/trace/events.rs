@@ -1,4 +1,4 @@
-//! Payloads and descriptions of events.
+//! The payloads and descriptions of events.
 
 use hv_core::trace::{
     Class, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, Shown, TraceEvent, events,
@@ -6,7 +6,7 @@ use hv_core::trace::{
 };
 
 events! {
-    /// Fields of all widths.
+    /// Events with fields of all widths.
     pub enum WidthEvent {
         /// Four fields that fill three words.
         100 Widths "widths" {

@@ -1,4 +1,4 @@
-//! Headers of each layout, bit by bit. Line numbers are those of the seed document, compact_trace_events.txt.
+//! The headers of each layout, bit by bit. Line numbers refer to the seed document, compact_trace_events.txt.
 
 use std::any::type_name;
 use std::sync::atomic::AtomicU32;
@@ -11,11 +11,11 @@ use hv_core::trace::{
 
 const TIME: u64 = 0x1234_5678_9abc_def0;
 
-/// The full header of most layouts: the type bit 0, the number 0x7abc in 15 bits, a payload of 16 bytes; then the time.
+/// The full header of most layouts: type bit 0, number 0x7abc in 15 bits, payload size 16 in bytes, and then the time.
 const LARGE: &[u32] = &[0x7abc_0010, 0x1234_5678, 0x9abc_def0];
 
 fn written(words: usize, write: impl Fn(&[AtomicU32])) -> Vec<u32> {
-    // Not 0, so that a bit that is not written shows.
+    // The cells start with a value other than 0, so that the test notices a bit that is not written.
     let cells: Vec<_> = (0..words).map(|_| AtomicU32::new(0xa5a5_a5a5)).collect();
     write(&cells);
     cells.into_iter().map(AtomicU32::into_inner).collect()
@@ -27,9 +27,9 @@ fn full<L: Layout>(id: u16, payload: usize) -> Vec<u32> {
 
 /// Asserts what a layout writes and reads.
 ///
-/// `bits` are those of a short header: of the type, of the number, of the size, and of the clock. `limits` are the omitted bits, the
-/// reach, and the first number without a short header. `shorts` are numbers and times of events with 4 words of payload, their
-/// short headers, and the times in these. `words` is the full header of an event of kind 0x7abc at `TIME`.
+/// `bits` are the widths in a short header: type, number, size, clock. `limits` are the omitted bits, the reach, and
+/// the first number without a short header. `shorts` are the numbers and times of events with 4 words of payload, with
+/// their short headers and the times in the headers. `words` is the full header of an event of kind 0x7abc at `TIME`.
 fn check<L: Layout>(
     bits: [u32; 4],
     limits: (u32, u64, u16),
@@ -49,14 +49,14 @@ fn check<L: Layout>(
     assert_eq!(full::<L>(0x7abc, 4), words);
     reads(words, 0x7abc, bits[0] > 0, Full(TIME));
     if bits[0] > 0 {
-        // Excess bits of a number do not reach the type bit.
+        // Bits of a number above bit 14 do not reach the type bit.
         assert_eq!(full::<L>(0xfabc, 4), words);
     }
 }
 
-/// Each with "1 bit to select event type" and "payload size known by facility". Lines 12 to 21: 4 bits of the number, 27 bits of the
-/// clock with the upper ones cut; "granularity : 2^0 = 1 cycle". Lines 25 to 32: as before, but "granularity : 2^5 = 32 cycles". Lines
-/// 36 to 43: 5 and 26 bits; "granularity : 2^6 = 64 cycles". Lines 47 to 54: 6 and 25 bits; "granularity : 2^7 = 128 cycles".
+/// Each layout has "1 bit to select event type" and "payload size known by facility". Lines 12 to 21: 4 bits of number, 27 bits of
+/// clock without the upper bits, "granularity : 2^0 = 1 cycle". Lines 25 to 32: the same, but "granularity : 2^5 = 32 cycles". Lines 36
+/// to 43: 5 and 26 bits, "granularity : 2^6 = 64 cycles". Lines 47 to 54: 6 and 25 bits, "granularity : 2^7 = 128 cycles".
 #[test]
 fn one_word_with_a_type_bit() {
     let short = |id, word: &'static [u32], low| [(id, TIME, word, Low(low))];
@@ -70,10 +70,10 @@ fn one_word_with_a_type_bit() {
     check::<Clock25Cut7>([1, 6, 0, 25], (7, 0x1ff_ffff, 64), &shorts, LARGE);
 }
 
-/// Lines 121 to 131: "remove 9 LSB"; "9LSB + 4MSB = 13 bits total. 12 bits for event IDs : 4096 events."
+/// Lines 121 to 131 say "remove 9 LSB"; "9LSB + 4MSB = 13 bits total. 12 bits for event IDs : 4096 events."
 #[test]
 fn clock19() {
-    // The type bit 1, the number 0xabc, then the lower 19 bits of the time in units.
+    // The header is the type bit 1, the number 0xabc, and the lower 19 bits of the time in units.
     let shorts = [
         (0xabc, 0x7_ffff, &[0xd5e7_ffff][..], Low(0x7_ffff)),
         (0xabc, 0xfff8_0001, &[0xd5e0_0001], Low(1)),
@@ -91,8 +91,8 @@ fn clock27() {
     check::<Clock27>([0, 5, 0, 27], (0, 0x7ff_ffff, 31), &shorts, &words);
 }
 
-/// Lines 58 to 61: "1 bit to select event type", "15 bits event id", "16 bits event size", 32 bits of the clock. Line 81:
-/// "Must put the event ID fields first in the large (64, 96-128 bits) event headers".
+/// Lines 58 to 61 list "1 bit to select event type", "15 bits event id", "16 bits event size", and 32 bits of
+/// clock. Line 81 says "Must put the event ID fields first in the large (64, 96-128 bits) event headers".
 #[test]
 fn clock32() {
     let words = [0xfabc_0010, 0x9abc_def0];
@@ -100,8 +100,8 @@ fn clock32() {
     check::<Clock32>([1, 15, 16, 32], (0, 0xffff_ffff, 0x8000), &[short], LARGE);
 }
 
-/// Lines 66 to 72: "96 or 128 bits header (full 64 bits TSC, useful when no heartbeat available", "1 bit to select event
-/// type", "15 bits event id", "16 bits event size". Line 67: "size depends on internal alignment".
+/// Lines 66 to 72 list "96 or 128 bits header (full 64 bits TSC, useful when no heartbeat available", "1 bit to select
+/// event type", "15 bits event id", "16 bits event size". Line 67 says "size depends on internal alignment".
 #[test]
 fn clock64() {
     let short = (0x7abc, TIME, LARGE, Full(TIME));
@@ -111,7 +111,7 @@ fn clock64() {
     check::<Clock64Aligned>([1, 15, 16, 64], (0, u64::MAX, 0x8000), &[short], &words);
 }
 
-/// Line 119: "Must align _all_ headers on 32 bits, not 64". Only the header of 128 bits has another alignment.
+/// Line 119 says "Must align _all_ headers on 32 bits, not 64". Only the header of 128 bits is aligned differently.
 #[test]
 fn headers_are_aligned_to_32_bits() {
     fn check<L: Layout>(_: u64) {

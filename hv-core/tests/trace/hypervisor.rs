@@ -1,4 +1,4 @@
-//! Events of the hypervisor: negotiation, calls that no service claims, resets.
+//! The hypervisor records negotiations, calls that no service claims, and resets.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,7 +14,7 @@ use crate::threads::CountedReads;
 
 const RESET: GuestReset = GuestReset { guest: 5, strand: 1 };
 
-/// An image with FAST function 0x400, and with 0x401, which fails with EINVAL and a value.
+/// An image with FAST functions 0x400 and 0x401. Function 0x401 fails with EINVAL and a value.
 struct Image;
 
 impl Embedder for Image {
@@ -47,7 +47,7 @@ fn events(ring: &Ring<Clock27, 2, 500>) -> Vec<(u64, HypervisorEvent)> {
 #[test]
 fn events_are_recorded_while_tracing_is_on() {
     let strands = [const { Ring::new(Mode::Discard) }; 4];
-    // The clock advances by 1 with each read.
+    // The clock advances by 1 at each read.
     let tracer = Tracer::new(CountedReads::default(), &strands);
     let hypervisor = Hypervisor::with_trace((), Image, &tracer);
     let caller = Caller { guest: GuestId::new(5).unwrap(), strand: StrandId::new(3).unwrap() };
@@ -102,7 +102,7 @@ fn events_are_recorded_while_tracing_is_on() {
     }
 }
 
-/// A tracer without the optional functions. Its time is 1,000, 1,001 and so on.
+/// A tracer without the optional functions. Its times are 1,000, 1,001 and so on.
 #[derive(Default)]
 struct Switched {
     on: Cell<bool>,
@@ -124,7 +124,7 @@ impl Trace for Switched {
     fn record<E: TraceEvent>(&self, _: StrandId, _: u64, _: E) {}
 }
 
-/// A tracer has no rings unless it implements `ring`. `try_record` writes to the ring of the strand if this takes few instructions.
+/// A tracer has no rings unless it implements `ring`. `try_record` writes to the strand's ring only if this takes few instructions.
 #[test]
 fn what_takes_few_instructions_is_recorded_at_once() {
     let strand = StrandId::new(3).unwrap();
@@ -149,7 +149,7 @@ fn what_takes_few_instructions_is_recorded_at_once() {
     assert_eq!(events(ring), [(7, event), (8, event), (9, event)]);
 }
 
-/// A call during which the tracer is switched takes no time.
+/// If the tracer is switched on or off during a call, the recorded duration of the call is 0.
 #[test]
 fn the_times_of_a_call_in_which_the_tracer_is_switched() {
     let strand = StrandId::new(3).unwrap();

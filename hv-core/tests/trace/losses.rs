@@ -1,4 +1,4 @@
-//! Full rings: which events remain, and how many are lost.
+//! When a ring is full, tests check which events remain and how many are lost.
 
 use std::any::type_name;
 use std::ops::Range;
@@ -12,19 +12,19 @@ fn small(number: u32) -> Got {
     Got::Event(number.into(), TestEvent::Small(Small { number }))
 }
 
-/// Returns a loss of `lost` events, and then the events of these numbers.
+/// Returns a loss of `lost` events, followed by the events with these numbers.
 fn lost_before(lost: u64, numbers: Range<u32>) -> Vec<Got> {
     let events = numbers.map(small);
     [Got::Lost(lost)].into_iter().chain(events).collect()
 }
 
-/// Returns the events of these numbers, and then a loss of `lost` events.
+/// Returns the events with these numbers, followed by a loss of `lost` events.
 fn lost_behind(numbers: Range<u32>, lost: u64) -> Vec<Got> {
     numbers.map(small).chain([Got::Lost(lost)]).collect()
 }
 
-/// Returns a ring of two packets of ten words. An event of these tests takes two words; the first of a packet, with its
-/// full header, takes five. So a packet has room for three events.
+/// Returns a ring of two packets of ten words. An event of these tests takes two words. The first
+/// event of a packet takes five, because of its full header. So a packet has room for three events.
 fn ring(mode: Mode) -> Ring<Clock27, 2, 10> {
     Ring::new(mode)
 }
@@ -57,7 +57,7 @@ fn discarding_keeps_the_first_events() {
     let mut reader = Reader::new(&ring);
     assert_eq!(drain(&mut reader), lost_behind(0..6, 3));
     assert_eq!(ring.discarded(), 3);
-    // The reader has finished the first packet, which is now free. The second is still the newest.
+    // The reader has finished the first packet, so this packet is free. The second packet is still the newest.
     record_small(&ring, 9..14);
     assert_eq!(drain(&mut reader), lost_behind(9..12, 2));
     record_small(&ring, 14..15);
@@ -82,7 +82,7 @@ fn a_reader_is_overtaken_in_the_middle_of_a_packet() {
     let mut reader = Reader::new(&ring);
     record_small(&ring, 0..2);
     assert_eq!(drain(&mut reader), [small(0), small(1)]);
-    // The packets of events 0-2 and 3-5 are overwritten by those of 6-8 and 9.
+    // Events 6-8 and 9 overwrite the packets of events 0-2 and 3-5.
     record_small(&ring, 2..10);
     assert_eq!(drain(&mut reader), lost_before(4, 6..10));
 }
@@ -111,7 +111,7 @@ fn an_event_larger_than_a_packet_is_discarded() {
 
 #[test]
 fn no_smaller_event_comes_after_one_that_was_discarded() {
-    // An event with a full header and no payload leaves three of seven words.
+    // An event with a full header and no payload takes four of seven words.
     let ring = Ring::<Clock27, 2, 7>::new(Mode::Discard);
     for time in 0..2 {
         ring.record(time, Empty {});
@@ -138,7 +138,7 @@ fn unknown_events_count_as_lost() {
     }
 }
 
-/// A reader reports a loss before later events, even if these are recorded in the same packet.
+/// A reader reports a loss before later events, even if the same packet holds the later events.
 #[test]
 fn a_loss_comes_before_the_events_behind_it() {
     let ring = ring(Mode::Overwrite);
@@ -156,10 +156,9 @@ fn a_loss_comes_before_the_events_behind_it() {
     assert_eq!([next(), next(), next()], [Err(1), Ok(2), Err(0)]);
 }
 
-/// An operation on a ring.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Records an event of this kind, this many ticks after the one before.
+    /// Records an event of this kind, this many ticks after the previous event.
     Record(u64, u8),
     /// Reads up to this many entries.
     Read(u8),
@@ -172,7 +171,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(prop_oneof![9 => record, 1 => read], 0..400)
 }
 
-/// Asserts that each event is returned once, in order and with its time, or counted once as lost.
+/// Asserts that each event is either returned once, in order and with its time, or counted once as lost.
 fn check<L: Layout>(resolution: u64, mode: Mode, steps: &[Step]) {
     let ring = Ring::<L, 4, 20>::new(mode);
     let mut reader = Reader::new(&ring);

@@ -1,6 +1,6 @@
-//! Compact events: headers, times, losses, and readers concurrent with the writer.
+//! Compact events: headers, times, losses, and readers that run while the writer writes.
 
-/// Calls a function for each layout, with the resolution of its times in ticks before the arguments.
+/// Calls a function for each layout. The first argument is the resolution of the layout's times in ticks.
 macro_rules! for_each_layout {
     ($function:ident($($argument:expr),*)) => {
         $function::<hv_core::trace::Clock19>(512 $(, $argument)*);
@@ -26,7 +26,6 @@ mod times;
 use hv_core::trace::{Layout, Next, Reader, Ring, events};
 
 events! {
-    /// Events of the tests.
     pub enum TestEvent {
         /// An event without a payload.
         8 Empty "empty" {}
@@ -39,14 +38,14 @@ events! {
             number: u32 = Number,
             value: u64 = Hex,
         }
-        /// An event for whose number [`Clock27`](hv_core::trace::Clock27) has no short header.
+        /// An event whose number has no short header in [`Clock27`](hv_core::trace::Clock27).
         31 Rare "rare" {
             number: u32 = Number,
         }
     }
 }
 
-/// What a reader has returned, with the payload decoded.
+/// An entry that a reader has returned, with a decoded payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Got {
     Event(u64, TestEvent),

@@ -1,4 +1,4 @@
-//! A reader concurrent with the writer; a tracer.
+//! A reader that runs while the writer writes, and a tracer that threads share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -10,12 +10,12 @@ use hv_core::trace::{
 
 use crate::{Got, Large, Small, TestEvent};
 
-/// Returns the value for the event with this number. An event mixed from the words of two others has a different value.
+/// Returns the value for the event with this number. A mixture of the words of two events has a different value.
 fn value(number: u32) -> u64 {
     u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Sets the flag for the reader when the writer ends, even by a panic.
+/// Tells the reader that the writer has ended, even after a panic.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -24,7 +24,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Runs a writer that never waits, and a reader. Each event is returned once, in order and whole, or counted as lost.
+/// Runs a reader and a writer that never waits. Each event is returned once, in order and whole, or it is counted as lost.
 fn read_while_writing<L: Layout>(mode: Mode, resolution: u64) {
     const EVENTS: u32 = if cfg!(miri) { 2_000 } else { 200_000 };
     let time = |number: u32| u64::from(number) * 1_000_003;
@@ -37,7 +37,7 @@ fn read_while_writing<L: Layout>(mode: Mode, resolution: u64) {
             for number in 0..EVENTS {
                 let value = value(number);
                 ring.record(time(number), Large { number, value });
-                // Lets the reader run on a machine with one processor.
+                // On a machine with one processor, this lets the reader run.
                 if number % 5000 == 0 {
                     thread::yield_now();
                 }
@@ -81,7 +81,7 @@ fn a_reader_concurrent_with_the_writer() {
     }
 }
 
-/// A clock that advances by 1 with each read.
+/// A clock that advances by 1 at each read.
 #[derive(Debug, Default)]
 pub(crate) struct CountedReads(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! Times: a reader returns all 64 bits, however far apart the events are.
+//! A reader returns all 64 bits of each time, however far apart the events are.
 
 use std::any::type_name;
 
@@ -27,7 +27,7 @@ fn check_all(times: &[u64]) {
     for_each_layout!(check(times));
 }
 
-/// Returns times with these gaps, from `first` on, saturating at the largest time.
+/// Returns the time `first`, and then times at these distances. Times saturate at the largest time.
 fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
     let mut time = first;
     let later = gaps.iter().map(|gap| {
@@ -37,12 +37,12 @@ fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
     [first].into_iter().chain(later).collect()
 }
 
-/// Lines 82 and 83 of the seed document, compact_trace_events.txt: "Create a "compact" facility which reserves the facility IDs
-/// with the MSB at 1. - or better : select mapping for events". Here that MSB is the type bit. Kinds with small numbers are mapped
-/// to the short header, and the others take the full header.
+/// Lines 82 and 83 of the seed document, compact_trace_events.txt, say: "Create a "compact" facility which
+/// reserves the facility IDs with the MSB at 1. - or better : select mapping for events". Here that MSB is
+/// the type bit. Kinds with small numbers get the short header, and all other kinds the full header.
 #[test]
 fn kinds_with_small_numbers_have_short_headers() {
-    /// Returns the number of words that an event takes when it is not the first one of its packet.
+    /// Returns the number of words of an event that is not the first event of its packet.
     fn room<L: Layout, E: TraceEvent + Copy>(event: E) -> usize {
         const WORDS: usize = 128;
         let ring = Ring::<L, 2, WORDS>::new(Mode::Discard);
@@ -53,15 +53,15 @@ fn kinds_with_small_numbers_have_short_headers() {
             ring.record(512, event);
             events += 1;
         }
-        // Two packets, of which the second begins with a full header too.
+        // There are two packets. The second packet begins with a full header too.
         (2 * WORDS - L::FULL_WORDS) / (events - 1)
     }
-    /// Returns the words of an event of kind 9, and of one of kind 31, each with one word of payload.
+    /// Returns the numbers of words of an event of kind 9 and an event of kind 31, each with one word of payload.
     fn rooms<L: Layout>() -> (usize, usize) {
         let number = 1;
         (room::<L, _>(Small { number }), room::<L, _>(Rare { number }))
     }
-    // 9 is less than 16; 31 is less than 64, but not than 16, 31 and 32.
+    // Number 9 has a short header in every layout. Number 31 has none in Clock27Typed (limit 16) and Clock27 (limit 31).
     assert_eq!(rooms::<Clock27Typed>(), (2, 4));
     assert_eq!(rooms::<Clock27>(), (2, 5));
     assert_eq!(rooms::<Clock26Cut6>(), (2, 2));
@@ -72,7 +72,7 @@ fn kinds_with_small_numbers_have_short_headers() {
 
 #[test]
 fn exact_wraps() {
-    // Around the wrap of each layout's clock, in ticks: 19 + 9, 27 and 32 bits.
+    // The bits around which a layout's clock wraps: 19 + 9, 27 and 32 bits, in ticks.
     for bits in [9, 19, 27, 28, 32, 33, 63] {
         let wrap = 1u64 << bits;
         let near = [wrap - 512, wrap - 1, wrap, wrap + 1, wrap + 512];
@@ -94,7 +94,7 @@ fn clock19_rounds_down_to_512_ticks() {
     assert_eq!(drain(&mut Reader::new(&ring)), rounded);
 }
 
-/// Gaps of all magnitudes, and gaps around the wraps of the layouts' clocks.
+/// Returns gaps of all magnitudes, and gaps near the wraps of the layouts' clocks.
 fn gaps() -> impl Strategy<Value = Vec<u64>> {
     let any = (0..64u32, any::<u64>()).prop_map(|(bits, gap)| gap >> bits);
     let bits = prop_oneof![Just(27u32), Just(28), Just(32), 0..40u32];

@@ -41,11 +41,11 @@ fn cpus_start() {
         assert_eq!(fake.ask(0x10, [cpu, pc, rtba]), (status, None), "{cpu:#x} {pc:#x} {rtba:#x}");
     }
     assert!(fake.0.notified.borrow().is_empty());
-    // CPU 2, which is strand 64, at the last instruction, with the last trap table.
+    // CPU 2 (strand 64) starts at the last instruction of memory, with the last possible trap table.
     let [status, ..] = fake.call(0, 0x10, [2, last - 4, last - 0x100, 0x1234, 0]);
     assert_eq!(status, 0);
     assert_eq!(*fake.0.notified.borrow(), [64]);
-    // Until it takes the command, it counts as stopped, and can be neither started nor stopped.
+    // Until CPU 2 takes the command, its state is stopped, and the guest can neither start nor stop it.
     assert_eq!(fake.state(2), (0, Some(1)));
     assert_eq!(fake.ask(0x10, [2, BASE, BASE]), (6, None));
     assert_eq!(fake.ask(0x11, [2, 0, 0]), (9, None));
@@ -53,9 +53,9 @@ fn cpus_start() {
     let start = Start { pc: last - 4, rtba: last - 0x100, argument: 0x1234 };
     assert_eq!(*fake.0.taken.borrow(), [(64, Some(StrandCommand::Start(start)))]);
     assert_eq!(fake.state(2), (0, Some(2)));
-    // A call on strand 64 comes from CPU 2.
+    // Strand 64 is CPU 2 of its guest.
     assert_eq!(fake.call(64, 0x16, [7; 5])[..2], [0, 2]);
-    // Interrupts without a command.
+    // The strands take interrupts that carry no command.
     fake.take(64);
     fake.take(5);
     assert_eq!(fake.0.taken.borrow()[1..], [(64, None), (5, None)]);
@@ -68,12 +68,12 @@ fn cpus_stop() {
         assert_eq!(fake.ask(0x11, [cpu, 0, 0]), (status, None), "{cpu:#x}");
     }
     start_second(fake);
-    // A CPU that leaves the guest at once.
+    // CPUs leave the guest at once.
     fake.0.prompt.set(true);
     assert_eq!(fake.ask(0x11, [1, 0, 0]), (0, None));
     assert_eq!(fake.0.taken.borrow().last(), Some(&(5, Some(StrandCommand::Stop))));
     assert_eq!(fake.state(1), (0, Some(1)));
-    // A CPU that does not leave the guest in time goes on.
+    // A CPU that does not leave the guest in time continues.
     fake.0.prompt.set(false);
     start_second(fake);
     assert_eq!(fake.ask(0x11, [1, 0, 0]), (9, None));
@@ -88,7 +88,7 @@ fn a_guest_ends() {
     start_second(fake);
     assert_eq!(fake.ask(0x10, [2, BASE, BASE]), (0, None));
     fake.0.notified.borrow_mut().clear();
-    // CPU 1 ends the guest with 42: CPU 0 is told to leave it, and CPU 2 never enters it.
+    // CPU 1 ends the guest with code 42. CPU 0 gets the command to leave the guest, and CPU 2 never enters it.
     assert_eq!(fake.call(5, 0, [42, 0, 0, 0, 0])[0], 0);
     assert_eq!(fake.0.exited.get(), Some((0, 5, 42)));
     assert_eq!(*fake.0.notified.borrow(), [0]);

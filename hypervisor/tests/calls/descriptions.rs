@@ -1,10 +1,10 @@
-//! The machine description that a guest gets.
+//! The machine description that each guest gets.
 
 use platform::md::{Md, Value};
 
 use crate::fake::{BASE, SIZE, machine};
 
-/// With too little room the status is EINVAL and %o1 is the size, whatever the address is.
+/// If the buffer is too small, the status is EINVAL and %o1 is the size, whatever the address is.
 #[test]
 fn descriptions() {
     let fake = machine();
@@ -59,7 +59,8 @@ fn descriptions() {
         cpu(1, 5),
         cpu(2, 64),
     ]);
-    // Version 1.0; 58 elements; each name once, 150 bytes; three items of data, 16 + 8 + 32 bytes; blocks are multiples of 16 bytes.
+    // The header says version 1.0. There are 58 elements, 150 bytes of names (each name once), and three data items of
+    // 16 + 8 + 32 bytes. Each block's size is a multiple of 16 bytes.
     let header: Vec<u32> =
         bytes[..16].chunks(4).map(|word| u32::from_be_bytes(word.try_into().unwrap())).collect();
     assert_eq!(header, [0x0001_0000, 58 * 16, 160, 64]);

@@ -1,4 +1,4 @@
-//! A hypervisor with the three groups, and an image that is only data.
+//! A hypervisor with the three groups, and an image that consists of data only.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use hypervisor::services::{
 
 type Services = (CoreGroup<Fake>, SoftStateGroup<Fake>, DiagGroup);
 
-/// Guest 0 has strands 0, 5 and 64, and guest 1 has strand 9. Both have 64 KiB of memory from real address 0x8000_0000.
+/// Guest 0 has strands 0, 5 and 64; guest 1 has strand 9. Each guest has 64 KiB of memory from real address 0x8000_0000.
 const STRANDS: [&[usize]; 2] = [&[0, 5, 64], &[9]];
 pub(crate) const BASE: u64 = 0x8000_0000;
 pub(crate) const SIZE: u64 = 0x1_0000;
@@ -23,14 +23,14 @@ pub(crate) struct Fake(pub(crate) &'static State);
 pub(crate) struct State {
     pub(crate) memory: [RefCell<Vec<u64>>; 2],
     pub(crate) input: RefCell<VecDeque<ConsoleInput>>,
-    /// What the console has accepted, and how many outputs it still accepts.
+    /// The outputs that the console has accepted.
     pub(crate) output: RefCell<Vec<ConsoleOutput>>,
     pub(crate) room: Cell<usize>,
     pub(crate) time: Cell<Result<u64, HvError>>,
     pub(crate) notified: RefCell<Vec<usize>>,
     pub(crate) suspended: Cell<u32>,
     pub(crate) exited: Cell<Option<(usize, usize, u64)>>,
-    /// While it is set, strands that are notified take their command at once.
+    /// If `true`, strands take a command as soon as they are notified.
     pub(crate) prompt: Cell<bool>,
     pub(crate) hypervisor: Cell<Option<&'static Hypervisor<Services, Fake>>>,
     pub(crate) taken: RefCell<Vec<(usize, Option<StrandCommand>)>>,
@@ -105,7 +105,7 @@ impl Image for Fake {
     }
 }
 
-/// The index of the word at a real address, which must be in the memory.
+/// Returns the index of the word at a real address in the guest's memory.
 fn word(real: u64) -> usize {
     assert!(real.is_multiple_of(8) && (BASE..BASE + SIZE).contains(&real), "{real:#x}");
     ((real - BASE) / 8) as usize
@@ -121,14 +121,14 @@ impl Fake {
         self.0.taken.borrow_mut().push((strand, command));
     }
 
-    /// Makes a FAST call on a strand. Returns %o0 to %o5.
+    /// Makes a FAST call on a strand. Returns %o0 to %o5 after the call.
     pub(crate) fn call(&self, strand: usize, function: u64, arguments: [u64; 5]) -> [u64; 6] {
         let mut registers = Registers::call(function, arguments);
         self.strand_of(strand).fast_trap(&mut registers);
         registers.to_array()
     }
 
-    /// Makes a FAST call on strand 0. Returns the status, and %o1 if it has changed; the other registers must not change.
+    /// Makes a FAST call on strand 0. Returns the status, and %o1 if it has changed. Asserts that no other register has changed.
     pub(crate) fn ask(&self, function: u64, arguments: [u64; 3]) -> (u64, Option<u64>) {
         let [o0, o1, o2] = arguments;
         let [status, value, a, b, c, number] = self.call(0, function, [o0, o1, o2, 3, 4]);
@@ -154,7 +154,7 @@ impl Fake {
     }
 }
 
-/// Returns a machine whose guests have negotiated all groups, and whose first strands run.
+/// Returns a machine whose guests have negotiated all groups. The first strand of each guest runs.
 pub(crate) fn machine() -> Fake {
     let fake = Fake(Box::leak(Box::new(State {
         memory: [(); 2].map(|()| RefCell::new(vec![u64::MAX; (SIZE / 8) as usize])),

@@ -1,4 +1,4 @@
-//! Every call and status, through a hypervisor with the three groups. The numbers are from the sun4v specification.
+//! Makes every call with every status, in a hypervisor with the three groups. The numbers are from the sun4v specification.
 
 mod cpus;
 mod descriptions;
@@ -23,9 +23,9 @@ fn groups_are_negotiated_before_they_are_served() {
         }
     }
     assert_eq!(fake.0.exited.get(), None);
-    // The other guest's groups are still negotiated.
+    // The groups of the other guest are still negotiated.
     assert_eq!(fake.call(9, 0x16, [0; 5])[..2], [0, 0]);
-    // Functions that CORE has in Sun's hypervisor, but not here.
+    // Sun's hypervisor has these functions in CORE. This hypervisor does not.
     assert_eq!(fake.negotiate(0, 1, [1, 0]), [0, 0]);
     for function in [2, 5, 0x13, 0x15, 0x18, 0x19, 0x20, 0x42, 0x51, 0x62, 1 << 32 | 0x16] {
         assert_eq!(fake.ask(function, [0; 3]), (7, None), "{function:#x}");
@@ -53,7 +53,7 @@ fn queues_yield_and_time() {
         fake.0.time.set(Err(error));
         assert_eq!(fake.ask(0x50, [0; 3]), (status, None));
     }
-    // Diagnosis is refused.
+    // The hypervisor refuses calls of the diagnosis group.
     assert_eq!(fake.ask(0x200, [BASE, 5, 0]), (10, None));
     assert_eq!(fake.ask(0x201, [BASE, 5, 0]), (10, None));
 }
@@ -78,7 +78,7 @@ fn consoles() {
     let sent = [ConsoleOutput::Byte(0x41), ConsoleOutput::Byte(0xff), ConsoleOutput::Break];
     assert_eq!(fake.0.output.take(), sent);
 
-    // "hello, world" at an address that is not aligned.
+    // The text "hello, world" is at an address that is not aligned.
     fake.0.memory[0].borrow_mut()[..2]
         .copy_from_slice(&[0xffff_ff68_656c_6c6f, 0x2c20_776f_726c_64ff]);
     assert_eq!(fake.ask(0x63, [BASE + 3, 12, 0]), (0, None));
@@ -89,7 +89,7 @@ fn consoles() {
     assert_eq!(fake.0.output.take(), bytes("hello"));
     assert_eq!(fake.ask(0x63, [BASE + 3, 12, 0]), (9, None));
     assert_eq!(fake.ask(0x61, [0x41, 7, 0]), (9, None));
-    // At most 256 bytes per call, and only bytes of the guest's memory.
+    // A call outputs at most 256 bytes, and only bytes of the guest's memory.
     fake.0.room.set(usize::MAX);
     assert_eq!(fake.ask(0x63, [BASE, SIZE, 0]), (0, Some(256)));
     assert_eq!(fake.0.output.take().len(), 256);
@@ -116,10 +116,10 @@ fn soft_states() {
         |memory: &[u64]| memory.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>();
     let guest = GuestId::new(0).unwrap();
     let groups = fake.0.hypervisor.get().unwrap().services();
-    // A guest starts in a transition.
+    // The soft state of a new guest is "transition".
     assert_eq!(fake.ask(0x71, [BASE + 32, 9, 0]), (0, Some(2)));
     assert_eq!(fake.0.memory[0].borrow()[4..9], [0, 0, 0, 0, u64::MAX]);
-    // "booting", a NUL, and bytes that are not kept.
+    // The text "booting" and its NUL. The hypervisor does not store the bytes after the NUL.
     fake.0.memory[0].borrow_mut()[..5].copy_from_slice(&[0x626f_6f74_696e_6700, 1, 2, 3, 4]);
     for (status, [state, real]) in [
         (6, [0, BASE]),
@@ -130,7 +130,7 @@ fn soft_states() {
         (2, [1, BASE - 32]),
         (2, [1, BASE + SIZE]),
         (2, [1, 0]),
-        // No NUL.
+        // The text has no NUL.
         (6, [1, BASE + 64]),
         (0, [1, BASE]),
     ] {
@@ -144,13 +144,13 @@ fn soft_states() {
     for (status, real) in [(8, BASE + 8), (2, BASE - 32), (2, BASE + SIZE), (2, 0)] {
         assert_eq!(fake.ask(0x71, [real, 9, 0]), (status, None), "{real:#x}");
     }
-    // 31 bytes and a NUL.
+    // The text has 31 bytes and a NUL.
     fake.0.memory[0].borrow_mut()[..4].copy_from_slice(
         &[[0x4141_4141_4141_4141; 3].as_slice(), &[0x4141_4141_4141_4100]].concat(),
     );
     assert_eq!(fake.ask(0x70, [2, BASE, 0]), (0, None));
     assert_eq!(groups.1.get(guest).text[..], [&[0x41; 31][..], &[0]].concat());
-    // Each guest has its own state, which a reset clears.
+    // Each guest has its own soft state. A reset clears the state.
     let other = groups.1.get(GuestId::new(1).unwrap());
     assert_eq!((other.normal, other.text), (false, [0; 32]));
     fake.0.hypervisor.get().unwrap().reset_guest(guest, StrandId::new(9).unwrap());

@@ -1,4 +1,4 @@
-//! Traces as `babeltrace2` prints them.
+//! Tests that read traces with `babeltrace2`.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) struct PrintedEvent {
     fields: Vec<(String, u64)>,
 }
 
-/// Runs `babeltrace2`. Returns whether it succeeded, its output and its errors.
+/// Runs `babeltrace2`. Returns whether it succeeded, its output and its error messages.
 pub(crate) fn babeltrace(arguments: &[&str], directories: &[&Path]) -> (bool, String, String) {
     let output = Command::new("babeltrace2").args(arguments).args(directories).output();
     let output = output.expect("babeltrace2 cannot be run; Debian's package babeltrace2 has it");
@@ -24,7 +24,7 @@ pub(crate) fn babeltrace(arguments: &[&str], directories: &[&Path]) -> (bool, St
     (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
-/// Returns every event in the order of `babeltrace2`, with its time in cycles, and the errors. The exit status must be 0.
+/// Returns every event in `babeltrace2`'s order, with its time in cycles, and the error messages. The exit status must be 0.
 pub(crate) fn read(trace: &Path) -> (Vec<PrintedEvent>, String) {
     let (well, stdout, stderr) = babeltrace(&["--clock-cycles", "--no-delta"], &[trace]);
     assert!(well, "{stderr}");
@@ -59,7 +59,7 @@ fn field(text: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), value.ok()?))
 }
 
-/// Asserts the events of each ring, in order.
+/// Asserts that the events of each ring were read in order.
 pub(crate) fn compare(known: &[Known], read: &[PrintedEvent]) {
     let strands: HashSet<StrandId> = known.iter().map(|known| known.strand).collect();
     for strand in strands {
@@ -84,7 +84,7 @@ pub(crate) fn compare(known: &[Known], read: &[PrintedEvent]) {
     assert_eq!(known.len(), read.len());
 }
 
-/// Returns the numbers of discarded events in the warnings.
+/// Returns the numbers of discarded events that the warnings report.
 pub(crate) fn discarded(stderr: &str) -> Vec<u64> {
     let number = |line: &str| {
         let (_, rest) = line.split_once("WARNING: Tracer discarded ")?;

@@ -1,4 +1,4 @@
-//! Broken traces: each is refused with one line that names the place and the problem.
+//! Each broken trace is refused with one line, which names the place and the problem.
 
 use std::error::Error;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::merged::rewritten;
 use crate::recorded::Random;
 use crate::{Hands, TestDirectory, strand, trace};
 
-/// Writes a big-endian trace with two events on strand 3, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
+/// Writes a big-endian trace: strand 3 has two events, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
 fn small(place: &TestDirectory) -> std::path::PathBuf {
     let clock = Hands::default();
     let rings = Rings::new(LayoutName::Clock64, Keep::All.mode());
@@ -27,7 +27,7 @@ fn small(place: &TestDirectory) -> std::path::PathBuf {
     path
 }
 
-/// Reads the trace, which must fail, and returns the message, which must be one line.
+/// Reads a trace that must fail. Returns the message. The message must be one line.
 fn problem(path: &Path) -> String {
     let error = ctf::read(path).unwrap_err();
     let source = error.source().map(|source| format!(": {source}"));
@@ -44,7 +44,7 @@ fn problem_of(path: &Path, file: &str) -> String {
     rest.unwrap_or_else(|| panic!("{message}")).to_owned()
 }
 
-/// Asserts the messages after changes of strand 3's file: an offset, the new bytes, and the message about packet 0.
+/// Changes the file of strand 3, and asserts the messages. A case is an offset, the new bytes, and the message about packet 0.
 fn with_bytes(cases: &[(usize, &[u8], &str)]) {
     let place = TestDirectory::new("ctf-broken-bytes");
     for (at, bytes, says) in cases {
@@ -64,7 +64,7 @@ fn packets() {
         (0, &[0], "begins with 0x00fc1fc1, expected 0xc1fc1fc1"),
         (7, &[1], "is of stream class 1, expected 0"),
         (8, &[1], "is from 72057594037928936 to 2000, the one before to 0"),
-        // The sizes, in bits: 112 bytes are 0x380.
+        // Sizes are in bits: 112 bytes are 0x380 bits.
         (31, &[0x88], "has 896 bits, 904 of them used, but there are 112 bytes"),
         // The last event is one byte shorter.
         (31, &[0x78], "event 1: is cut off: expected a header and its fields"),
@@ -78,10 +78,10 @@ fn packets() {
 fn events() {
     with_bytes(&[
         (60, &[0x7f], "event 0: is of the unknown kind 32520"),
-        // Changes the time of the first event, then of the second.
+        // The first case changes the time of the first event, the second case that of the second event.
         (69, &[0], "event 0 is at 768, expected 1000 to 2000"),
         (94, &[1], "event 1 is at 464, expected 1000 to 2000"),
-        // A set has as many fields as the changed event; a refused set has one more.
+        // A set event has as many fields as the changed event. A refused set has one more.
         (87, &[11], "event 1: is cut off: expected a header and its fields"),
     ]);
 }
@@ -137,13 +137,13 @@ fn metadata() {
         fs::write(&file, text.replace(old, new)).unwrap();
         assert_eq!(problem_of(&path, "metadata"), says);
     }
-    // Types nested too deeply.
+    // The types are nested too deeply.
     let deep = "struct { ".repeat(100_000);
     let old = "struct { uint16_t id;";
     fs::write(&file, text.replace(old, &deep)).unwrap();
     let says = "line 56: found 'struct', expected fewer types within others";
     assert_eq!(problem_of(&path, "metadata"), says);
-    // A header without a number, without a time, or of size 0.
+    // A header has no number, has no time, or has size 0.
     for row in [
         "struct { uint16_t id; } | event 0: has no timestamp",
         "struct { time_t timestamp; } | event 0: has no id",
@@ -161,7 +161,7 @@ fn metadata() {
     assert!(problem(&file).ends_with("is no directory, expected one with a trace"));
 }
 
-/// Any damage to a trace of ours or of `babeltrace2`: the trace is read or refused.
+/// Any damage to a trace of ours or of `babeltrace2` has two outcomes: the trace is read, or it is refused.
 #[test]
 fn any_damage() {
     let place = TestDirectory::new("ctf-broken-any");

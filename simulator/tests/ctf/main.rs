@@ -19,7 +19,7 @@ use simulator::events::{Stream, StreamEntry, Trace};
 
 use recorded::{Known, Random, random_event, record};
 
-/// A directory for a test, removed after it.
+/// A directory for one test. It is removed after the test.
 pub(crate) struct TestDirectory(pub(crate) PathBuf);
 
 impl TestDirectory {
@@ -45,7 +45,6 @@ impl Drop for TestDirectory {
     }
 }
 
-/// A clock that the test sets.
 #[derive(Debug, Default)]
 pub(crate) struct Hands(Cell<u64>);
 
@@ -59,7 +58,7 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// Returns a trace with these streams.
+/// Returns a trace of these streams with this layout.
 pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     Trace {
         hz: 1_165_379_275,
@@ -72,7 +71,7 @@ pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     }
 }
 
-/// Returns a time between two events: up to seconds, and often near the wraps of 19 and 27 bits.
+/// Returns a gap between two events: up to seconds, and often near the wraps of 19 and 27 bits.
 fn gap(random: &mut Random) -> u64 {
     match random.below(8) {
         0 => 0,
@@ -83,8 +82,8 @@ fn gap(random: &mut Random) -> u64 {
     }
 }
 
-/// Records random events on randomly chosen strands of `strands`, at random times. The rings are read after each of these numbers
-/// of events.
+/// Records random events at random times, on randomly chosen strands of `strands`. Reads the rings
+/// after each of these numbers of events.
 fn record_random(
     (layout, mode): (LayoutName, Mode),
     mut random: Random,
@@ -114,14 +113,14 @@ fn record_random(
     (known, trace(layout, collector.streams()))
 }
 
-/// Records 3000 random events on four strands, and reads the rings in between.
+/// Records 3000 random events on four strands. Reads the rings several times in between.
 pub(crate) fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
     let random = Random(layout as u64 + 1);
     record_random((layout, Mode::Discard), random, &[0, 9, 70, 255], &[1; 3000])
 }
 
-/// Headers with 27 bits of the time have 4 bytes, with 32 bits 6 bytes, with all bits 10 bytes. A header with all bits has a
-/// reserved number; it is used for an event that is too far from the previous one.
+/// A header has 4 bytes with 27 bits of time, 6 bytes with 32 bits, and 10 bytes with all bits. A header with
+/// all bits has a reserved number; it is used if the event is too far from the previous event.
 #[test]
 fn headers_are_as_compact_as_in_the_rings() {
     const FAR: u64 = 0x2_0000_0001;
@@ -147,7 +146,7 @@ fn headers_are_as_compact_as_in_the_rings() {
         let bytes = fs::read(path.join("strand_000")).unwrap();
         assert_eq!(bytes[60..], expected, "{layout:?} {endian:?}");
     }
-    // Times in units of 512 ticks have 28 bits.
+    // In units of 512 ticks, times have 28 bits.
     let (_, trace) = record_random((LayoutName::Clock19, Mode::Discard), Random(3), &[1], &[1]);
     let place = TestDirectory::new("ctf-compact");
     let path = place.trace(&trace, Endian::Big);
@@ -193,7 +192,7 @@ fn an_empty_trace() {
     assert_eq!((read.len(), &*stderr), (0, ""));
 }
 
-/// Fills a ring beyond its size three times, and below it twice.
+/// Fills a ring beyond its size three times, and fills it partly twice.
 pub(crate) fn overrun(mode: Mode) -> (Vec<Known>, Trace) {
     let reads = [4000, 10, 5000, 100, 3000];
     record_random((LayoutName::Clock27, mode), Random(7), &[9], &reads)
@@ -208,7 +207,7 @@ fn babeltrace_knows_what_was_lost() {
         assert_eq!(lost.len(), 3, "one gap for each time that it was too much");
         let path = place.trace(&trace, endian);
         let (read, stderr) = babeltrace::read(&path);
-        // The numbers are in the order of the gaps between events.
+        // The reported losses are in the order of the gaps between events.
         assert_eq!(babeltrace::discarded(&stderr), lost, "{stderr}");
         assert_eq!(read.len() as u64 + lost.iter().sum::<u64>(), known.len() as u64);
         let mut left = Vec::new();

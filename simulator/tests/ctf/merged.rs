@@ -1,4 +1,4 @@
-//! Traces that `babeltrace2` merges or rewrites.
+//! Tests of traces that `babeltrace2` merges or rewrites.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,7 +13,7 @@ use simulator::events::{Epoch, Trace};
 use crate::babeltrace::babeltrace;
 use crate::{Hands, TestDirectory, overrun, record_and_read, strand, trace};
 
-/// Rewrites a trace with the component `sink.ctf.fs` of `babeltrace2`. Returns the directory.
+/// Rewrites a trace with `babeltrace2`'s component `sink.ctf.fs`. Returns the new directory.
 pub(crate) fn rewritten(place: &TestDirectory, path: &Path) -> PathBuf {
     let output = place.0.join("rewritten");
     let _ = fs::remove_dir_all(&output);
@@ -48,7 +48,7 @@ fn we_read_what_babeltrace_writes_of_traces_with_gaps() {
     }
 }
 
-/// Returns a trace of a clock of this rate with events of one strand at these ticks.
+/// Returns a trace with events of one strand at these ticks. The trace's clock has this rate.
 fn at(hz: u64, epoch: Option<Epoch>, number: usize, times: &[u64]) -> Trace {
     let clock = Hands::default();
     let rings = Rings::new(LayoutName::Clock27, Mode::Discard);
@@ -86,7 +86,7 @@ fn traces_of_two_clocks_are_merged() {
     assert_eq!(lines, expected);
 }
 
-/// Clocks of different replays are unrelated, unless an epoch relates them.
+/// The clocks of different replays are unrelated without an epoch.
 #[test]
 fn traces_without_an_epoch_are_not_merged() {
     let place = ["ctf-apart-1", "ctf-apart-2"].map(TestDirectory::new);
@@ -96,7 +96,7 @@ fn traces_without_an_epoch_are_not_merged() {
     assert!(!well);
 }
 
-/// Returns the identifiers of a trace and its clock.
+/// Returns the identifiers of a trace and of its clock.
 fn identifiers(trace: &Trace, endian: Endian) -> Vec<String> {
     let mut found = Vec::new();
     ctf::write(trace, endian, |name, bytes| {

@@ -1,4 +1,4 @@
-//! Random events, with their fields listed independently.
+//! Random events. Their fields are listed independently of the tracer.
 
 use guest_abi::StrandId;
 use hv_core::trace::{FastCall, GuestReset, SetVersion, Trace};
@@ -14,7 +14,7 @@ pub(crate) struct Known {
     pub(crate) event: AnyEvent,
 }
 
-/// The generator of Weyl and Steele.
+/// A random number generator by Weyl and Steele.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -51,7 +51,7 @@ macro_rules! kinds {
         /// Returns an event of any kind with random values.
         pub(crate) fn random_event(random: &mut Random) -> AnyEvent {
             let kinds: &[fn(&mut Random) -> AnyEvent] = &[$(|random| {
-                // Values of all magnitudes. All bits of the generator are equally random.
+                // The values have all magnitudes. All bits of the generator are equally random.
                 AnyEvent::$Name($Name { $($field: (random.next() >> random.below(64)) as _),* })
             }),*];
             kinds[random.below(kinds.len() as u64) as usize](random)

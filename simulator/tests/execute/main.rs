@@ -1,4 +1,4 @@
-//! The executing machine, as far as software sees more of it than the instruction set.
+//! The executing machine, as software sees it beyond the instruction set.
 
 #[rustfmt::skip]
 mod programs;
@@ -17,25 +17,25 @@ use simulator::interpreter::instruction::Register;
 use simulator::memory::Config;
 use simulator::recording::Kind;
 
-/// The addresses of the hypervisor's program, of its trap table, and of the words that programs leave for the test.
+/// The addresses of the hypervisor's program, of its trap table and of its results.
 const PROGRAM: u64 = 0x10_0000;
 const HTBA: u64 = 0x10_4000;
 const RESULTS: u64 = 0x20_0000;
 
-/// The memory that the hypervisor gives to the guest.
+/// The address of the memory that the hypervisor gives to the guest.
 const GUEST: u64 = 0x8010_0000;
 
-/// At reset: sethi %hi(0x100000), %g1; jmp %g1; nop.
+/// The code at reset: sethi %hi(0x100000), %g1; jmp %g1; nop.
 const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
-/// The limit of the longest run.
+/// The limit of every run.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
 fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// Returns a machine of two nodes that executes this program at reset, with these trap handlers.
+/// Returns a machine of two nodes. At reset it executes this program, with these trap handlers.
 fn machine(memory: Option<Config>, program: &[u32], handlers: &[(u64, &[u32])]) -> Execution {
     let mut execution =
         Execution::new(&Setup { memory, ..Setup::new(Machine::new(Model::Batoka, 2).unwrap()) })
@@ -62,8 +62,8 @@ fn left<const N: usize>(execution: &mut Execution) -> [u64; N] {
     words.map(u64::from_be_bytes)
 }
 
-/// A strand waits for a flag and reads a register that was written before the flag, with a barrier between the two stores and
-/// without one.
+/// Strand 0 writes a register and then a flag. Strand 1 waits for the flag and reads the register.
+/// The two stores have a barrier between them or not.
 #[test]
 fn stores_to_devices_complete_late() {
     let barrier = LATE.iter().position(|word| *word == 0x8143_e040).unwrap();
@@ -79,14 +79,14 @@ fn stores_to_devices_complete_late() {
     }
 }
 
-/// A store fails after the strand has gone on, and a load at once. DFESR and the store buffer identify the store.
+/// A failed store is reported after the strand has gone on, a failed load at once. DFESR and the store buffer identify the store.
 #[test]
 fn accesses_that_fail() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
     let mut execution = machine(None, FAULTS, &handlers);
     assert_eq!(execution.run(CYCLES), Stop::Ended);
     let membar = PROGRAM + 4 * 10;
-    // The type SBDIOU in bits 61:60, and all bytes in bits 47:40.
+    // The type SBDIOU is in bits 61:60. Bits 47:40 mark all bytes.
     let (dfesr, entry) = (1 << 60, 0xff84_0000_2400);
     let expected = [membar, dfesr, entry, membar + 8, 2];
     assert_eq!(left(&mut execution), expected);
@@ -95,7 +95,7 @@ fn accesses_that_fail() {
     assert_eq!(what, What::Nothing(0x84_0000_2400));
 }
 
-/// A guest reaches exactly what the hypervisor has loaded translations of. Every miss reports its address.
+/// A guest reaches exactly the pages whose translations the hypervisor has loaded. Every miss reports its address.
 #[test]
 fn a_guest_reaches_what_is_translated() {
     let handlers = [(0x30, NOTE), (0x31, NOTE2), (0x3f, NOTE), (0x40, NOTE2), (0x3e, LAST)];
@@ -128,21 +128,21 @@ fn a_guest_reaches_what_is_translated() {
     assert!(accesses.borrow().iter().all(inside), "{accesses:x?}");
 }
 
-/// A halted strand continues when the first of two interrupts arrives, 40 cycles after the sending store. It takes both as soon
-/// as interrupts are enabled, the highest first.
+/// A halted strand continues when the first of two interrupts arrives, 40 cycles after the store
+/// that sends it. When the strand enables interrupts, it takes both, the highest first.
 #[test]
 fn an_interrupt_wakes() {
     let mut execution = machine(None, WAKE, &[(0x60, VECTOR)]);
     assert_eq!(execution.run(CYCLES), Stop::Limit);
     let [there, sent, woken, vectors] = left(&mut execution);
     assert_eq!((there, vectors), (1, 0x0905));
-    // Three instructions separate the sending store from the read of the time.
+    // Three instructions separate the store that sends the interrupt from the read of the time.
     assert_eq!(woken - sent, 40 - 3);
     assert_eq!(execution.state(strand(0)), State::Halted);
     assert_eq!(execution.state(strand(2)), State::Parked);
 }
 
-/// %hstick_cmpr wakes a strand in the cycle in which %stick has that value.
+/// A strand wakes in the cycle in which %stick equals %hstick_cmpr.
 #[test]
 fn a_timer_wakes() {
     let mut execution = machine(None, TIMER, &[]);
@@ -150,8 +150,8 @@ fn a_timer_wakes() {
     assert_eq!(left(&mut execution), [1000, 1]);
 }
 
-/// Counter 0 of a guest counts instructions from -20, beginning with the instruction that enables the counter. After twenty
-/// instructions the counter wraps, and the guest traps before the next.
+/// Counter 0 of a guest counts instructions from -20, starting with the instruction that enables the counter.
+/// After twenty instructions the counter wraps, and the guest traps before the next instruction.
 #[test]
 fn an_overflow_traps_at_its_instruction() {
     for memory in [None, Some(Config::T2_PLUS)] {
@@ -161,7 +161,7 @@ fn an_overflow_traps_at_its_instruction() {
         assert_eq!(execution.run(CYCLES), Stop::Ended);
         let registers = &execution.strand(strand(0)).registers;
         let out = |number| registers.get(Register::new(number));
-        // The write of %pcr, and in the loop ten branches and nine instructions in their delay slots.
+        // The counted instructions are the write of %pcr, ten branches of the loop, and nine instructions in delay slots.
         assert_eq!(out(10), 9);
         assert_eq!(out(11), 0x8000_0000 + 4 * 10, "%tpc");
         assert_eq!(out(12) & 0xffff_ffff, 1, "%pic: an instruction of the handler");
@@ -170,7 +170,7 @@ fn an_overflow_traps_at_its_instruction() {
     }
 }
 
-/// Eight strands of a core add under a lock. One run, a run in small pieces and a repeated run are the same.
+/// Eight strands of a core add under a lock. A whole run, a run in small pieces and a repeated run give the same result.
 #[test]
 fn runs_are_the_same() {
     let state = |execution: &mut Execution| {
@@ -206,7 +206,7 @@ fn runs_are_the_same() {
     }
 }
 
-/// Eight strands of a core reach a breakpoint repeatedly: each stops once before each execution of the instruction.
+/// Eight strands of a core reach a breakpoint repeatedly. Each strand stops once before each execution of the instruction.
 #[test]
 fn strands_stop_at_a_breakpoint_once() {
     const CASXA: u64 = PROGRAM + 4 * 10;
@@ -230,15 +230,15 @@ fn strands_stop_at_a_breakpoint_once() {
     assert_eq!(stops, *executed.borrow());
 }
 
-/// Code is changed after its first execution, and executed again.
+/// After code has been executed once, a change of the code takes effect at the next execution.
 #[test]
 fn programs_that_change_themselves() {
-    // st %o0, [%o1]; ba .-4; nop, and inc %l0 in place of the nop.
+    // The code is st %o0, [%o1]; ba .-4; nop. It puts inc %l0 in place of the nop.
     let mut execution = machine(None, &[0xd022_4000, 0x10bf_ffff, 0x0100_0000], &[]);
     let registers = &mut execution.strand_mut(strand(0)).registers;
     registers.set(Register::O0, 0xa004_2001);
     registers.set(Register::new(9), PROGRAM + 8);
-    // The first time includes the jump at reset: store, branch, and the branch again.
+    // The first time includes the jump at reset. Then come the store, the branch, and the branch again.
     for (steps, l0) in [(3 + 3, 1), (3, 2)] {
         assert_eq!(execution.run(Limits::instructions(steps)), Stop::Limit);
         let registers = &execution.strand(strand(0)).registers;
@@ -246,7 +246,7 @@ fn programs_that_change_themselves() {
     }
 }
 
-/// Each strand executes an instruction when the test says so.
+/// The test chooses the strand that executes the next instruction.
 #[test]
 fn a_test_chooses_the_order() {
     let mut execution = machine(None, LATE, &[]);

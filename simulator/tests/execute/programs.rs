@@ -1,4 +1,4 @@
-//! The programs, with the assembly from which the GNU assembler makes each word.
+//! The programs, with the assembly code of each word. The GNU assembler makes the same words from the assembly code.
 
 /// Strand 0 writes a register and sets a flag; strand 1 waits for the flag and reads the register.
 pub(crate) const LATE: &[u32] = &[
@@ -33,7 +33,7 @@ pub(crate) const LATE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// A store and a load at an address that nothing answers.
+/// Stores to and loads from an address at which there is no device.
 pub(crate) const FAULTS: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -53,7 +53,7 @@ pub(crate) const FAULTS: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// store_error: notes %tpc, DFESR and the address, and returns.
+/// Handler of store_error: stores %tpc, DFESR and the address, and returns.
 pub(crate) const STORE_ERROR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8350_0000, // rdpr %tpc, %g1
@@ -67,7 +67,7 @@ pub(crate) const STORE_ERROR: &[u32] = &[
     0x83f0_0000, // retry
 ];
 
-/// data_access_error: notes %tpc, and continues after the load.
+/// Handler of data_access_error: stores %tpc, and skips the load.
 pub(crate) const DATA_ERROR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8350_0000, // rdpr %tpc, %g1
@@ -120,7 +120,7 @@ pub(crate) const INSIDE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Notes %tt and the tag of data, and continues after the instruction.
+/// Stores %tt and the tag of the data access, and skips the instruction.
 pub(crate) const NOTE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_0000, // ldx [%g4], %g1
@@ -140,7 +140,7 @@ pub(crate) const NOTE2: &[u32] = &[
     0x81f0_0000, // done
 ];
 
-/// instruction_real_translation_miss: notes the tag of instructions, and halts.
+/// Handler of instruction_real_translation_miss: stores the tag of the instruction access, and halts.
 pub(crate) const LAST: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8210_2030, // mov 0x30, %g1
@@ -150,7 +150,7 @@ pub(crate) const LAST: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Strand 0 starts strand 1, waits for it, and sends it vectors 5 and 9; strand 1 halts.
+/// Strand 0 starts strand 1, waits for strand 1, and sends vectors 5 and 9 to it. Strand 1 halts.
 pub(crate) const WAKE: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -183,7 +183,7 @@ pub(crate) const WAKE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// interrupt_vector: notes the vector.
+/// Handler of interrupt_vector: stores the vector.
 pub(crate) const VECTOR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_2018, // ldx [%g4 + 24], %g1
@@ -212,7 +212,7 @@ pub(crate) const TIMER: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The guest: counter 0 counts its instructions from -20.
+/// The guest: counter 0 counts the guest's instructions from -20.
 pub(crate) const SAMPLE: &[u32] = &[
     0x8b92_2000, // wrpr %o0, 0, %tba
     0x033f_ffff, // sethi %hi(0xffffffec), %g1
@@ -227,7 +227,7 @@ pub(crate) const SAMPLE: &[u32] = &[
     0x9402_a001, // inc %o2
 ];
 
-/// interrupt_level_15: calls the hypervisor, which halts.
+/// Handler of interrupt_level_15: calls the hypervisor, which halts.
 pub(crate) const OVERFLOW: &[u32] = &[
     0x9750_0000, // rdpr %tpc, %o3
     0x9944_4000, // rd %pic, %o4
@@ -241,7 +241,7 @@ pub(crate) const HALT: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Strand 0 starts all strands of its node; each adds its number to a word 200 times under a lock.
+/// Strand 0 starts all strands of its node. Each strand adds its number to a word 200 times under a lock.
 pub(crate) const LOCK: &[u32] = &[
     0x8210_2010, // mov 0x10, %g1
     0xc4d8_4c60, // ldxa [%g1] 0x63, %g2

@@ -1,4 +1,4 @@
-//! The binary format, byte by byte.
+//! Tests of the binary format, byte by byte.
 
 use platform::md::Md;
 use simulator::machine::description::{Description, Node, Property, Unfit, Value, parse};
@@ -19,13 +19,14 @@ none = { data = "" }
 
 #[rustfmt::skip]
 const BYTES: &[u8] = &[
-    // Header: version 1.0; 11 elements, 32 bytes of names, 16 of data.
+    // Header: version 1.0; 11 elements, 32 bytes of names, 16 bytes of data.
     0, 1, 0, 0,  0, 0, 0, 0xb0,  0, 0, 0, 0x20,  0, 0, 0, 0x10,
-    // 0: node root, the next is 3; its arc fwd to 3; its end.
+    // Element 0: node root, whose next node is 3; its arc fwd to 3; its end.
     b'N', 4, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 3,
     b'a', 3, 0, 0,  0, 0, 0, 5,     0, 0, 0, 0, 0, 0, 0, 3,
     b'E', 0, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 0,
-    // 3: node unit, the next would be 10; a number, a string, data, an arc with a name that is used before, empty data; its end.
+    // Element 3: node unit, whose next node would be 10; a number, a string, data, an arc whose name occurs earlier,
+    // empty data; its end.
     b'N', 4, 0, 0,  0, 0, 0, 9,     0, 0, 0, 0, 0, 0, 0, 10,
     b'v', 2, 0, 0,  0, 0, 0, 14,    0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
     b's', 4, 0, 0,  0, 0, 0, 17,    0, 0, 0, 4,  0, 0, 0, 0,
@@ -33,12 +34,12 @@ const BYTES: &[u8] = &[
     b'a', 3, 0, 0,  0, 0, 0, 5,     0, 0, 0, 0, 0, 0, 0, 3,
     b'd', 4, 0, 0,  0, 0, 0, 26,    0, 0, 0, 0,  0, 0, 0, 16,
     b'E', 0, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 0,
-    // 10: the list ends.
+    // Element 10: the end of the list.
     0, 0, 0, 0,  0, 0, 0, 0,  0, 0, 0, 0,  0, 0, 0, 0,
     // Names, padded to 16 bytes.
     b'r', b'o', b'o', b't', 0, b'f', b'w', b'd', 0, b'u', b'n', b'i', b't', 0, b'i', b'd',
     0, b'n', b'a', b'm', b'e', 0, b'k', b'e', b'y', 0, b'n', b'o', b'n', b'e', 0, 0,
-    // Data, each padded to 8.
+    // Data. Each item is padded to 8 bytes.
     b'a', b'b', b'c', 0, 0, 0, 0, 0,  1, 2, 3, 0, 0, 0, 0, 0,
 ];
 
@@ -55,7 +56,7 @@ fn as_it_is_written_out() {
 
 #[test]
 fn a_hypervisor_description_begins_as_those_of_sun() {
-    // Sun's T1 hypervisor description begins with N, 4, 0; "root" is the first name; the next node is 6, after four arcs.
+    // Sun's T1 hypervisor description begins with N, 4, 0. "root" is the first name. After four arcs, the next node is element 6.
     let bytes = built(&machine("t1"));
     assert_eq!(bytes[..4], [0, 1, 0, 0]);
     assert_eq!(bytes[16..32], *b"N\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\x06");
@@ -65,7 +66,7 @@ fn a_hypervisor_description_begins_as_those_of_sun() {
         .collect();
     assert_eq!(bytes.len(), 16 + sizes.iter().sum::<usize>());
     assert!(sizes[0].is_multiple_of(16) && sizes[1].is_multiple_of(16));
-    // Numbers and arcs need no data.
+    // Numbers and arcs take no data.
     assert_eq!(sizes[2], 0);
 }
 
@@ -98,7 +99,7 @@ fn what_does_not_fit() {
 #[test]
 fn what_was_removed_is_left_out() {
     let mut bytes = built(SOURCE);
-    // Replaces the tag of unit's number.
+    // Replaces the tag of the number in node unit.
     bytes[16 + 4 * 16] = b' ';
     let read = Description::read(Md::new(&bytes).unwrap());
     let mut expected = parse(SOURCE).unwrap();

@@ -1,4 +1,4 @@
-//! Guests and their rights: valid and contradictory descriptions.
+//! Descriptions of guests and their rights, valid and contradictory.
 
 use guest_abi::StrandId;
 use perfctr_service::Grant;
@@ -6,8 +6,8 @@ use simulator::machine::description::Described;
 
 use crate::built;
 
-/// Returns a hypervisor description of two guests with these properties, and two strands. Its elements: 0 root, 3 guests, 7 and
-/// 10 the strands, 13 the first guest.
+/// Returns a hypervisor description of two strands and of two guests with these properties. Element
+/// 0 is the root, 3 the guests, 7 and 10 the strands, 13 the first guest.
 fn two(first: &str, second: &str) -> String {
     format!(
         r#"
@@ -29,9 +29,9 @@ resource_id = 4
     )
 }
 
-/// The first guest's property after `resource_id`: element 15.
+/// The property of the first guest after `resource_id` is element 15.
 const FIRST: &str = "offset 0x100";
-/// The second guest, if the first has one property besides `resource_id`: element 17.
+/// The second guest is element 17 if the first guest has one property besides `resource_id`.
 const SECOND_NODE: &str = "offset 0x120";
 
 fn described(text: &str) -> Described {
@@ -62,7 +62,7 @@ fn rights() {
         ("perfctraccess = 0\nperfctrhtaccess = 1", Grant::NONE),
         ("perfctraccess = 2\nperfctrhtaccess = 1", Grant::ALL),
         ("perfctraccess = 1\nperfctrhtaccess = 0", both),
-        // LDoms' property has priority over the others.
+        // The LDoms property has priority over the older properties.
         ("perfctraccess = 1\nperfctrhtaccess = 1\nperf-counters = \"strand\"", strand),
         ("perf-counters = \"\"\nperfctraccess = \"x\"", Grant::NONE),
     ] {
@@ -126,7 +126,7 @@ fn strands() {
     let back = |text: String| text.replace("pid = 1\n", "pid = 1\nback = [\"guest-0\"]\n");
     assert_eq!(of(&back(two("", "fwd = [\"cpu-0\"]"))), [[1], [0]]);
     assert_eq!(of(&back(two("fwd = [\"cpu-0\", \"cpu-1\"]", ""))), [vec![0, 1], vec![]]);
-    // Only arcs from guests to cpus assign strands.
+    // Only an arc from a guest to a cpu assigns a strand.
     let others = two("fwd = [\"guests\", \"root\", \"guest-0\"]", "back = [\"cpu-0\"]");
     assert_eq!(of(&others), [[], []] as [[usize; 0]; 2]);
 }

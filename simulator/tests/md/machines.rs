@@ -1,4 +1,4 @@
-//! The machines in `simulator/machines`: what they describe, and that source and binary form hold the same.
+//! The machines in `simulator/machines`. Source and binary form describe the same machine.
 
 use guest_abi::{Mcu, Node, StrandId};
 use perfctr_service::{Grant, GuestConfig, policy};
@@ -24,7 +24,7 @@ fn guest(name: &str, id: u64, strands: &[usize], grant: Grant) -> GuestDescripti
     }
 }
 
-/// The name of a machine, its nodes in the description, its platform and %stick's frequency, the machine, and the guests.
+/// A row: the name of a machine, its nodes in the description, its platform and %stick frequency, the machine, the guests.
 type Row<'a> =
     (&'a str, usize, Option<(&'a str, Option<u64>)>, Option<Machine>, Vec<GuestDescription>);
 

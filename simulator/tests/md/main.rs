@@ -1,4 +1,4 @@
-//! Machine descriptions: sources, the binary format, and their contents.
+//! Machine descriptions: their sources, their binary format, and the machines and guests in them.
 
 mod format;
 mod guests;

@@ -1,4 +1,4 @@
-//! Properties of arbitrary descriptions and bytes.
+//! Properties that hold for arbitrary descriptions and bytes.
 
 use platform::md::Md;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use simulator::machine::description::{
 
 use crate::{MACHINES, built, machine};
 
-/// Names of real descriptions, and names that need quotes or escapes in sources.
+/// Returns names of real descriptions, and names that need quotes or escapes in sources.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => prop::sample::select(
@@ -41,7 +41,7 @@ fn description() -> impl Strategy<Value = Description> {
         .prop_map(|nodes| Description { nodes })
 }
 
-/// Returns the description with properties of one name next to each other, at the position of the first.
+/// Returns the description with all properties of a name next to each other, at the position of the first.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> = node.properties.iter().map(|p| p.name.clone()).collect();
@@ -51,9 +51,9 @@ fn together(mut description: Description) -> Description {
     description
 }
 
-/// Reads bytes in every way. A valid description equals that of its own source.
+/// Reads bytes in every way. A valid description equals the description that its source gives.
 fn read(bytes: &[u8]) {
-    // An error is right, too; a panic is not.
+    // The result may be an error, but there must be no panic.
     let _ = Described::new(bytes);
     let Ok(md) = Md::new(bytes) else { return };
     let read = Description::read(md);

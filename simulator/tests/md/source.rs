@@ -1,4 +1,4 @@
-//! Sources: what they may contain, and the messages for anything else.
+//! What sources may contain, and the messages for anything else.
 
 use simulator::machine::description::{Description, Node, Property, Value, parse, print};
 
@@ -11,7 +11,7 @@ fn string(text: &str) -> Value {
     Value::String(text.to_owned())
 }
 
-/// In the form in which it is printed.
+/// A source in the form that the tool prints.
 const SOURCE: &str = r#"[z]
 first = 0
 big = 0x100000000
@@ -116,7 +116,7 @@ fn long_arrays_are_broken() {
     let arcs = |name: &str, count| Description {
         nodes: vec![node("root", vec![(name, Value::Arc(0)); count])],
     };
-    // A line of 100 characters, name included: 8 for each element but the last, and 13 around them.
+    // The line has 100 characters with its name: 8 for each element except the last, and 13 for the rest.
     assert_eq!(
         print(&arcs("nine_char", 11)),
         format!("[root]\nnine_char = [{}\"root\"]\n", "\"root\", ".repeat(10))
@@ -176,7 +176,7 @@ fn what_is_wrong_and_where() {
     }
 }
 
-/// Asserts the beginning of the message for a source.
+/// Asserts how the message for a source begins.
 #[track_caller]
 fn wrong(text: &str, says: &str) {
     let error = parse(text).unwrap_err().to_string();

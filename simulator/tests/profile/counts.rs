@@ -1,4 +1,4 @@
-//! Counts of both units, compared with the truth.
+//! The counts of both units are compared with the true counts.
 
 use guest_abi::event::SparcEvent;
 use platform::models::r10000::R10000Event;
@@ -7,9 +7,9 @@ use simulator::recording::{Flow, Kind, Reference};
 
 use crate::{every, fetch, profile, profile_flow};
 
-/// Returns a program on 20 pages. Every other instruction loads, stores or does both, scattered over 4 MB, and a second time at
-/// the same address: it causes every kind of miss, and lines written back. Every fifth instruction is a branch: taken, not taken,
-/// or indirect.
+/// Returns a program on 20 pages. Every other instruction loads, stores, or does both. The
+/// addresses are scattered over 4 MB, and each is used twice. So there are misses of every kind,
+/// and lines are written back. Every fifth instruction is a branch: taken, not taken, or indirect.
 fn program_with_branches() -> Vec<Reference> {
     let mut references = Vec::new();
     for number in 0_u64..12_000 {
@@ -32,7 +32,7 @@ fn program_with_branches() -> Vec<Reference> {
     references
 }
 
-/// Returns the program as lackey writes it: without branches.
+/// Returns the program as lackey writes it, without branches.
 fn program() -> String {
     let line = |reference: Reference| {
         let lead = match reference.kind {
@@ -46,8 +46,8 @@ fn program() -> String {
     program_with_branches().into_iter().map(line).collect()
 }
 
-/// Samples every event alone: the guest's count is the truth, samples stand for it, and events without a model say so. `occur` is
-/// the number of events that must occur.
+/// Samples each event alone. The guest's count equals the true count, and the samples account for it. An
+/// event without a model is reported as such. `occur` is the number of events that must occur.
 fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
     let program = program_with_branches();
     let mut happened = 0;
@@ -60,7 +60,7 @@ fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a st
         assert_eq!(event.modelled, event.exact_count > 0, "{name}");
         assert_eq!(event.modelled, event.absence.is_none(), "{name}");
         let (samples, missed) = (event.samples, event.missed);
-        // Overflows of a strand are taken one by one; an R10000 may pass several before it can be interrupted.
+        // A strand takes its overflows one by one. An R10000 may pass several overflows before it can be interrupted.
         assert_eq!(samples + missed, event.count / 7, "{name}");
         let stand_for: u64 = event.rows.iter().map(|row| row.events).sum();
         assert_eq!(stand_for, (samples + missed) * 7, "{name}");
@@ -83,7 +83,7 @@ fn every_event_of_an_r10000() {
     all_events(SampledUnit::R10000, (0..).map(|number: u32| number.to_string()).zip(names), 21);
 }
 
-/// lackey does not say which instructions are branches.
+/// A lackey recording does not say which instructions are branches.
 #[test]
 fn branches_need_a_recording_that_has_them() {
     for (unit, event) in [
@@ -98,8 +98,8 @@ fn branches_need_a_recording_that_has_them() {
     }
 }
 
-/// 12,000 instructions: 3,000 load, 1,500 store, 1,500 do both. For a strand the last are atomics, which are loads and stores
-/// too.
+/// Of 12,000 instructions, 3,000 load, 1,500 store, and 1,500 do both. On a strand, the last 1,500
+/// are atomics, which count as loads and stores too.
 #[test]
 fn instructions_by_what_they_do() {
     let counts = |unit, events: &str| -> Vec<u64> {
@@ -116,10 +116,10 @@ fn instructions_by_what_they_do() {
     }
 }
 
-/// Two events of one counter take turns; a third fits the other counter.
+/// Two events on one counter take turns. A third event has the other counter.
 #[test]
 fn more_events_than_counters_take_turns() {
-    // A uniform program, so that all turns are alike.
+    // The program is uniform, so all turns are alike.
     let program = program().repeat(20);
     for (unit, events) in [
         (SampledUnit::Sparc, "Instr_cnt,Instr_ld,Instr_st,DC_miss,CPU_ld_to_PCX"),
@@ -139,7 +139,7 @@ fn more_events_than_counters_take_turns() {
     }
 }
 
-/// Events that either counter can count are distributed, so that none takes turns.
+/// Events that both counters can count are distributed over both counters, so no event takes turns.
 #[test]
 fn both_counters_are_used() {
     for events in [
@@ -156,7 +156,7 @@ fn both_counters_are_used() {
     }
 }
 
-/// More samples between two timer ticks than the guest's ring holds.
+/// Between two timer ticks there are more samples than the guest's ring holds.
 #[test]
 fn samples_that_are_lost_are_counted() {
     let program = crate::fetches((0..100_000).map(|step| 0x1000 + step % 8 * 4));

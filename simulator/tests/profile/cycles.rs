@@ -1,11 +1,11 @@
-//! The cycles of the R10000.
+//! Cycles of the R10000.
 
 use simulator::analysis::profile::SampledUnit;
 
 use crate::{every, fetches, profile};
 
-/// Returns the cycles of a program in user mode, after both counters agree. The first instruction misses the TLB, and so does the
-/// handler that the miss enters: 1 cycle and twice 7 cycles are in exception mode.
+/// Returns the cycles of a program in user mode. Asserts that both counters agree. The first instruction
+/// misses the TLB, and so does the handler of this miss: 1 cycle plus twice 7 cycles are in exception mode.
 fn cycles(program: &str) -> u64 {
     let report = profile(SampledUnit::R10000, program, "0,16", every(1000)).unwrap();
     for event in report.events() {
@@ -14,16 +14,16 @@ fn cycles(program: &str) -> u64 {
     report.cycles - 15
 }
 
-/// A TLB miss: one cycle finds it, the next enters the handler.
+/// A TLB miss takes one cycle to find the miss and one cycle to enter the handler.
 const REFILL: u64 = 2;
 
 /// A miss of both caches takes 70 cycles.
 const MISS: u64 = 70;
 
-/// An instruction is decoded, issues and graduates in a cycle each.
+/// An instruction takes one cycle each to decode, to issue and to graduate.
 const PIPELINE: u64 = 3;
 
-/// An instruction that misses the TLB and both caches, alone.
+/// The cycles of a single instruction that misses the TLB and both caches.
 const FIRST: u64 = REFILL + MISS + PIPELINE;
 
 #[test]
@@ -36,8 +36,8 @@ fn four_instructions_graduate_in_a_cycle() {
     assert_eq!(line(13), FIRST + 3);
 }
 
-/// While a load waits for its data, 31 later instructions enter the active list and issue; after the load they graduate, four per
-/// cycle. The other instructions use memory, and one of them issues per cycle.
+/// While a load waits for its data, 31 later instructions enter the active list and issue. After the load,
+/// they graduate four per cycle. The other instructions use memory, so one of them issues per cycle.
 #[test]
 fn one_instruction_of_a_cycle_uses_memory() {
     let first = "I  1000,4\n L 2000,4\n";
@@ -49,7 +49,7 @@ fn one_instruction_of_a_cycle_uses_memory() {
     assert_eq!(after(load.repeat(31)), 7);
     assert_eq!(after(other.repeat(400)), 100);
     assert_eq!(after(format!("{load}{other}{other}{other}").repeat(100)), 100);
-    // Four loads graduate and free their entries; a cycle later the first of the other 369 issues.
+    // Four loads graduate and free their entries. A cycle later, the first of the other 369 loads issues.
     assert_eq!(after(load.repeat(400)), 1 + 369);
     // The active list holds 16 of the 200 loads.
     assert_eq!(after(format!("{load}{other}").repeat(200)), 1 + 184);
@@ -57,14 +57,14 @@ fn one_instruction_of_a_cycle_uses_memory() {
 
 #[test]
 fn a_miss_that_the_secondary_cache_serves_takes_10_cycles() {
-    // Two lines of 64 bytes in one of 128.
+    // One line of 128 bytes holds two lines of 64 bytes.
     assert_eq!(cycles("I  1000,4\nI  1040,4\n"), FIRST + 10);
-    // Three data lines of 32 bytes: their misses are served one after another.
+    // The loads use three data lines of 32 bytes. Their misses are served one after another.
     let loads = "I  1000,4\n L 2000,4\nI  1004,4\n L 2020,4\nI  1008,4\n L 2040,4\n";
     assert_eq!(cycles(loads), FIRST + MISS + 2 * 10);
 }
 
-/// A sample of cycles names the instruction that the processor waits for.
+/// A sample of cycles names the instruction for which the processor waits.
 #[test]
 fn a_sample_names_the_oldest_instruction() {
     let text: String = (0..50)

@@ -1,14 +1,14 @@
-//! Branches, address translation, and issued versus graduated instructions, compared with theory.
+//! Branches, address translation, and issued and graduated instructions are compared with theory.
 
 use simulator::analysis::profile::SampledUnit;
 use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
 
 use crate::{every, fetch, fetches, job, profile, profile_flow};
 
-/// A period above any count of these tests: nothing interrupts.
+/// A period that no count in these tests reaches, so nothing interrupts.
 const NEVER: u32 = 1 << 20;
 
-/// Returns the counts of these events, each in a run of its own.
+/// Returns the counts of these events. Each event is counted in a separate run.
 fn counts(program: &[Reference], events: &[&str]) -> Vec<u64> {
     let count = |event: &&str| {
         let profile = profile_flow(SampledUnit::R10000, program.to_vec(), event, every(NEVER));
@@ -21,8 +21,8 @@ fn counts(program: &[Reference], events: &[&str]) -> Vec<u64> {
 
 const BRANCHES: [&str; 2] = ["decoded_branches", "mispredicted_branches"];
 
-/// Returns a loop of ten iterations inside a loop of `times`: three instructions and a branch back, which the tenth iteration
-/// does not take; then a jump to the beginning.
+/// Returns a loop of ten iterations inside a loop of `times` iterations. The inner loop has three instructions and a
+/// branch back; its tenth iteration does not take the branch. Then a jump leads to the beginning.
 fn nested(times: usize) -> Vec<Reference> {
     let mut program = Vec::new();
     for _ in 0..times {
@@ -37,7 +37,7 @@ fn nested(times: usize) -> Vec<Reference> {
     program
 }
 
-/// The two-bit counter learns the branch in two mispredictions; afterwards it mispredicts only the end of each loop.
+/// The two-bit counter learns the branch after two mispredictions. Then only the end of each loop is mispredicted.
 #[test]
 fn a_loop_mispredicts_its_end() {
     for times in [1, 2, 50] {
@@ -47,7 +47,8 @@ fn a_loop_mispredicts_its_end() {
     }
 }
 
-/// One branch is always taken, and one never. If bits 11:3 of their addresses are equal, each undoes the other's training.
+/// One branch is always taken, another never. If bits 11:3 of their addresses are equal, they share a counter, and each
+/// branch undoes what the other has trained.
 #[test]
 fn branches_4_kb_apart_share_a_counter() {
     let alternate = |apart: u64| -> Vec<Reference> {
@@ -61,7 +62,7 @@ fn branches_4_kb_apart_share_a_counter() {
     assert_eq!(counts(&alternate(0x800), &BRANCHES), [200, 2]);
 }
 
-/// Indirect branches are decoded, and never mispredicted; traps are no branches.
+/// Indirect branches are decoded and never mispredicted. Traps do not count as branches.
 #[test]
 fn what_is_a_branch() {
     for (flow, branches) in [
@@ -76,8 +77,8 @@ fn what_is_a_branch() {
     }
 }
 
-/// At most one branch is decoded per cycle, and three cycles pass between the issue of a mispredicted branch and the next
-/// instruction.
+/// At most one branch is decoded per cycle. After a mispredicted branch issues, the next
+/// instruction comes three cycles later.
 #[test]
 fn what_branches_cost() {
     let cycles = |flow: Flow| {
@@ -86,11 +87,11 @@ fn what_branches_cost() {
     };
     assert_eq!(cycles(Flow::Jump) - cycles(Flow::Next), 99 - 24);
     assert_eq!(cycles(Flow::NotTaken), cycles(Flow::Jump));
-    // The first two are mispredicted: each issues in the cycle after its decoding.
+    // The first two branches are mispredicted. Each issues in the cycle after it is decoded.
     assert_eq!(cycles(Flow::Taken) - cycles(Flow::Jump), 2 * 3);
 }
 
-/// Jumps, calls, returns and traps use no functional unit, unless they load or store.
+/// Jumps, calls, returns and traps use no functional unit unless they load or store.
 #[test]
 fn what_is_issued() {
     let events = ["issued_instructions", "graduated_instructions"];
@@ -109,7 +110,7 @@ fn what_is_issued() {
     }
 }
 
-/// When a program without misses is interrupted, four instructions have issued and not graduated; they issue again.
+/// When a program without misses is interrupted, four instructions have issued but not graduated. These four issue again.
 #[test]
 fn an_interrupt_makes_instructions_issue_again() {
     let program = fetches((0..20_000).map(|n| 0x1000 + n % 16 * 4));
@@ -121,7 +122,7 @@ fn an_interrupt_makes_instructions_issue_again() {
     assert_eq!(issued.count - graduated.count, 4 * report.interrupts);
 }
 
-/// Returns loads from the first page of each of these pairs of pages in order, repeated `times`.
+/// Returns loads from the first page of each of these pairs of pages, in order. The sequence is repeated `times` times.
 fn pages(pairs: u64, times: u64) -> Vec<Reference> {
     let load = |n: u64| {
         let data = 0x4000_0000 + (n % pairs) * 0x8000;
@@ -133,7 +134,7 @@ fn pages(pairs: u64, times: u64) -> Vec<Reference> {
 
 const TLB: [&str; 1] = ["tlb_misses"];
 
-/// Each pair of pages misses once, and so does the code; the buffer has room for all.
+/// Each pair of pages misses once, and the code misses once. The buffer has room for all of them.
 #[test]
 fn a_few_pages_miss_the_tlb_once() {
     for pairs in 1..7 {
@@ -141,18 +142,19 @@ fn a_few_pages_miss_the_tlb_once() {
     }
 }
 
-/// A stream of pages misses at each pair. The code misses again when Random has reached its entry: Random advances by at least 8
-/// for each pair (the handler and the load), so this happens for at most one pair in eight.
+/// In a stream of pages, each pair misses. The code misses again when Random reaches its entry. For each pair, Random
+/// advances by at least 8 (the handler and the load), so the code misses for at most one pair in eight.
 #[test]
 fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
     let [misses] = counts(&pages(2000, 1), &TLB)[..] else { unreachable!() };
     assert!((2001..=2001 + 2000 / 8).contains(&misses), "{misses}");
-    // 64 entries cannot hold 200 pairs: most miss in every round.
+    // The 64 entries cannot hold 200 pairs, so most pairs miss in every round.
     let [misses] = counts(&pages(200, 10), &TLB)[..] else { unreachable!() };
     assert!((1000..=2001 + 2000 / 8).contains(&misses), "{misses}");
 }
 
-/// In exception mode are the handler's own miss, of the page table, and the handler's seven instructions, two of which load.
+/// The handler runs in exception mode: its own miss (of the page table) and its seven instructions count there. Two of
+/// the seven are loads.
 #[test]
 fn misses_in_the_handler_are_in_exception_mode() {
     let count = |exceptions: bool, event: &str| {
@@ -164,12 +166,12 @@ fn misses_in_the_handler_are_in_exception_mode() {
         assert_eq!(event == "cycles" && exceptions, report.cycles == report.first.count);
         report.first.count
     };
-    // Misses of the code and of six pairs; then of the page tables of the code and of the data.
+    // In user mode, the code and six pairs miss. In all modes, the page tables of the code and of the data miss too.
     assert_eq!([false, true].map(|modes| count(modes, "tlb_misses")), [7, 7 + 2]);
     let graduated = "graduated_instructions";
     assert_eq!([false, true].map(|modes| count(modes, graduated)), [6, 6 + 9 * 7]);
     assert_eq!([false, true].map(|modes| count(modes, "graduated_loads")), [6, 6 + 9 * 2]);
     let [user, all] = [false, true].map(|modes| count(modes, "cycles"));
-    // Two misses of the handler, of a cycle each, and nine handlers.
+    // Exception mode has two misses in the handler, at one cycle each, and nine handlers of seven instructions.
     assert_eq!(all - user, 2 + 9 * 7);
 }

@@ -1,4 +1,4 @@
-//! The distance between samples and truth that sampling theory predicts.
+//! Tests that samples deviate from the truth as sampling theory predicts.
 
 use std::f64::consts::PI;
 
@@ -18,11 +18,11 @@ impl Random {
     }
 }
 
-/// Eight pages, of which page n has n + 1 of 36 instructions.
+/// The instructions on each of eight pages: page n has n + 1 of 36.
 const SHARES: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// Returns the expected value of half the sum of |share of the samples - p|: for n random samples each share has the standard
-/// deviation sqrt(p (1 - p) / n), and the mean absolute deviation of a normal variable is sqrt(2 / pi) of its standard deviation.
+/// Returns the expected value of half the sum of |share of the samples - p|. For n random samples, the standard deviation of a
+/// share is sqrt(p (1 - p) / n). The mean absolute deviation of a normal variable is sqrt(2 / pi) of its standard deviation.
 fn expected(samples: f64) -> f64 {
     let apart = SHARES.map(|share| {
         let p = share as f64 / 36.0;
@@ -31,7 +31,7 @@ fn expected(samples: f64) -> f64 {
     apart.iter().sum::<f64>() / 2.0
 }
 
-/// A program that jumps randomly between its pages. Its samples are random whatever the period.
+/// A program jumps randomly between its pages, so its samples are random with any period.
 #[test]
 fn the_distance_falls_with_the_root_of_the_period() {
     const INSTRUCTIONS: usize = 80_000;
@@ -40,7 +40,7 @@ fn the_distance_falls_with_the_root_of_the_period() {
         let mut left = random.below(36);
         for (page, share) in SHARES.iter().enumerate() {
             if left < *share {
-                // Each page uses its own set of the caches, so that no page waits longer than another.
+                // Each page uses a different set of the caches, so no page waits longer than another.
                 return 0x1_0040 * (page as u64 + 1);
             }
             left -= share;
@@ -70,8 +70,8 @@ fn the_distance_falls_with_the_root_of_the_period() {
     }
 }
 
-/// A loop of 52 instructions on three pages, and periods that are multiples of its length. All samples hit the same page, unless
-/// periods are random. (Each page has a multiple of four instructions, because an R10000 is interrupted only between cycles.)
+/// A loop of 52 instructions on three pages. The periods are multiples of 52, so all samples hit the same page unless the periods
+/// are random. (An R10000 is interrupted only between cycles, so each page has a multiple of four instructions.)
 #[test]
 fn random_periods_are_not_in_step_with_a_loop() {
     let address = |step: u64| match step % 52 {
@@ -83,7 +83,7 @@ fn random_periods_are_not_in_step_with_a_loop() {
     for unit in SampledUnit::ALL {
         for period in [260_u32, 520] {
             let in_step = profile(unit, &program, "instructions", every(period)).unwrap();
-            // Every period ends at the beginning of the loop, on the page of 4 instructions.
+            // Every period ends at the beginning of the loop, on the page with 4 instructions.
             let apart = in_step.first.total_variation;
             assert!(apart > 0.85, "{unit:?}, {period}: {apart}");
 
@@ -99,7 +99,7 @@ fn random_periods_are_not_in_step_with_a_loop() {
             }
             let samples = hits.iter().sum::<u64>() as f64;
             assert!(samples > 0.99 * 6.0 * 52_000.0 / f64::from(period));
-            // No bias: over all runs together, each share is right within three standard errors.
+            // There is no bias: over all runs together, each share is right within three standard errors.
             for (hits, share) in hits.into_iter().zip([1.0 / 13.0, 4.0 / 13.0, 8.0_f64 / 13.0]) {
                 let error = (share * (1.0 - share) / samples).sqrt();
                 let apart = (hits as f64 / samples - share).abs();

@@ -8,14 +8,14 @@ use simulator::replay::placement::Placement;
 
 use crate::{every, fetch, job};
 
-/// Returns a chunk of `count` consecutive instructions on a page of the thread's own.
+/// Returns a chunk of `count` consecutive instructions. Each thread has a different page.
 fn instructions(thread: u64, count: u64) -> Chunk {
     let address = |n: u64| 0x10_0000 + thread * 0x1000 + n % 64 * 4;
     let fetches = (0..count).map(|n| fetch(address(n), Kind::FetchOther, Flow::Next));
     Chunk::new(fetches.collect(), Vec::new())
 }
 
-/// Returns a chunk of loads from each of these lines of 64 bytes, the same for all threads.
+/// Returns a chunk with a load from each of these lines of 64 bytes. All threads use the same lines.
 fn loads(thread: u64, lines: u64) -> Chunk {
     let load = |n: u64| {
         let load = fetch(0x10_0000 + thread * 0x1000, Kind::FetchLoad, Flow::Next);
@@ -32,7 +32,7 @@ fn threads(chunks: Vec<Chunk>, place: &str) -> Job<'static> {
     }
 }
 
-/// Returns the threads' pages with the true number of events, by address.
+/// Returns the pages of the threads with the true number of events on each page, sorted by address.
 fn pages(event: &EventProfile) -> Vec<(u64, u64)> {
     let rows = event.rows.iter();
     let mut pages: Vec<_> = rows.map(|row| ((row.address >> 12) & 0xf, row.exact)).collect();
@@ -51,14 +51,14 @@ fn check_counts(report: &ProfileReport, threads: usize, count: u64) {
 fn each_strand_has_counters_and_a_guest_of_its_own() {
     let counts = [1_000, 2_005, 3_009, 17];
     let chunks = || (0..).zip(counts).map(|(thread, count)| instructions(thread, count));
-    // On four nodes, on one core, and two threads each on two strands.
+    // The threads run on four nodes, on one core, or in pairs on two strands.
     for place in ["spread", "pack", "1,9"] {
         let report =
             threads(chunks().collect(), place).run(SampledUnit::Sparc, "instructions").unwrap();
         check_counts(&report, 4, 6_031);
         let expected = [(0, 1_000), (1, 2_005), (2, 3_009), (3, 17)];
         assert_eq!(pages(&report.first), expected, "{place}");
-        // One sample per ten events of each strand.
+        // There is one sample per ten events of each strand.
         let samples = match place {
             "1,9" => 4_009 / 10 + 2_022 / 10,
             _ => 100 + 200 + 300 + 1,
@@ -85,7 +85,7 @@ fn the_processor_and_the_placement_are_named() {
     check_counts(&dealt, 1, 3_000);
 }
 
-/// Each thread loads from 100 lines in order. On one core the second finds them in the data cache.
+/// Each thread loads from 100 lines in order. On one core, the second thread finds the lines in the data cache.
 #[test]
 fn a_placement_decides_what_threads_share() {
     for (place, misses) in [("0,1", 100), ("0,8", 200)] {
@@ -99,7 +99,7 @@ fn a_placement_decides_what_threads_share() {
     }
 }
 
-/// Thread 1's first part follows thread 0's first part; thread 1 ends before thread 0 continues.
+/// The first part of thread 1 follows the first part of thread 0. Thread 1 ends before thread 0 continues.
 #[test]
 fn an_r10000_executes_threads_in_turns() {
     let (mut first, mut second) = (instructions(0, 400), instructions(1, 300));
@@ -123,7 +123,7 @@ fn an_r10000_executes_threads_in_turns() {
     }
 }
 
-/// The signal is missing because the recording is cut off.
+/// The recording is cut off, so the signal is missing.
 #[test]
 fn a_wait_that_nothing_ends_is_left_out_with_a_note() {
     for unit in SampledUnit::ALL {

@@ -1,4 +1,4 @@
-//! Recordings that are read ahead.
+//! Recordings that a thread reads ahead.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,10 +12,10 @@ use simulator::recording::{BLOCK, Chunk, Order, Progress, Recording, RecordingEr
 
 use crate::gzip;
 
-/// The outcome of one call: the thread, the result, a hash of the references, the orders, and the progress.
+/// The outcome of a call: thread, result, hash of the references, orders, and progress.
 type Step = (usize, Result<bool, RecordingError>, u64, Vec<(usize, Order)>, Progress);
 
-/// Reads all threads chunk by chunk, in a random order of threads.
+/// Reads all threads chunk by chunk. The order of the threads is random.
 fn steps(mut recording: Recording) -> Vec<Step> {
     let mut left: Vec<usize> = (0..recording.threads()).collect();
     let (mut chunk, mut steps) = (Chunk::default(), Vec::new());
@@ -114,11 +114,11 @@ fn a_slow_pipe_is_read_to_its_end() {
     writer.join().unwrap();
 }
 
-/// A text that ends only after the other end of the channel is dropped.
+/// A text that ends only when the other end of its channel is dropped.
 struct Waits {
     text: Cursor<Vec<u8>>,
     goes_on: Receiver<()>,
-    /// Tells the test that the reader is dropped.
+    /// When the reader is dropped, the sender is dropped, and the test notices.
     _lives: Sender<()>,
 }
 

@@ -1,12 +1,10 @@
-//! The bundled recording.
-
 use std::collections::HashSet;
 
 use simulator::recording::{Flow, Kind, Order, bundled};
 
 use crate::threads;
 
-/// `bundled/README.md` has these numbers.
+/// The numbers are the same as in `bundled/README.md`.
 #[test]
 fn the_bundled_recording_is_real() {
     let recording = bundled();
@@ -20,7 +18,7 @@ fn the_bundled_recording_is_real() {
     let count = |kind| all().filter(|reference| reference.kind == kind).count();
     let data = [Kind::Load, Kind::Store, Kind::Modify].map(count);
     assert_eq!((fetches, data), (2_552_121, [339_200, 128_763, 4_762]));
-    // Every thread works, and has every flow.
+    // Every thread has references of every kind of flow.
     for (references, _) in &threads {
         assert!(references.len() > 330_000, "{}", references.len());
         let flows = HashSet::<Flow>::from_iter(references.iter().map(|reference| reference.flow));
@@ -28,7 +26,7 @@ fn the_bundled_recording_is_real() {
     }
 }
 
-/// Every thread but the first begins after a signal, and the threads wait for each other at the end of each of seven phases.
+/// Every thread except the first begins after a signal. The threads wait for each other at the end of each of seven phases.
 #[test]
 fn the_threads_are_ordered() {
     let threads = threads(&mut bundled()).unwrap();
@@ -49,6 +47,6 @@ fn the_threads_are_ordered() {
             }
         }
     }
-    // Seven starts and joins, seven barriers for all but the last thread to arrive, and turns with the ledger.
+    // There are seven starts, seven joins, seven barriers at which all threads but the last wait, and turns with the ledger.
     assert!(waits > 7 + 7 + 7 * 7, "{waits}");
 }

@@ -1,4 +1,4 @@
-//! Files: plain and compressed, whole, cut off and damaged.
+//! Files that are plain or compressed, and whole, cut off or damaged.
 
 use std::fs;
 use std::io::{self, Cursor, Read};
@@ -11,7 +11,7 @@ use crate::{file, gzip, read, read_bytes, zstd};
 fn files_say_how_far_they_are_read() {
     let text = "I  04001090,3\n".repeat(100_000);
     for bytes in [text.clone().into_bytes(), gzip(text.as_bytes()), zstd(text.as_bytes())] {
-        // The name does not decide the format.
+        // The format does not depend on the name.
         let path = file("progress.xz", &bytes);
         let total = Some(bytes.len() as u64);
         let mut reader = Recording::open(&path).unwrap();
@@ -70,7 +70,7 @@ fn compressed_files_that_are_cut_off_are_errors() {
         assert_eq!(read_bytes(whole.clone()).unwrap().len(), 60);
         for length in 0..whole.len() {
             let error = read_bytes(&whole[..length]).expect_err("cut off").to_string();
-            // Fewer than four bytes do not tell the format.
+            // Fewer than four bytes do not determine the format.
             let found = format!(
                 "found {format} data that is damaged or cut off, expected the rest of the recording"
             );
@@ -79,7 +79,7 @@ fn compressed_files_that_are_cut_off_are_errors() {
     }
 }
 
-/// A stream that fails with an error of the operating system.
+/// A stream on which every read fails with an error of the operating system.
 struct Broken;
 
 impl Read for Broken {

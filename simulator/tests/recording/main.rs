@@ -1,4 +1,4 @@
-//! Recordings: the format, blocks, files, the bundled recording.
+//! Recordings are read in each format, in blocks, from files, and ahead.
 
 mod ahead;
 mod blocks;
@@ -50,15 +50,15 @@ pub(crate) fn reference(kind: Kind, address: u64, size: u16) -> Reference {
     Reference::new(address, size, kind)
 }
 
-/// Opens a recording with this content.
+/// Opens a recording with these bytes.
 pub(crate) fn open(content: impl Into<Vec<u8>>) -> Result<Recording, RecordingError> {
     Recording::from_reader("refs", Cursor::new(content.into()), None)
 }
 
-/// The references of a thread, and its orders, each with the number of references before it.
+/// The references of a thread, and its orders. Each order comes with the number of references before it.
 pub(crate) type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
-/// Reads all threads.
+/// Reads all threads to their ends.
 pub(crate) fn threads(recording: &mut Recording) -> Result<Vec<Thread>, RecordingError> {
     let (mut threads, mut chunk) = (Vec::new(), Chunk::default());
     for thread in 0..recording.threads() {
@@ -74,7 +74,7 @@ pub(crate) fn threads(recording: &mut Recording) -> Result<Vec<Thread>, Recordin
     Ok(threads)
 }
 
-/// Writes a file that no other test uses.
+/// Writes a file whose name no other test uses.
 pub(crate) fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let name = format!("{}-{name}", process::id());
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);

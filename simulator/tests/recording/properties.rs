@@ -1,4 +1,4 @@
-//! Properties of any input.
+//! Properties that hold for any input.
 
 use std::io::{self, Cursor, Read};
 
@@ -8,7 +8,7 @@ use simulator::recording::{Kind, Reference};
 
 use crate::{gzip, read, read_bytes, zstd};
 
-/// A stream that arrives in pieces of given lengths.
+/// A stream that delivers its bytes in pieces of given lengths.
 struct Pieces(Cursor<Vec<u8>>, Vec<usize>, usize);
 
 impl Read for Pieces {
@@ -39,7 +39,7 @@ fn line(reference: &Reference) -> String {
     format!("{lead}{:08x},{}\n", reference.address, reference.size)
 }
 
-/// Sets the kinds of fetches, from the last reference to the first.
+/// Sets the kind of each fetch, starting at the last reference.
 fn classified(mut references: Vec<Reference>) -> Vec<Reference> {
     let (mut loads, mut stores) = (false, false);
     for reference in references.iter_mut().rev() {

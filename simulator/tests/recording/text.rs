@@ -1,4 +1,4 @@
-//! Recordings written by hand.
+//! Tests of handwritten recordings.
 
 use proptest::prelude::*;
 use simulator::recording::{BLOCK, Chunk, Kind, Order, Recording};

@@ -1,4 +1,4 @@
-//! Replays of recordings that are read in a thread of their own.
+//! Replays of recordings that a separate thread reads.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -50,7 +50,7 @@ fn a_damaged_line_ends_the_replay_with_its_error() {
     }
 }
 
-/// Text that blocks at its end until the other end is dropped.
+/// A text that blocks at its end until the other end of its channel is dropped.
 struct Waits(io::Cursor<String>, Receiver<()>);
 
 impl Read for Waits {

@@ -1,4 +1,4 @@
-//! The machine has one clock, which only advances.
+//! The machine has one clock. It only advances.
 
 use simulator::events::collect::Keep;
 use simulator::events::layouts::LayoutName;
@@ -6,7 +6,7 @@ use simulator::replay::{Setup, Tracing};
 
 use crate::{machine, program, run};
 
-/// For any sampling interval and any hub time, the guest can read its counters, and they equal the truth.
+/// With any sampling interval and any hub time, the guest can read its counters, and the counters equal the truth.
 #[test]
 fn intervals_and_hub_times() {
     for interval in [1, 2, 10, 100, 500, 1_000, 2_000, 10_000] {
@@ -47,7 +47,7 @@ fn hypercalls_take_time() {
     };
     for interval in [100, 2_000] {
         let (cycles, calls, last) = traced(interval);
-        // 60 cycles each; the event of the last call is recorded before it ends.
+        // Each call takes 60 cycles. The event of the last call is recorded before the call ends.
         assert!(
             (cycles + 60 * (calls - 1)..cycles + 60 * calls).contains(&last),
             "{cycles} cycles, {calls} calls, {last}"

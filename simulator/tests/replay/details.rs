@@ -1,4 +1,4 @@
-//! Details of handwritten programs with known numbers.
+//! Tests of details. The programs are handwritten, and their numbers are known.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use simulator::run::Replayed;
 
 use crate::{machine, recording, run};
 
-/// Returns a setup with few counters, so that the points of the series take little time.
+/// Returns a setup with few counters, so that each point of the series takes little time.
 pub(crate) fn setup(program: Recording) -> Setup {
     Setup {
         details: true,
@@ -35,7 +35,7 @@ fn details_of(setup: Setup) -> (Replayed, Details) {
     (outcome, details)
 }
 
-/// Details change only the calls of the guest that measures.
+/// If details are recorded, only the calls of the guest that measures change.
 #[test]
 fn details_change_nothing() {
     let program = || {
@@ -56,12 +56,12 @@ fn details_change_nothing() {
     assert_eq!(outcome.usage, plain.usage);
     assert_eq!(outcome.counters, plain.counters);
     assert!(outcome.trace.is_none(), "nobody asked for it");
-    // Every interval is present, and nothing is counted twice.
+    // Every interval is present, and no event is counted twice.
     let series = &details.series;
     let points = series.references.len();
     let references: Vec<u64> = (1..=11).map(|n| 512 * n).chain([6_000]).collect();
     assert_eq!(series.references, references);
-    // Reports what the guest did only for the points: for all but the last, at which it reads its counters anyway.
+    // The series counts only the samples that the guest takes for its points. At the last point the guest reads its counters anyway.
     assert_eq!(series.reads.samples, 11);
     assert_eq!(outcome.hypercalls.total - series.reads.calls, plain.hypercalls.total);
     assert_eq!(series.cycles.last(), Some(&outcome.cycles));
@@ -86,7 +86,7 @@ fn details_change_nothing() {
         assert_eq!((link.hub, link.node), (series.hub, series.node));
         assert_eq!(series.bytes.iter().sum::<u64>(), 64 * (link.into + link.out));
     }
-    // The map and the code contain all misses.
+    // The map contains all misses, and so does the code.
     let misses = |part: fn(&Served) -> u64| -> u64 {
         outcome.threads.iter().map(|thread| part(&thread.served)).sum()
     };
@@ -102,7 +102,7 @@ fn details_change_nothing() {
     let stacks = outcome.threads.iter().map(|thread| thread.stack);
     let waits = stacks.map(|stack| stack.sum() - stack.busy - stack.pipeline);
     assert_eq!(waited, waits.sum::<u64>());
-    // The summary contains all calls.
+    // The summary covers all calls.
     let total: u64 = details.calls.iter().map(|calls| calls.count).sum();
     assert_eq!(total, outcome.hypercalls.total);
     let by_guest: u64 =
@@ -110,7 +110,7 @@ fn details_change_nothing() {
     assert!(by_guest > 0 && by_guest <= total);
     assert!(details.events.len() <= 1000);
     assert!(details.events.is_sorted_by_key(|event| event.time));
-    // The calls that are shown cover the whole time.
+    // The listed calls span the whole time.
     let end = series.clock.last().unwrap();
     let quarters = (0..4).map(|quarter| quarter * end / 4..(quarter + 1) * end / 4);
     for quarter in quarters {
@@ -138,14 +138,14 @@ fn misses_by_address_and_time() {
     let sums: Vec<u64> = heat.misses.iter().map(|row| row.iter().sum()).collect();
     assert_eq!(sums, [[128; 16].as_slice(), &[1]].concat());
     assert_eq!(heat.transfers.iter().flatten().sum::<u64>(), 0);
-    // The pages are missed in order.
+    // The misses visit the pages in order.
     let first = |row: &Vec<u64>| row.iter().position(|count| *count > 0).unwrap();
     assert!(heat.misses.iter().map(first).is_sorted());
     assert_eq!(heat.cycles.last(), Some(&outcome.cycles));
     assert!((64..=128).contains(&heat.cycles.len()));
 }
 
-/// Rows of a large buffer have equal sizes; a distant access has a row of its own.
+/// The rows of a large buffer have equal sizes. A distant access has a separate row.
 #[test]
 fn regions_stay_apart() {
     let mut text = String::new();
@@ -158,7 +158,7 @@ fn regions_stay_apart() {
     assert_eq!(heat.first.len(), 64);
     assert_eq!((heat.first[0], heat.bytes[0]), (0x40_0000, 8192));
     assert_eq!((heat.first[63], heat.bytes[63]), (0x7fff_0000_0000, 8192));
-    // 62 rows for 1000 pages.
+    // There are 62 rows for 1000 pages.
     let pages = heat.bytes[1..63].iter().map(|bytes| bytes / 8192);
     assert_eq!(pages.clone().sum::<u64>(), 1000);
     assert!(pages.clone().all(|pages| (8..=32).contains(&pages)));
@@ -166,7 +166,7 @@ fn regions_stay_apart() {
     assert!(misses.skip(1).take(62).eq(pages));
 }
 
-/// An instruction of node 1 loads lines of node 0, then a line that it has; another stores.
+/// An instruction of node 1 loads lines of node 0, then a line that node 1 already has. Another instruction stores.
 #[test]
 fn misses_by_instruction() {
     let fetch = |address, kind| Reference::new(address, 4, kind);
@@ -184,16 +184,16 @@ fn misses_by_instruction() {
     assert_eq!(
         code.collect::<Vec<_>>(),
         [
-            // The line of the instruction, two lines of data, and a part of the first data line, which hits the L2 cache.
+            // The misses are the line of the instruction and two lines of data. A part of the first data line hits the L2 cache.
             (Some(0x1180), [1, 0, 3, 0], 3 * 290 + 23),
-            // A store, for which the strand does not wait.
+            // The strand does not wait for its store.
             (Some(0x1184), [1, 0, 0, 0], 0),
         ]
     );
     assert_eq!(details.code_others, Missed::default());
 }
 
-/// Strands of two nodes write to bytes of their own in one line.
+/// Strands of two nodes write to different bytes of one line.
 #[test]
 fn lines_that_are_shared() {
     let text = "0 w 1000\n64 w 1008\n".repeat(10);
@@ -205,7 +205,7 @@ fn lines_that_are_shared() {
     let users = line.users.iter();
     let users =
         users.map(|user| (user.thread, user.strand.index(), user.what, user.bytes, user.times));
-    // The first write is before the first move.
+    // The first write comes before the line first moves.
     let expected = [(0, 0, Use::Store, 0xff, 9), (1, 64, Use::Store, 0xff00, 10)];
     assert_eq!(users.collect::<Vec<_>>(), expected);
     let json = serde_json::to_value(line).unwrap();
@@ -217,7 +217,7 @@ fn lines_that_are_shared() {
     assert_eq!(outcome.threads.len(), 2);
 }
 
-/// An observer of a replay sees the details at each sample.
+/// At each sample, the observer of a replay sees the details.
 #[test]
 fn details_while_it_runs() {
     let setup = Setup { interval: Some(1_000), ..setup(crate::program(3_000)) };

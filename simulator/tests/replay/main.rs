@@ -1,4 +1,4 @@
-//! Replays through the public interface of the library.
+//! Recordings are replayed through the public interface of the library.
 
 mod ahead;
 mod clock;
@@ -23,7 +23,7 @@ pub(crate) fn recording(text: impl Into<Vec<u8>>) -> Recording {
     Recording::from_reader("test", Cursor::new(text.into()), None).unwrap()
 }
 
-/// A program that stores to and loads from a few lines of all nodes.
+/// Returns a program that stores to and loads from a few lines of each node.
 pub(crate) fn program(references: u64) -> Recording {
     let mut text = String::new();
     for number in 0..references / 2 {
@@ -38,7 +38,7 @@ pub(crate) fn machine() -> Machine {
     Machine::new(Model::Batoka, 4).unwrap()
 }
 
-/// Runs to the end without observing the progress.
+/// Replays to the end. Nothing observes the progress.
 pub(crate) fn run(setup: Setup) -> Result<Replayed, RunError> {
     let prepared = setup.check().unwrap();
     prepared.run(&mut |_| ControlFlow::Continue(()))
@@ -67,7 +67,7 @@ fn progress_is_told_and_can_end_a_replay() {
         assert_eq!(outcome.unwrap().references, 1_000);
         samples
     };
-    // 8 channels, 16 link port units, 4 address serialization units, and the strand of the thread.
+    // The counters belong to 8 channels, 16 link port units, 4 address serialization units, and the thread's strand.
     assert_eq!(sampled(Some(300)), [(300, 29), (600, 29), (900, 29), (1_000, 29)]);
     assert_eq!(sampled(None), [(1_000, 29)]);
     let mut first = None;
@@ -82,7 +82,7 @@ fn progress_is_told_and_can_end_a_replay() {
     assert_eq!(first, Some(100));
 }
 
-/// At each sample an observer sees what has happened so far; at the last sample, the same as in the final result.
+/// At each sample, an observer sees what has happened so far. At the last sample, it sees the same as in the final result.
 #[test]
 fn a_sample_shows_what_has_happened() {
     let setup = Setup { interval: Some(400), ..Setup::new(machine(), program(1_000)) };

@@ -1,4 +1,4 @@
-//! Setups that cannot be replayed.
+//! Setups that the simulator refuses to replay.
 
 use guest_abi::StrandId;
 use perfctr_service::{ConfigError, Grant};

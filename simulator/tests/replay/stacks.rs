@@ -1,4 +1,4 @@
-//! Waiting times of threads, computed by hand from the times in `simulator::memory::timing`.
+//! Waiting times of threads. The expected times are computed by hand from those in `simulator::memory::timing`.
 
 use platform::{Machine, Model};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use simulator::run::{Replayed, Stack};
 
 use crate::run;
 
-/// Replays threads on these strands of a machine of one node, or of four nodes with hubs.
+/// Replays threads on these strands. The machine has one node, or four nodes with hubs.
 fn outcome(nodes: usize, place: &str, threads: &[Vec<Reference>]) -> Replayed {
     let chunks = threads.iter().map(|thread| vec![Chunk::new(thread.clone(), Vec::new())]);
     let program = Recording::from_threads("by hand", chunks.collect());
@@ -42,21 +42,21 @@ fn load(address: u64) -> Reference {
 
 #[test]
 fn a_request_is_waited_for_where_it_is_served() {
-    // From memory, from the L2 cache, from the L1 cache. A load issues in 1 cycle and takes 2 more; the L2 cache takes 23, a
-    // channel 7, its memory 120.
+    // The loads are served from memory, the L2 cache and the L1 cache. A load issues in 1 cycle and
+    // takes 2 more. The L2 cache takes 23 cycles, a channel 7, its memory 120.
     let loads = [0, 0x10, 0x18].map(load).to_vec();
     let expected = Stack { busy: 3 * 3, l2: 23, local: 23 + 7 + 120, ..Stack::default() };
     assert_eq!(stacks(1, "0", &[loads]), [expected]);
-    // For node 1, a line of node 0 additionally takes 2 in a hub, 60 for the snoop answers, 60 to the other node, and 9 on each
-    // of two links.
+    // If node 1 loads a line of node 0, it waits for 2 more cycles in a hub, 60 for the snoop
+    // answers, 60 to the other node, and 9 on each of two links.
     let expected = Stack { busy: 3, remote: 23 + 2 + 60 + 7 + 120 + 60 + 18, ..Stack::default() };
     assert_eq!(stacks(4, "64", &[vec![load(0)]]), [expected]);
 }
 
 #[test]
 fn another_cache_is_waited_for() {
-    // Strand 0 has written the line long before strand 64, after 100 instructions, loads it. The instructions are on node 0 too,
-    // but use another hub and channel.
+    // Strand 0 writes the line early. Strand 64 loads it after 100 instructions. The instructions
+    // are also on node 0, but use another hub and channel.
     let fetch = |kind| Reference::new(0x1180, 4, kind);
     let mut later = vec![fetch(Kind::FetchOther); 600];
     later.push(fetch(Kind::FetchLoad));
@@ -65,7 +65,7 @@ fn another_cache_is_waited_for() {
         panic!();
     };
     assert_eq!(writer, Stack { busy: 1, ..Stack::default() });
-    // The owner's cache supplies the line in 80.
+    // The cache of the owner supplies the line in 80 cycles.
     let expected = Stack {
         busy: 600 + 3,
         remote: 23 + 2 + 60 + 7 + 120 + 60 + 18,
@@ -77,12 +77,13 @@ fn another_cache_is_waited_for() {
 
 #[test]
 fn what_others_use_is_waited_for() {
-    // Two strands of one pipeline fetch one line. The second hits the cache of their core.
+    // Two strands of one pipeline fetch the same line. The second fetch hits the cache of the core.
     let fetch = vec![Reference::new(0, 4, Kind::FetchOther)];
     let first = Stack { busy: 1, local: 150, ..Stack::default() };
     let second = Stack { busy: 1, pipeline: 1, ..Stack::default() };
     assert_eq!(stacks(1, "0,1", &[fetch.clone(), fetch]), [first, second]);
-    // Strands of two cores load from one line. The second waits 1 cycle for the bank, and then until the first has the line.
+    // Strands of two cores load from one line. The second strand waits 1 cycle for the bank, and then until the first
+    // strand has the line.
     let first = Stack { busy: 3, local: 150, ..Stack::default() };
     let second = Stack { busy: 3, l2: 1 + 23, arriving: 150 - 24, ..Stack::default() };
     assert_eq!(stacks(1, "0,8", &[vec![load(0)], vec![load(0x10)]]), [first, second]);
@@ -93,7 +94,7 @@ fn stores_are_waited_for_when_eight_are_under_way() {
     let store = |n: u64| data(Kind::Store, 0x40 * n);
     let expected = |busy, stores| Stack { busy, stores, ..Stack::default() };
     assert_eq!(stacks(1, "0", &[(0..8).map(store).collect()]), [expected(8, 0)]);
-    // The first ends at 1 + 23 + 7 + 120 = 151.
+    // The first store ends at 1 + 23 + 7 + 120 = 151.
     assert_eq!(stacks(1, "0", &[(0..9).map(store).collect()]), [expected(9, 151 - 9)]);
 }
 
@@ -110,7 +111,7 @@ fn threads_of_one_strand_wait_each_for_itself() {
     assert_eq!(stacks(1, "0", &[vec![load(0)], vec![load(0x10)]]), [first, second]);
 }
 
-/// Instructions in a few lines, with data in a few others.
+/// Returns instructions in a few lines. Their data are in a few other lines.
 fn thread() -> impl Strategy<Value = Vec<Reference>> {
     let instruction = (0..400_u64, 0..3_usize, 0..4_usize, 0..40_u64, 0..7_u64);
     let instruction = instruction.prop_map(|(at, flow, kind, line, byte)| {
@@ -135,7 +136,7 @@ fn thread() -> impl Strategy<Value = Vec<Reference>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Waits do not change the time of a thread's instructions, and the parts sum to all cycles.
+    /// Waits do not change the time of a thread's own instructions. The parts of the time add up to all cycles.
     #[test]
     fn the_sum_is_all_cycles(
         threads in prop::collection::vec(thread(), 1..7),

@@ -1,4 +1,4 @@
-//! Handwritten programs of known behaviour: theory predicts the counts.
+//! Replays of handwritten programs. Theory predicts their counts.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use simulator::run::Replayed;
 
 use crate::{machine, recording, run};
 
-/// The first strand of each of four nodes.
+/// The first strand of each of the four nodes.
 const STRANDS: [usize; 4] = [0, 64, 128, 192];
 
-/// Replays lines of `STRAND OP ADDRESS` on four nodes.
+/// Replays a text with lines `STRAND OP ADDRESS` on four nodes.
 fn outcome(text: String, events: &str) -> Replayed {
     let selection = Selection::parse(events).unwrap();
     run(Setup { selection, ..Setup::new(machine(), recording(text)) }).unwrap()
@@ -24,7 +24,7 @@ fn total(outcome: &Replayed, event: &str) -> u64 {
 
 const ROUNDS: u64 = 100;
 
-/// Four strands add to their own counters in turns. The counters are `apart` bytes apart.
+/// Four strands take turns to add, each to its own counter. The counters are `apart` bytes apart.
 fn counters(apart: usize) -> Replayed {
     let mut text = String::new();
     for _ in 0..ROUNDS {
@@ -36,24 +36,24 @@ fn counters(apart: usize) -> Replayed {
     outcome(text, "lpu:cycles_cache_hit,lpu:cycles_INV_egress")
 }
 
-/// Each addition but the first finds the line in the cache of the previous node, and invalidates it there.
+/// Every addition except the first finds the line in the cache of the previous node, and invalidates it there.
 #[test]
 fn counters_in_one_line() {
     let outcome = counters(8);
     assert_eq!(total(&outcome, "cycles_cache_hit"), 4 * ROUNDS - 1);
-    // An invalidation goes to each of the three other nodes.
+    // Each invalidation goes to the three other nodes.
     assert_eq!(total(&outcome, "cycles_INV_egress"), 3 * (4 * ROUNDS - 1));
     let transfers = outcome.threads.iter().map(|thread| thread.served.c2c);
     assert_eq!(transfers.collect::<Vec<_>>(), [ROUNDS - 1, ROUNDS, ROUNDS, ROUNDS]);
 }
 
-/// With a line for each counter, each strand reads its line from memory once, and nothing is invalidated.
+/// If each counter has a separate line, each strand reads its line from memory once, and no line is invalidated.
 #[test]
 fn counters_in_lines_of_their_own() {
     let outcome = counters(64);
     assert_eq!(total(&outcome, "cycles_cache_hit"), 0);
     assert_eq!(total(&outcome, "cycles_INV_egress"), 0);
-    // All four lines are at home on node 0.
+    // The home of all four lines is node 0.
     let served = outcome.threads.iter().map(|thread| {
         let served = &thread.served;
         (served.local, served.remote, served.c2c)
@@ -61,7 +61,7 @@ fn counters_in_lines_of_their_own() {
     assert_eq!(served.collect::<Vec<_>>(), [(1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 1, 0)]);
 }
 
-/// Strands of all nodes read a buffer on node 0 twice: each node reads each line from memory once.
+/// Strands of all nodes read a buffer of node 0 twice. Each node reads each line from memory once.
 #[test]
 fn a_buffer_on_one_node() {
     const PIECES: u64 = 40;
@@ -69,8 +69,8 @@ fn a_buffer_on_one_node() {
     for round in 0..2 {
         for piece in 0..PIECES {
             for line in 0..8 {
-                // Memory changes its home node every 512 bytes. The second round reads the other half of each L2 line, which is
-                // another L1 line.
+                // The home node of memory changes every 512 bytes. The second round reads the other
+                // half of each L2 line, which is a different L1 line.
                 let address = 0x10_0000 + piece * 2048 + line * 64 + round * 32;
                 for strand in STRANDS {
                     let _ = writeln!(text, "{strand} r {address:x}");
@@ -89,12 +89,12 @@ fn a_buffer_on_one_node() {
         [(lines, lines, 0, 0), (lines, 0, lines, 0), (lines, 0, lines, 0), (lines, 0, lines, 0)]
     );
     let reads = outcome.counters.iter().map(|counter| counter.measured);
-    // The two channels of node 0 read half of the buffer each.
+    // Each of the two channels of node 0 reads half of the buffer.
     assert_eq!(reads.collect::<Vec<_>>(), [2 * lines, 2 * lines, 0, 0, 0, 0, 0, 0]);
 }
 
-/// A strand writes 5 MB, then reads them twice: the next line is never in the L2 cache of 4 MB, and every line is written back
-/// once.
+/// A strand writes 5 MB, then reads these lines twice. The L2 cache has 4 MB and never holds the
+/// next line. Every line is written back once.
 #[test]
 fn a_stream_larger_than_the_l2_cache() {
     const LINES: u64 = (5 << 20) / 64;

@@ -9,8 +9,8 @@ use simulator::run::{Replayed, ThreadRun};
 
 use crate::{machine, program, run};
 
-/// Returns eight threads that the first one starts and joins. Each writes to lines of its own and to shared lines, and sometimes
-/// wakes the next thread.
+/// Returns eight threads. The first thread starts and joins the others. Each thread writes to lines
+/// of its own and to shared lines, and sometimes wakes the next thread.
 pub(crate) fn threads() -> Recording {
     const THREADS: u64 = 9;
     let instruction =
@@ -69,7 +69,7 @@ fn results(outcome: &Replayed) -> (u64, Vec<ThreadRun>, Vec<u64>) {
     (outcome.cycles, outcome.threads.clone(), truth.collect())
 }
 
-/// The sampling interval changes neither the program's time nor its work, and the counters show all of it.
+/// The sampling interval changes neither the time of the program nor its work. The counters show all of the work.
 #[test]
 fn samples_change_nothing() {
     for events in [
@@ -101,11 +101,11 @@ fn what_each_thread_did() {
         assert_eq!(thread.instructions, if number == 0 { 9 } else { 240 });
         assert!(thread.cycles >= thread.instructions && thread.cycles < outcome.cycles);
         let Served { l2, local, remote, c2c } = thread.served;
-        // Two of three data references write; all strands are on one node.
+        // Two of three data references write. All strands are on one node.
         assert!(number == 0 || l2 + local + remote >= 80);
         assert_eq!(c2c, 0);
     }
-    // No work of the threads is lost: every request for a line of memory is a read of a channel.
+    // No work of the threads is lost: every request for a line of memory is one read on a channel.
     let reads: u64 = outcome.counters.iter().map(|counter| counter.truth).sum();
     let from_memory =
         outcome.threads.iter().map(|thread| thread.served.local + thread.served.remote);
@@ -122,10 +122,10 @@ fn references_that_are_dealt_are_one_thread() {
     })
     .unwrap();
     assert_eq!(outcome.placement, "artificial, deal:0,64-65");
-    // The quantum is 1024 references, every other one an instruction.
+    // The quantum is 1024 references. Every other reference is an instruction.
     let threads = outcome.threads.iter().map(|part| (part.thread, part.strand, part.instructions));
     assert_eq!(threads.collect::<Vec<_>>(), [(0, 0, 512 + 464), (0, 64, 512), (0, 65, 512)]);
-    // One strand executes at a time.
+    // Only one strand executes at a time.
     let cycles: u64 = outcome.threads.iter().map(|part| part.cycles).sum();
     assert_eq!(cycles, outcome.cycles);
     let counted: Vec<_> = outcome.counters.iter().map(|counter| counter.measured).collect();

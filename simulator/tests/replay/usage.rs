@@ -1,4 +1,4 @@
-//! Traffic between nodes, and the load of channels, hubs and links, computed by hand.
+//! Traffic between nodes, and the load of channels, hubs and links. The expected numbers are computed by hand.
 
 use std::fmt::Write;
 
@@ -24,15 +24,15 @@ fn traffic(usage: &Usage) -> Vec<(usize, usize, TrafficKind, u64)> {
     traffic.map(|one| (one.from, one.to, one.kind, one.lines)).collect()
 }
 
-/// 1.165379275 GHz, times 64 bytes, by the cycles of a line.
+/// The limit of a channel: 1.165379275 GHz times 64 bytes, divided by the cycles of a line.
 const CHANNEL_LIMIT: u64 = 10_654_896_228;
 const LINK_LIMIT: u64 = 8_287_141_511;
 
-/// Strand 64, on node 1, reads 40 pieces of eight lines on node 0.
+/// Returns a program in which strand 64 (node 1) reads 40 pieces of eight lines on node 0.
 fn buffer() -> String {
     let mut text = String::new();
     for line in 0..320 {
-        // Memory changes its home node every 512 bytes.
+        // The home node of memory changes every 512 bytes.
         let _ = writeln!(text, "64 r {:x}", line / 8 * 2048 + line % 8 * 64);
     }
     text
@@ -43,7 +43,7 @@ fn a_buffer_on_another_node() {
     let usage = by_hand(Model::Batoka, 4, buffer());
     assert_eq!(traffic(&usage), [(0, 1, Memory, 320)]);
     for channel in &usage.channels {
-        // Each channel of node 0 has half of every piece. There is no other traffic.
+        // Each channel of node 0 serves half of every piece. There is no other traffic.
         let reads = if channel.node == 0 { 160 } else { 0 };
         assert_eq!((channel.reads, channel.writes), (reads, 0));
         assert_eq!((channel.busy, channel.waited), (7 * reads, 0));
@@ -65,8 +65,8 @@ fn a_buffer_on_another_node() {
 
 #[test]
 fn a_line_that_nodes_take_from_each_other() {
-    // Line 0x40 is on node 0. Node 1 takes it from node 0's cache, which loses it. Nodes 2 and 3 read it. Node 0 writes to it,
-    // and all others lose it.
+    // Line 0x40 is on node 0. Node 1 takes the line from node 0's cache, which loses it. Nodes 2
+    // and 3 read the line. Then node 0 writes to it, and all other nodes lose it.
     let text = "0 w 1000\n64 w 1000\n128 r 1000\n192 r 1000\n0 w 1000\n";
     let usage = by_hand(Model::Batoka, 4, text.to_owned());
     assert_eq!(
@@ -87,7 +87,7 @@ fn a_line_that_nodes_take_from_each_other() {
 
 #[test]
 fn a_line_that_is_written_back() {
-    // The line's set, on node 2, has 16 ways.
+    // The cache set of the line, on node 2, has 16 ways.
     let written = |strand: usize| {
         let lines = (0..17).map(|n| format!("{strand} w {:x}\n", 0x480 + n * 0x4_0000));
         by_hand(Model::Batoka, 4, lines.collect())
@@ -95,7 +95,7 @@ fn a_line_that_is_written_back() {
     let other = written(0);
     assert_eq!(traffic(&other), [(0, 2, WriteBack, 1), (2, 0, Memory, 17)]);
     assert_eq!(traffic(&written(128)), [(2, 2, Memory, 17), (2, 2, WriteBack, 1)]);
-    // Channel 0 of node 2; hub 1 has 17 requests and one line written back.
+    // On channel 0 of node 2, hub 1 has 17 requests and one line that is written back.
     let channel = other.channels[4];
     assert_eq!((channel.reads, channel.writes), (17, 1));
     assert_eq!(channel.busy, 17 * 7 + 14);
@@ -108,7 +108,7 @@ fn a_line_that_is_written_back() {
 #[test]
 fn machines_without_hubs() {
     let usage = by_hand(Model::Maramba, 2, buffer().replace("64 r", "64 w"));
-    // With two nodes, every other piece is on node 1.
+    // With two nodes, every second piece is on node 1.
     assert_eq!(traffic(&usage), [(0, 1, Memory, 320)]);
     assert_eq!(usage.hubs, []);
     assert_eq!((usage.channels.len(), usage.links.len()), (4, 8));
@@ -117,17 +117,17 @@ fn machines_without_hubs() {
     assert_eq!(usage.links, []);
 }
 
-/// Threads on nodes 0 and 1 load one line each at the same time.
+/// Threads on nodes 0 and 1 load one line each, at the same time.
 #[test]
 fn what_is_waited_for_at_hubs_and_channels() {
     let usage = |lines: [u64; 2]| {
         let load = |line| vec![Chunk::new(vec![Reference::new(line, 8, Kind::Load)], Vec::new())];
         measure(Model::Batoka, 4, Recording::from_threads("two", lines.map(load).into()))
     };
-    // The same line of node 2: the second request is at 26, and waits until 293.
+    // Both load the same line of node 2. The second request comes at 26 and waits until 293.
     let same = usage([0x480, 0x480]);
     assert_eq!((same.hubs[1].met, same.hubs[1].waited), (1, 267));
-    // Another line of the same hub and channel: its request waits 2 cycles for the hub, and 7 - 2 for the channel.
+    // The second line has the same hub and channel. Its request waits 2 cycles for the hub and 7 - 2 for the channel.
     let other = usage([0x480, 0xc80]);
     assert_eq!((other.hubs[1].met, other.hubs[1].waited), (0, 2));
     assert_eq!(other.channels[4].waited, 5);

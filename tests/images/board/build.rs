@@ -1,4 +1,4 @@
-//! Tells the linker where the image is loaded, and how.
+//! Tells the linker where and how the image is loaded.
 
 use platform::memory_map::HYPERVISOR;
 
@@ -6,7 +6,7 @@ fn main() {
     for argument in [
         &format!("--defsym=sun4v_image_start={:#x}", HYPERVISOR.start),
         "--defsym=sun4v_stack_size=0x400000",
-        // Shipped with the crate `platform`.
+        // This script is shipped with the crate `platform`.
         "--script=sun4v-image.ld",
         "--gc-sections",
     ] {

@@ -1,5 +1,5 @@
-//! Properties that hold for every input, however malformed: one function for each kind of input panics if a property does not hold, and
-//! returns what the input has reached.
+//! Properties that hold for every input, however malformed. For each kind of input there is one function. It panics if
+//! a property does not hold, and returns what the input has reached.
 //!
 //! libFuzzer calls these functions (`cargo xtask fuzz`). An ordinary test calls them with the inputs in `corpus`.
 #![allow(

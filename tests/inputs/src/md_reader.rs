@@ -1,5 +1,5 @@
-//! The reader of machine descriptions: every function of the reader works on an input that it accepts, and returns only parts
-//! of the input. An error names its cause and its offset.
+//! The reader of machine descriptions. Every function of the reader works on an input that the
+//! reader accepts, and returns only parts of the input. An error names its cause and its offset.
 
 use perfctr_service::description::{self, GuestError};
 use perfctr_service::policy;
@@ -8,11 +8,11 @@ use platform::md::{Md, MdError, Node, NodeError, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// It is no description.
+    /// The input is not a description.
     Nothing,
-    /// It is a description that contradicts itself.
+    /// The input is a description that contradicts itself.
     Contradiction,
-    /// It is a description of this machine and number of guests.
+    /// The input describes this machine and this number of guests.
     Description(Option<Machine>, usize),
 }
 
@@ -46,7 +46,7 @@ pub fn check(bytes: &[u8]) -> Read {
         is_within(platform.name.as_bytes(), bytes);
         assert_ne!(platform.stick_frequency, Some(0));
     }
-    // A check against the machine finds more errors, but no other guests.
+    // A check against the machine may find more errors, but never different guests.
     let all = guests(md, None, bytes);
     match machine {
         Ok(machine) => match guests(md, machine, bytes) {
@@ -60,7 +60,7 @@ pub fn check(bytes: &[u8]) -> Read {
     }
 }
 
-/// Returns the number of guests, if the reader accepts them. Then the service accepts them too.
+/// Returns the number of guests if the reader accepts them. The service must accept them too.
 fn guests<'a>(md: Md<'a>, machine: Option<Machine>, bytes: &[u8]) -> Result<usize, GuestError<'a>> {
     let guests = description::guests(md, machine).inspect_err(|error| {
         is_within(error.node.as_bytes(), bytes);
@@ -114,13 +114,13 @@ fn look_at<'a>(md: Md<'a>, node: Node<'a>, bytes: &[u8]) -> usize {
     count
 }
 
-/// Asserts that a name or a string is in the description, without the NUL that ends it.
+/// Asserts that a name or a string is in the description, without the final NUL.
 fn is_text(text: &str, bytes: &[u8]) {
     is_within(text.as_bytes(), bytes);
     assert!(!text.contains('\0'), "{text:?}");
 }
 
-/// Asserts that `part` is in `bytes`: it is no copy, and does not go beyond their end.
+/// Asserts that `part` is in `bytes`: `part` is not a copy, and does not end after `bytes`.
 fn is_within(part: &[u8], bytes: &[u8]) {
     let (part, bytes) = (part.as_ptr_range(), bytes.as_ptr_range());
     assert!(
@@ -129,7 +129,7 @@ fn is_within(part: &[u8], bytes: &[u8]) {
     );
 }
 
-/// Asserts that an error is one line, about an offset in the description.
+/// Asserts that an error is one line, and that its offset is in the description.
 fn is_told(error: &impl ToString, offset: usize, bytes: &[u8]) {
     let text = error.to_string();
     assert!(!text.contains(char::is_control), "{text:?}");

@@ -1,16 +1,16 @@
-//! Round trips of machine descriptions: a description that was read, from bytes or from a source, is the same after it was
-//! built and read again, and after it was printed and parsed again. So are its machine and its guests.
+//! Round trips of machine descriptions. A description that was read from bytes or from a source is the same after it is
+//! built and read again, and after it is printed and parsed again. So are its machine and its guests.
 
 use platform::md::Md;
 use simulator::machine::description::{Described, Description, Property, parse, print};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// Neither a description nor a source.
+    /// The input is neither a description nor a source.
     Nothing,
-    /// A description with this number of nodes.
+    /// The input is a description with this number of nodes.
     Description(usize),
-    /// The source of a description with this number of nodes.
+    /// The input is the source of a description with this number of nodes.
     Source(usize),
 }
 
@@ -19,7 +19,7 @@ pub fn check(bytes: &[u8]) -> Read {
     if let Ok(md) = Md::new(bytes) {
         let description = Description::read(md);
         let again = built(&description);
-        // The input may have had gaps and repeated names, which the new bytes do not have.
+        // Unlike the input, the new bytes have no gaps and no repeated names.
         assert_eq!(meaning(&again), meaning(bytes));
         there_and_back(&description);
         return Read::Description(description.nodes.len());
@@ -42,7 +42,7 @@ pub fn check(bytes: &[u8]) -> Read {
     }
 }
 
-/// Builds the bytes of a description, and asserts that they read back as the description.
+/// Builds the bytes of a description. Asserts that the same description is read from the bytes.
 fn built(description: &Description) -> Vec<u8> {
     let bytes = description.build().expect("what was read fits");
     let md = Md::new(&bytes).expect("what was built is a description");
@@ -50,7 +50,7 @@ fn built(description: &Description) -> Vec<u8> {
     bytes
 }
 
-/// Prints a description, and asserts that the text parses as the description.
+/// Prints a description. Asserts that the same description is parsed from the text.
 fn there_and_back(description: &Description) {
     let text = print(description);
     let again = parse(&text).unwrap_or_else(|error| panic!("{error}, in\n{text}"));
@@ -65,7 +65,7 @@ fn meaning(bytes: &[u8]) -> Option<Described> {
     Described::new(bytes).ok()
 }
 
-/// Moves the properties of each name behind the first one of that name, as a source has them.
+/// Moves all properties of a name to the first property of that name. A source has this order.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> =

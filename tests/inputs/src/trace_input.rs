@@ -1,5 +1,5 @@
-//! Recordings of memory references, plain and compressed. The reader finds the same references however the input is split; in
-//! texts it finds the same references as a second reader, which is slow and plain.
+//! Recordings of memory references, plain and compressed. The reader finds the same references however the
+//! input is split. In a text, a second reader, which is slow and simple, finds the same references too.
 
 mod by_hand;
 mod native;
@@ -17,7 +17,7 @@ use simulator::recording::{self, BLOCK, BLOCK_SLACK, Chunk, Kind, RecordingError
 pub enum Recording {
     /// A compressed file of an unknown format.
     Unknown,
-    /// A recording with a wrong line, or one that is damaged.
+    /// A recording that is damaged or has a wrong line.
     Wrong(Form),
     /// A valid recording with this number of references.
     Whole(Form, usize),
@@ -33,7 +33,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns the form that the first bytes show.
+    /// Returns the form that the first bytes indicate.
     fn detect(bytes: &[u8]) -> Self {
         let head = &bytes[..bytes.len().min(256)];
         match bytes {
@@ -48,10 +48,10 @@ impl Form {
     }
 }
 
-/// The number of references after which reading ends: a small compressed file can hold very many.
+/// Reading ends after this number of references, because a small compressed file can hold very many.
 const MOST: usize = 2 * BLOCK;
 
-/// The length of the longest text that the second reader decompresses.
+/// The maximum length of a text that the second reader decompresses.
 const LONGEST: u64 = 1 << 20;
 
 pub fn check(bytes: &[u8]) -> Recording {
@@ -64,7 +64,7 @@ pub fn check(bytes: &[u8]) -> Recording {
     let in_pieces = read(Bytewise(Cursor::new(bytes.to_vec())));
     match form {
         Form::Gzip | Form::Zstd => {
-            // If an input is both damaged and wrong, the pieces decide which error is found first.
+            // If an input is both damaged and wrong, the split decides which error comes first.
             assert_eq!(found.as_ref().ok(), in_pieces.as_ref().ok());
         }
         _ => {
@@ -113,7 +113,7 @@ fn is_one_line(error: &RecordingError) {
     assert!(!text.contains(char::is_control), "{text:?}");
 }
 
-/// Returns the first references of a recording's first thread, up to [`MOST`] or a block more.
+/// Returns the first references of the first thread: at most [`MOST`] and one block.
 fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
     let mut reader = recording::Recording::from_reader("recording", stream, None)?;
     let (mut all, mut block) = (Vec::new(), Chunk::default());
@@ -133,8 +133,8 @@ impl Read for Bytewise {
     }
 }
 
-/// Asserts that both readers find the same references, or the same wrong line. The first reader may end after `most` references. Only
-/// the first reader rejects a recording without references, with an error that has no line.
+/// Asserts that both readers find the same references, or the same wrong line. The first reader may end after `most`
+/// references. Only the first reader rejects a recording without references; its error then has no line.
 fn same<T: PartialEq + Debug>(
     found: &Result<Vec<T>, RecordingError>,
     expected: &Result<Vec<T>, u64>,
@@ -164,7 +164,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
             references.push(reference(line).ok_or(number)?);
         }
     }
-    // The kind of a fetch depends on the references of its instruction, which are those before the next fetch.
+    // The kind of a fetch depends on the references of its instruction. These references stand before the next fetch.
     let (mut loads, mut stores) = (false, false);
     for reference in references.iter_mut().rev() {
         match reference.kind {
@@ -190,7 +190,7 @@ fn fetching(loads: bool, stores: bool) -> Kind {
     }
 }
 
-/// Returns the number that a text of at most this number of digits stands for.
+/// Returns the number in a text of at most `most` digits.
 fn number(text: &str, most: usize, radix: u32) -> Option<u64> {
     let valid = (1..=most).contains(&text.len()) && text.chars().all(|digit| digit.is_digit(radix));
     valid.then(|| u64::from_str_radix(text, radix).ok()).flatten()
@@ -200,7 +200,7 @@ fn size(text: &str) -> Option<u16> {
     number(text, 4, 10).filter(|size| (1..=4096).contains(size)).map(|size| size as u16)
 }
 
-/// Returns the reference of a line: `I`, ` L`, ` S` or ` M`, the address, a comma, the size.
+/// Returns the reference of a line. A line is `I`, ` L`, ` S` or ` M`, the address, a comma, and the size.
 fn reference(line: &[u8]) -> Option<Reference> {
     let line = str::from_utf8(line).ok()?;
     let (lead, rest) = line.split_at_checked(3)?;

@@ -1,4 +1,4 @@
-//! The inputs in the corpus: the properties hold for each of them, and together they reach every case.
+//! The properties hold for each input of the corpus. Together the inputs reach every case.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use inputs::trace_input::{Form, Recording};
 use inputs::{hypercalls, md_reader, md_round_trip, trace_input};
 use platform::{Machine, Model};
 
-/// Prints the name of the input at which a property does not hold.
+/// Prints the name of the current input if a property does not hold.
 struct Named<'a>(&'a str);
 
 impl Drop for Named<'_> {
@@ -21,7 +21,7 @@ impl Drop for Named<'_> {
     }
 }
 
-/// Checks the inputs of a target. Returns, by name, what each has reached.
+/// Checks the inputs of a target. Returns the name of each input with what the input has reached.
 fn replay<T>(target: &str, check: impl Fn(&[u8]) -> T) -> BTreeMap<String, T> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     let mut reached = BTreeMap::new();

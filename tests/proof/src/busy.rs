@@ -1,10 +1,10 @@
-//! A hub that stays busy, and a strand that takes the hub for broken: only a hub that serves nobody is taken for broken.
+//! A hub stays busy, and a strand declares it broken. Only a hub that serves no strand may be declared broken.
 //!
-//! **State.** The gate's [`Turns`] and words (`hubs/gate.rs`), and the [`Watch`] of strand 0, which is independent of other watches. It
-//! matters only whether a count has changed: the present counts are 0, and those that strand 0 has seen are 0 or another number.
+//! **State.** The gate's [`Turns`] and words (`hubs/gate.rs`), and the [`Watch`] of strand 0. Watches do not depend on each other. Only
+//! a change of a count matters: the current counts are 0, and the counts that strand 0 has seen are 0 or another number.
 //!
-//! **Actions.** Strands ask by either path, end their accesses, find the chip busy, stop in the gate, and are declared dead. At each
-//! look the clock of strand 0 may have stood still, advanced by the longest time that is no pause, jumped, or stepped back.
+//! **Actions.** Strands ask on either path, end their accesses, find the chip busy, stop in the gate, and are declared dead. Between
+//! two looks, the clock of strand 0 stands still, advances by the longest time that is not a pause, jumps, or steps back.
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
@@ -20,39 +20,39 @@ pub struct BusyHub {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     turns: Turns,
-    /// The strand whose access is in flight, and whether it has the hub by the fast path.
+    /// The strand whose access is in flight, and whether the strand took the hub on the fast path.
     holder: Option<(StrandId, bool)>,
-    /// The fast path is closed.
+    /// Whether the fast path is closed.
     closed: bool,
-    /// The last access by the fast path is counted.
+    /// Whether the last access on the fast path has been counted.
     counted: bool,
     /// The strand that has stopped in the gate.
     inside: Option<StrandId>,
-    /// A strand has stopped while it decided, and no strand has decided since: no strand is refused without the lock
-    /// (`hubs/atomic_turns.rs`).
+    /// Whether a strand has stopped during a decision and no strand has decided since. Then no
+    /// strand is refused without the lock (`hubs/atomic_turns.rs`).
     deciding: bool,
     watch: Watch,
-    /// An access has ended since strand 0 began to wait.
+    /// Whether an access has ended since strand 0 began to wait.
     ended: bool,
-    /// Strand 0 has taken the hub for broken, although an access has ended.
+    /// Whether strand 0 has declared the hub broken although an access had ended.
     wrong: bool,
 }
 
-/// An action. A number is the time since the last look of strand 0 by its clock, if strand 0 looks at a busy hub.
+/// An action. If strand 0 looks at a busy hub, the number is the time since its last look, by its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Asks(StrandId, u64),
-    /// A strand enters the gate and stops there, while it decides or before.
+    /// A strand enters the gate and stops there, before or during its decision.
     StopsInside(StrandId, bool),
     Ends,
     ChipBusy(u64),
     IsDeclaredDead(StrandId),
 }
 
-/// The times between two looks: none, no pause, a pause, and a step back.
+/// The times between two looks: none, the longest time that is not a pause, a pause, and a step back.
 const CLOCK: [u64; 4] = [0, BUSY_PAUSE_TICKS, BUSY_PAUSE_TICKS + 1, u64::MAX];
 
-/// A count that differs from the present one.
+/// A count that differs from the current count.
 const OTHER: u32 = u32::MAX;
 
 impl State {
@@ -60,7 +60,7 @@ impl State {
         self.watch.counts.ended = OTHER;
     }
 
-    /// A strand on the slow path closes the fast path, and counts the last access of the fast path.
+    /// A strand on the slow path closes the fast path, and counts the last access on the fast path.
     fn shut(&mut self) {
         self.closed = true;
         if !self.counted {
@@ -75,12 +75,12 @@ impl State {
         answer
     }
 
-    /// Strand 0 looks at the hub after it was refused.
+    /// After a refusal, strand 0 looks at the hub.
     fn look(&mut self, found: Found, clock: u64) {
         let now = self.watch.last.wrapping_add(clock);
         let (watch, stuck) = self.watch.step(found, Counts::default(), now);
         self.wrong |= stuck && self.ended;
-        // Only differences of times matter.
+        // Only time differences matter.
         self.watch = Watch { last: 0, ..watch };
         if watch.waited.is_none_or(|waited| waited == 0) {
             self.ended = false;
@@ -104,7 +104,7 @@ impl State {
                 (Found::Turn, HubEvent::AsksFree(strand))
             }
         };
-        // A strand that is refused without the lock finds the fast path closed.
+        // If a strand is refused without the lock, the fast path is closed.
         self.shut();
         if self.step(event) == Answer::Served {
             self.holder = Some((strand, false));
@@ -114,7 +114,7 @@ impl State {
         }
     }
 
-    /// Returns `true` if a strand that asks is refused without the lock.
+    /// Returns `true` if the gate would refuse this strand without the lock.
     fn is_turn_of_another(&self, strand: StrandId) -> bool {
         let (next, answer) = self.turns.step(HubEvent::AsksFree(strand));
         let turn = self.turns.turn.filter(|turn| *turn != strand);

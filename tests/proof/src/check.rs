@@ -1,4 +1,4 @@
-//! Visits every state of a model.
+//! Visits every state of a model with stateright.
 
 use std::fmt;
 use std::hash::Hash;
@@ -16,7 +16,7 @@ pub struct CheckedModel {
 #[derive(Debug)]
 pub struct Violation {
     pub property: &'static str,
-    /// The actions from a first state to a state in which the property does not hold, and the two states.
+    /// The actions from a first state to a state in which the property does not hold, with both states.
     pub path: String,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Visits every state of a model, breadth first, with this number of threads. Ends early if a property does not hold.
+/// Visits every state of a model in breadth-first order, with this number of threads. Ends early if a property does not hold.
 pub fn check<M>(model: M, threads: usize) -> CheckedModel
 where
     M: Model + Send + Sync + 'static,
@@ -47,7 +47,7 @@ where
     CheckedModel { states: checker.unique_state_count(), time, violations: violations.collect() }
 }
 
-/// Prints the actions of a path, one per line, and its first and last states.
+/// Returns the text of a path: its first state, its actions (one per line), and its last state.
 pub(crate) fn described<S: fmt::Debug, A: fmt::Debug>(path: Vec<(S, Option<A>)>) -> String {
     let mut text = String::new();
     for (number, (state, action)) in path.iter().enumerate() {

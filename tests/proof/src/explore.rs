@@ -1,7 +1,7 @@
-//! Visits every state of a large model whose states fit in a few words.
+//! Visits every state of a large model whose states fit into a few words.
 //!
-//! It does what [`check`](crate::check::check) does by stateright, in less memory and time, and visits one of the states that the model
-//! declares to be alike. It keeps the words of a state, and not a hash, so that it never takes two states for one.
+//! In contrast to [`check`](crate::check::check), which uses stateright, it needs less memory and time, and visits only one of
+//! the states that the model declares alike. It stores the words of a state, not a hash, so it never confuses two states.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -13,17 +13,17 @@ use stateright::{Expectation, Model};
 
 use crate::check::{CheckedModel, Violation, described};
 
-/// A model whose states fit in `WORDS` words.
+/// A model with states that fit into `WORDS` words.
 pub trait Packed<const WORDS: usize>: Model {
-    /// Returns the words of a state, which are not all 0. States with the same words are alike: their next states are alike, and a
-    /// property holds in all of them or in none.
+    /// Returns the words of a state. They are not all 0. States with the same words are alike:
+    /// their next states are alike, and a property holds either in all of them or in none.
     fn pack(&self, state: &Self::State) -> [u64; WORDS];
 
-    /// Returns the state with these words, or a state that is alike.
+    /// Returns the state with these words, or a similar state with the same words.
     fn unpack(&self, words: [u64; WORDS]) -> Self::State;
 }
 
-/// An action together with the next state. The `Debug` text is the action's.
+/// An action and the next state. The `Debug` text is that of the action.
 #[derive(Clone, PartialEq)]
 pub struct To<A, S> {
     pub action: A,
@@ -36,8 +36,8 @@ impl<A: fmt::Debug, S> fmt::Debug for To<A, S> {
     }
 }
 
-/// Visits every state, breadth first, with this number of threads. Ends early if a property does not hold. All properties must be
-/// `always`.
+/// Visits every state in breadth-first order, with this number of threads. Ends early if a property
+/// does not hold. All properties must be `always`.
 pub fn explore<const WORDS: usize, M>(model: &M, threads: usize) -> CheckedModel
 where
     M: Packed<WORDS> + Sync,
@@ -47,7 +47,7 @@ where
     visit(model, threads).0
 }
 
-/// Does what [`explore`] does, and also returns the states.
+/// Visits every state as [`explore`] does, and also returns the states.
 pub fn visit<const WORDS: usize, M>(model: &M, threads: usize) -> (CheckedModel, Visited<WORDS>)
 where
     M: Packed<WORDS> + Sync,
@@ -87,21 +87,21 @@ where
     (report, visited)
 }
 
-/// The number of parts of the set. One thread at a time uses a part.
+/// The number of parts of the table. Only one thread at a time uses a part.
 const PARTS: usize = 256;
-/// The number of states that a thread takes from the level at a time, and looks up in a part at a time.
+/// How many states a thread takes from the level at a time, and looks up in a part at a time.
 const BATCH: usize = 128;
-/// The number of recent states that a thread remembers, because several actions often lead to the same state.
+/// How many recent states a thread remembers, because several actions often lead to the same state.
 const RECENT: usize = 1 << 12;
 
 pub struct Visited<const WORDS: usize> {
     parts: Vec<Mutex<Part<WORDS>>>,
 }
 
-/// A hash table. A free slot has the words 0.
+/// A hash table. In a free slot, all words are 0.
 struct Part<const WORDS: usize> {
     states: Vec<[u64; WORDS]>,
-    /// The level of each state, from 1 on; 0 for a free slot.
+    /// The level of each state. The first level is 1, and a free slot has 0.
     depths: Vec<u8>,
     used: usize,
 }
@@ -114,7 +114,7 @@ fn hash<const WORDS: usize>(words: &[u64; WORDS]) -> u64 {
 }
 
 impl<const WORDS: usize> Part<WORDS> {
-    /// Returns the slot of a state, or the free slot for it.
+    /// Returns the slot of a state. If the state is missing, returns a free slot.
     fn slot(&self, state: &[u64; WORDS]) -> usize {
         let length = self.states.len();
         let mut slot = ((u128::from(hash(state)) * length as u128) >> 64) as usize;
@@ -169,7 +169,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         used.sum()
     }
 
-    /// Calls `each` with each state whose level has the property `such`.
+    /// Calls `each` with each state for whose level `such` returns `true`.
     pub fn for_each(&self, such: impl Fn(u8) -> bool, mut each: impl FnMut([u64; WORDS])) {
         for part in &self.parts {
             let part = part.lock().expect("a thread panics");
@@ -180,8 +180,8 @@ impl<const WORDS: usize> Visited<WORDS> {
         }
     }
 
-    /// Visits the next states of the states of a level that no other thread has `taken`. Returns the new states, which are of the
-    /// next level, and the properties that do not hold in the states of this level.
+    /// Takes the states of a level that no other thread has `taken`, and visits their next states. Returns
+    /// the new states, which belong to the next level, and the properties that do not hold in this level.
     fn expand<M: Packed<WORDS>>(
         &self,
         model: &M,
@@ -239,7 +239,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         (next, broken)
     }
 
-    /// Returns the states from a first state to `to`, each with the action that follows.
+    /// Returns the states from a first state to `to`. Each state comes with the action that follows.
     fn path<M: Packed<WORDS>>(
         &self,
         model: &M,
@@ -261,7 +261,7 @@ impl<const WORDS: usize> Visited<WORDS> {
                     }
                     let (state, mut actions) = (model.unpack(words), vec![]);
                     model.actions(&state, &mut actions);
-                    // The number of the action, because an action need not be `Clone`.
+                    // The code stores the number of the action, because an action need not be `Clone`.
                     let leads = |action| {
                         let after = model.next_state(&state, action);
                         after.is_some_and(|after| model.pack(&after) == to)

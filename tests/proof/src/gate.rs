@@ -1,12 +1,12 @@
-//! The gate of a hub: the strands that it serves and refuses, and how often.
+//! The gate of a hub: which strands it serves and refuses, and how often.
 //!
-//! **State.** The [`Turns`], whose steps are made by the function that ships, and the strand whose access is in flight.
+//! **State.** The [`Turns`], and the strand whose access is in flight. The function that ships makes the steps of the turns.
 //!
-//! **Actions.** Any strand makes any [`Action`] at any time. A strand that has stopped or died makes no further action, even while its
-//! access is in flight; a strand that comes back asks again; an access that faults ends; no strand asks while the hub is out of service.
+//! **Actions.** Any strand makes any [`Action`] at any time. A strand that has stopped or died makes no further action, even during its
+//! access. A strand that comes back asks again. An access that faults ends. No strand asks while the hub is out of service.
 //!
-//! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and the last turn
-//! before the first step was that of any strand. The strands of the model lie on both sides of the ends of words.
+//! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and before the first step
+//! any strand may have had the turn. The strands of the model lie on both sides of word boundaries.
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
@@ -14,12 +14,12 @@ use stateright::{Model, Property};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// The number N of strands, from 2 on.
+    /// The number N of strands, at least 2.
     pub strands: u8,
     pub watches: Watches,
 }
 
-/// The bound that a model checks for strand 0. Two models are smaller than one that checks both bounds.
+/// The bound that a model checks for strand 0. Two models, one for each bound, are smaller than one model for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watches {
     /// The bound b: the number of accesses of others while strand 0 keeps asking.
@@ -37,21 +37,21 @@ pub struct State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Watched {
-    /// The history since strand 0 was refused; `None` if it was not, or does not keep asking.
+    /// The history since strand 0 was refused. `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
     /// The number of refusals of others on behalf of strand 0 since its last action at the hub.
     Absence(u32),
 }
 
-/// The history since the refusal of a strand that keeps asking: at least once in every r asks of the others.
+/// The history since the refusal of a strand that keeps asking, that is, at least once in every r asks of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
     accesses: u32,
-    /// An access of another strand is in flight.
+    /// Whether an access of another strand is in flight.
     in_flight: bool,
-    /// The number of asks of others since its own last ask.
+    /// The number of asks of others since the strand's own last ask.
     asks: u32,
-    /// The smallest number w of strands that were remembered since its own last ask: r = 2w.
+    /// The smallest number w of remembered strands since the strand's own last ask. r = 2w.
     fewest: u32,
 }
 
@@ -59,19 +59,19 @@ struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Asks(u8),
-    /// The strand asks and cannot enter the gate, because another strand is inside, or has died there.
+    /// The strand asks but cannot enter the gate, because another strand is inside or has died there.
     CannotEnter(u8),
     Ends,
-    /// The access in flight finds the chip busy, and does not happen.
+    /// The access in flight does not happen, because the chip is busy.
     ChipBusy,
-    /// The strand is declared dead, during its access or not.
+    /// The strand is declared dead. It may have an access in flight.
     IsDeclaredDead(u8),
-    /// The hub is scrubbed for another guest, while no strand can ask.
+    /// The hub is scrubbed for another guest. During the scrub no strand can ask.
     Renewed,
 }
 
 impl Gate {
-    /// Returns the strand with this number in the model. The strands of the model are spread over those of a machine.
+    /// Returns the machine's strand for this number of the model. The strands of the model are spread over the machine.
     fn strand(&self, number: u8) -> StrandId {
         let last = StrandId::COUNT - 1;
         let number = usize::from(number) * last / usize::from(self.strands - 1);
@@ -94,7 +94,7 @@ impl Gate {
         })
     }
 
-    /// One access is in flight: a strand that asks meanwhile is refused.
+    /// One access is in flight at a time: meanwhile every strand that asks is refused.
     fn one_access_in_flight(&self, state: &State) -> bool {
         state.in_flight.is_none() || self.asks(state).all(|(.., answer)| answer == Answer::Refused)
     }
@@ -113,7 +113,7 @@ impl Gate {
             })
     }
 
-    /// A strand that asks at least once in every r asks of the others is served after at most b = N - 1 accesses of others.
+    /// If a strand asks at least once in every r asks of the others, it is served after at most b = N - 1 accesses of others.
     fn served_after_b_accesses(&self, state: &State) -> bool {
         match state.watched {
             Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
@@ -136,7 +136,8 @@ impl Gate {
         })
     }
 
-    /// A strand whose chip was busy keeps its turn: nobody else is served before it asks again, but for r refusals.
+    /// If the chip was busy for a strand, this strand keeps its turn. Until it asks again, no other strand is served,
+    /// except after r refusals.
     fn a_busy_chip_keeps_the_turn(&self, state: &State) -> bool {
         let Some(holder) = state.in_flight.map(|holder| self.strand(holder)) else {
             return true;
@@ -147,16 +148,16 @@ impl Gate {
             && after.step(HubEvent::AsksFree(holder)).1 == Answer::Served
     }
 
-    /// If only one strand still asks, it is refused at most r = 2w times for each strand that is remembered, and then always served.
+    /// If only one strand still asks, it is refused at most r = 2w times for each remembered strand. After that it is always served.
     fn who_is_alone_is_served(&self, state: &State) -> bool {
         (0..self.strands).map(|number| self.strand(number)).all(|alone| {
             let mut turns = state.turns;
             turns.remembered.insert(alone);
             let remembered = turns.remembered.iter().count() as u32;
-            // The sum of 2w for w from 2 to the number of remembered strands.
+            // This is the sum of 2w for w from 2 to the number of remembered strands.
             let most = remembered * (remembered + 1) - 2;
             let mut refused = 0;
-            // Between two refusals the strand is served at most once.
+            // Between two refusals, the strand is served at most once.
             for _ in 0..=2 * most + 2 {
                 let (after, answer) = turns.step(HubEvent::AsksFree(alone));
                 turns = after;
@@ -180,7 +181,7 @@ impl Gate {
         }
     }
 
-    /// Asks that do not enter the gate do not count, whoever asks.
+    /// An ask that does not enter the gate does not count, whichever strand asks.
     fn wait(
         &self,
         before: &State,
@@ -190,7 +191,7 @@ impl Gate {
         answer: Answer,
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
-        // A refused strand is remembered, and so is the strand on whose behalf it is refused; if not, its next ask is refused, too.
+        // A refused strand is remembered, and so is the strand on whose behalf it is refused. If not, its next ask is refused too.
         let w = (after.remembered.iter().count() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
         match (action, wait) {
@@ -255,7 +256,7 @@ impl Model for Gate {
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
         let event = match action {
             Action::Asks(strand) => Some(self.ask(state, strand)),
-            // The mark of a refused strand stays whatever else happens.
+            // The mark of a refused strand stays, whatever other strands do.
             Action::CannotEnter(strand) => Some(HubEvent::AsksTaken(self.strand(strand))),
             Action::Ends => None,
             Action::ChipBusy => Some(HubEvent::ChipBusy(self.strand(state.in_flight?))),

@@ -1,7 +1,7 @@
-//! Models of the decisions that ship, checked in every reachable state. Read a model as the specification.
+//! Models of the decisions that ship. Each is checked in every reachable state. Read a model as the specification.
 //!
-//! The functions of [`perfctr_service::decisions`] compute what follows from an action, as they do in the service. Around them the model
-//! states what strands, guests and the operator may do, and what must hold. Progress is a bound that holds in each state.
+//! The functions of [`perfctr_service::decisions`] compute the result of an action, as they do in the service. The model states
+//! what strands, guests and the operator may do, and what must hold. Progress is a bound that holds in each state.
 
 #![forbid(unsafe_code)]
 #![allow(

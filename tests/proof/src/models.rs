@@ -1,4 +1,4 @@
-//! The models by name, and the sizes in which they are checked.
+//! The names of the models, and the sizes in which they are checked.
 
 use crate::busy::BusyHub;
 use crate::check::{CheckedModel, check};
@@ -12,9 +12,9 @@ use perfctr_service::Grant;
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub model: &'static str,
-    /// The numbers of strands and guests, and what restricts the model.
+    /// The numbers of strands and guests, and the limits of the model.
     pub size: &'static str,
-    /// The check takes seconds, and `cargo test` makes it.
+    /// Whether the check takes only seconds, so that `cargo test` makes it.
     pub small: bool,
     run: fn(threads: usize) -> CheckedModel,
 }
@@ -58,7 +58,7 @@ const GLOBAL_OF_THREE: &[[Grant; 3]] =
     &[[GLOBAL, NONE, NONE], [NONE, GLOBAL, NONE], [NONE, NONE, GLOBAL]];
 const ALL_AND_BOTH: &[[Grant; 2]] = &[[Grant::ALL, NONE], [STRAND, GLOBAL]];
 
-/// Returns the model of rights that pass between guests by these configurations, without crossings.
+/// Returns a model in which these configurations pass rights between guests, without crossings.
 const fn passing<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     alike: Alike,
@@ -66,7 +66,7 @@ const fn passing<const G: usize, const S: usize>(
     Rights { configurations, crossings: false, strands_scrub: true, alike }
 }
 
-/// Checks a model in which each guest gets what the others have.
+/// Checks a model in which each guest can get what the other guests have.
 fn around<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     strands_scrub: bool,

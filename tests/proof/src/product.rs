@@ -1,13 +1,13 @@
-//! Non-interference, as products: two copies of a machine in which one guest acts differently, and another guest observes the same.
+//! Non-interference, as products: in two copies of a machine, one guest acts differently, and another guest observes the same.
 //!
-//! **What differs.** In [`Product`], the calls of guest 0: when they begin and end, and what they write. In [`Handover`], the asks for
-//! a hub by the guest that had `global` before.
+//! **What differs.** In [`Product`], the calls of guest 0: when they begin and end, and what they write. In [`Handover`], the
+//! asks for a hub by the guest that had `global` before.
 //!
-//! **What is the same**, because guest 0 does not determine it: the steps of the operator, faults, deaths, resets, and the time at which
-//! a strand takes a cross-call (its call ends before).
+//! **What is the same**, because guest 0 does not determine it: the steps of the operator, faults, deaths, resets, and the time
+//! at which a strand takes a cross-call (its call ends before).
 //!
-//! **What is observed.** The status and the value of every call that guest 1 could end in a state. A call for a hub ends with EWOULDBLOCK
-//! only if another strand of the same guest has the hub or its turn, because no other guest can ask for a hub.
+//! **What is observed.** The status and value of every call that guest 1 could end in a state. A call for a hub ends with
+//! EWOULDBLOCK only if another strand of the same guest has the hub or the turn, because no other guest can ask for the hub.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandRight;
@@ -18,11 +18,11 @@ use crate::explore::{Packed, To};
 use crate::rights::world::{Call, Doing, Tenure, World};
 use crate::rights::{Act, Action, Alike, Crossing, Rights, Steps};
 
-/// A machine in two copies: guest 0 acts differently in them, and guest 1 observes.
+/// Two copies of a machine. Guest 0 acts differently in the copies, and guest 1 observes.
 #[derive(Clone, Copy, Debug)]
 pub struct Product<const S: usize>(pub Rights<2, S>);
 
-/// An action in both copies, or in the copy of this number.
+/// An action in both copies, or only in the copy with this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum In<A> {
     Both(A),
@@ -33,11 +33,11 @@ pub enum In<A> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Observed {
     Refused,
-    /// EOK, and 0.
+    /// The status is EOK, and the value is 0.
     Zero,
-    /// EOK, and a value that the guest has written itself.
+    /// The status is EOK, and the guest itself has written the value.
     Own(Tenure),
-    /// EOK, and a value that the other guest has written.
+    /// The status is EOK, and the other guest has written the value.
     OfTheOther,
 }
 
@@ -45,7 +45,7 @@ const OTHER: usize = 0;
 const OBSERVER: usize = 1;
 
 impl<const S: usize> World<2, S> {
-    /// Returns the results of the calls of a strand of the observer for the unit and for %pcr; `None` while it can make no call.
+    /// Returns what a strand of the observer gets from its calls for the unit and for %pcr, or `None` while it can make no call.
     fn observed(&self, number: usize) -> Option<[Observed; 2]> {
         let strand = &self.strands[OBSERVER][number];
         let held = self.guests[OBSERVER].held;
@@ -67,7 +67,7 @@ impl<const S: usize> World<2, S> {
         }
     }
 
-    /// Returns `true` if a strand of the other guest may take a cross-call, which first ends the call of the strand.
+    /// Returns `true` if a strand of the other guest may take a cross-call. Before that, the strand's call ends.
     fn may_take_cross_call(&self, number: usize) -> bool {
         let strand = &self.strands[OTHER][number];
         strand.asked.is_asked() && matches!(strand.doing, Doing::Guest | Doing::Call(_))
@@ -166,7 +166,7 @@ impl<const S: usize> Model for Product<S> {
 }
 
 impl<const S: usize> Packed<4> for Product<S> {
-    /// The strands of a guest have the same order in both copies.
+    /// The strands of a guest have the same order in both copies, so that one order serves both.
     fn pack(&self, copies: &Self::State) -> [u64; 4] {
         let mut copies = *copies;
         if self.0.alike != Alike::Nothing {
@@ -190,10 +190,10 @@ impl<const S: usize> Packed<4> for Product<S> {
     }
 }
 
-/// A hub that passes from one guest to another. In the two copies, the strands of the first guest ask differently.
+/// A hub passes from one guest to another. The strands of the first guest ask differently in the two copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Handover {
-    /// The number of strands of each guest.
+    /// The number of strands in each guest.
     pub strands: usize,
 }
 
@@ -203,7 +203,7 @@ struct Hub {
     in_flight: Option<StrandId>,
 }
 
-/// The hub, and whether it has passed to the second guest.
+/// The hub, and whether the second guest has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HandedOver {
     hubs: [Hub; 2],
@@ -257,7 +257,7 @@ impl Hub {
 }
 
 impl Handover {
-    /// Returns the strands of a guest. Strands of the two guests alternate.
+    /// Returns the strands of a guest. The strands of the two guests alternate.
     fn strands_of(&self, guest: usize) -> impl Iterator<Item = StrandId> {
         (0..self.strands).filter_map(move |strand| StrandId::new(60 + 2 * strand + guest))
     }
@@ -282,7 +282,7 @@ impl Model for Handover {
             let of_one = hub.actions(self.strands_of(OTHER));
             actions.extend(of_one.into_iter().map(|action| In::One(number, action)));
         }
-        // Every strand of the first guest has acknowledged.
+        // When every strand of the first guest has acknowledged, no access is in flight.
         if state.hubs.iter().all(|hub| hub.in_flight.is_none()) {
             actions.push(In::Both(AtHub::Passes));
         }

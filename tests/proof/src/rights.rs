@@ -1,14 +1,14 @@
-//! Rights that pass from guest to guest while strands make calls, die and come back, guests are reset, and units fault.
+//! Rights pass from guest to guest while strands make calls, die and come back, guests are reset, and units fault.
 //!
-//! **State.** A [`World`]: the state of the rights, whose parts make their steps by the functions that ship (`Holding::step`,
-//! `Global::step`, `Asked::step`, `Ledger`); the activity of each strand; and the guest that has written each register.
+//! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register.
+//! The functions that ship make the steps of the rights (`Holding::step`, `Global::step`, `Asked::step`, `Ledger`).
 //!
-//! **Actions.** Guests, strands and the operator make any [`Action`] at any time. The strand that makes the steps of a change may die
-//! after any step, and then another strand starts over; or another action may come between two steps. A strand that has died and
-//! is not declared dead makes no further action.
+//! **Actions.** Guests, strands and the operator make any [`Action`] at any time. The strand that makes the steps of a change may
+//! die after any step; then another strand starts over. Another action may also come between two steps. A strand that has died
+//! and is not declared dead makes no further action.
 //!
-//! **Symmetry.** The strands of a guest are alike. So are the guests, if each can be granted what the others can. Of all machines
-//! that are alike, the check visits one (`packed.rs` says why this is enough).
+//! **Symmetry.** The strands of a guest are alike. The guests are alike if each can be granted what the others can. Of all
+//! machines that are alike, the check visits one (`packed.rs` says why this is enough).
 
 mod owner;
 mod packed;
@@ -28,31 +28,31 @@ use world::{Call, Doing, Tenure, held_by};
 /// A machine with at most three guests (`G`), each with at most two strands (`S`).
 #[derive(Clone, Copy, Debug)]
 pub struct Rights<const G: usize, const S: usize> {
-    /// The configurations that the operator grants at any time. The machine begins with the first one.
+    /// The configurations that the operator can grant at any time. The machine begins with the first configuration.
     pub configurations: &'static [[Grant; G]],
-    /// An action may come between any two steps of the owner of the lock.
+    /// If `true`, an action may come between any two steps of the owner of the lock.
     pub crossings: bool,
-    /// Strands are asked to scrub what the protocol says. If `false`, they are only asked to acknowledge, and any acknowledgement may
-    /// be without effect, as it is if the strand has been asked for more. Such a machine does everything that a machine with scrubs
-    /// does, in far fewer states. For models in which no guest has a right to strands.
+    /// If `true`, strands are asked to scrub what the protocol says. If `false`, they are only asked to acknowledge, and any
+    /// acknowledgement may have no effect, as if the strand had been asked for more. Such a machine does everything that a
+    /// machine with scrubs does, in far fewer states. It is for models in which no guest has a right to strands.
     pub strands_scrub: bool,
     pub alike: Alike,
 }
 
-/// The machines that count as alike. Of these, one is visited.
+/// The machines that count as alike. The check visits one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alike {
     Nothing,
-    /// Machines that differ in the order of the strands of a guest.
+    /// Machines are alike if they differ in the order of the strands of a guest.
     Strands,
-    /// Machines that differ in the order of guests and of their strands. Each guest can be granted what the others can.
+    /// Machines are alike if they differ in the order of guests and of their strands. Each guest can be granted what the others can.
     Guests,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Act(Act),
-    /// The operator or a strand takes the lock, and makes the steps of a change.
+    /// The operator or a strand takes the lock and makes the steps of a change.
     Works(Work, Steps),
     UnitReturns,
 }
@@ -62,25 +62,25 @@ pub enum Action {
 pub enum Work {
     /// The operator grants the guests the configuration with this number.
     Configures(usize),
-    /// A strand makes the pending steps.
+    /// A strand makes the pending steps of a change.
     Turns(Scrubbing),
 }
 
-/// An action of a guest or a strand. A strand is given by its guest and its number in the guest.
+/// An action of a guest or a strand. A strand is identified by its guest and its number in the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// The strand begins a call, and finds that its guest has the right to it.
+    /// The strand begins a call, and finds that its guest has the right to the register.
     Calls(usize, usize, Register),
-    /// The strand's call makes its access, and ends.
+    /// The call of the strand makes its access and ends.
     EndsCall(usize, usize),
-    /// The strand takes its cross-call, and makes the scrub that it is asked for.
+    /// The strand takes its cross-call and scrubs what it is asked to scrub.
     TakesCrossCall(usize, usize),
     Acknowledges(usize, usize),
-    /// The strand acknowledges, but has been asked for more meanwhile.
+    /// The strand acknowledges, but it has been asked for more in the meantime.
     AcknowledgesInVain(usize, usize),
-    /// The strand is declared dead, or excused by the operator.
+    /// The strand is declared dead, or the operator excuses it.
     IsDeclaredDead(usize, usize),
-    /// The strand comes back, and first takes its cross-call.
+    /// The strand comes back. Before anything else, it takes its cross-call.
     ComesBack(usize, usize),
     Resets(usize),
     UnitFaults,
@@ -89,7 +89,7 @@ pub enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
     OfUnit,
-    /// %pcr of the calling strand.
+    /// The register is %pcr of the calling strand.
     Pcr,
     PcrWithHt,
 }
@@ -99,21 +99,21 @@ pub enum Scrubbing {
     Succeeds,
     Busy,
     Faults,
-    /// The unit is on another node, so that a strand of the guest there is asked to scrub it.
+    /// The unit is on another node, so a strand of the guest on that node is asked to scrub it.
     Elsewhere,
 }
 
-/// The way in which the owner of the lock makes its steps.
+/// How the owner of the lock makes its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     pub guests: [usize; 3],
     /// The owner asks the strands of a guest from the last to the first.
     pub reversed: bool,
-    /// The event that comes between the steps.
+    /// The event that crosses the steps.
     pub crossing: Crossing,
 }
 
-/// The event that comes between the steps of the owner of the lock.
+/// An event between the steps of the owner of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
     Nothing,
@@ -123,14 +123,13 @@ pub enum Crossing {
     Meets(usize, Act),
 }
 
-/// The orders of three guests. The first one is that of one guest, and the first two are those of two.
+/// The orders of three guests. The first order is also that of one guest, and the first two are those of two guests.
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 impl Steps {
     const ALL: Self = Self { guests: ORDERS[0], reversed: false, crossing: Crossing::Nothing };
 }
 
-/// Returns the guest with this number.
 fn guest(number: usize) -> GuestId {
     GuestId::new(number).expect("a machine has it")
 }
@@ -157,7 +156,7 @@ impl<const G: usize, const S: usize> World<G, S> {
     }
 
     pub(crate) fn unit_returns(&mut self) {
-        // While `global` is being revoked from a guest, the transfer scrubs the unit for the next guest.
+        // While `global` is being revoked from a guest, the transfer itself scrubs the unit for the next guest.
         if self.unit.unclean && !matches!(self.global, Global::Revoked(_)) {
             (self.unit.written, self.unit.unclean) = (None, false);
         }
@@ -256,7 +255,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns `true` if this change makes no step for this guest, whatever its steps for the other guests are.
+    /// Returns `true` if this change makes no step for this guest, whatever the change does for the other guests.
     fn is_idle(&self, model: &Rights<G, S>, work: Work, number: usize) -> bool {
         let own = self.guests[number];
         let starts = self.reset[number] || self.resetting == Some(guest(number));
@@ -271,7 +270,7 @@ impl<const G: usize, const S: usize> World<G, S> {
             }
     }
 
-    /// Calls `each` with the possible changes by an owner of the lock, and the orders of their steps that make a difference.
+    /// Calls `each` with every possible change, and with every order of its steps that makes a difference.
     pub(crate) fn each_work(&self, model: &Rights<G, S>, mut each: impl FnMut(Work, Steps)) {
         // If the change scrubs nothing, the result of a scrub makes no difference.
         let scrubs = matches!(self.global, Global::Listed(_) | Global::Revoked(_))
@@ -285,12 +284,12 @@ impl<const G: usize, const S: usize> World<G, S> {
             let mut idle = [true; 3];
             let mut strands_differ = false;
             for (number, strands) in self.strands.iter().enumerate() {
-                // An action between the steps can give the owner more to do.
+                // An action between the steps can give the owner more work.
                 idle[number] = !model.crossings && self.is_idle(model, work, number);
                 let asked = !idle[number] || self.global.user() == Some(guest(number));
                 strands_differ |= asked && strands.iter().any(|strand| *strand != strands[0]);
             }
-            // Idle guests come last, in order.
+            // Guests without steps come last, in order.
             let matters = |order: &&[usize; 3]| {
                 let pairs = [(0, 1), (1, 2), (0, 2)];
                 pairs.iter().all(|(one, next)| {
@@ -310,7 +309,7 @@ impl<const G: usize, const S: usize> World<G, S> {
 }
 
 impl<const G: usize, const S: usize> Rights<G, S> {
-    /// Returns the action of an owner of the lock and the world after it. Adds the world after each step to `trail`.
+    /// Returns the action of an owner of the lock, and the world after the action. Adds the world after each step to `trail`.
     fn work(
         &self,
         world: &World<G, S>,

@@ -1,4 +1,4 @@
-//! The explorer visits the states that stateright visits, and one of the states that are alike.
+//! The explorer visits the same states as stateright, but only one of the states that are alike.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -10,7 +10,7 @@ use proof::product::Product;
 use proof::rights::{Alike, Rights};
 use stateright::{Model, Property};
 
-/// A machine of which one guest at a time has `global`.
+/// A machine on which one guest at a time has `global`.
 const GLOBAL_OF_TWO: Rights<2, 1> = Rights {
     configurations: &[[Grant::GLOBAL, Grant::NONE], [Grant::NONE, Grant::GLOBAL]],
     crossings: false,
@@ -67,7 +67,7 @@ fn strands_that_are_alike() {
     compare(plain, Rights { alike, ..plain });
 }
 
-/// A counter from 0 to 9 with a property that does not hold: that it never shows 7.
+/// A counter from 0 to 9. Its property, that it never shows 7, does not hold.
 #[derive(Clone, Copy)]
 struct Counter;
 
@@ -107,13 +107,13 @@ fn what_does_not_hold_is_found_on_a_shortest_path() {
     let found = explore(&Counter, 2);
     let [violation] = &*found.violations else { panic!("{found:?}") };
     assert_eq!(violation.property, "never 7");
-    // Three steps by 2 and one by 1: four actions, one per line, and the first and last states.
+    // The path is three steps by 2 and one by 1: four lines for the actions, one for the first state, one for the last.
     assert_eq!(violation.path.lines().count(), 6, "{}", violation.path);
     assert!(violation.path.ends_with("to 7\n"));
     assert_eq!(check(Counter, 1).violations.len(), 1);
 }
 
-/// With one strand per guest, no two states are alike.
+/// With one strand per guest, all states differ from each other.
 #[test]
 fn two_copies() {
     let model = Product(Rights { strands_scrub: false, ..GLOBAL_OF_TWO });

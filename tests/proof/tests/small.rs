@@ -1,4 +1,4 @@
-//! The small sizes of all models.
+//! Checks the small sizes of all models.
 
 use proof::models::CASES;
 

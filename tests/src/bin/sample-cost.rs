@@ -1,8 +1,8 @@
-//! Takes one kind of sample many times, for a tool that counts the instructions of [`sample`], the handler of a guest's
-//! overflow trap. It begins with the trap pending, and ends with the counters running and the sample in the ring.
+//! Takes one kind of sample many times. A tool counts the instructions of [`sample`], the handler of a guest's overflow
+//! trap. The handler begins with the trap pending, and ends with the counters running and the sample in the ring.
 //!
-//! Usage: `sample-cost KIND`. `cargo xtask bench` has the names of the kinds. %pcr and %pic are words in memory: an access to
-//! either is one instruction, as on SPARC V9.
+//! Usage: `sample-cost KIND`. `cargo xtask bench` has the names of the kinds. %pcr and %pic are words in memory: an
+//! access to either is one instruction, as on SPARC V9.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -16,13 +16,12 @@ use guest_abi::sampling::{
 };
 use guest_abi::{Hypercall, Registers, StrandId, Trap};
 
-/// The number of samples.
 const SAMPLES: u64 = 1000;
 
-/// OV0 and OV1.
+/// The bits OV0 and OV1 of %pcr.
 const OVERFLOWED: [u64; 2] = [1 << 18, 1 << 31];
 
-/// %pcr and %pic.
+/// Words in place of %pcr and %pic.
 #[derive(Default)]
 struct Words {
     pcr: Cell<u64>,
@@ -51,7 +50,7 @@ impl StrandCounters for &Words {
     }
 }
 
-/// The samples are of user mode, which needs no hypercall.
+/// A hypervisor that nothing calls. The samples are of user mode, which needs no hypercall.
 struct NoHypervisor;
 
 impl Hypercall for NoHypervisor {
@@ -63,7 +62,6 @@ impl Hypercall for NoHypervisor {
 type Unit<'a> = OwnCounters<&'a Words, NoHypervisor>;
 type Sampler<'a> = Profiler<Unit<'a>, 1, 64>;
 
-/// Handles the overflow trap.
 #[inline(never)]
 fn sample<'a>(
     profiler: &mut Sampler<'a>,
@@ -97,7 +95,7 @@ fn main() -> ExitCode {
     let mut unit = Unit::new(&words, None);
     profiler.start(&mut unit, 0).expect("user mode is allowed");
     for time in 1..=SAMPLES {
-        // The counters have overflowed, and have counted on until the trap was taken.
+        // The counters have overflowed, and have continued until the trap was taken.
         words.pic.set(black_box(0x0000_0002_0000_0003));
         words.pcr.set(words.pcr.get() | black_box(overflows));
         let at = black_box(Interrupted {

@@ -1,4 +1,4 @@
-//! Hypercalls.
+//! Hypercalls in the reference model.
 
 use super::device::{Access, Action, Answer, Cell, L2_BANKS, Target, Unit, pcr_after};
 use super::policy::StrandGrant;
@@ -7,9 +7,9 @@ use super::status::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, EWOULDBLOCK
 use super::{Guest, World};
 use std::collections::BTreeMap;
 
-/// The HT bit of the SPARC PCR: counts hyperprivileged events.
+/// The HT bit of the SPARC PCR. With HT, hyperprivileged events count.
 pub const PCR_HT: u64 = 1 << 3;
-/// The lowest of the PERF_CONFIG bits.
+/// The number of the lower PERF_CONFIG bit.
 const PERF_CONFIG_SHIFT: u32 = 36;
 /// The two PERF_CONFIG bits of the L2 control register, FWARC/2007/529 section 2.3.
 pub const PERF_CONFIG: u64 = 3 << PERF_CONFIG_SHIFT;
@@ -17,15 +17,14 @@ pub const PERF_CONFIG: u64 = 3 << PERF_CONFIG_SHIFT;
 /// The software trap that makes the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trap {
-    /// FAST_TRAP, 0x80.
+    /// FAST_TRAP, number 0x80.
     Fast,
-    /// A software trap between the two, 0x81 to 0xfe.
+    /// A software trap from 0x81 to 0xfe.
     Other(u8),
-    /// CORE_TRAP, 0xff.
+    /// CORE_TRAP, number 0xff.
     Core,
 }
 
-/// What a guest sends to its console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console {
     Byte(u8),
@@ -34,9 +33,9 @@ pub enum Console {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// %o0 to %o5 afterwards.
+    /// %o0 to %o5 after the call.
     pub regs: [u64; 6],
-    /// The guest has called exit, which does not return, so `regs` are as passed.
+    /// Whether the guest has called exit. Exit does not return, so `regs` are as passed.
     pub exited: bool,
     pub console: Option<Console>,
     /// The accesses that the call made, in order.
@@ -44,8 +43,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the accesses to each target, in order. The contract says in which order a call accesses one L2 bank, but not
-    /// how its accesses to different banks interleave.
+    /// Returns the accesses to each target, in order. The contract orders the accesses of a call to
+    /// one L2 bank, but not its accesses to different banks.
     pub fn by_target(&self) -> BTreeMap<Target, Vec<Access>> {
         let mut targets: BTreeMap<Target, Vec<Access>> = BTreeMap::new();
         for access in &self.accesses {
@@ -101,7 +100,7 @@ impl World {
         out
     }
 
-    /// vfalls_get_perfreg, FWARC/2007/529 section 3.2.1.
+    /// The call vfalls_get_perfreg, FWARC/2007/529 section 3.2.1.
     fn get(&mut self, strand: u16, id: u64, log: &mut Vec<Access>) -> Result<u64, u64> {
         self.check(strand, id, None)?;
         let node = World::node_of(strand);
@@ -118,7 +117,7 @@ impl World {
         }
     }
 
-    /// vfalls_set_perfreg, FWARC/2007/529 section 3.2.2.
+    /// The call vfalls_set_perfreg, FWARC/2007/529 section 3.2.2.
     fn set(&mut self, strand: u16, id: u64, value: u64, log: &mut Vec<Access>) -> Result<(), u64> {
         self.check(strand, id, Some(value))?;
         let node = World::node_of(strand);
@@ -135,8 +134,8 @@ impl World {
         }
     }
 
-    /// Writes PERF_CONFIG to every bank of the node. At a fault, restores the banks that were written. If one of them cannot be
-    /// restored, the unit is to be scrubbed when it returns to service.
+    /// Writes PERF_CONFIG to every bank of the node. After a fault, restores the banks that it has
+    /// written. If a bank cannot be restored, the unit must be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,
@@ -165,8 +164,8 @@ impl World {
         Ok(())
     }
 
-    /// Makes the checks that come before any access, in the order of the contract. `set` is the value of a set. The last
-    /// check of the contract, for a busy hub, is the access itself.
+    /// Makes the checks that come before any access, in the order of the contract. `set` is the
+    /// value of a set. The access itself makes the contract's last check, for a busy hub.
     fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
         let guest = &self.guests[self.guest_of(strand)];
         let Some(minor) = guest.versions.perf_minor() else {
@@ -194,7 +193,7 @@ impl World {
     }
 }
 
-/// Returns `true` if the guest's grant covers the unit; without a unit, the strand's own PCR.
+/// Returns `true` if the guest's grant covers the unit. `None` as the unit stands for the strand's own PCR.
 fn granted(guest: &Guest, unit: Option<Unit>, wants_ht: bool) -> bool {
     match unit {
         None => match guest.grant.strand {
@@ -209,7 +208,7 @@ fn granted(guest: &Guest, unit: Option<Unit>, wants_ht: bool) -> bool {
     }
 }
 
-/// Returns the status of a call whose access got this answer.
+/// Returns the status of a call whose access has this result.
 fn status_of(answer: Answer) -> u64 {
     match answer {
         Answer::Done => EOK,

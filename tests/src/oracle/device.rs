@@ -1,11 +1,11 @@
 //! The hardware: its registers, their addresses, and its answers to accesses.
 //!
-//! A register keeps the bits of its mask of a value that is written, and nothing counts.
+//! A register stores the bits of a written value that are in its mask. Nothing counts.
 
 use super::World;
 use super::registers::{REGISTERS, register};
 
-/// Address of bank 0 of a node's L2 control register, FWARC/2007/529 section 2.3.
+/// The address of bank 0 of a node's L2 control register, FWARC/2007/529 section 2.3.
 pub const L2_CONTROL: u64 = 0xa9_0000_0000;
 pub const L2_BANK_STRIDE: u64 = 0x40;
 pub const L2_BANKS: usize = 8;
@@ -13,10 +13,10 @@ pub const L2_BANKS: usize = 8;
 /// One 64-bit device register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cell {
-    /// One bank's L2 control register.
+    /// The L2 control register of one bank.
     L2 {
         node: usize,
-        /// 0 to 7.
+        /// The number of the bank, 0 to 7.
         bank: usize,
     },
     /// The DRAM or hub register of this PerfReg#, 2 to 89.
@@ -26,7 +26,7 @@ pub enum Cell {
 impl Cell {
     /// Returns the cell that a strand on `node` accesses at `address` on the largest machine.
     ///
-    /// Hubs are accessed by global address only.
+    /// Hubs have global addresses only.
     pub fn at(node: usize, address: u64) -> Option<Cell> {
         for bank in 0..L2_BANKS {
             if address == L2_CONTROL + bank as u64 * L2_BANK_STRIDE {
@@ -61,8 +61,8 @@ impl Cell {
         }
     }
 
-    /// Returns the address by which the contract wants a strand on `node` to access the cell: the local one for units of
-    /// its own node, the global one for all others.
+    /// Returns the address that the contract requires for an access by a strand on `node`: the
+    /// local address for units of its own node, the global address for all others.
     pub fn address_from(self, node: usize) -> u64 {
         match (self, self.unit()) {
             (Cell::L2 { bank, .. }, Unit::L2 { node: owner }) if owner == node => {
@@ -79,22 +79,22 @@ impl Cell {
     }
 }
 
-/// The cells that a fault takes out of service together.
+/// Cells that go out of service together after a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
-    /// The L2 control registers of a node, all banks.
+    /// The L2 control registers of all banks of a node.
     L2 {
-        /// 0 to 3.
+        /// The number of the node, 0 to 3.
         node: usize,
     },
-    /// A memory controller with its PCR and PIC.
+    /// A memory controller. Its cells are a PCR and a PIC.
     Mcu {
-        /// 0 to 3.
+        /// The number of the node, 0 to 3.
         node: usize,
-        /// 0 or 1.
+        /// The number of the controller, 0 or 1.
         mcu: usize,
     },
-    /// A hub, 0 to 3, with all its units.
+    /// A hub, 0 to 3, with the registers of all its parts.
     Hub(usize),
 }
 
@@ -110,22 +110,21 @@ impl Unit {
 pub enum HubCondition {
     #[default]
     Free,
-    /// It answers every access with "busy"; no access has an effect.
+    /// The cell answers "busy" to every access. No access has an effect.
     Busy,
     Faulted,
 }
 
-/// How a broken cell fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Always,
-    /// Every read succeeds. So do this many writes; then every write faults.
+    /// Every read succeeds. This number of writes succeeds too. Then every write faults.
     WritesAfter(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
-    /// The calling strand's PCR.
+    /// The PCR of the calling strand.
     Pcr,
     Address(u64),
 }
@@ -133,16 +132,16 @@ pub enum Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Read,
-    /// A 64-bit write of this value.
+    /// A 64-bit write of a value.
     Write(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
-    /// The hub was busy; there was no effect.
+    /// The hub was busy. The access had no effect.
     Busy,
-    /// The access faulted; there was no effect.
+    /// The access faulted. It had no effect.
     Fault,
 }
 
@@ -160,8 +159,8 @@ impl Access {
     }
 }
 
-/// Returns what %pcr holds after a write, if no counter overflows. It keeps bits 31:0. HOLDOV0 (bit 62) and HOLDOV1 (bit 63) of
-/// the value leave OV0 (bit 18) and OV1 (bit 31) as they are.
+/// Returns the value of %pcr after a write, if no counter overflows. The register stores bits 31:0. HOLDOV0
+/// (bit 62) and HOLDOV1 (bit 63) in the written value leave OV0 (bit 18) and OV1 (bit 31) as they are.
 pub fn pcr_after(before: u64, value: u64) -> u64 {
     let mut held = 0;
     if value >> 62 & 1 == 1 {
@@ -193,7 +192,8 @@ impl World {
         self.access(node, cell, Action::Write(value), log).map(|_| ())
     }
 
-    /// Makes an access from a strand on `node`. Returns the contents of the cell after it. A fault takes the unit out of service.
+    /// Makes an access from a strand on `node`. Returns the contents of the cell after the access. A fault takes the
+    /// unit out of service.
     fn access(
         &mut self,
         node: usize,

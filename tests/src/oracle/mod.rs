@@ -1,9 +1,9 @@
-//! A reference model of the whole contract, against which the real service is compared. It is written from the documents alone, and
-//! shares no code, table or type with the crates under test.
+//! A reference model of the whole contract. Tests compare the real service with it. It is written from the documents
+//! alone, and shares no code, table or type with the crates under test.
 //!
-//! It makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of a hub answers
-//! "busy". The service may refuse strand B on behalf of strand A, which it refused before; this model does not. So a test lets the
-//! refused strand ask first after a busy hub, or begins with a new world.
+//! It makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of
+//! a hub answers "busy". After the service has refused strand A, it may refuse strand B on behalf of A; this model does
+//! not. So after a busy hub, a test lets the refused strand ask first, or begins with a new world.
 
 pub mod call;
 pub mod device;
@@ -24,14 +24,14 @@ pub use transfer::{Owed, Transfer};
 use negotiation::Versions;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Strands of one node: 8 cores of 8 strands.
+/// The number of strands of a node: 8 cores of 8 strands.
 pub const STRANDS_PER_NODE: u16 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
-    /// T5140, T5240, T6340, Netra-T5440: 1 or 2 nodes, no hubs.
+    /// T5140, T5240, T6340, Netra-T5440: 1 or 2 nodes, without hubs.
     Maramba,
-    /// T5440: 1 to 4 nodes, 4 hubs.
+    /// T5440: 1 to 4 nodes, with 4 hubs.
     Batoka,
 }
 
@@ -48,18 +48,18 @@ impl Machine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guest {
     pub strands: Vec<u16>,
-    /// The rights that it holds.
+    /// The rights that the guest holds.
     pub grant: Grant,
-    /// The rights that the operator has granted it. It holds fewer while a transfer is pending.
+    /// The rights that the operator has granted. While a transfer is pending, the guest holds fewer.
     pub granted: Grant,
-    /// `true` if version 1.0 has the registers of 1.1.
+    /// Whether version 1.0 has the registers of 1.1.
     pub compat: bool,
-    /// What it has negotiated since its last reset.
+    /// What the guest has negotiated since its last reset.
     pub versions: Versions,
 }
 
 impl Guest {
-    /// Returns a guest that has just been reset, with the compatibility switch off.
+    /// Returns a guest that has just been reset. The compatibility switch is off.
     pub fn new(strands: impl IntoIterator<Item = u16>, grant: Grant) -> Guest {
         Guest {
             strands: strands.into_iter().collect(),
@@ -75,25 +75,24 @@ impl Guest {
     }
 }
 
-/// Why a configuration is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
-    /// The machine cannot have this many nodes.
+    /// The machine cannot have this number of nodes.
     Nodes,
-    /// A disabled channel is none of the machine's.
+    /// The machine does not have one of the disabled channels.
     Channel,
     /// A strand is on a node that the machine does not have.
     Strand,
-    /// A strand is in two guests, or twice in one.
+    /// A strand is in two guests, or is listed twice in one guest.
     SharedStrand,
     /// More than one guest has `global`.
     TwoGlobal,
-    /// There are more or fewer grants than guests.
+    /// The number of grants is not the number of guests.
     GrantCount,
 }
 
-/// A machine, its guests, and the contents of its registers. A test sets up the public state before a call, and checks the
-/// state afterwards.
+/// A machine, its guests, and the contents of its registers. A test sets up the public state before
+/// a call, and checks the state after the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct World {
     pub machine: Machine,
@@ -101,17 +100,17 @@ pub struct World {
     /// Memory channels (node, MCU) that the machine description disables.
     pub disabled_channels: BTreeSet<(usize, usize)>,
     pub guests: Vec<Guest>,
-    /// The contents of the device registers; without an entry, 0.
+    /// The contents of the device registers. A missing entry means 0.
     pub devices: BTreeMap<Cell, u64>,
-    /// PCR of each strand; without an entry, 0.
+    /// The PCR of each strand. A missing entry means 0.
     pub pcr: BTreeMap<u16, u64>,
-    /// PIC of each strand; without an entry, 0.
+    /// The PIC of each strand. A missing entry means 0.
     pub pic: BTreeMap<u16, u64>,
     pub hubs: [HubCondition; 4],
     pub faults: BTreeMap<Cell, Fault>,
     /// Units that a fault has taken out of service.
     pub out_of_service: BTreeSet<Unit>,
-    /// How often a call, or the clearing of a unit, met a fault.
+    /// How often a call or a scrub has met a fault, by unit.
     pub fault_counts: BTreeMap<Unit, u32>,
     pub transfer: Transfer,
 }
@@ -176,7 +175,7 @@ impl World {
         usize::from(strand / STRANDS_PER_NODE)
     }
 
-    /// Returns `true` if the machine, as described, has the unit.
+    /// Returns `true` if the machine, as configured, has the unit.
     pub fn has_unit(&self, unit: Unit) -> bool {
         match unit {
             Unit::L2 { node } => node < self.nodes,

@@ -3,19 +3,19 @@
 use super::status::{EINVAL, ENOTSUPPORTED};
 use std::collections::BTreeMap;
 
-/// Group number of the base interface.
+/// The group number of the base interface.
 pub const SUN4V: u64 = 0;
-/// Group number of the core calls.
+/// The group number of the core calls.
 pub const CORE: u64 = 1;
-/// Group number of the performance counters, FWARC/2007/529 section 3.2.
+/// The group number of the performance counters, FWARC/2007/529 section 3.2.
 pub const PERF: u64 = 0x205;
 
-/// The version of each group that a guest has negotiated: at first 0.0, which means none.
+/// The version of each group that a guest has negotiated. At first the version is 0.0, which means none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions(BTreeMap<u64, (u64, u64)>);
 
 impl Versions {
-    /// Negotiates a version (api_set_version). Returns the minor version that the guest gets, or the status; then the old version stays.
+    /// Negotiates a version (api_set_version). Returns the granted minor version, or the status. On an error, the old version stays.
     pub fn set(&mut self, group: u64, major: u64, minor: u64) -> Result<u64, u64> {
         let newest_minor = match group {
             SUN4V | CORE => 0,
@@ -31,7 +31,7 @@ impl Versions {
         Ok(agreed.1)
     }
 
-    /// Returns the major and minor version (api_get_version), 0.0 if none is negotiated, or the status.
+    /// Returns the major and minor version (api_get_version), or the status. 0.0 means that none is negotiated.
     pub fn get(&self, group: u64) -> Result<(u64, u64), u64> {
         match group {
             SUN4V | CORE | PERF => Ok(self.0.get(&group).copied().unwrap_or((0, 0))),
@@ -39,7 +39,7 @@ impl Versions {
         }
     }
 
-    /// Returns the minor version of the performance counters; `None` if the group is not negotiated.
+    /// Returns the minor version of the performance counters, or `None` if the group is not negotiated.
     pub fn perf_minor(&self) -> Option<u64> {
         match self.0.get(&PERF) {
             Some(&(1, minor)) => Some(minor),

@@ -1,23 +1,21 @@
-//! The rights that a guest can have.
-
-/// The right to the calling strand's PCR.
+/// A guest's right to the PCR of the calling strand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StrandGrant {
-    /// Register 0 is refused.
+    /// Register 0 is not accessible.
     #[default]
     None,
-    /// Register 0 without HT.
+    /// Register 0 is accessible, without HT.
     Strand,
-    /// Register 0 with HT.
+    /// Register 0 is accessible, with HT.
     HtStrand,
 }
 
-/// A guest's rights, combined as LDoms' `perf-counters` property allows. None by default.
+/// A guest's rights, combined as LDoms' `perf-counters` property allows. By default a guest has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
-    /// `strand` or `htstrand`, which exclude each other.
+    /// `strand` or `htstrand`. A guest cannot have both.
     pub strand: StrandGrant,
-    /// `global`: register 1, the DRAM registers of the guest's nodes, the hubs.
+    /// Whether the guest has `global`: register 1, the DRAM registers of the guest's nodes, the hubs.
     pub global: bool,
 }
 
@@ -41,7 +39,7 @@ impl Grant {
         Grant::GLOBAL_HTSTRAND,
     ];
 
-    /// Returns the grants of two guests: one of them has `global`, and one has `htstrand`.
+    /// Returns the grants of two guests. The arguments are the guest that has `global` and the guest that has `htstrand`.
     pub fn divided(global: usize, htstrand: usize) -> [Grant; 2] {
         [0, 1].map(|guest| {
             let own = guest == htstrand;

@@ -1,19 +1,19 @@
-//! The 90 performance registers, written out line by line from FWARC/2007/529 section 3.1.
+//! The 90 performance registers, copied line by line from FWARC/2007/529 section 3.1.
 //!
-//! Nothing here is computed. The write masks come from the register layouts: a set keeps these bits and drops all others.
+//! Nothing here is computed. The write masks come from the register layouts: a set stores these bits and drops all others.
 
-/// A line of the table.
+/// A line of the table of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// PerfReg#, 0 to 89.
+    /// The PerfReg# number, 0 to 89.
     pub id: u64,
-    /// The name in the specification; `SPARC_PCR` and `L2_PERF_CONFIG` for 0 and 1.
+    /// The name in the specification. Registers 0 and 1 are `SPARC_PCR` and `L2_PERF_CONFIG`.
     pub name: &'static str,
-    /// The physical address on its own node; none for registers 0 and 1.
+    /// The physical address on the register's own node. Registers 0 and 1 have none.
     pub local: Option<u64>,
-    /// The physical address on every node; none for registers 0 and 1.
+    /// The physical address on every node. Registers 0 and 1 have none.
     pub global: Option<u64>,
-    /// The bits of a guest's value that a set keeps.
+    /// The bits of a guest's value that a set stores.
     pub write_mask: u64,
 }
 
@@ -130,7 +130,7 @@ pub const REGISTERS: [Register; 90] = [
     at(89, "ZAM3_ASU_PIC1", 0x81_3000_b010, 0xed_3002_f010, 0xffff_ffff_ffff_ffff),
 ];
 
-/// Returns the line of a register number; `None` if it is not 0 to 89 (all 64 bits are compared).
+/// Returns the line of a register number, or `None` if the number (all 64 bits) is not 0 to 89.
 pub fn register(id: u64) -> Option<&'static Register> {
     REGISTERS.iter().find(|register| register.id == id)
 }
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(globals.len(), 88);
     }
 
-    /// The addresses follow from the address fields of sections 2.2 to 2.6.
+    /// The addresses match the address fields of sections 2.2 to 2.6.
     #[test]
     fn addresses_follow_the_address_fields() {
         for node in 0..4u64 {

@@ -1,14 +1,13 @@
 //! The statuses that hypercalls return in %o0.
 
-/// Success.
 pub const EOK: u64 = 0;
 /// An argument is out of range.
 pub const EINVAL: u64 = 6;
-/// No such function for this guest.
+/// This guest cannot call a function with this number.
 pub const EBADTRAP: u64 = 7;
 /// The unit is in use at this moment.
 pub const EWOULDBLOCK: u64 = 9;
 /// The guest's grant does not cover the register.
 pub const ENOACCESS: u64 = 10;
-/// There is no such register, or no such version.
+/// The register or the version does not exist.
 pub const ENOTSUPPORTED: u64 = 13;

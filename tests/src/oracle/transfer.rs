@@ -1,8 +1,8 @@
-//! Transfers of rights: what the contract promises, not how it is done.
+//! Transfers of rights. The model states what the contract promises, not how the service does it.
 //!
-//! A guest whose right is revoked loses the right at once. Each of its living strands clears its registers and acknowledges between two
-//! of its calls. Then the units that the guest could have programmed are scrubbed, and the guests that were granted more rights get
-//! them. A unit that cannot be scrubbed is out of service until it can be.
+//! A guest whose right is revoked loses the right at once. Each living strand of the guest clears its registers and
+//! acknowledges, between two calls. Then the units that the guest could have programmed are scrubbed, and the guests
+//! that were granted more rights get them. A unit that cannot be scrubbed is out of service until scrubbing succeeds.
 
 use super::call::PCR_HT;
 use super::device::{Answer, Unit};
@@ -10,27 +10,27 @@ use super::policy::{Grant, StrandGrant};
 use super::{Invalid, World};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The node of the operator's strand.
+/// The node on which the operator's strand is.
 pub const OPERATOR: usize = 0;
 
 /// What a strand scrubs before it acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
-    /// PCR and PIC.
+    /// Whether the strand scrubs PCR and PIC.
     pub all: bool,
-    /// HT in the PCR.
+    /// Whether the strand clears HT in the PCR.
     pub ht: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transfer {
-    /// Strands that have not acknowledged yet.
+    /// Strands that have not acknowledged yet, and what they have to scrub.
     pub awaited: BTreeMap<u16, Owed>,
-    /// Dead strands, and what they owe if they come back.
+    /// Dead strands, and what they have to scrub if they come back.
     pub dead: BTreeMap<u16, Owed>,
     /// The guest that has lost `global`, until its units are scrubbed.
     pub revoked: Option<usize>,
-    /// Units that may hold values of a guest that has lost its right.
+    /// Units that may hold values of a guest that has lost its right to them.
     pub unclean: BTreeSet<Unit>,
 }
 
@@ -45,7 +45,7 @@ fn both(a: Grant, b: Grant) -> Grant {
 }
 
 impl World {
-    /// Gives each guest its grant of the list. An invalid list changes nothing.
+    /// Gives each guest its grant in the list. An invalid list changes nothing.
     pub fn reconfigure(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         if grants.len() != self.guests.len() {
             return Err(Invalid::GrantCount);
@@ -72,21 +72,22 @@ impl World {
         Ok(())
     }
 
-    /// Gives each guest its grant of the list; every strand acknowledges.
+    /// Gives each guest its grant in the list, and lets every strand acknowledge.
     pub fn regrant(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         self.reconfigure(grants)?;
         self.all_acknowledge();
         Ok(())
     }
 
-    /// Lets every strand acknowledge that is waited for.
+    /// Lets every strand acknowledge for which the transfer waits.
     pub fn all_acknowledge(&mut self) {
         while let Some((&strand, _)) = self.transfer.awaited.first_key_value() {
             self.cross_called(strand);
         }
     }
 
-    /// Resets a guest: it has negotiated nothing, and gets its rights back when everything that it could have programmed is scrubbed.
+    /// Resets a guest. The guest has negotiated nothing. It gets its rights back when everything that it could have
+    /// programmed is scrubbed.
     pub fn reset_guest(&mut self, guest: usize) {
         let state = &mut self.guests[guest];
         state.versions = Default::default();
@@ -99,7 +100,7 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Makes a strand scrub what it owes and acknowledge, between two of its calls or when it comes back from death.
+    /// Makes a strand scrub what it has to scrub, and acknowledge. This happens between two calls, or when the strand comes back.
     pub fn cross_called(&mut self, strand: u16) {
         let awaited = self.transfer.awaited.remove(&strand);
         let dead = self.transfer.dead.remove(&strand);
@@ -121,7 +122,7 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Returns a unit to service from a strand on `node`. Returns `false` if the unit cannot be scrubbed.
+    /// Returns a unit to service. A strand on `node` does so. Returns `false` if the unit cannot be scrubbed.
     pub fn return_to_service(&mut self, node: usize, unit: Unit) -> bool {
         if self.transfer.unclean.contains(&unit) && self.transfer.revoked.is_none() {
             let reached = !matches!(unit, Unit::L2 { node: other } if other != node);
@@ -135,14 +136,13 @@ impl World {
         true
     }
 
-    /// Returns `true` while a transfer is pending.
     pub fn is_pending(&self) -> bool {
         !self.transfer.awaited.is_empty()
             || self.transfer.revoked.is_some()
             || self.guests.iter().any(|guest| guest.grant != guest.granted)
     }
 
-    /// Notes that a guest has lost `global`.
+    /// Records that a guest has lost `global`.
     fn revoke_global(&mut self, guest: usize) {
         self.transfer.revoked = Some(guest);
         let units = self.units_of(guest);
@@ -178,7 +178,7 @@ impl World {
         strands.any(|strand| self.transfer.awaited.contains_key(strand))
     }
 
-    /// Continues the transfer after a step on a node.
+    /// Continues the transfer after a step on node `on`.
     fn settle(&mut self, on: usize) {
         if let Some(guest) = self.transfer.revoked
             && !self.is_awaited(guest)
@@ -200,7 +200,7 @@ impl World {
             .filter(|unit| !self.out_of_service.contains(unit))
             .collect();
         for unit in units {
-            // L2 control can be accessed on its own node only.
+            // L2 control can be accessed only on its own node.
             let reached = match unit {
                 Unit::L2 { node } => {
                     let there = |strand: &u16| {
@@ -219,7 +219,7 @@ impl World {
         self.transfer.revoked = None;
     }
 
-    /// Scrubs a unit that is not busy. Returns `false` if it faults.
+    /// Scrubs a unit that is not busy. Returns `false` if the unit faults.
     fn scrub(&mut self, unit: Unit) -> bool {
         let done = match unit {
             Unit::L2 { node } => self.set_perf_config(node, 0, &mut Vec::new()),

@@ -1,26 +1,26 @@
-//! The counters of one DRAM channel.
+//! The two counters of one DRAM channel.
 
 use crate::random::Random;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
-    /// The selects: 7:4 of counter 0, 3:0 of counter 1. The other bits read 0.
+    /// The selects: bits 7:4 are that of counter 0, bits 3:0 that of counter 1. The other bits read as 0.
     Pcr,
-    /// Counter 0 in 62:32 with its overflow flag in 63, counter 1 in 30:0 with its flag in 31.
+    /// Counter 0 is in bits 62:32, its overflow flag in 63. Counter 1 is in bits 30:0, its overflow flag in 31.
     Pic,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// A clock passes. Item n is added to a counter whose select is n: 0 reads, 1 writes, 2 reads and writes, 3 stalls
-    /// for a busy bank, 4 reads in the queue, 5 writes in the queue, 6 both, 7 reads that were picked for issue, met a
-    /// write in the queue and were held back. Each is below 2^31. Selects 8 to 15 count nothing.
+    /// A clock passes. Item n is added to a counter whose select is n: 0 reads; 1 writes; 2 reads and writes; 3 stalls
+    /// for a busy bank; 4 reads in the queue; 5 writes in the queue; 6 both; 7 reads that were picked for issue but met
+    /// a write in the queue and were held back. Each item is below 2^31. Selects 8 to 15 count nothing.
     Clock([u32; 8]),
     Read(Register),
     Write(Register, u64),
 }
 
-/// One channel. All bits start as 0.
+/// One channel. At first, all bits are 0.
 #[derive(Clone, Debug, Default)]
 pub struct Channel {
     counters: [Counter; 2],
@@ -72,10 +72,10 @@ impl Counter {
     }
 }
 
-/// Returns a random sequence, the same for the same seed and length.
+/// Returns a random sequence. It is the same for the same seed and length.
 ///
-/// Of 8 steps 5 are clocks, which add 0 to 8 to each select. The others write the PCR (all selects, with random bits above
-/// them), write the PIC (most counters are at most 20 counts below their wrap, with and without the flag), or read one.
+/// Of 8 steps, 5 are clocks, which add 0 to 8 to each select. The others write the PCR (all selects, with random bits above
+/// them), write the PIC (most counters are at most 20 counts below their wrap, with or without the flag), or read one of them.
 pub fn sequence(seed: u64, length: usize) -> Vec<Step> {
     let random = &mut Random(seed);
     (0..length)

@@ -1,11 +1,11 @@
-//! What a strand does that its counters can count.
+//! What strands do that their counters can count.
 
-/// An instruction, as far as SL 2 tells one from another.
+/// The kinds of instructions that SL 2 distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Instruction {
     BranchNotTaken, BranchTaken, FguArithmetic, Load, Prefetch, RdAsr, Rdpr, Store, WrAsr, Wrpr,
-    /// The instruction that software marks its progress with (Instr_sw).
+    /// The instruction by which software marks its progress (Instr_sw).
     Software,
     Atomic, Other,
 }
@@ -21,16 +21,15 @@ impl Instruction {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The strand issues an instruction.
     Issues(Instruction),
-    /// An atomic misses in the L2 cache. L2_dmiss_ld (0x320) does not count it, nor does anything else.
+    /// An atomic misses in the L2 cache. Neither L2_dmiss_ld (0x320) nor any other event counts it.
     AtomicMissesL2,
-    /// Any other event: its SL (3 to 7) and its one bit of MASK.
+    /// Any other event: its SL (3 to 7) and its single MASK bit.
     Other(u8, u8),
 }
 
 impl Event {
-    /// Returns the SL (without its bit 3) and the MASK bits that count the event.
+    /// Returns the SL (without bit 3) and the MASK bits that count the event.
     pub fn counted_by(self) -> (u8, u8) {
         match self {
             Self::Issues(instruction) => {

@@ -1,10 +1,12 @@
-//! A model of the T2's performance counters as Sun's own RTL has them (OpenSPARC T2 2.1.3), clock by clock, for comparison with the
-//! models of `platform`. It shares no code, table or type with the crates under test.
+//! A model of the T2's performance counters, clock by clock, as Sun's own RTL has them (OpenSPARC T2 2.1.3). Tests
+//! compare it with the models of `platform`. It shares no code, table or type with the crates under test.
 //!
-//! Accesses happen between clocks. A clock adds at most 1 to a counter, and SL 0 counts the clocks in which none of the 8 strands issues.
-//! A counter whose SL has bit 3 counts the events of a flushed instruction; any other that selects them requests a trap if the counter
-//! is near its wrap, and neither counts them nor sets OV. With a phase, PIC lags by at most 8 events, at most 8 are lost when ST, UT,
-//! HT or SL change, and at most 7 events from before a write of %pic come after the write.
+//! - Accesses happen between clocks. A clock adds at most 1 to a counter. SL 0 counts the clocks in which none of the 8
+//!   strands issues.
+//! - If SL has bit 3, a counter counts the events of a flushed instruction. If not, such an event does not count and
+//!   does not set OV. It only requests a trap if the counter selects it and is near its wrap.
+//! - With a phase, PIC lags by at most 8 events. A change of ST, UT, HT or SL loses at most 8 events. At most 7 events
+//!   from before a write of %pic come after the write.
 
 pub mod dram;
 pub mod event;
@@ -21,7 +23,7 @@ use std::array;
 
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A clock passes, in which the strands do this.
+    /// A clock passes. Each strand does what its entry says.
     Clock(Box<[StrandClock; 8]>),
     /// A strand accesses one of its registers.
     Access(Access),
@@ -29,18 +31,18 @@ pub enum Step {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// The strand, 0 to 7.
+    /// The number of the strand, 0 to 7.
     pub strand: usize,
     pub level: Level,
     pub register: Register,
-    /// The value that it writes, or `None` for a read.
+    /// The written value, or `None` for a read.
     pub write: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Clock([Outcome; 8]),
-    /// A register has been read, and had this value.
+    /// A read of a register returned this value.
     Read(u64),
     Written,
     Trapped,

@@ -1,4 +1,4 @@
-//! Random sequences of a core's clocks and accesses.
+//! Random sequences of clocks and accesses of a core.
 
 use super::{
     Access, Step,
@@ -8,23 +8,23 @@ use super::{
 use crate::random::Random;
 use std::array;
 
-/// What the values of %pcr in a sequence are drawn from. In all of them OV, PRIV, ST, UT, HT and bits 61:32 are random.
-/// TOE and HOLDOV are 0 where they are not named.
+/// From which values a sequence draws %pcr. OV, PRIV, ST, UT, HT and bits 61:32 are always random.
+/// TOE and HOLDOV are 0 unless a variant names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Configuration {
-    /// SL 2 to 7, each with one bit of MASK that has a name (so not the TLB misses by SL 3).
+    /// SL 2 to 7 with one named bit of MASK (so not the TLB misses of SL 3).
     NamedEvents,
     /// SL 2 to 7 with any MASK.
     SeveralMaskBits,
-    /// As `NamedEvents`, with TOE. The skid of the sequence is random.
+    /// `NamedEvents` with TOE. The skid of the sequence is random.
     TrapOnOverflow,
-    /// As `NamedEvents`, with HOLDOV.
+    /// `NamedEvents` with HOLDOV.
     HoldOverflow,
     /// SL 0xb with any MASK.
     FlushedMisses,
     /// SL 0 to 15 with any MASK.
     AllSelects,
-    /// SL 0 to 15 with any MASK, TOE, HOLDOV. The skid of the sequence is random.
+    /// SL 0 to 15 with any MASK, TOE and HOLDOV. The skid of the sequence is random.
     Everything,
 }
 
@@ -37,23 +37,23 @@ impl Configuration {
     ];
 }
 
-/// The MASK bits that have an event, by SL. SL 0 ignores MASK.
+/// For each SL, the MASK bits that have an event. SL 0 ignores MASK.
 const BITS: [u8; 8] = [0, 0, 0xff, 0x3f, 0x3c, 0x3f, 0x3f, 0x3f];
 
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// The options of the core that it is for, without a phase: set one to have events wait.
+    /// The options of the core, without a phase. Set a phase to make events wait.
     pub options: Options,
     pub steps: Vec<Step>,
 }
 
 impl Sequence {
-    /// Returns the sequence of this configuration, seed and length, the same at each call.
+    /// Returns the sequence of this configuration, seed and length. It is the same at each call.
     ///
-    /// Of 8 steps 6 are clocks of the whole core, and 2 access a register of one strand, mostly to write %pcr or %pic. Most
-    /// values written to a counter are at most 20 counts below its wrap. In one clock of 4 no strand issues. A strand stays
-    /// at its level, %pil and PSTATE.IE for 16 clocks on average. One instruction of 4 is flushed, with the events of SL 3
-    /// that happen in its clock; events of SL 4 to 7 are never flushed.
+    /// Of 8 steps, 6 are clocks of the whole core, and 2 access a register of one strand, mostly to write %pcr or %pic.
+    /// Most values written to a counter are at most 20 counts below its wrap. In one clock of 4, no strand issues. A
+    /// strand keeps its level, %pil and PSTATE.IE for 16 clocks on average. One instruction of 4 is flushed, with the
+    /// events of SL 3 in its clock. Events of SL 4 to 7 are never flushed.
     pub fn new(configuration: Configuration, seed: u64, length: usize) -> Self {
         let random = &mut Random(seed);
         let skid = match configuration {
@@ -112,7 +112,7 @@ fn happen(random: &mut Random, strand: &mut StrandClock, core_is_idle: bool) {
     if flushed { &mut strand.flushed } else { &mut strand.events }.extend(of_pipeline);
 }
 
-/// Returns one of the bits that are set in `mask`.
+/// Returns a random bit of the bits in `mask`.
 fn bit_of(random: &mut Random, mask: u8) -> u8 {
     let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).filter(|bit| mask & bit != 0).collect();
     random.one_of(&bits)
@@ -136,14 +136,14 @@ fn access(random: &mut Random, configuration: Configuration) -> Access {
 
 fn pcr(random: &mut Random, configuration: Configuration) -> u64 {
     let [zero, one] = array::from_fn(|_| select(random, configuration));
-    // OV1, OV0, HT, UT, ST, PRIV, and the bits that do not exist.
+    // OV1, OV0, HT, UT, ST, PRIV, and bits without a function.
     let free = 0x3fff_ffff_8004_000f;
     let toe = if matches!(configuration, TrapOnOverflow | Everything) { 3 << 4 } else { 0 };
     let holdov = if matches!(configuration, HoldOverflow | Everything) { 3 << 62 } else { 0 };
     one << 19 | zero << 6 | random.next_u64() & (free | toe | holdov)
 }
 
-/// Returns SL << 8 | MASK.
+/// Returns a random value of `SL << 8 | MASK`.
 fn select(random: &mut Random, configuration: Configuration) -> u64 {
     let sl = match configuration {
         FlushedMisses => 0xb,

@@ -1,33 +1,33 @@
-//! The two counters of one strand: %pcr, %pic, and bit 15 of %softint.
+//! The two counters of a strand: %pcr, %pic, and bit 15 of %softint.
 
 use super::event::Event;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// UT counts here.
+    /// The level in which events count with UT.
     User,
-    /// ST counts here.
+    /// The level in which events count with ST.
     Privileged,
-    /// HT counts here.
+    /// The level in which events count with HT.
     Hyperprivileged,
 }
 
-/// What one strand does in one clock.
+/// What a strand does in a clock.
 #[derive(Clone, Debug)]
 pub struct StrandClock {
     pub level: Level,
-    /// %pil, 0 to 15.
+    /// The value of %pil, 0 to 15.
     pub pil: u8,
-    /// PSTATE.IE.
+    /// Whether PSTATE.IE is set.
     pub interrupts: bool,
-    /// The events that are not flushed.
+    /// Events of instructions that are not flushed.
     pub events: Vec<Event>,
-    /// The events of an instruction that is flushed because it traps.
+    /// Events of an instruction that is flushed because it traps.
     pub flushed: Vec<Event>,
 }
 
 impl StrandClock {
-    /// Returns `true` if the strand issues an instruction, flushed or not.
+    /// Returns `true` if the strand issues an instruction, which may be flushed.
     pub fn issues(&self) -> bool {
         self.events.iter().chain(&self.flushed).any(|event| matches!(event, Event::Issues(_)))
     }
@@ -44,41 +44,41 @@ pub enum Register {
     Pcr,
     /// %pic, ancillary state register 17.
     Pic,
-    /// %softint. Only bit 15 is modelled: the others read 0, and a write of them is dropped.
+    /// %softint. The model has only bit 15. Other bits read as 0, and writes to them are dropped.
     Softint,
 }
 
-/// An access of a register that traps, with no other effect.
+/// The access to a register traps, and has no other effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trapped;
 
-/// How the counters of a machine behave where machines may differ.
+/// Ways in which the counters of machines may differ.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// 0 to 15: with TOE, an event that finds PIC in -(skid + 1)..=-1 sets OV and requests a trap, so that PIC reads -skid to 0
-    /// behind it. The hardware has 15.
+    /// 0 to 15: with TOE, an event that finds PIC in -(skid + 1)..=-1 sets OV and requests a trap.
+    /// After the event, PIC reads -skid to 0. The hardware has 15.
     pub skid: u8,
-    /// `None`: PIC has an event when the event's clock has ended. `Some(phase)`, 0 to 7: PIC is brought up to date at the
-    /// start of each clock whose number modulo 8 is the phase; the first clock is number 0. The hardware does this.
+    /// With `None`, PIC includes an event when the clock of the event has ended. With `Some(phase)`, 0 to 7, PIC is updated at
+    /// the start of each clock whose number modulo 8 is the phase, as in hardware. The first clock is number 0.
     pub phase: Option<u8>,
 }
 
-/// What one clock of a strand causes.
+/// What a clock of a strand causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The counters request a trap in this clock.
+    /// Whether the counters request a trap in this clock.
     pub request: bool,
-    /// The strand can take the trap of bit 15 of %softint in this clock: interrupt level 15, trap type 0x4f.
+    /// Whether the strand can take the trap for bit 15 of %softint in this clock: interrupt level 15, trap type 0x4f.
     pub trap: bool,
 }
 
-/// One strand's counters. All bits start as 0.
+/// The counters of one strand. At first, all bits are 0.
 #[derive(Clone, Debug, Default)]
 pub struct Strand {
     options: Options,
     clock: u64,
-    /// Bits 31:0; the others read 0. Per counter OV (31, 18), SL (30:27, 17:14), MASK (26:19, 13:6), TOE (5, 4); for both
-    /// HT (3), UT (2), ST (1), PRIV (0).
+    /// Bits 31:0 of %pcr; the others read as 0. For each counter: OV (31, 18), SL (30:27, 17:14),
+    /// MASK (26:19, 13:6), TOE (5, 4). For both: HT (3), UT (2), ST (1), PRIV (0).
     pcr: u64,
     pic: [u32; 2],
     /// The events, at most 8, that wait for the next update of PIC.
@@ -92,7 +92,7 @@ const ST: u64 = 1 << 1;
 const PRIV: u64 = 1 << 0;
 const OV: [u64; 2] = [1 << 18, 1 << 31];
 const TOE: [u64; 2] = [1 << 4, 1 << 5];
-/// HOLDOV is not stored: it acts on the write that carries it.
+/// The register does not store HOLDOV. HOLDOV acts on the write that carries it.
 const HOLDOV: [u64; 2] = [1 << 62, 1 << 63];
 
 impl Strand {
@@ -118,7 +118,7 @@ impl Strand {
             Register::Pic => {
                 self.pic = [value as u32, (value >> 32) as u32];
                 if self.update_is_next() {
-                    // The write takes its place.
+                    // The written value replaces the waiting events.
                     self.waiting = [0, 0];
                 }
             }
@@ -127,7 +127,7 @@ impl Strand {
         Ok(())
     }
 
-    /// The strand does what `input` says; `core_is_idle` if no strand of its core issues in this clock.
+    /// The strand does what `input` says. `core_is_idle` says that no strand of its core issues in this clock.
     pub fn clock(&mut self, input: &StrandClock, core_is_idle: bool) -> Outcome {
         if self.update_is_next() {
             self.update();
@@ -142,7 +142,7 @@ impl Strand {
             let happens = counting && self.selects(n, &input.events, core_is_idle);
             let is_flushed = counting && self.selects(n, &input.flushed, core_is_idle);
             let counts = happens || is_flushed && self.sl(n) & 8 != 0;
-            // 1 at -1, 16 at -16.
+            // The distance to the wrap: 1 at -1, 16 at -16.
             let below_wrap = (1 << 32) - u64::from(self.pic[n]);
             let is_near = below_wrap <= u64::from(self.options.skid) + 1;
             if self.pcr & TOE[n] != 0 && is_near {
@@ -184,7 +184,7 @@ impl Strand {
             kept |= HT;
         }
         self.pcr = before & kept | value & !kept & 0xffff_ffff;
-        // What waits is lost with the level or the SL that it was counted by.
+        // A change of level or SL loses the waiting events that were counted by it.
         let level_is_lost = before & !self.pcr & (HT | UT | ST) != 0;
         for (n, sl) in sl_before.into_iter().enumerate() {
             if level_is_lost || self.sl(n) != sl {
@@ -216,7 +216,7 @@ impl Strand {
         (self.pcr >> [6, 19][n] & 0xff) as u8
     }
 
-    /// Returns `true` if counter `n` selects one of the events, or the idle clock.
+    /// Returns `true` if counter `n` selects one of the events, or selects idle clocks in an idle clock.
     fn selects(&self, n: usize, events: &[Event], core_is_idle: bool) -> bool {
         let class = self.sl(n) & 7;
         let mut raised = events.iter().map(|event| event.counted_by());

@@ -1,4 +1,4 @@
-//! Machines and their guests.
+//! Machines and their guests, as the sweep configures them.
 
 use core::fmt;
 
@@ -6,10 +6,10 @@ use guest_abi::{Mcu, Node, StrandId};
 use perfctr_service::{Grant, GuestConfig, StrandSet};
 use platform::Machine;
 
-/// The largest number of guests of a configuration.
+/// The maximum number of guests in a configuration.
 pub const GUESTS: usize = 3;
 
-/// A machine and its guests. A guest without strands is absent.
+/// A machine and its guests. A guest without strands does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration {
     pub machine: Machine,
@@ -49,7 +49,7 @@ impl fmt::Display for Configuration {
     }
 }
 
-/// Returns a guest on strands of these numbers, with the compatibility switch off.
+/// Returns a guest on strands with these numbers. Its compatibility switch is off.
 pub(crate) fn guest(strands: impl IntoIterator<Item = usize>, grant: Grant) -> GuestConfig {
     GuestConfig {
         strands: strands.into_iter().filter_map(StrandId::new).collect(),
@@ -58,7 +58,7 @@ pub(crate) fn guest(strands: impl IntoIterator<Item = usize>, grant: Grant) -> G
     }
 }
 
-/// Returns the disabled channels of the nodes that the machine has.
+/// Returns the disabled channels of the machine's nodes.
 fn absent_channels(machine: Machine) -> impl Iterator<Item = (Node, Mcu)> {
     let nodes = Node::ALL.iter().copied();
     let channels = nodes.flat_map(|node| Mcu::ALL.iter().map(move |mcu| (node, *mcu)));

@@ -1,5 +1,5 @@
-//! A call by which a guest changes its machine and the strand that it calls from. Only the hypervisor image for tests serves it.
-//! Guest and image are built together, so that both have the same layout of the effect in memory.
+//! A call by which a guest controls its machine and chooses the strand that it calls from. Only hypervisor images for
+//! tests serve it. Guest and image are built together, so both use the same layout of the effect in memory.
 
 use core::ptr;
 
@@ -8,15 +8,15 @@ use guest_abi::{PerfReg, Registers, StrandId};
 use crate::counters::Counters;
 use crate::{Change, Configuration};
 
-/// The number of the software trap, which hypervisor images for tests claim.
+/// The number of the software trap. Hypervisor images for tests claim it.
 pub const TRAP: u8 = 0xfe;
 
-/// The number of the function in %o5. All other numbers are another call.
+/// The function number in %o5. With any other number, the call is not a control call.
 pub const FUNCTION: u64 = 0x5eed_c0de;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Switches another machine on in place of this one.
+    /// Switches on another machine in place of the current one.
     PowerOn(Configuration),
     /// Makes the next calls come from this strand.
     Caller(StrandId),
@@ -26,22 +26,22 @@ pub enum Control {
     State,
     /// Returns [`System::counts`](crate::System::counts) in %o1.
     Counts,
-    /// Returns in %o1 the number of calls that took the slow path.
+    /// Returns the number of calls on the slow path in %o1.
     SlowCalls,
-    /// Makes the hypervisor call itself this number of times, which uses up the register windows.
+    /// Makes the hypervisor nest this number of calls of its own. They use up the register windows.
     Recurse(u64),
-    /// Begins a get of a hub's register by a strand, which does not end.
+    /// Begins a strand's get of a hub register. The get does not end.
     Hold(PerfReg, StrandId),
     /// Reports that a strand has died.
     Died(StrandId),
-    /// Turns the tracer of this machine and of later machines on or off.
+    /// Turns the tracer on or off, for this machine and later machines.
     Trace(bool),
-    /// Uses the counters of the strand that calls.
+    /// Uses the counters of the calling strand.
     Counters(Counters),
 }
 
 impl Control {
-    /// Returns the registers of the call: the address of the effect is in %o0.
+    /// Returns the registers of the call. %o0 has the address of the effect.
     pub fn registers(&self) -> Registers {
         let address = ptr::from_ref(self).expose_provenance() as u64;
         Registers::call(FUNCTION, [address, 0, 0, 0, 0])

@@ -1,4 +1,4 @@
-//! %pcr and %pic of the calling strand, and events for them to count, on a processor that has no such registers.
+//! A model of %pcr and %pic of the calling strand, with events to count, on a processor without these registers.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::SparcMode;
@@ -19,21 +19,21 @@ pub enum Counters {
     /// Returns %pic in %o1.
     Pic,
     SetPic(u64),
-    /// Makes the overflow trap come up to this number of events early, 0 to 15.
+    /// Makes the overflow trap come up to this number of events early (0 to 15).
     Early(u8),
-    /// Makes an event happen this number of times in this mode. The overflow trap is taken after the call.
+    /// Makes an event happen several times in this mode. The overflow trap is taken after the call.
     Happens(SparcMode, SparcEvent, u32),
 }
 
 impl Counters {
-    /// Returns a machine with a guest that has every right, on strand 37, and a guest without rights, on strand 38.
+    /// Returns a machine with two guests: one on strand 37 with every right, one on strand 38 without rights.
     pub fn configuration() -> Option<Configuration> {
         let machine = Machine::new(Model::Maramba, 1).ok()?;
         let guests = [guest([37], Grant::ALL), guest([38], Grant::NONE)];
         Some(Configuration::new(machine, guests))
     }
 
-    /// Executes the operation. Returns the value for %o1, if it has one.
+    /// Executes the operation. If the operation has a value, returns it for %o1.
     pub fn apply(self, unit: &mut StrandUnit) -> Option<u64> {
         match self {
             Self::Pcr => return Some(unit.pcr()),

@@ -1,4 +1,4 @@
-//! The results of a system, in one number or call by call.
+//! The results of a system, as one number or call by call.
 
 use core::fmt;
 
@@ -8,9 +8,9 @@ use crate::{Change, System};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A call: its strand, its trap, %o0 to %o5 before and after it.
+    /// A call: its strand, its trap, %o0 to %o5 before the call, and %o0 to %o5 after the call.
     Call(StrandId, Trap, [u64; 6], [u64; 6]),
-    /// The digest of the state of the machine.
+    /// The digest of the machine's state.
     State(u64),
     /// The digest of the statistics.
     Counts(u64),
@@ -62,15 +62,15 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Adds a value to a digest. Another value, or another order of values, gives another digest.
+/// Adds a value to a digest. Different values, or a different order of values, give a different digest.
 pub(crate) const fn fold(digest: u64, value: u64) -> u64 {
     (digest ^ value).wrapping_mul(0x100_0000_01b3).rotate_left(23)
 }
 
-/// A system that passes its results to a function, too.
+/// A system that also passes its results to a function.
 pub struct Watched<'a> {
     pub system: &'a mut dyn System,
-    /// Called with each result.
+    /// The function that gets each result.
     pub each: &'a mut dyn FnMut(&Event),
 }
 

@@ -1,8 +1,8 @@
-//! The contract sweep: calls to a [`System`], and changes of the machine between them.
+//! The contract sweep: calls to a [`System`], and changes of the machine between the calls.
 //!
-//! Tests on the host make them on the service and on the reference model, and compare every call. A guest in QEMU makes them
-//! by real traps, and must get the same results: the guest and the host each reduce all results to one number ([`digest`])
-//! and, where the numbers differ, print more ([`tell`]).
+//! Tests on the host make the calls on the service and on the reference model, and compare every call. A
+//! guest in QEMU makes the calls by real traps and must get the same results. Guest and host each reduce all
+//! results to one number ([`digest`]). Where the numbers differ, they print more ([`tell`]).
 #![no_std]
 #![forbid(unsafe_code)]
 #![allow(
@@ -26,9 +26,9 @@ use perfctr_service::Unit;
 pub use configuration::Configuration;
 use digest::{Event, Watched};
 
-/// A machine with guests, which has just been switched on.
+/// A machine with guests. The machine has just been switched on.
 pub trait System {
-    /// Makes a call from a strand of a guest with %o0 to %o5 in `registers`. Returns %o0 to %o5 afterwards.
+    /// Makes a call from a strand of a guest with %o0 to %o5 in `registers`. Returns %o0 to %o5 after the call.
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6];
 
     fn change(&mut self, change: Change);
@@ -40,18 +40,18 @@ pub trait System {
     fn counts(&mut self) -> u64;
 }
 
-/// A change between calls.
+/// A change of the machine between two calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Resets the guest of this number.
+    /// Resets the guest with this number.
     Reset(usize),
-    /// From now on a hub answers every access with "busy" (`true`) or serves every access (`false`).
+    /// Makes a hub answer "busy" to every access (`true`), or serve every access (`false`).
     Busy(Hub, bool),
-    /// From now on all devices of a unit fault.
+    /// Makes all devices of a unit fault.
     Break(Unit),
-    /// From now on the L2 control registers of a node fault in this bank (0 to 7) and all higher ones.
+    /// Makes the L2 control registers of a node fault, in this bank (0 to 7) and all higher banks.
     BreakBanks(Node, usize),
-    /// All hardware works again, and every hub is free. Units that are out of service stay so.
+    /// Repairs all hardware and frees every hub. Units that are out of service stay out of service.
     Repair,
     /// Returns a unit to service.
     Return(Unit),
@@ -64,7 +64,7 @@ pub enum Change {
 /// A device register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// The L2 control register of a node's bank, 0 to 7.
+    /// The L2 control register of a bank (0 to 7) of a node.
     L2(Node, usize),
     /// A DRAM or hub register.
     Register(PerfReg),
@@ -76,21 +76,21 @@ impl Cell {
         let banks = Node::ALL
             .iter()
             .flat_map(|node| (0..platform::address::L2_BANKS).map(|bank| Self::L2(*node, bank)));
-        // Register 0 is the strand's own, and register 1 stands for the banks.
+        // Register 0 belongs to the strand, and register 1 stands for the L2 banks.
         banks.chain(PerfReg::all().skip(2).map(Self::Register))
     }
 }
 
-/// A part of the sweep: machines, and the calls on each.
+/// A part of the sweep: machines, and the calls on each machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// The name in messages.
+    /// The name of the part in messages.
     pub name: &'static str,
-    /// The numbers of configurations are below this.
+    /// All numbers of configurations are below this limit.
     pub limit: usize,
-    /// Returns the configuration of a number; `None` if there is none.
+    /// Returns the configuration with a number, or `None` if it does not exist.
     pub configuration: fn(usize) -> Option<Configuration>,
-    /// Makes the calls on the configuration of a number.
+    /// Makes the calls on the configuration with this number.
     pub run: fn(usize, &Configuration, &mut dyn System),
 }
 
@@ -101,7 +101,7 @@ impl Part {
         (0..self.limit).filter_map(move |number| Some((number, configuration(number)?)))
     }
 
-    /// Makes the calls on the configuration of a number, and gives each result to `each`; last the statistics.
+    /// Makes the calls on the configuration with this number. Passes each result to `each`, and the statistics at the end.
     pub fn watch(
         &self,
         number: usize,

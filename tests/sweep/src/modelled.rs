@@ -1,4 +1,4 @@
-//! The service on devices that the sweep can change: models, in the hypervisor image and on the host, or others.
+//! The service on devices that the sweep can change. The devices are models, in an image and on the host, or something else.
 
 use guest_abi::{Hub, HubRole, HubUnit, Kind, Node, Registers, StrandId, Trap};
 use hv_core::trace::{Off, Trace};
@@ -10,33 +10,33 @@ use platform::models::{Devices, FaultyUnit};
 use crate::configuration::GUESTS;
 use crate::{Cell, Change, Configuration, System, state};
 
-/// Devices that the sweep can change and look at.
+/// Devices that the sweep can change and inspect.
 pub trait Hardware {
-    /// From now on these hubs answer every access with "busy", and the others serve every access. A hub that faults is not busy.
+    /// Makes these hubs answer "busy" to every access, and the other hubs serve every access. A hub that faults is not busy.
     fn occupy_hubs(&self, busy: [bool; Hub::ALL.len()]);
 
-    /// Makes a unit fault, or work again.
+    /// Makes a unit fault or work again.
     fn set_faulty(&self, unit: FaultyUnit, faulty: bool);
 
-    /// Puts a value into a register that neither faults nor is busy.
+    /// Puts a value into a register. The register neither faults nor is busy.
     fn put(&self, cell: Cell, value: u64);
 
-    /// Returns the contents of a register; `None` if it faults or is busy.
+    /// Returns the contents of a register, or `None` if it faults or is busy.
     fn holds(&self, cell: Cell) -> Option<u64>;
 
     fn pcr_of(&self, strand: StrandId) -> u64;
 
-    /// Returns whether a cross-call is pending for a strand, which takes it.
+    /// Takes the pending cross-call of a strand. Returns `false` if none is pending.
     fn take_cross_call(&self, strand: StrandId) -> bool;
 }
 
 /// The length of an access to a hub that does not end, in cycles.
 const LONG: u64 = 1 << 40;
 
-/// Rounds of cross-calls; a transfer takes fewer.
+/// The number of rounds of cross-calls. A transfer takes fewer.
 const ROUNDS: usize = 4;
 
-/// The services of a hypervisor, the first of which is the service of the counters.
+/// The services of a hypervisor. The first is the performance counter service.
 pub trait Swept: Services {
     type Environment: Environment<Bus: Hardware>;
 
@@ -77,7 +77,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
         self.service().bus()
     }
 
-    /// Lets all strands take their cross-calls: a round for their own registers, and one for L2 control.
+    /// Lets all strands take their cross-calls: one round for their own registers, one for L2 control.
     #[inline(always)]
     fn take_cross_calls(&self) {
         for _ in 0..ROUNDS {
@@ -96,7 +96,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
             Unit::Mcu(..) | Unit::Hub(_) => Node::Node0,
         };
         if let Some(on) = first_strand(on) {
-            // A unit that cannot be scrubbed stays out of service.
+            // If the unit cannot be scrubbed, it stays out of service.
             let _ = self.service().return_to_service(on, unit);
         }
         self.take_cross_calls();
@@ -113,7 +113,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
 }
 
 impl Hardware for &Devices {
-    /// Ends all accesses to hubs, and begins one to each that is busy.
+    /// Ends all accesses to hubs. Begins an access to each hub that is to be busy.
     #[inline(always)]
     fn occupy_hubs(&self, busy: [bool; Hub::ALL.len()]) {
         self.advance(LONG);
@@ -135,7 +135,7 @@ impl Hardware for &Devices {
 
     #[inline(always)]
     fn put(&self, cell: Cell, value: u64) {
-        // The sweep does not put values into registers that fault or are busy.
+        // The sweep does not put values into registers that fault or are busy, so this cannot fail.
         let _ = match cell {
             Cell::L2(node, bank) => self.l2(node).write(bank, value),
             Cell::Register(register) => match register.kind() {
@@ -182,7 +182,7 @@ impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
             let strand = self.hypervisor.strand(caller);
             match trap {
                 Trap::Fast => strand.fast_trap(&mut registers),
-                // The sweep does not call exit.
+                // The sweep does not call exit, so the outcome can be ignored.
                 Trap::Core => {
                     let _ = strand.core_trap(&mut registers);
                 }
@@ -241,7 +241,7 @@ impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
     }
 }
 
-/// Returns the caller on a strand; `None` if the strand is in no guest.
+/// Returns the caller on a strand, or `None` if the strand belongs to no guest.
 pub fn caller(configuration: &Configuration, strand: StrandId) -> Option<Caller> {
     let guest = GuestId::new(configuration.guest_of(strand)?)?;
     Some(Caller { guest, strand })
@@ -259,7 +259,7 @@ fn faulty(unit: Unit) -> FaultyUnit {
     }
 }
 
-/// Switches a machine on, and lets `work` use it.
+/// Switches on a machine, and lets `work` use it.
 pub fn with<T>(
     configuration: &Configuration,
     work: impl FnOnce(&mut dyn System) -> T,

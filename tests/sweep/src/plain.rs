@@ -1,4 +1,4 @@
-//! Register 0 without HOLDOV.
+//! The sweep without HOLDOV in register 0.
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::VFALLS_SET_PERFREG;
@@ -7,8 +7,8 @@ use guest_abi::{StrandId, Trap};
 use crate::tell::Machines;
 use crate::{Change, Configuration, System};
 
-/// A system that clears HOLDOV in writes of register 0. Without HOLDOV, a word of memory in place of the register gives the
-/// same results.
+/// A system that clears HOLDOV in writes of register 0. Without HOLDOV, a word of memory behaves
+/// like the register.
 pub struct Plain<'a>(pub &'a mut dyn System);
 
 impl System for Plain<'_> {
@@ -33,7 +33,7 @@ impl System for Plain<'_> {
     }
 }
 
-/// A source of such systems.
+/// A source of systems that clear HOLDOV.
 pub struct WithPlain<M>(pub M);
 
 impl<M: Machines> Machines for WithPlain<M> {

@@ -1,4 +1,4 @@
-//! Digests of a machine: the contents of its registers and the units out of service, and the statistics of its guests.
+//! Digests of a machine: its registers, its units out of service, and the statistics of its guests.
 
 use guest_abi::StrandId;
 use perfctr_service::Unit;
@@ -7,8 +7,8 @@ use perfctr_service::statistics::{Class, Operation, Outcome};
 use crate::Cell;
 use crate::digest::fold;
 
-/// Returns the digest. `cell` returns the contents of a device register (`None` if it faults or is busy), `pcr` the PCR of
-/// a strand, and `is_out` returns `true` for a unit that is out of service.
+/// Returns the digest of the state. `cell` returns the contents of a device register (`None` if it faults or
+/// is busy). `pcr` returns the PCR of a strand. `is_out` returns `true` for a unit that is out of service.
 pub fn digest(
     mut cell: impl FnMut(Cell) -> Option<u64>,
     mut pcr: impl FnMut(StrandId) -> u64,

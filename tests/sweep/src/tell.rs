@@ -1,4 +1,4 @@
-//! The sweep as lines of text, at three levels of detail. The lines are the same on every correct system.
+//! Prints the sweep as lines of text, at three levels of detail. The lines are the same on every correct system.
 
 use core::fmt;
 
@@ -6,11 +6,11 @@ use crate::digest::{Digest, Event};
 use crate::{Configuration, Part, System, parts};
 
 pub trait Machines {
-    /// Switches a machine on, and lets `work` use it.
+    /// Switches on a machine, and lets `work` use it.
     fn power_on(&mut self, configuration: &Configuration, work: &mut dyn FnMut(&mut dyn System));
 }
 
-/// The level of detail. A part has its number in [`parts::ALL`].
+/// The level of detail. A part is identified by its index in [`parts::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// One line for each part.
@@ -42,7 +42,7 @@ impl Detail {
     }
 }
 
-/// Makes the calls, and calls `line` with each line.
+/// Makes the calls of the sweep. Calls `line` with each line.
 pub fn tell(detail: Detail, machines: &mut dyn Machines, line: &mut dyn FnMut(fmt::Arguments<'_>)) {
     match detail {
         Detail::Parts => {

@@ -1,5 +1,5 @@
-//! What a guest loses or sees late where PIC is brought up to date every 8 clocks, in each of the eight phases: within the
-//! bounds that `guest-abi` states.
+//! Hardware updates PIC every 8 clocks, in one of eight phases. The tests show what a guest then
+//! loses or sees late, within the bounds that `guest-abi` states.
 
 use std::ops::RangeInclusive;
 
@@ -16,7 +16,7 @@ use crate::own::{Own, World};
 
 const PHASES: RangeInclusive<u8> = 1..=8;
 
-/// Returns a world in which the first update of PIC is this number of clocks ahead.
+/// Returns a world whose first update of PIC is this number of clocks ahead.
 fn world(phase: u8) -> World {
     let world = World::new(false);
     let mut strand = world.strand();
@@ -33,7 +33,7 @@ fn pcr() -> SparcPcr {
         .with_user(true)
 }
 
-/// A clock of user code: perhaps a load, and perhaps a store. Returns what happened.
+/// Makes a clock of user code, which may load and may store. Returns the events.
 fn clock(world: &World, random: &mut Random) -> [u64; 2] {
     let happened = [random.below(4) != 0, random.below(2) != 0];
     let mut strand = world.strand();
@@ -44,15 +44,15 @@ fn clock(world: &World, random: &mut Random) -> [u64; 2] {
     happened.map(u64::from)
 }
 
-/// Returns what the counters lack of what happened.
+/// Returns the number of events that each counter lacks.
 fn lack(pic: SparcPic, happened: [u64; 2]) -> [u64; 2] {
     let lack = |shown: u32, happened: u64| happened.checked_sub(shown.into());
     let lack = [lack(pic.pic0(), happened[0]), lack(pic.pic1(), happened[1])];
     lack.map(|lack| lack.expect("no more than happened"))
 }
 
-/// Reads lack up to 8 events, stops lose up to 8, and both none after 8 clocks in a mode that is not counted. All numbers
-/// from 0 to 8 occur.
+/// A read lacks up to 8 events, and a stop loses up to 8. After 8 clocks in a mode that does not
+/// count, neither loses any. Every number from 0 to 8 occurs.
 #[test]
 fn a_driver_lacks_and_loses_up_to_8() {
     let random = &mut Random(3);
@@ -89,7 +89,7 @@ fn a_driver_lacks_and_loses_up_to_8() {
     }
 }
 
-/// Counters that are cleared while they count get up to 7 events more, and none that are stopped first.
+/// If counters are cleared while they count, up to 7 events follow. If they are stopped first, none follow.
 #[test]
 fn up_to_7_events_follow_a_write() {
     let random = &mut Random(4);
@@ -120,9 +120,9 @@ fn up_to_7_events_follow_a_write() {
     assert!(follow[..8].iter().all(|times| *times > 0) && follow[8] == 0, "{follow:?}");
 }
 
-/// A program is profiled: its overflow trap, which takes `trap` clocks to reach the handler, and a timer that rotates. The
-/// handler itself loads and stores for `own` clocks before it calls the profiler. Returns the events that are missing in the
-/// counts of what the modes select, and the number of calls that stopped the counters.
+/// Profiles a program with its overflow trap and with a timer that rotates events. The trap takes `trap` clocks to
+/// reach the handler. The handler loads and stores for `own` clocks before it calls the profiler. Returns the number of
+/// events missing from the counts of the selected modes, and the number of calls that stopped the counters.
 fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64; 2], u64) {
     const TRAP: u64 = 9;
     let random = &mut Random(seed);
@@ -173,7 +173,7 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
     profiler.stop(&mut unit, &at(5000));
     let counted: Vec<_> = profiler.events().map(|event| event.estimate.unwrap().counted).collect();
     for (n, period) in [100, 37].into_iter().enumerate() {
-        // The samples stand for all but the last period, which may have ended early.
+        // The samples account for all periods except the last, which may have ended early.
         assert!(
             sampled[n] + period > counted[n] && sampled[n] <= counted[n] + 15,
             "{sampled:?} of {counted:?}"
@@ -182,7 +182,7 @@ fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64;
     ([happened[0] - counted[0], happened[1] - counted[1]], calls + 1)
 }
 
-/// The handler's mode is not counted: nothing is lost, in any phase.
+/// The counters do not count in the handler's mode. The profile loses no events in any phase.
 #[test]
 fn a_profile_of_user_code_loses_nothing() {
     for phase in PHASES {
@@ -194,8 +194,8 @@ fn a_profile_of_user_code_loses_nothing() {
     }
 }
 
-/// The handler's mode is counted: each call loses up to 8 events of each counter, all of them the handler's own. None if it
-/// did not count anything in the 8 clocks before.
+/// The counters count in the handler's mode. Each call loses up to 8 events of each counter, all of
+/// them the handler's own. It loses none if the handler caused no event in the 8 clocks before.
 #[test]
 fn a_profile_of_the_handlers_mode_loses_up_to_8_a_call() {
     for phase in PHASES {

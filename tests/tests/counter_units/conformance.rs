@@ -1,22 +1,22 @@
-//! Tests that every counter unit passes, by its trait alone.
+//! Tests that every counter unit passes. They use only the unit's trait.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::{
     Assignment, CounterSet, CounterUnit, ModeSet, Period, Program, UnitEvent, UnitMode,
 };
 
-/// A unit in a machine in which events happen.
+/// A unit in a machine that can make events happen.
 pub(crate) trait Machine: CounterUnit {
-    /// The count at which a counter overflows, as a number of more than 32 bits.
+    /// The count at which a counter overflows. It may need more than 32 bits.
     const TOP: u64;
 
-    /// Returns a unit after reset, which may count in all modes and interrupts as exactly as it can.
+    /// Returns a unit after reset. It may count in all modes, and its interrupts are as exact as the unit allows.
     fn reset() -> Self;
 
-    /// Makes these events happen in one step, in this mode.
+    /// Makes these events happen in a single step in this mode.
     fn happen(&mut self, mode: Self::Mode, events: &[(Self::Event, u32)]);
 
-    /// Returns how much a counter of this event must count in such a step, by the specification of the unit.
+    /// Returns how much a counter of this event must count in a step with these events, by the specification of the unit.
     fn counted(event: Self::Event, happened: &[(Self::Event, u32)]) -> u32;
 
     /// Returns `true` if the interrupt is asserted.
@@ -40,7 +40,7 @@ fn first<M: Machine>(counter: Counter) -> M::Event {
         .expect("an event that counts 1 when it happens once")
 }
 
-/// Returns a program in which each counter counts an event of its own.
+/// Returns a program in which the two counters count different events.
 fn two_events<M: Machine>() -> Of<M> {
     program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)))
 }
@@ -52,7 +52,7 @@ fn started<M: Machine>() -> M {
     unit
 }
 
-/// Makes the event of a counter happen `n` times at once. The other counter counts nothing.
+/// Makes the event of one counter happen `n` times at once. The other counter counts nothing.
 fn happen<M: Machine>(unit: &mut M, counter: Counter, n: u32) {
     let other = if counter == Pic0 { Pic1 } else { Pic0 };
     let before = unit.read(other);
@@ -82,7 +82,7 @@ pub(crate) fn has_two_counters_of_32_bits<M: Machine>() {
     assert!(M::events().all(|event| !event.counters().is_empty()));
 }
 
-/// Every event, on every counter that can count it, for every set of modes, in every mode.
+/// Counts every event in every mode, with each counter that can count it and for each set of modes.
 pub(crate) fn counts_its_event_in_its_modes<M: Machine>() {
     let mut cases = 0;
     for event in M::events() {
@@ -113,7 +113,7 @@ pub(crate) fn counts_its_event_in_its_modes<M: Machine>() {
     assert!(cases >= M::events().count() * M::Mode::ALL.len() * (1 << M::Mode::ALL.len()));
 }
 
-/// One event is selected and another happens, for every pair of events.
+/// For every pair of events, selects one event and makes the other happen.
 pub(crate) fn counts_nothing_else<M: Machine>() {
     for selected in M::events() {
         for happens in M::events() {
@@ -131,7 +131,7 @@ pub(crate) fn counts_nothing_else<M: Machine>() {
     }
 }
 
-/// Two events happen in one step, for every pair of events on the two counters.
+/// For every pair of events on the two counters, makes both happen in one step.
 pub(crate) fn counts_two_events_at_once<M: Machine>() {
     for event0 in M::events().filter(|event| event.on(Pic0)) {
         for event1 in M::events().filter(|event| event.on(Pic1)) {
@@ -195,7 +195,7 @@ pub(crate) fn shows_the_overshoot_of_a_step<M: Machine>() {
     }
 }
 
-/// Every set of counters overflows, for every set of counters that may interrupt.
+/// Makes every set of counters overflow, for every set of counters that may interrupt.
 pub(crate) fn only_counters_that_may_interrupt_do<M: Machine>() {
     let sets = || {
         [CounterSet::NONE, CounterSet::only(Pic0), CounterSet::only(Pic1), CounterSet::BOTH]
@@ -218,7 +218,7 @@ pub(crate) fn only_counters_that_may_interrupt_do<M: Machine>() {
     }
 }
 
-/// Both counters have overflowed, and every set of counters is acknowledged.
+/// Lets both counters overflow, and acknowledges every set of counters.
 pub(crate) fn acknowledges_the_given_counters<M: Machine>() {
     for told in [CounterSet::NONE, CounterSet::only(Pic0), CounterSet::only(Pic1), CounterSet::BOTH]
     {
@@ -283,7 +283,7 @@ pub(crate) fn writes_one_counter<M: Machine>() {
     }
 }
 
-/// The counter is written just before, and just after, the event that makes it overflow.
+/// Writes the counter just before, and just after, the event that makes it overflow.
 pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     for counter in [Pic0, Pic1] {
         let mut unit = started::<M>();
@@ -303,7 +303,7 @@ pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     }
 }
 
-/// Makes a test of each function for a machine.
+/// For a machine, makes a test of each function.
 macro_rules! suite {
     ($name:ident, $machine:ty) => {
         mod $name {

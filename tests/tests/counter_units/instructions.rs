@@ -1,4 +1,4 @@
-//! The words of MTC0 and MFC0 of register 25, and their effects.
+//! The instruction words of MTC0 and MFC0 with register 25, and their effects.
 
 use std::collections::HashSet;
 
@@ -44,7 +44,7 @@ fn words_as_an_assembler_writes_them() {
     assert_eq!(PerformanceMove::new(To, Kind::Control, Pic0, 32), None);
 }
 
-/// All 256 moves are encoded and decoded. Words with the upper 16 bits of a move, or with one bit changed, are no moves.
+/// All 256 moves are encoded and decoded. A word with only the upper 16 bits of a move, or with one bit changed, is not a move.
 #[test]
 fn every_word_of_a_move_and_no_other() {
     let mut words = HashSet::new();

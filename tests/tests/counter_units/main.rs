@@ -1,5 +1,7 @@
-//! The counter units of SPARC strands and of the R10000: a suite that both pass, and that a strand's unit also passes as its
-//! guest uses it; tests of each unit alone; and both against reference counters that share no code with them.
+//! The counter units of SPARC strands and of the R10000.
+//!
+//! - Both pass one suite. A strand's unit also passes it in the form that a guest uses.
+//! - Each unit has tests of its own, and a reference that shares no code with it.
 
 mod behind;
 mod conformance;

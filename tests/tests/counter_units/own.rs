@@ -1,4 +1,4 @@
-//! A strand's counters as its guest uses them: direct reads and writes, and hypercalls for HT.
+//! A strand's counters as its guest uses them: with direct reads and writes, and with hypercalls for HT.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use platform::models::StrandUnit;
 use crate::conformance::Machine;
 use crate::sparc::{self, Strand, loads};
 
-/// A strand, `true` if the hypervisor lets it set HT, and the number of hypercalls that set register 0.
+/// A strand; whether the hypervisor lets it set HT; and the number of hypercalls that set register 0.
 #[derive(Clone)]
 pub(crate) struct World(Rc<(RefCell<StrandUnit>, Cell<bool>, Cell<u32>)>);
 
@@ -77,7 +77,7 @@ impl Hypercall for World {
     }
 }
 
-/// The unit as a guest uses it, and its strand and hypervisor.
+/// The unit in the form that a guest uses, with its strand and hypervisor.
 pub(crate) struct Own {
     unit: OwnCounters<World, World>,
     world: World,
@@ -88,7 +88,6 @@ impl Own {
         Self::on(World::new(grants_ht))
     }
 
-    /// Returns the counters of the strand of this world.
     pub(crate) fn on(world: World) -> Self {
         let service = PerfCounters::negotiate_best(world.clone()).unwrap();
         Self { unit: OwnCounters::new(world.clone(), Some(service)), world }
@@ -156,7 +155,7 @@ impl Machine for Own {
     }
 }
 
-/// To set HT takes a hypercall, and to clear it takes another. Nothing else takes one.
+/// A write that sets HT takes a hypercall, and so does a write that clears it. No other access takes a hypercall.
 #[test]
 fn calls_the_hypervisor_for_ht_only() {
     let mut own = Own::new(true);
@@ -188,7 +187,7 @@ fn without_the_right_it_is_refused_and_stops() {
     assert_eq!(alone.start(&loads(SparcMode::User.into(), CounterSet::BOTH)), Ok(()));
 }
 
-/// The hypervisor clears HT while the guest uses it: the next start is refused.
+/// The hypervisor clears HT while the guest uses HT. The next start is refused.
 #[test]
 fn a_right_that_is_lost_is_noticed() {
     let mut own = Own::new(true);

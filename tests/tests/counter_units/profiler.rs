@@ -1,5 +1,5 @@
-//! The profiler on both units: for random events and delays of the interrupt, counts are exact, and the samples stand for all
-//! events that were counted.
+//! The profiler on both units, with random events and random delays of the interrupt. Counts are
+//! exact, and the samples account for all counted events.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
@@ -15,12 +15,12 @@ use guest_abi::event::SparcEvent;
 use crate::conformance::Machine;
 use crate::sparc::Strand;
 
-/// A unit that the profiler is tested on.
+/// A unit with which the profiler is tested.
 trait Sampled: Machine {
-    /// Returns an event for each counter. Neither happens when the other one does.
+    /// Returns one event for each counter. The two events never happen together.
     fn pair() -> [Self::Event; 2];
 
-    /// Makes the next interrupt come this number of events early, if the unit can.
+    /// Makes the next interrupt come this number of events early if the unit can.
     fn next_early(&mut self, events: u8);
 }
 
@@ -63,7 +63,7 @@ fn request<M: Sampled>(counter: Counter, pace: Option<Pace>) -> Request<M::Event
 struct Step {
     events: [u32; 2],
     early: u8,
-    /// The number of steps until the interrupt is taken.
+    /// The number of steps before the interrupt is taken.
     delay: u32,
 }
 
@@ -78,7 +78,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
-/// Asserts that counts are exact and no sample is lost, with these periods.
+/// Asserts that counts are exact and that no sample is lost with these periods.
 fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
     let pace = |events| {
         let pace = Pace::every(period(events));
@@ -120,7 +120,7 @@ fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
         }
         for (which, report) in profiler.events().enumerate() {
             assert_eq!(report.estimate.unwrap().counted, truth[which]);
-            // The next overflow is due at the end of the next period.
+            // At the end of the next period, the next overflow is due.
             let left = -i64::from(unit.past_overflow(report.counter));
             let next = i64::from(report.period.unwrap().events());
             assert_eq!(truth[which] as i64 + left, stood_for[which] as i64 + next);
@@ -155,8 +155,8 @@ proptest! {
     }
 }
 
-/// A loop has 100 instructions with an event each, and the period is 1000. Without randomisation all samples are of the same
-/// instruction. With it, each instruction gets a hundredth of them, but for chance.
+/// Each of the 100 instructions of a loop makes one event, and the period is 1000. Without randomisation, all
+/// samples are of the same instruction. With it, each instruction gets about a hundredth of the samples.
 fn loops<M: Sampled>() {
     let hits = |pace: Pace| {
         let mut profiler =
@@ -181,7 +181,7 @@ fn loops<M: Sampled>() {
     let random = hits(Pace::every(period(1000)).randomised(3, 4711));
     let samples: u32 = random.iter().sum();
     assert!((1990..=2010).contains(&samples));
-    // Chi-square with 99 degrees of freedom: above 149 once in a thousand times.
+    // The chi-square sum has 99 degrees of freedom. It is above 149 once in a thousand times.
     let expected = f64::from(samples) / 100.0;
     let chi_square: f64 =
         random.iter().map(|hits| (f64::from(*hits) - expected).powi(2) / expected).sum();
@@ -194,7 +194,7 @@ fn random_periods_sample_all_instructions_of_a_loop() {
     loops::<R10000>();
 }
 
-/// IP[7] with every combination of Compare and the two counters.
+/// Checks IP[7] for every combination of Compare and the two counters.
 #[test]
 fn the_handler_tells_compare_from_the_counters() {
     for case in 0..8_u32 {
@@ -223,7 +223,7 @@ fn the_handler_tells_compare_from_the_counters() {
     }
 }
 
-/// The right to HT is revoked while the profiler uses it: the next interrupt returns an error, and no count is lost.
+/// The right to HT is revoked while the profiler uses HT. The next interrupt returns an error, and no count is lost.
 #[test]
 fn a_right_that_is_lost_ends_the_profile() {
     let requests = [request::<Strand>(Pic0, Some(Pace::every(period(10))))];

@@ -1,4 +1,4 @@
-//! The counters of the R10000: their machine for the suite, and tests of them alone.
+//! The counters of the R10000: their machine for the suite, and tests of their own.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::sampling::{CounterSet, CounterUnit};
@@ -21,7 +21,7 @@ impl Machine for R10000 {
         self.step(mode.into(), &cycle);
     }
 
-    /// A step is always one cycle.
+    /// For the R10000, a step is always one cycle.
     fn counted(event: Event, happened: &[(Event, u32)]) -> u32 {
         let of_step = u32::from(matches!(event, Event::Cycles0 | Event::Cycles1));
         let same = happened.iter().filter(|(other, _)| *other == event);
@@ -35,7 +35,7 @@ impl Machine for R10000 {
 
 const USER: Status = Status { ksu: Ksu::User, exl: false, erl: false };
 
-/// Returns a unit that counts in user mode: counter 0 `event0`, counter 1 `event1`. Both counters interrupt.
+/// Returns a unit that counts in user mode. Counter 0 counts `event0`, counter 1 counts `event1`, and both interrupt.
 fn counting(event0: u32, event1: u32) -> R10000 {
     let mut unit = R10000::new();
     unit.set_control(Pic0, Control::written(event0 << 5 | 0x18));
@@ -43,7 +43,7 @@ fn counting(event0: u32, event1: u32) -> R10000 {
     unit
 }
 
-/// Returns the counts of both counters, which count the events of these numbers, after one cycle.
+/// Returns the counts of both counters after one cycle. The counters count the events with these numbers.
 fn counts(event0: u32, event1: u32, cycle: &Cycle) -> (u32, u32) {
     let mut unit = counting(event0, event1);
     unit.step(USER, cycle);
@@ -103,7 +103,7 @@ fn instructions_that_set_the_fp_status_graduate_as_floating_point() {
     assert_eq!(counts(15, 5, &cycle), (3, 2));
 }
 
-/// Five branches are decoded, and the second is mispredicted. The later branches are nullified, so they do not count.
+/// Five branches are decoded, and the second is mispredicted. The later branches are nullified and do not count.
 #[test]
 fn nullified_branches_are_not_mispredicted() {
     let mut unit = counting(6, 8);
@@ -116,7 +116,7 @@ fn nullified_branches_are_not_mispredicted() {
     assert_eq!((unit.read(Pic0), unit.read(Pic1)), (5, 1));
 }
 
-/// A new miss counts in the mode that it interrupts, and a miss in the handler at exception level.
+/// A new miss counts in the mode that it interrupts. A miss in the handler counts at exception level.
 #[test]
 fn tlb_refills_count_within_the_handler_too() {
     let handler = Status { exl: true, ..USER };
@@ -158,7 +158,7 @@ fn a_cycle_is_a_cycle() {
     assert_eq!(busy.count(Event::L2DataMisses), 3);
 }
 
-/// Four instructions graduate in the cycle that sets bit 31: the counter goes past the overflow by up to three.
+/// Four instructions graduate in the cycle that sets bit 31. So the counter exceeds the overflow by up to three.
 #[test]
 fn several_events_in_one_cycle_overshoot() {
     for missing in 1..=4_u32 {
@@ -171,7 +171,7 @@ fn several_events_in_one_cycle_overshoot() {
     }
 }
 
-/// IP[7] for every combination of bit 31, IE and Compare.
+/// Checks IP[7] for every combination of bit 31, IE and Compare.
 #[test]
 fn ip7_is_compare_or_an_enabled_counter_with_bit_31() {
     for case in 0..32_u32 {

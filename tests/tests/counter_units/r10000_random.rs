@@ -1,5 +1,5 @@
-//! The counters of the R10000 against a reference that shares no code with them: random actions in random order. All
-//! registers are written and read by instruction words.
+//! Compares the counters of the R10000 with a reference that shares no code with them. Actions are
+//! random and in random order. Instruction words write and read all registers.
 
 use platform::models::R10000;
 use platform::models::r10000::{Cycle, Ksu, PerformanceMove, R10000Event, Status};
@@ -17,8 +17,8 @@ struct Reference {
 }
 
 impl Reference {
-    /// Executes the word of an MTC0 of register 25: bits 5:1 are the number, bit 0 is 1 for a counter, 0 for its control
-    /// register.
+    /// Executes the word of an MTC0 of register 25. Bits 5:1 are the number of the counter. Bit 0
+    /// is 1 for the counter, 0 for its control register.
     fn move_to(&mut self, word: u32, value: u32) {
         let number = (word >> 1 & 0x1f) as usize;
         match word & 1 {
@@ -35,7 +35,7 @@ impl Reference {
         }
     }
 
-    /// Counts a cycle. `happened` has the events in the order of their numbers in `perfex`.
+    /// Counts a cycle. `happened` lists the events in the order of their numbers in `perfex`.
     fn cycle(&mut self, happened: &[u32; 32]) {
         for n in 0..2 {
             let control = self.control[n];
@@ -44,7 +44,7 @@ impl Reference {
             } else if self.exl {
                 control & 1 == 1
             } else {
-                // KSU 0 is K, bit 1; KSU 1 is S, bit 2; KSU 2 is U, bit 3.
+                // KSU 0 selects bit K (1), KSU 1 selects bit S (2), KSU 2 selects bit U (3).
                 control >> (self.ksu + 1) & 1 == 1
             };
             if enabled {
@@ -63,7 +63,7 @@ impl Reference {
 
 #[derive(Clone, Debug)]
 enum Action {
-    /// An MTC0 by its word.
+    /// An MTC0, given as an instruction word.
     Move {
         word: u32,
         value: u32,
@@ -78,14 +78,14 @@ enum Action {
     WriteCompare,
 }
 
-/// Mostly a value that counts in user mode and interrupts.
+/// Returns values of a control register. Most count in user mode and interrupt.
 fn control() -> impl Strategy<Value = u32> {
     let events = prop::sample::select(vec![0_u32, 1, 9, 10, 15]);
     let useful = (events, 0_u32..32).prop_map(|(event, low)| event << 5 | low | 0x18);
     prop_oneof![6 => useful, 1 => any::<u32>()]
 }
 
-/// Mostly a count that is about to overflow or to wrap.
+/// Returns counts. Most are about to overflow or to wrap.
 fn count() -> impl Strategy<Value = u32> {
     prop_oneof![
         6 => 0x7fff_fff0_u32..=0x8000_0004,
@@ -113,7 +113,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// Executes a word with `value` in register 1. Returns register 1 afterwards.
+/// Executes a word with `value` in register 1. Returns the new value of register 1.
 fn execute(unit: &mut R10000, word: u32, value: u64) -> u64 {
     let mut general = [0; 32];
     general[1] = value;

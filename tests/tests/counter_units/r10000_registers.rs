@@ -1,12 +1,12 @@
-//! Every value of a control register, in every state of the processor.
+//! Every value of a control register in every state of the processor.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::CounterUnit;
 use platform::models::R10000;
 use platform::models::r10000::{Control, Cycle, Ksu, R10000Event, Status};
 
-/// Returns a cycle in which event n of counter 0 happens n + 1 times, and event n of counter 1 n + 101 times. Event 0 is the
-/// cycle itself, which is one of these times.
+/// Returns a cycle in which event n of counter 0 happens n + 1 times, and event n of counter 1
+/// happens n + 101 times. Event 0 is the cycle itself, which is one of these times.
 fn cycle() -> Cycle {
     R10000Event::ALL.iter().fold(Cycle::new(), |cycle, event| {
         let (first, number) = match event.counter() {
@@ -18,8 +18,8 @@ fn cycle() -> Cycle {
     })
 }
 
-/// What is counted, and what reads back, for 512 values of each control register, 3 modes, EXL and ERL. Bits above 8 have
-/// no effect.
+/// Checks counts and values read back for 512 values of each control register, 3 modes, EXL and
+/// ERL. Bits above 8 have no effect.
 #[test]
 fn every_control_value_in_every_state() {
     let cycle = cycle();
@@ -55,7 +55,7 @@ fn every_control_value_in_every_state() {
     assert_eq!(cases, 512 * 2 * 3 * 4 * 2);
 }
 
-/// For 512 values of each control register: IP[7] is IE and bit 31 of the counter, whether it counts or not.
+/// For 512 values of each control register, IP[7] is set if IE and bit 31 of the counter are set, even if the counter is off.
 #[test]
 fn every_control_value_interrupts_by_its_ie() {
     for value in 0..512_u32 {
@@ -76,7 +76,7 @@ fn every_control_value_interrupts_by_its_ie() {
     }
 }
 
-/// Every pair of values: neither register affects the counter of the other.
+/// For every pair of values, neither control register affects the counter of the other.
 #[test]
 fn every_pair_of_control_values() {
     let cycle = cycle();

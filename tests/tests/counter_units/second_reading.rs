@@ -1,5 +1,5 @@
-//! The models of a strand's and of a DRAM channel's counters against a second reading of Sun's RTL that shares no code with
-//! them: random sequences, compared register by register after each step.
+//! Compares the counter models of a strand and of a DRAM channel with a second reading of Sun's RTL that
+//! shares no code with them. The tests run random sequences, and compare each register after each step.
 
 use guest_abi::McuRole;
 use guest_abi::event::{DramEvent, SparcEvent};
@@ -24,7 +24,7 @@ fn mode(level: Level) -> SparcMode {
     }
 }
 
-/// Reports the events of one clock, class by class.
+/// Reports the events of a clock, one class at a time.
 fn count(unit: &mut StrandUnit, events: &[Event], flushed: u8) {
     for class in 2..8 {
         let masks = events.iter().map(|event| event.counted_by());
@@ -36,7 +36,7 @@ fn count(unit: &mut StrandUnit, events: &[Event], flushed: u8) {
     }
 }
 
-/// A clock of a strand, at the end of which it takes no more interrupts.
+/// Makes a clock of a strand. At its end, the strand takes no more interrupts.
 fn clock(unit: &mut StrandUnit, input: &StrandClock, core_is_idle: bool) -> Outcome {
     let can_trap = input.pil < 15 && input.interrupts && input.issues();
     unit.set_mode(mode(input.level));
@@ -69,7 +69,7 @@ fn access(unit: &mut StrandUnit, access: &Access) -> Answer {
     Answer::Written
 }
 
-/// Runs a sequence on both models. With a phase, PIC is brought up to date in each clock whose number modulo 8 it is.
+/// Runs a sequence on both models. With a phase, PIC is updated in each clock whose number modulo 8 is the phase.
 fn compare(sequence: &Sequence, phase: Option<u8>, case: &str) {
     let mut options = sequence.options;
     options.phase = phase;
@@ -104,7 +104,7 @@ fn compare(sequence: &Sequence, phase: Option<u8>, case: &str) {
                     }
                     let outcome = clock(unit, input, core_is_idle);
                     assert_eq!(outcome.trap, expected.trap, "{}", case());
-                    // A pulse is a request, too, and leaves no trace but in %softint.
+                    // A pulse also counts as a request. It leaves a trace only in %softint.
                     assert!(expected.request || !outcome.request, "{}", case());
                 }
                 first_clock = false;
@@ -119,7 +119,7 @@ fn compare(sequence: &Sequence, phase: Option<u8>, case: &str) {
     }
 }
 
-/// Every configuration, with PIC brought up to date at once and in each of the eight phases.
+/// Runs every configuration. PIC is updated immediately, or in one of the eight phases.
 #[test]
 fn strands_do_as_the_second_reading_says() {
     for configuration in Configuration::ALL {
@@ -166,7 +166,7 @@ fn channels_do_as_the_second_reading_says() {
     }
 }
 
-/// Many clocks at once are as many clocks one by one, at once and in each phase, near the wrap and far from it.
+/// Many clocks at once have the same effect as the clocks one by one, without a phase and in each phase, near the wrap and far from it.
 #[test]
 fn many_clocks_at_once_are_clocks_one_by_one() {
     let random = &mut Random(1);
@@ -178,7 +178,7 @@ fn many_clocks_at_once_are_clocks_one_by_one() {
         unit.set_pcr(0x208 << 6 | 0x210 << 19 | toe | 1 << 2);
         let near = |random: &mut Random| 0xffff_ffff - random.below(80) as u64;
         unit.set_pic(near(random) << 32 | near(random));
-        // A load, a store, an atomic, and a load that is flushed.
+        // The events are a load, a store, an atomic, and a flushed load.
         let events = random.one_of(&[0x208, 0x210, 0x298, 0xa08]);
         let events = SparcSelect::from_code(events);
         let times = random.below(60) as u32;

@@ -1,4 +1,4 @@
-//! The counters of a SPARC strand: their machine for the suite, and tests of them alone.
+//! The counters of a SPARC strand: their machine for the suite, and tests of their own.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
@@ -10,10 +10,10 @@ use platform::models::{Early, NoHtRight, SparcUnit, StrandUnit};
 
 use crate::conformance::Machine;
 
-/// The unit, which owns its strand.
+/// A unit that owns its strand.
 pub(crate) type Strand = SparcUnit<Box<StrandUnit>>;
 
-/// Makes the events of each select happen together, in this number of clocks.
+/// Makes the events of all selects happen together. Each select happens in this number of clocks.
 pub(crate) fn happen(strand: &mut StrandUnit, mode: SparcMode, events: &[(SparcSelect, u32)]) {
     SparcUnit::new(strand).step(mode, events);
 }
@@ -47,7 +47,7 @@ impl Machine for Strand {
     }
 }
 
-/// Returns a program that counts loads on counter 0.
+/// Returns a program that counts loads with counter 0.
 pub(crate) fn loads(
     modes: ModeSet<SparcMode>,
     interrupts: CounterSet,
@@ -73,8 +73,8 @@ fn strand(pcr: u64, pic: u64) -> StrandUnit {
     strand
 }
 
-/// The trap is set to come 0 to 15 events early. The counter goes to its wrap, and past it. The counter is never -16 when OV
-/// is set.
+/// The trap is set to come 0 to 15 events early. The counter reaches its wrap and passes it. PIC is
+/// never -16 when OV is set.
 #[test]
 fn the_trap_comes_up_to_15_events_early() {
     for events in 0..=15 {
@@ -103,7 +103,7 @@ fn without_toe_nothing_is_early_and_nothing_traps() {
     assert!(!strand.trap_requested());
 }
 
-/// An early trap that is acknowledged without a write of PIC comes again at the next event.
+/// If software acknowledges an early trap without a write of PIC, the trap comes again at the next event.
 #[test]
 fn an_early_trap_that_is_only_acknowledged_comes_again() {
     let mut strand = strand(LOADS | UT | TOE0, 0xffff_fff8);
@@ -128,7 +128,7 @@ fn a_counter_near_its_wrap_traps_only_when_it_counts() {
     assert!(!strand.trap_requested());
 }
 
-/// OV bits that counters or writes have set, and none. Then every combination of HOLDOV and OV is written.
+/// Counters or writes have set OV bits, or no OV bit is set. Then every combination of HOLDOV and OV is written.
 #[test]
 fn holdov_ignores_the_ov_that_is_written() {
     const BOTH: u64 = OV0 | OV1;
@@ -149,14 +149,14 @@ fn holdov_ignores_the_ov_that_is_written() {
                     HOLDOV1 => OV1,
                     _ => BOTH,
                 };
-                // HOLDOV itself reads as 0.
+                // HOLDOV reads as 0.
                 assert_eq!(strand.pcr(), LOADS | before & held | written & !held, "{how}");
             }
         }
     }
 }
 
-/// HOLDOV keeps the overflow of counter 1 that happens between a handler's read and its write of the PCR.
+/// Counter 1 overflows between a handler's read and its write of the PCR. HOLDOV preserves this overflow.
 #[test]
 fn holdov_saves_the_other_counters_overflow() {
     let mut strand = strand(0x208 << 6 | 0x210 << 19 | UT | TOE0 | TOE1, u64::MAX);
@@ -169,11 +169,11 @@ fn holdov_saves_the_other_counters_overflow() {
     assert!(strand.trap_requested());
 }
 
-/// Any request of the trap sets bit 15 of %softint, which stays until it is cleared.
+/// Any request of the trap sets bit 15 of %softint. The bit stays set until it is cleared.
 #[test]
 fn softint_is_set_by_the_request() {
     let armed = LOADS | UT | TOE0;
-    // An overflow without TOE requests nothing; a write that sets TOE then does. So does a write that sets both.
+    // An overflow without TOE does not request the trap. A later write that sets TOE does. So does a write that sets both.
     let mut by_write = strand(LOADS | UT, u64::MAX);
     by_write.count(SparcEvent::Loads, 1);
     assert!(!by_write.softint());
@@ -183,7 +183,7 @@ fn softint_is_set_by_the_request() {
     by_both.set_pcr(armed | OV0);
     assert!(by_both.softint());
 
-    // It stays when OV is cleared, and comes back when it alone is cleared.
+    // The bit stays when OV is cleared. If only the bit is cleared, it comes back.
     by_both.set_pcr(armed);
     assert!(by_both.softint() && !by_both.trap_requested());
     by_both.set_softint(false);
@@ -191,7 +191,7 @@ fn softint_is_set_by_the_request() {
     by_write.set_softint(false);
     assert!(by_write.softint(), "OV is still set");
 
-    // The counter sets both at the same event.
+    // The counter sets OV and the bit at the same event.
     let mut by_event = strand(armed, 0xffff_fffe);
     by_event.count(SparcEvent::Loads, 1);
     assert!(!by_event.softint());
@@ -199,7 +199,7 @@ fn softint_is_set_by_the_request() {
     assert!(by_event.softint());
 }
 
-/// At PIL 15, or with interrupts off, or in hyperprivileged mode, no request sets the bit. It is set as soon as that ends.
+/// At PIL 15, with interrupts off, or in hyperprivileged mode, no request sets the bit. When this state ends, the bit is set.
 #[test]
 fn softint_shows_nothing_while_the_strand_takes_no_interrupts() {
     let overflow = |strand: &mut StrandUnit| strand.set_pcr(LOADS | UT | TOE0 | OV0);
@@ -218,13 +218,13 @@ fn softint_shows_nothing_while_the_strand_takes_no_interrupts() {
     assert!(hyperprivileged.softint());
 }
 
-/// An event of a flushed instruction, with the counter at -16 to -1, requests the trap for a moment. It is not counted and
-/// sets no OV, unless SL bit 3 is set.
+/// With the counter at -16 to -1, an event of a flushed instruction requests the trap for a moment.
+/// Unless SL bit 3 is set, the event does not count and does not set OV.
 #[test]
 fn a_flushed_instruction_can_request_the_trap_without_ov() {
     let flushed = SparcSelect::new(0xa, 0x08).unwrap();
     let cases = [
-        // %pcr, %pic, OV0 afterwards, requested
+        // A row is %pcr, %pic, OV0 after the event, and whether the trap is requested.
         (LOADS | UT | TOE0, 0xffff_ffef, 0, false),
         (LOADS | UT | TOE0, 0xffff_fff0, 0, true),
         (LOADS | UT | TOE0, 0xffff_ffff, 0, true),
@@ -242,7 +242,7 @@ fn a_flushed_instruction_can_request_the_trap_without_ov() {
         assert_eq!(unit.softint(), requested, "{pcr:#x} {pic:#x}");
         assert_eq!(unit.pic() & 0xffff_ffff, pic + u64::from(ov != 0));
 
-        // A pulse that comes while the strand takes no interrupts is gone.
+        // If a pulse comes while the strand takes no interrupts, it is lost.
         let mut late = strand(pcr, pic);
         late.set_early(Early::MOST);
         late.set_interruptible(false);
@@ -262,7 +262,7 @@ fn only_the_hypervisor_changes_ht() {
     assert_eq!(strand.pcr(), LOADS, "not set");
 }
 
-/// Every set of modes, with and without the right.
+/// Checks every set of modes, with and without the right.
 #[test]
 fn hyperprivileged_events_need_the_right() {
     for granted in [false, true] {
@@ -318,8 +318,8 @@ fn stopping_clears_ht_without_the_right() {
     assert_eq!(unit.strand().pcr() & (HT | UT), 0);
 }
 
-/// The events of one instruction are ORed, on both counters: all 256 masks of class 2 for an atomic (0x98) in 3 clocks, a
-/// branch that is taken (0x03) in 5, and one that is not (0x01) in 100.
+/// The events of one instruction are ORed on both counters. All 256 masks of class 2 are checked, for an
+/// atomic (0x98) in 3 clocks, a taken branch (0x03) in 5, and a branch not taken (0x01) in 100.
 #[test]
 fn mask_bits_are_ored() {
     let together = |mask| SparcSelect::new(2, mask).unwrap();
@@ -349,7 +349,7 @@ fn mask_bits_are_ored() {
     }
 }
 
-/// A program for one counter switches the other one off, so that idle clocks neither count nor trap.
+/// A program for one counter switches off the other counter, so that idle clocks neither count nor trap.
 #[test]
 fn a_counter_that_is_not_wanted_is_off() {
     let mut unit = Strand::reset();

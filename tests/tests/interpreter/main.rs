@@ -1,5 +1,5 @@
-//! Compares the interpreter with `qemu-sparc64`: random programs of all nonprivileged instructions end with the same registers,
-//! condition codes and memory.
+//! Compares the interpreter with `qemu-sparc64`. Random programs of all nonprivileged instructions
+//! must end with the same registers, condition codes and memory.
 
 mod privileged;
 mod program;
@@ -15,7 +15,7 @@ use simulator::interpreter::{
 };
 use tests::assembler::{accesses, computes, mov, number, set};
 
-/// The trap with which the end of a [`program`] calls the system.
+/// The trap of the system call at the end of a [`program`].
 const SYSTEM_CALL: u64 = 0x6d;
 
 /// The instructions and the data of a program.
@@ -60,7 +60,7 @@ impl Environment for Loaded {
     }
 }
 
-/// Returns the memory of a program at its end.
+/// Returns the memory at the end of a program in the interpreter.
 fn interpreted(program: &Program) -> Vec<u8> {
     let mut memory = Loaded {
         code: program.code.iter().map(|word| Instruction::decode(*word)).collect(),
@@ -76,7 +76,7 @@ fn interpreted(program: &Program) -> Vec<u8> {
     }
 }
 
-/// Returns the memory of a program at its end under QEMU.
+/// Returns the memory at the end of a program in QEMU.
 fn emulated(program: &Program) -> Vec<u8> {
     let file = env::temp_dir().join(format!("interpreter-{}", process::id()));
     fs::write(&file, elf(program)).expect("a file");
@@ -88,12 +88,12 @@ fn emulated(program: &Program) -> Vec<u8> {
     output.stdout
 }
 
-/// Returns an ELF file of two segments.
+/// Returns an ELF file with two segments.
 fn elf(program: &Program) -> Vec<u8> {
     let code: Vec<u8> = (program.code.iter()).flat_map(|word| word.to_be_bytes()).collect();
     let mut file = b"\x7fELF\x02\x02\x01".to_vec();
     file.resize(16, 0);
-    // e_type, e_machine, e_version; e_entry, e_phoff, e_shoff; e_flags, e_ehsize, e_phentsize, e_phnum, and no sections.
+    // e_type, e_machine, e_version; e_entry, e_phoff, e_shoff; e_flags, e_ehsize, e_phentsize, e_phnum. The file has no sections.
     file.extend([[0, 2], [0, 43], [0, 0], [0, 1]].concat());
     for number in [u64::from(CODE), 64, 0] {
         file.extend(number.to_be_bytes());
@@ -147,12 +147,12 @@ fn random_programs_end_as_under_qemu() {
     }
 }
 
-/// ADDCcc and SUBCcc use the carry of the condition codes (UltraSPARC Architecture 2007, chapter 7, ADD and SUB). QEMU 7.2 loses the
-/// carry after a logical instruction, so random programs read and write the codes in between.
+/// ADDCcc and SUBCcc use the carry of the condition codes (UltraSPARC Architecture 2007, chapter 7, ADD and SUB). QEMU
+/// 7.2 loses the carry after a logical instruction. So random programs read and write the codes in between.
 #[test]
 #[ignore = "needs qemu-sparc64: cargo xtask test runs it"]
 fn qemu_loses_a_carry_after_a_logical_instruction() {
-    // addccc 1, -1: 0, with Z and C; subccc 1, -1: 2, with C.
+    // addccc 1, -1 gives 0 with Z and C. subccc 1, -1 gives 2 with C.
     for (op3, result, here, there) in [(0x18, 0, 0x55, 0x44), (0x1c, 2, 0x11, 0)] {
         let [g1, g2, g3] = [1, 2, 3];
         let instructions = [
@@ -166,7 +166,7 @@ fn qemu_loses_a_carry_after_a_logical_instruction() {
         let program = Program::showing(&[&instructions[..], &set(g3, DATA), &stored].concat());
         let shown = |memory: &[u8]| [memory[15], memory[23]];
         assert_eq!(shown(&interpreted(&program)), [result, here]);
-        // A later QEMU may be correct.
+        // A later version of QEMU may be correct.
         let theirs = shown(&emulated(&program));
         assert!([[result, there], [result, here]].contains(&theirs), "{theirs:x?}");
     }

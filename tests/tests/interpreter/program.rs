@@ -1,7 +1,7 @@
 //! Random programs of nonprivileged instructions.
 //!
-//! A program is a sequence of cases. Each case loads all registers, the condition codes and %y with random values, executes random
-//! instructions, and stores all registers, the codes and %y.
+//! A program is a sequence of cases. A case loads all registers, the condition codes and %y with
+//! random values, executes random instructions, and stores all registers, the codes and %y.
 
 use tests::random::Random;
 
@@ -10,21 +10,21 @@ use tests::assembler::{
     number, read_pc, set, sethi, shortened, trap,
 };
 
-/// The addresses of code and data, below 2 GB so that two instructions set an address.
+/// The address of the code. Code and data are below 2 GB, so that two instructions set an address.
 pub(crate) const CODE: u32 = 0x10_0000;
 pub(crate) const DATA: u32 = 0x200_0000;
-/// The bytes of memory that random instructions load and store.
+/// The size of the memory that random instructions load and store.
 const SCRATCH: u32 = 0x2000;
-/// The bytes that a case stores: the registers, the condition codes and %y.
+/// The size of what a case stores: the registers, the condition codes and %y.
 pub(crate) const RESULT: u32 = 34 * 8;
-/// The bytes that a case loads first.
+/// The size of what a case loads first.
 const INITIAL: u32 = RESULT;
 const INITIALS: u32 = DATA + SCRATCH;
 
-/// Registers that random instructions do not write: %g0, an address, the address of the scratch memory, and the stack's registers.
+/// Registers that random instructions do not write: %g0, an address, the address of the scratch memory, and the stack registers.
 const KEPT: [u32; 5] = [0, G6, G7, SP, FP];
 
-/// A program, and the initial content of its memory.
+/// A program and the initial contents of its memory.
 pub(crate) struct Program {
     pub(crate) code: Vec<u32>,
     pub(crate) data: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Returns a random program of `cases`.
+    /// Returns a random program with this number of cases.
     pub(crate) fn new(seed: u64, cases: usize) -> Self {
         let mut random = Random(seed);
         let mut code = Vec::new();
@@ -47,7 +47,7 @@ impl Program {
         Self { code, data, cases }
     }
 
-    /// Returns a program of these instructions, which store values from [`DATA`] on.
+    /// Returns a program of these instructions. It stores values from address [`DATA`] on.
     pub(crate) fn showing(instructions: &[u32]) -> Self {
         Self { code: [instructions, &end(0)].concat(), data: vec![0; SCRATCH as usize], cases: 0 }
     }
@@ -76,7 +76,7 @@ fn end(cases: u32) -> Vec<u32> {
     code
 }
 
-/// Returns a random value; values with special results are more frequent.
+/// Returns a random value. Values with special results are more frequent.
 pub(crate) fn value(random: &mut Random) -> u64 {
     let any = random.next_u64();
     match random.below(8) {
@@ -90,7 +90,7 @@ pub(crate) fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// Instructions into which no branch goes.
+/// Instructions that no branch enters.
 type Group = Vec<u32>;
 
 struct Case<'r> {
@@ -113,7 +113,7 @@ impl Case<'_> {
         let mut depth = 0;
         for _ in 0..3 {
             one.segment(code);
-            // The window changes only between segments, because no branch crosses them.
+            // The window changes only between segments, because no branch crosses the end of a segment.
             match one.random.below(3) {
                 0 if depth < 4 => {
                     code.push(computes(0x3c, SP, SP, number(-176_i32 as u32)));
@@ -139,7 +139,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns to the previous window.
+    /// Returns an instruction that returns to the previous window.
     fn back(&mut self) -> Group {
         let (rd, rs1, second) = (self.written(), self.read(), self.second());
         match self.random.below(2) {
@@ -148,7 +148,7 @@ impl Case<'_> {
         }
     }
 
-    /// Adds random instructions with forward branches among them.
+    /// Adds random instructions with forward branches.
     fn segment(&mut self, code: &mut Vec<u32>) {
         let groups: Vec<Option<Group>> = (0..12)
             .map(|_| match self.random.below(5) {
@@ -186,7 +186,7 @@ impl Case<'_> {
         match self.random.below(5) {
             // Bicc.
             0 => annul | condition | (2 << 22) | words,
-            // BPcc of 32 and of 64 bits, with both predictions.
+            // BPcc on 32-bit and 64-bit codes, with both predictions.
             1 | 2 => {
                 let codes = (self.random.below(2) as u32) << 21;
                 let predicted = (self.random.below(2) as u32) << 19;
@@ -213,7 +213,7 @@ impl Case<'_> {
         }
     }
 
-    /// ADDCcc or SUBCcc, after a read and write of the codes; see `qemu_loses_a_carry_after_a_logical_instruction`.
+    /// Returns ADDCcc or SUBCcc after a read and a write of the codes: see `qemu_loses_a_carry_after_a_logical_instruction`.
     fn with_carry(&mut self) -> Group {
         let op3 = self.random.one_of(&[0x18, 0x1c]);
         vec![
@@ -223,7 +223,7 @@ impl Case<'_> {
         ]
     }
 
-    /// MULScc. Its 64-bit codes and the upper half of its result are undefined, so they are cleared.
+    /// Returns MULScc. Its 64-bit codes and the upper half of its result are undefined, so the code clears them.
     fn step_of_multiplication(&mut self) -> Group {
         let rd = self.written();
         vec![
@@ -235,7 +235,7 @@ impl Case<'_> {
         ]
     }
 
-    /// Jumps to the next instruction.
+    /// Returns a jump to the next instruction.
     fn jump(&mut self) -> Group {
         let jump = computes(0x38, self.written(), G6, number(12));
         vec![read_pc(G6), jump, self.simple()]
@@ -268,12 +268,12 @@ impl Case<'_> {
                 computes(0x2f, rd, rs1, shortened(second, 10)) | condition
             }
             4 => computes(0x2e, rd, 0, second),
-            // Writes of %ccr and %y, reads of %ccr, %y, %asi.
+            // Writes of %ccr and %y; reads of %ccr, %y and %asi.
             5 => computes(0x30, self.random.one_of(&[0, 2]), rs1, second),
             6 => computes(0x28, rd, self.random.one_of(&[0, 2, 3, 5]), 0),
             7 => NOP,
             _ => {
-                // Not those of `division` and `with_carry`, nor those that trap on overflow.
+                // The list leaves out instructions of `division` and `with_carry`, and instructions that trap on overflow.
                 const OTHERS: [u32; 10] =
                     [0x0d, 0x0e, 0x0f, 0x18, 0x1c, 0x1e, 0x1f, 0x22, 0x23, 0x2d];
                 let op3 = loop {
@@ -287,25 +287,25 @@ impl Case<'_> {
         }
     }
 
-    /// Divides by a number that is not 0.
+    /// Returns a division by a number other than 0.
     fn division(&mut self) -> Group {
         let op3 = self.random.one_of(&[0x0d, 0x0e, 0x0f, 0x1e, 0x1f, 0x2d]);
         let (rd, rs1) = (self.written(), self.read());
         vec![computes(0x02, G6, self.read(), number(1)), computes(op3, rd, rs1, G6)]
     }
 
-    /// Loads or stores in the scratch memory.
+    /// Returns a load or store in the scratch memory.
     fn access(&mut self) -> Group {
         let (rd, read) = (self.written(), self.read());
         let address = |low| computes(0x01, G6, read, number(0xff0 | low));
-        // How far an access may be from a multiple of 16.
+        // The maximum distance of an access from a multiple of 16.
         let bounded = |(op3, size): (u32, u64)| (op3, 16 - size as u32);
         let single = |(op3, _): &(u32, _)| !TWINS.contains(op3);
         let all: Vec<_> = (ACCESSES.into_iter().filter(single).map(bounded)).collect();
         let (plain, _) = all.split_at(all.len() - 2);
         let space = self.random.one_of(&[0x80, 0x88, 0x82, 0x8a]);
         match self.random.below(8) {
-            // CASA, CASXA: the address is one register.
+            // CASA and CASXA take the address from one register.
             0 | 1 => {
                 let (op3, low) = bounded(self.random.one_of(&CAS));
                 let space = self.random.one_of(&[0x80, 0x88]);
@@ -315,13 +315,13 @@ impl Case<'_> {
                     accesses_space(op3, rd, G6, self.read(), space),
                 ]
             }
-            // Twins of words.
+            // LDTW and STTW.
             2 => {
                 let op3 = self.random.one_of(&TWINS);
                 let even = self.random.one_of(&[2, 4, 8, 10, 12, 16, 18, 20, 22, 24, 26, 28]);
                 vec![address(8), accesses(op3, even, G7, G6)]
             }
-            // In a space by number, or in that of %asi.
+            // The access is in a numbered space, or in the space in %asi.
             3 | 4 => {
                 let (op3, low) = self.random.one_of(plain);
                 match self.random.below(2) {
@@ -344,7 +344,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns the space for an access: stores do not use the no-fault spaces.
+    /// Returns the space for an access. Stores do not use the no-fault spaces.
     fn stored(&self, op3: u32, space: u32) -> u32 {
         match op3 {
             0x04..=0x07 | 0x0e => space & !2,
@@ -361,7 +361,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns a register that has the same value here and under QEMU.
+    /// Returns a register with the same value in the interpreter and in QEMU.
     fn read(&mut self) -> u32 {
         loop {
             let register = self.random.below(32) as u32;

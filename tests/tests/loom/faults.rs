@@ -1,5 +1,5 @@
-//! Units fault and return to service while strands negotiate. After the return of the call that found the fault, no call reaches the
-//! unit until the operator returns it to service.
+//! Units fault and return to service while strands negotiate. After a call that found the fault has
+//! returned, no call reaches the unit until the operator returns it to service.
 
 use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::Unit;
@@ -15,7 +15,7 @@ fn unit(id: u64) -> Unit {
     if id == DRAM { CHANNEL } else { Unit::Hub(Hub::Zam0) }
 }
 
-/// Calls a register of a broken unit. After the return of a call that found the fault, no call reaches the unit.
+/// Calls a register of a broken unit. After a call that found the fault has returned, no call reaches the unit.
 fn find_fault<const ID: u64>(machine: &Modelled) {
     let status = machine.get(0, ID);
     let found = !machine.service().unit(unit(ID)).in_service;
@@ -27,7 +27,7 @@ fn find_fault<const ID: u64>(machine: &Modelled) {
     }
 }
 
-/// Checks that the fault is found after [`find_fault`] and [`negotiate_1_1`], and repairs the unit.
+/// Checks that the fault was found, after [`find_fault`] and [`negotiate_1_1`] have run. Repairs the unit.
 fn found_and_mended<const ID: u64>(machine: &Modelled) {
     for strand in 0..2 {
         assert_eq!(machine.get(strand, ID), ENOACCESS);
@@ -38,7 +38,7 @@ fn found_and_mended<const ID: u64>(machine: &Modelled) {
     machine.check_complete(1);
 }
 
-/// The unit of a register faults at a negotiation of 1.1. At most 4 preemptions.
+/// The unit of a register faults during a negotiation of 1.1. At most 4 preemptions.
 fn faults_at_a_negotiation<const ID: u64>(before: fn(&Modelled)) {
     explore_two(4, [negotiate_1_1, find_fault::<ID>], before, found_and_mended::<ID>);
 }
@@ -70,8 +70,8 @@ fn a_channel_is_out(machine: &Modelled) {
     assert_eq!(machine.get(0, DRAM), ENOACCESS);
 }
 
-/// The operator returns a unit to service while a strand negotiates. In the end the guest has the unit, in the version that it asked
-/// for. At most 4 preemptions.
+/// The operator returns a unit to service while a strand negotiates. In the end, the guest has the
+/// unit, in the version that it asked for. At most 4 preemptions.
 #[test]
 fn a_unit_returns_at_a_negotiation() {
     explore_two(
@@ -88,7 +88,7 @@ fn a_unit_returns_at_a_negotiation() {
     );
 }
 
-/// A unit faults again while the operator returns it to service, and stays out of service. At most 4 preemptions.
+/// A unit faults again while the operator returns it to service. It stays out of service. At most 4 preemptions.
 #[test]
 fn a_unit_faults_while_it_returns() {
     explore_two(
@@ -98,7 +98,7 @@ fn a_unit_faults_while_it_returns() {
             |machine| {
                 assert_eq!(machine.get(0, DRAM), ENOACCESS);
                 if machine.devices().accesses() == 2 {
-                    // So the unit returned to service before it faulted.
+                    // In this order, the unit had returned to service before it faulted.
                     assert_eq!(machine.get(0, DRAM), ENOACCESS);
                     assert_eq!(machine.devices().accesses(), 2);
                 }

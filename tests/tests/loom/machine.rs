@@ -15,12 +15,12 @@ use hv_core::sync::model::{Part, explore, meet};
 
 pub(crate) const PCR: u64 = 0;
 pub(crate) const L2: u64 = 1;
-/// NODE0_MCU0_PCR.
+/// The number of NODE0_MCU0_PCR.
 pub(crate) const DRAM: u64 = 2;
-/// ZAM0_LPU_A_PCR.
+/// The number of ZAM0_LPU_A_PCR.
 pub(crate) const HUB: u64 = 18;
 
-/// The addresses of bank 0 of L2 control, NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.
+/// The addresses of L2 control (bank 0), NODE0_MCU0_PCR and ZAM0_LPU_A_PCR.
 const ADDRESSES: [PhysicalAddress; 3] = [
     PhysicalAddress(0xa9_0000_0000),
     PhysicalAddress(0x84_0000_0400),
@@ -31,8 +31,8 @@ pub(crate) use tests::oracle::status::{EBADTRAP, ENOACCESS, ENOTSUPPORTED, EOK, 
 
 const STRANDS: usize = 4;
 
-/// A register of a device. It orders nothing by itself: loom fails if two strands access it, one of them writes, and neither
-/// access happens before the other.
+/// A device register. It orders nothing itself. Loom reports an error if two strands access it, at
+/// least one of them writes, and neither access happens before the other.
 struct Register {
     value: AtomicU64,
     accesses: UnsafeCell<()>,
@@ -56,15 +56,15 @@ impl Register {
     }
 }
 
-/// Devices that hold what was written, unless they are broken.
+/// Devices that store what is written, unless they are broken.
 pub(crate) struct Devices {
     broken: AtomicBool,
     accesses: AtomicU64,
     /// The registers at [`ADDRESSES`].
     registers: [Register; ADDRESSES.len()],
-    /// Stands for all registers of the hubs, which not even two reads may access at the same time.
+    /// Stands for all registers of the hubs. Even two reads must not access them at the same time.
     hubs: UnsafeCell<()>,
-    /// The number plus 1 of the strand with the last access to `registers` that did not write 0.
+    /// The strand, plus 1, that last accessed `registers`. Writes of 0 do not count.
     last: AtomicU64,
     pcr: [Register; STRANDS],
     cross_calls: [ModelledBool; STRANDS],
@@ -85,7 +85,7 @@ impl Default for Devices {
 }
 
 impl Devices {
-    /// Returns the strand with the last access to one of the registers that did not write 0.
+    /// Returns the strand that last accessed one of the registers. Writes of 0 do not count.
     pub(crate) fn last(&self) -> Option<usize> {
         let last = self.last.load(Ordering::SeqCst).checked_sub(1);
         last.map(|last| last as usize)
@@ -99,7 +99,7 @@ impl Devices {
         self.last.store(strand.index() as u64 + 1, Ordering::SeqCst);
     }
 
-    /// Sets whether every access faults from now on.
+    /// Sets whether every later access faults.
     pub(crate) fn set_broken(&self, broken: bool) {
         self.broken.store(broken, Ordering::SeqCst);
     }
@@ -108,7 +108,7 @@ impl Devices {
         self.accesses.load(Ordering::SeqCst)
     }
 
-    /// Begins an access. Returns the register, if it is at one of [`ADDRESSES`].
+    /// Begins an access. If the address is in [`ADDRESSES`], returns the register.
     fn access(&self, address: PhysicalAddress) -> Result<Option<&Register>, AccessError> {
         const HUBS: u64 = 0xe0_0000_0000;
         if address.0 >= HUBS {
@@ -166,8 +166,8 @@ impl StrandRegisters for Board {
     }
 }
 
-/// A machine with hubs, and a guest with all rights that has negotiated nothing. In most models it is alone, on strands 0 to 3.
-/// With [two guests](Modelled::two_guests) it is on strand 0, and a guest without rights on strand 2.
+/// A machine with hubs, and a guest that has all rights and has not negotiated. In most models, the guest is alone on strands 0
+/// to 3. With [two guests](Modelled::two_guests), it is on strand 0, and a guest without rights is on strand 2.
 pub(crate) struct Modelled {
     hypervisor: Hypervisor<(PerfCounterService<(Board, Board)>,), NoConsole>,
     devices: Rc<Devices>,
@@ -195,7 +195,7 @@ impl Modelled {
         Self::with(&[guest_on(0..STRANDS, Grant::ALL)])
     }
 
-    /// Returns a machine with guest 0 on strand 0, with all rights, and guest 1 on strand 2, without rights.
+    /// Returns a machine with two guests: guest 0 on strand 0 with all rights, guest 1 on strand 2 without rights.
     pub(crate) fn two_guests() -> Self {
         Self::with(&[guest_on([0], Grant::ALL), guest_on([2], Grant::NONE)])
     }
@@ -230,14 +230,14 @@ impl Modelled {
         }
     }
 
-    /// Grants one guest everything, and the other nothing.
+    /// Grants guest `to` everything and the other guest nothing.
     pub(crate) fn give_global(&self, to: GuestId) {
         let mut grants = Grants::none(2);
         grants.set(to, Grant::ALL).unwrap();
         self.reconfigure(&grants);
     }
 
-    /// Grants the other guest register 0. The first guest keeps its grant.
+    /// Grants the second guest register 0. The first guest keeps its grant.
     pub(crate) fn give_strand_to_other(&self) {
         let mut grants = self.service().grants();
         grants.grant(OTHER, Right::Strand).unwrap();
@@ -245,7 +245,7 @@ impl Modelled {
     }
 
     fn reconfigure(&self, grants: &Grants) {
-        // Strand 0 may be at work on an earlier change.
+        // Strand 0 may still be making an earlier change.
         while let Err(error) = self.service().reconfigure(strand_id(3), grants) {
             assert_eq!(error, ChangeError::Busy);
             loom::thread::yield_now();
@@ -257,7 +257,7 @@ impl Modelled {
         assert_eq!(returned, Ok(()));
     }
 
-    /// Makes all strands take their cross-calls. No change is pending then.
+    /// Makes all strands take their cross-calls. Afterwards no change is pending.
     pub(crate) fn all_acknowledge(&self) {
         for _ in 0..3 {
             (0..STRANDS).for_each(|strand| self.acknowledge(strand));
@@ -295,12 +295,11 @@ impl Modelled {
         (major, minor)
     }
 
-    /// Returns the status of a get.
     pub(crate) fn get(&self, strand: usize, id: u64) -> u64 {
         self.trap(strand, false, 0x106, [id, 0, 0, 0, 0])[0]
     }
 
-    /// Returns the value of a get, if it succeeds.
+    /// Returns the value of a get if the get succeeds.
     pub(crate) fn value(&self, strand: usize, id: u64) -> Option<u64> {
         let [status, value, _] = self.trap(strand, false, 0x106, [id, 0, 0, 0, 0]);
         (status == EOK).then_some(value)
@@ -319,8 +318,8 @@ impl Modelled {
         context.fast_path(0x106, &mut Frame::new(&mut registers))
     }
 
-    /// Checks that the guest has all registers of the version, after all strands are done. The fast path is open after at most one
-    /// call on the slow path, whatever crossed the negotiation.
+    /// Checks, after all strands are done, that the guest has all registers of the version. After
+    /// at most one call on the slow path, the fast path is open, whatever crossed the negotiation.
     pub(crate) fn check_complete(&self, minor: u64) {
         assert_eq!(self.version(0), (1, minor));
         assert_eq!(self.get(0, DRAM), EOK);
@@ -345,8 +344,8 @@ pub(crate) fn negotiate_1_1(machine: &Modelled) {
     assert_eq!(machine.negotiate(1, 1), (EOK, 1));
 }
 
-/// Explores two parts that meet, in both orders of starting them. The model checker remembers only the last access to each word, so
-/// it finds some orders of steps from one start only.
+/// Explores two parts that run concurrently, and starts them in both orders. The model checker remembers only
+/// the last access to each word, so it finds some orders of steps from only one of the two starts.
 pub(crate) fn explore_two(
     preemptions: usize,
     parts: [Part<Modelled>; 2],

@@ -1,5 +1,5 @@
-//! Models in which strands change each other's words in every possible order, for loom, which replaces the atomics of
-//! `hv_core::sync` under `cfg(loom)`. `cargo xtask test` runs these models, among others; this command runs only them:
+//! Models in which strands change each other's words in every possible order, for loom. Under `cfg(loom)`, loom replaces the
+//! atomics of `hv_core::sync`. `cargo xtask test` runs these models, among others. This command runs only them:
 //!
 //! ```console
 //! $ RUSTFLAGS="--cfg loom" cargo test --release --package tests --test loom --target-dir target/loom
@@ -7,7 +7,7 @@
 //!
 //! `hv_core::sync::model` says how models are executed. Models of a single part stand beside the part, in files `loom_*.rs`.
 //!
-//! Under `cfg(loom)` there are 2 guests and 4 strands, and a lock is tried once, so that models include strands that give up.
+//! Under `cfg(loom)` there are 2 guests and 4 strands. A lock is tried once, so that models include strands that give up.
 #![cfg(loom)]
 
 mod faults;

@@ -1,4 +1,4 @@
-//! Statistics: each strand counts in its own words without a read-modify-write, and any strand reads them at any time.
+//! Statistics: each strand counts in its own words without a read-modify-write. Any strand reads the words at any time.
 
 use std::rc::Rc;
 
@@ -12,8 +12,8 @@ fn served(machine: &Modelled) -> u64 {
     counts.outcome(Outcome::Ok)
 }
 
-/// Two strands make two calls each while a third reads the counts twice. The counts only grow and are never too large, and in the end
-/// every call is counted once. At most 3 preemptions.
+/// Two strands make two calls each while a third strand reads the counts twice. The counts only
+/// grow and are never too large. In the end, every call is counted once. At most 3 preemptions.
 #[test]
 fn calls_are_counted_once() {
     fn calls<const STRAND: usize>(machine: &Modelled) {

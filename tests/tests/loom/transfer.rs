@@ -1,8 +1,8 @@
 //! `global` passes from one guest to another while both make calls.
 //!
-//! Strand 0 executes the loser, strand 2 the next holder, and strand 3 the operator's steps. After the next holder has reached a
-//! device, no call of the loser does, and the next holder finds zeros. The accesses of the loser and of the strand that scrubs happen
-//! before the next holder's first access, on every kind of unit.
+//! Strand 0 belongs to the loser, strand 2 to the next holder, and strand 3 to the operator. After the next holder has
+//! reached a device, no call of the loser reaches it, and the next holder finds zeros. On every kind of unit, the
+//! accesses of the loser and of the strand that scrubs happen before the next holder's first access.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use hv_core::sync::model::{Part, explore, meet};
 const LOSER: usize = 0;
 const NEXT: usize = 2;
 
-/// HT and ST of %pcr.
+/// A value of %pcr with HT and ST.
 const PCR_VALUE: u64 = 0xa;
 
 /// Returns two guests that have negotiated.
@@ -23,13 +23,13 @@ fn two_guests() -> Rc<Modelled> {
     machine
 }
 
-/// Makes a call of the loser. It may find L2 control taken, because the lock is tried once.
+/// Makes a call of the loser. The lock is tried once, so the call may find L2 control taken.
 fn program<const ID: u64>(machine: &Modelled) {
     let status = machine.set(LOSER, ID, 3);
     assert!(matches!(status, EOK | ENOACCESS) || ID == L2 && status == EWOULDBLOCK, "{status}");
 }
 
-/// Makes two calls, and takes a cross-call after each.
+/// Makes two calls of the loser. After each, the strand takes a cross-call.
 fn loser<const ID: u64>(machine: &Modelled) {
     program::<ID>(machine);
     machine.acknowledge(LOSER);
@@ -37,7 +37,7 @@ fn loser<const ID: u64>(machine: &Modelled) {
     machine.acknowledge(LOSER);
 }
 
-/// Reads the register twice. After the first get that is served, all are, and only the next holder accesses the register.
+/// Reads the register twice. After the first get that is served, all gets are served, and only the next holder accesses the register.
 fn next_holder<const ID: u64>(machine: &Modelled) {
     let look = || {
         let value = machine.value(NEXT, ID);
@@ -53,7 +53,7 @@ fn operator(machine: &Modelled) {
     machine.give_global(OTHER);
 }
 
-/// Checks that the change is complete, and that the loser has left nothing behind.
+/// Checks that the change is complete and that nothing of the loser remains.
 fn settled(machine: &Modelled) {
     machine.all_acknowledge();
     assert_eq!(machine.set(LOSER, DRAM, 0x11), ENOACCESS);
@@ -72,7 +72,7 @@ fn transferred<const N: usize>(preemptions: usize, parts: [Part<Modelled>; N]) {
     });
 }
 
-/// At most 4 preemptions.
+/// The loser calls and takes its cross-calls while the operator acts. At most 4 preemptions.
 #[test]
 fn the_loser_calls_and_acknowledges() {
     transferred(4, [operator, loser::<DRAM>]);
@@ -120,8 +120,8 @@ fn the_loser_starts_again() {
     });
 }
 
-/// A guest is reset while the operator grants another right to the other guest. The reset guest holds no register before the register
-/// is scrubbed, though the operator's strand completes grants meanwhile. At most 3 preemptions.
+/// One guest is reset while the operator grants another right to the other guest. The reset guest does not hold a register until
+/// the register is scrubbed, even if the operator's strand completes grants in the meantime. At most 3 preemptions.
 #[test]
 fn a_guest_that_starts_again_finds_zeros() {
     explore(3, 100, || {
@@ -140,8 +140,8 @@ fn a_guest_that_starts_again_finds_zeros() {
     });
 }
 
-/// The loser's strand takes its cross-call while the operator transfers all rights and transfers them back. In the end only the first
-/// guest has the register, and finds zeros.
+/// The loser's strand takes its cross-call while the operator transfers all rights and transfers
+/// them back. In the end, only the first guest has the register, and it finds zeros.
 fn there_and_back<const ID: u64>(preemptions: usize) {
     explore(preemptions, 100, || {
         let machine = two_guests();
@@ -162,13 +162,11 @@ fn there_and_back<const ID: u64>(preemptions: usize) {
     });
 }
 
-/// At most 4 preemptions.
 #[test]
 fn a_channel_there_and_back() {
     there_and_back::<DRAM>(4);
 }
 
-/// At most 2 preemptions.
 #[test]
 fn a_pcr_there_and_back() {
     there_and_back::<PCR>(2);

@@ -1,13 +1,13 @@
-//! The results that a guest gets do not depend on what another guest does.
+//! The results of a guest do not depend on what another guest does.
 //!
-//! Guests A and B are on one machine, where nothing counts. A *script* is the same in all runs: the calls of A, its
-//! strands' writes to their own registers, and the steps of the operator and of the hardware. Between these steps B makes random calls,
-//! different ones in each run. A must get the same statuses and values from all of its calls. The exceptions of the contract:
+//! Guests A and B are on one machine, where nothing counts. A *script* is the same in all runs. It has the calls of A, writes of
+//! A's strands to their own registers, and the steps of the operator and of the hardware. Between these steps B makes random
+//! calls, which differ in each run. All calls of A must get the same statuses and values. The exceptions of the contract:
 //!
-//! - **Units out of service.** In the run for comparison, B takes the same units out of service before the same steps, by one access
-//!   each, and makes no other call.
-//! - **The operator's steps** are in the script. B does not reset itself while a transfer is pending, because the transfer would wait
-//!   for B's strands once more.
+//! - **Units out of service.** In the run for comparison, B takes the same units out of service before the same steps, by one
+//!   access each, and makes no other call.
+//! - **The operator's steps** are in the script. B does not reset itself while a transfer is pending, because the transfer would
+//!   wait for B's strands once more.
 //! - **EWOULDBLOCK** needs no exception: only the strands of one guest, the holder of `global`, can use hubs and L2 control.
 //! - **PERF_CONFIG** changes what the L2 counters of other guests count. Here nothing counts.
 
@@ -20,7 +20,7 @@ use script::{Script, Step, is_valid, random_script};
 use tests::oracle::Grant;
 use tests::random::Random;
 
-/// The guest whose results are compared, and the one that must not change them.
+/// The guest whose results are compared. Guest B must not change them.
 const A: usize = 0;
 const B: usize = 1;
 

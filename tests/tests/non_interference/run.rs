@@ -1,4 +1,4 @@
-//! Runs of a script, with the calls of B between its steps.
+//! Runs a script, with calls of B between its steps.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use tests::random::Random;
 use crate::script::{Script, Step, random_call};
 use crate::{A, B};
 
-/// The result of a call of A: %o0 to %o5, `true` if A has exited, and its console output.
+/// The result of a call of A: %o0 to %o5; whether A has exited; and its console output.
 pub(crate) type Observation = ([u64; 6], bool, Vec<(usize, Console)>);
 
-/// The state of A at the end: its statistics, PCRs and PICs, its rights, and the devices that it may use.
+/// The state of A at the end: its statistics, PCRs, PICs and rights, and the devices that it may use.
 #[derive(Debug, PartialEq)]
 pub(crate) struct End {
     statistics: Statistics,
@@ -27,14 +27,14 @@ pub(crate) struct End {
 pub(crate) struct Outcome {
     pub(crate) observations: Vec<Observation>,
     pub(crate) end: End,
-    /// The units that B has taken out of service, and the step before which it did.
+    /// The units that B has taken out of service. Each comes with the number of the next step.
     pub(crate) taken_out: Vec<(usize, Unit)>,
 }
 
-/// What B does in a run.
+/// What guest B does in a run.
 pub(crate) enum Other<'a> {
     Random(Random),
-    /// Calls that take these units out of service, before these steps.
+    /// B takes these units out of service, each before its step.
     TakesOut(&'a [(usize, Unit)]),
 }
 
@@ -43,7 +43,7 @@ struct Run<'a> {
     board: &'a Board,
     machine: MachineUnderTest<'a>,
     ticks: u64,
-    /// The broken cells, which other steps of the script repair.
+    /// The broken cells. Other steps of the script repair them.
     broken: Vec<(Cell, Fault)>,
     hubs: [HubCondition; 4],
 }
@@ -97,7 +97,7 @@ impl Run<'_> {
             Step::Grants(grants) => machine.reconfigure(&grants).unwrap(),
             Step::Acknowledge(strand) => drop(machine.acknowledge(strand)),
             Step::AllAcknowledge => {
-                // A transfer that has to scrub a busy hub does not end before the hub is free.
+                // If a transfer has to scrub a busy hub, it does not end before the hub is free.
                 if self.hubs.iter().all(|hub| *hub != HubCondition::Busy) {
                     machine.all_acknowledge();
                 }
@@ -164,7 +164,7 @@ impl Run<'_> {
         }
     }
 
-    /// Takes a unit out of service by one access that faults. B may make it: it made one in the other run.
+    /// Takes a unit out of service by one access of B that faults. B has the right, because it made this access in the other run.
     fn other_takes_out(&self, unit: Unit) {
         let strand = match unit {
             Unit::L2 { node } => *(self.script.world.guests[B].strands.iter())

@@ -1,11 +1,11 @@
-//! Random scripts.
+//! Random scripts for the runs.
 
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, World};
 use tests::random::Random;
 
 use crate::{A, B};
 
-/// A machine and the steps that are the same in all runs.
+/// A machine, and the steps that are the same in all runs.
 pub(crate) struct Script {
     pub(crate) world: World,
     pub(crate) steps: Vec<Step>,
@@ -20,10 +20,10 @@ pub(crate) enum Step {
     Reset,
     /// The operator gives A and B these grants.
     Grants([Grant; 2]),
-    /// A strand takes its cross-call, or all do.
+    /// One strand takes its cross-call, or all strands do.
     Acknowledge(u16),
     AllAcknowledge,
-    /// Time passes for all strands.
+    /// Time passes by this number of ticks for all strands.
     Time(u64),
     Break(Cell, Fault),
     Hub(usize, HubCondition),
@@ -81,7 +81,7 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
                 let (busy, faulted) = (HubCondition::Busy, HubCondition::Faulted);
                 Step::Hub(random.below(4), random.one_of(&[busy, busy, faulted]))
             }
-            // A's strands delay each other: they are refused while the hub is busy, then in turn.
+            // A's strands delay each other. They are refused while the hub is busy, and later because of turns.
             26 if world.machine == Machine::Batoka => {
                 let hub = random.below(4);
                 for condition in [HubCondition::Busy, HubCondition::Free] {
@@ -132,7 +132,7 @@ pub(crate) fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
     (trap, registers)
 }
 
-/// Returns a machine with strands of both guests on its nodes.
+/// Returns a machine. Its nodes have strands of both guests.
 fn random_world(random: &mut Random, grants: [Grant; 2]) -> World {
     let machine = random.one_of(&[Machine::Maramba, Machine::Batoka, Machine::Batoka]);
     let nodes = 1 + random.below(machine.most_nodes());

@@ -1,4 +1,4 @@
-//! Guests boot: what they negotiate, and which units they find.
+//! Guests boot, negotiate, and find units.
 
 use tests::comparison::{Comparison, board};
 use tests::oracle::Trap::{Core, Fast, Other};
@@ -6,8 +6,8 @@ use tests::oracle::{Grant, Guest, HubCondition, Machine, World};
 
 use super::{GETPERF, P, X, get, get_version, play, set, set_version, start};
 
-/// The 32 control registers that illumos looks for when its first CPU comes up: eight memory controllers, sixteen LPUs,
-/// four GPDs, four ASUs. A unit is present unless the answer is EINVAL or ENOTSUPPORTED.
+/// The 32 control registers that illumos probes when its first CPU comes up: eight memory controllers,
+/// sixteen LPUs, four GPDs, four ASUs. A unit is present unless the answer is EINVAL or ENOTSUPPORTED.
 #[rustfmt::skip]
 const PROBE: [u64; 32] = [
     2, 4, 6, 8, 10, 12, 14, 16,
@@ -16,7 +16,7 @@ const PROBE: [u64; 32] = [
     33, 51, 69, 87,
 ];
 
-/// Negotiates as illumos does at boot and returns the answer to each of the 32 probes.
+/// Negotiates as illumos does at boot. Returns the answers to the 32 probes.
 fn probe(both: &mut Comparison) -> String {
     play(both, 0, &[set_version(0x205, 1, 0, Ok(0)), get_version(0x205, Ok([1, 0]))]);
     let mut statuses = Vec::new();
@@ -29,7 +29,7 @@ fn probe(both: &mut Comparison) -> String {
     statuses.join(" ")
 }
 
-/// Each line has a machine, its nodes, an absent memory channel, the guest, and the statuses of the 32 probes.
+/// Each row has a machine, its nodes, an absent memory channel, the guest, and the statuses of the 32 probes.
 #[test]
 #[rustfmt::skip]
 fn illumos_boots_on_every_machine() {
@@ -42,11 +42,11 @@ fn illumos_boots_on_every_machine() {
     for (machine, nodes, absent, guest, expected) in [
         (Batoka, 4, None, all(256), "0 0 0 0 0 0 0 0 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13 13"),
         (Batoka, 4, None, all(256).with_compat(), "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
-        // Two nodes are absent, but no hub is.
+        // Two nodes are absent. All hubs are present.
         (Batoka, 2, None, all(128).with_compat(), "0 0 0 0 13 13 13 13 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
-        // The guest is on nodes 0 and 3: nodes 1 and 2 are present, and it may not access them.
+        // The guest is on nodes 0 and 3. Nodes 1 and 2 are present, but the guest may not access them.
         (Batoka, 4, None, last_node, "0 0 10 10 10 10 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
-        // Without the right every unit is present, so that illumos can use it after a later grant.
+        // Without the right, every unit still counts as present, so that illumos can use it after a later grant.
         (Batoka, 4, None, without(256), "10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10"),
         (Batoka, 1, Some((0, 1)), without(64), "10 13 13 13 13 13 13 13 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10 10"),
         (Maramba, 1, None, all(64), one_node),
@@ -60,8 +60,8 @@ fn illumos_boots_on_every_machine() {
     }
 }
 
-/// Hub 0 has faulted before illumos boots. All its LPUs, GPDs and ASUs are present, so that illumos makes the tables that it
-/// stores through, and each of its reads of hub 0 fails.
+/// Hub 0 has faulted before illumos boots. All its LPUs, GPDs and ASUs are present, so that illumos
+/// makes the tables to which it later stores. Each of its reads of hub 0 fails.
 #[test]
 #[rustfmt::skip]
 fn illumos_boots_while_a_hub_is_out_of_service() {
@@ -85,7 +85,7 @@ fn illumos_boots_while_a_hub_is_out_of_service() {
     ]);
 }
 
-/// A later back end tries the groups of newer processors first: VT, KT, then 0x205.
+/// A later back end tries the groups of newer processors first: VT, then KT, then 0x205.
 #[test]
 #[rustfmt::skip]
 fn newer_groups_first() {
@@ -97,18 +97,18 @@ fn newer_groups_first() {
         set_version(0x205, 1, 1, Ok(1)),
         get_version(0x20c, Err(6)),
         get_version(0x205, Ok([1, 1])),
-        // The functions of the refused groups are bad traps; the functions of group 0x205 are served.
+        // Functions of the refused groups return EBADTRAP. Functions of group 0x205 are served.
         (Fast, 0x184, [0, X, X, X, P], [7, X, X, X, P]),
         (Fast, 0x122, [0, X, X, X, P], [7, X, X, X, P]),
         get(18, Ok(0)),
-        // At shutdown the group is given up.
+        // At shutdown, the guest gives the group up.
         set_version(0x205, 0, 0, Ok(0)),
         get(18, Err(7)),
     ]);
 }
 
-/// Linux takes the processor for a Niagara 2 and asks for that processor's group, 0x202, which is refused. Linux then has
-/// no counters, and its calls of the group's functions get EBADTRAP.
+/// Linux takes the processor for a Niagara 2 and asks for that processor's group, 0x202. The group
+/// is refused. So Linux has no counters, and its calls of the group's functions get EBADTRAP.
 #[test]
 #[rustfmt::skip]
 fn linux() {
@@ -122,8 +122,8 @@ fn linux() {
         (Fast, 0x104, [0, X, X, X, P], [7, X, X, X, P]),
         set(0, 0x8, 7),
         get(0, Err(7)),
-        // Its console sends a break (-1) by cons_putchar. Its mmu_map_addr, mmu_unmap_addr and ttrace_addentry are software
-        // traps of their own, without a service here.
+        // The console of Linux sends a break (-1) by cons_putchar. Its mmu_map_addr, mmu_unmap_addr
+        // and ttrace_addentry are software traps for which this hypervisor has no service.
         (Core, 1, [u64::MAX, X, X, X, P], [0, X, X, X, P]),
         (Other(0x83), 0, [1, 2, 3, 4, P], [7, 2, 3, 4, P]),
         (Other(0x84), 0, [1, 2, 3, X, P], [7, 2, 3, X, P]),

@@ -5,19 +5,19 @@ use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
 
 use super::{GETPERF, P, X, get, play, set, set_version, start};
 
-/// `busstat` selects an event for each counter of a memory controller, and keeps the other select, then reads PIC and PCR.
+/// `busstat` selects an event for each counter of a memory controller, one after the other. Then it reads PIC and PCR.
 #[test]
 #[rustfmt::skip]
 fn busstat_on_dram() {
     let (mut both, _) = start(Machine::Maramba, 2, Guest::new(0..128, Grant::GLOBAL));
     play(&mut both, 70, &[
         set_version(0x205, 1, 0, Ok(0)),
-        // mem_reads (0) on PIC0, mem_writes (1) on PIC1: (pcr & !0xf0) | 0x00, (pcr & !0xf) | 0x1.
+        // PIC0 counts mem_reads (0), PIC1 mem_writes (1): (pcr & !0xf0) | 0x00, (pcr & !0xf) | 0x1.
         get(8, Ok(0x00)),
         set(8, 0x00, 0),
         get(8, Ok(0x00)),
         set(8, 0x01, 0),
-        // wb_buf_hits (7) on PIC0: the event of PIC1 stays.
+        // PIC0 counts wb_buf_hits (7). PIC1 keeps its event.
         get(8, Ok(0x01)),
         set(8, 0x71, 0),
         get(8, Ok(0x71)),
@@ -32,7 +32,7 @@ fn busstat_on_dram() {
     ]);
 }
 
-/// `busstat` on an LPU: it repeats each read until the status is no longer EWOULDBLOCK, and makes each write once.
+/// `busstat` uses an LPU. It repeats each read while the status is EWOULDBLOCK, but makes each write only once.
 #[test]
 #[rustfmt::skip]
 fn busstat_on_a_hub() {
@@ -40,7 +40,7 @@ fn busstat_on_a_hub() {
     let (mut both, _) = start(Machine::Batoka, 4, guest);
     play(&mut both, 130, &[
         set_version(0x205, 1, 0, Ok(0)),
-        // ZAM2_LPU_B: cycles_c2c_portX (0x2) on PIC0, cycles_HIT_M (0x1c) on PIC1.
+        // On ZAM2_LPU_B, PIC0 counts cycles_c2c_portX (0x2) and PIC1 cycles_HIT_M (0x1c).
         get(57, Ok(0x0000)),
         set(57, 0x0002, 0),
         get(57, Ok(0x0002)),
@@ -68,8 +68,8 @@ fn busstat_on_a_hub() {
     ]);
 }
 
-/// Two strands spin on a hub, as `busstat` does: the strand that was refused first is next. The reference model does not
-/// refuse a strand on behalf of another, so only the service is asked.
+/// Two strands spin on a hub as `busstat` does. The strand that was refused first is next. The reference
+/// model does not refuse a strand on behalf of another, so the test asks only the service.
 #[test]
 #[rustfmt::skip]
 fn busstat_twice() {

@@ -1,10 +1,10 @@
-//! The CPC back end configures and enables the counters of its strand, and loses its right to them.
+//! The CPC back end configures and enables the counters of its strand, and loses its right to the counters.
 
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
 use super::{get, play, set, set_version, start};
 
-/// An L2 event, the probe for HT, then stop, configure and enable, with the right to all of these.
+/// The back end sets an L2 event, probes for HT, and stops, configures and enables the counters. It has the right to all of this.
 #[test]
 #[rustfmt::skip]
 fn cpc_with_every_right() {
@@ -12,23 +12,23 @@ fn cpc_with_every_right() {
     let (mut both, board) = start(Machine::Maramba, 1, guest);
     play(&mut both, 7, &[
         set_version(0x205, 1, 0, Ok(0)),
-        // L2_dmiss_ld served from remote memory.
+        // The event is L2_dmiss_ld served from remote memory.
         set(1, 2, 0),
         get(1, Ok(2)),
-        // The probe for HT, and back.
+        // The back end probes for HT and clears it again.
         set(0, 0xc000_0000_0000_0009, 0),
         get(0, Ok(0x9)),
         set(0, 0xc000_0000_0000_0001, 0),
-        // L2_dmiss_ld (0x320) on PIC0, Instr_cnt (0x2fd) on PIC1, TOE1, HT, UT, ST, PRIV.
+        // PIC0 counts L2_dmiss_ld (0x320), PIC1 Instr_cnt (0x2fd). The bits are TOE1, HT, UT, ST and PRIV.
         set(0, 0x0000_0000_17e8_c82f, 0),
         get(0, Ok(0x0000_0000_17e8_c82f)),
-        // Stop.
+        // The back end stops the counters.
         set(0, 0xc000_0000_0000_0001, 0),
     ]);
     for bank in 0..8 {
         assert_eq!(board.holds(Cell::L2 { node: 0, bank }), 0x20_0000_0000);
     }
-    // The PCR is the strand's own.
+    // Each strand has its own PCR.
     play(
         &mut both,
         8,
@@ -36,7 +36,7 @@ fn cpc_with_every_right() {
     );
 }
 
-/// The same with `strand` only: no L2 event, no HT, and the rest works.
+/// With only `strand`, the back end gets no L2 event and no HT. Everything else works.
 #[test]
 #[rustfmt::skip]
 fn cpc_without_ht() {
@@ -52,8 +52,8 @@ fn cpc_without_ht() {
     ]);
 }
 
-/// HT is revoked while the back end still wants it. The PCR shows that the bit is 0, by which the back end learns that it
-/// has lost the right.
+/// HT is revoked while the back end still wants it. The back end reads 0 in the HT bit of the PCR,
+/// and so learns that it has lost the right.
 #[test]
 #[rustfmt::skip]
 fn a_revoked_right_is_seen_as_ht_0() {

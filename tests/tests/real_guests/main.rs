@@ -1,8 +1,8 @@
-//! The calls that real operating systems make, and the results that they must get from the service and from the reference
-//! model: illumos and Solaris at boot, `busstat`, the CPC back end, a later back end that tries newer groups first, Linux.
+//! The calls that real operating systems make. The service and the reference model must give the same results. The callers are
+//! illumos and Solaris at boot, `busstat`, the CPC back end, a later back end that tries newer groups first, and Linux.
 //!
-//! A line is a call: trap, function, %o0 to %o4, then %o0 to %o4 afterwards. %o5, and the registers that the call does not
-//! use, keep their values; illumos keeps a pointer in %o4.
+//! A line is a call: trap, function, %o0 to %o4 before it, and %o0 to %o4 after it. %o5, and the registers that the call does not
+//! use, are preserved; illumos keeps a pointer in %o4.
 
 mod boot;
 mod busstat;
@@ -21,12 +21,12 @@ const SETPERF: u64 = 0x107;
 /// A pointer that the kernel keeps in %o4 across the trap.
 const P: u64 = 0x2a1_0012_3450;
 
-/// The value in a register that the call does not use.
+/// The value of each register that the call does not use.
 const X: u64 = 0xdead_beef_dead_beef;
 
 type Line = (Trap, u64, [u64; 5], [u64; 5]);
 
-/// A negotiation of a version of a group: the minor version that the guest gets, or the status.
+/// Returns the line of a negotiation. `answer` is the granted minor version, or the status.
 const fn set_version(group: u64, major: u64, minor: u64, answer: Result<u64, u64>) -> Line {
     let after = match answer {
         Ok(agreed) => [0, agreed, minor, X, P],
@@ -36,7 +36,7 @@ const fn set_version(group: u64, major: u64, minor: u64, answer: Result<u64, u64
     (Trap::Core, SET_VERSION, before, after)
 }
 
-/// A query of the version of a group: the major and minor version, or the status.
+/// Returns the line of a version query. `answer` is the major and minor version, or the status.
 const fn get_version(group: u64, answer: Result<[u64; 2], u64>) -> Line {
     let after = match answer {
         Ok([major, minor]) => [0, major, minor, X, P],
@@ -45,7 +45,7 @@ const fn get_version(group: u64, answer: Result<[u64; 2], u64>) -> Line {
     (Trap::Core, GET_VERSION, [group, X, X, X, P], after)
 }
 
-/// A get of a register: the value, or the status.
+/// Returns the line of a get. `answer` is the value, or the status.
 const fn get(id: u64, answer: Result<u64, u64>) -> Line {
     let after = match answer {
         Ok(value) => [0, value, X, X, P],
@@ -54,20 +54,20 @@ const fn get(id: u64, answer: Result<u64, u64>) -> Line {
     (Trap::Fast, GETPERF, [id, X, X, X, P], after)
 }
 
-/// A set of a register, and its status.
+/// Returns the line of a set.
 const fn set(id: u64, value: u64, status: u64) -> Line {
     let after = [status, value, X, X, P];
     (Trap::Fast, SETPERF, [id, value, X, X, P], after)
 }
 
-/// Returns a guest on a machine, on both sides, and the board of the machine under test.
+/// Starts a guest on a machine, on both sides. Returns both sides, and the board of the machine under test.
 fn start(machine: Machine, nodes: usize, guest: Guest) -> (Comparison<'static>, &'static Board) {
     let world = World::new(machine, nodes, &[], vec![guest]).unwrap();
     let board = leak(board(&world));
     (Comparison::new(world, board), board)
 }
 
-/// Makes the calls on both sides.
+/// Makes the calls on both sides, and asserts the results.
 fn play(both: &mut Comparison, strand: u16, lines: &[Line]) {
     for (number, (trap, function, arguments, expected)) in lines.iter().enumerate() {
         let [o0, o1, o2, o3, o4] = *arguments;

@@ -1,4 +1,4 @@
-//! Strands of a guest negotiate while others make calls. Each call is answered in one version that can be in force during the call.
+//! Strands of a guest negotiate while others make calls. Each call is answered in a version that can be in force during the call.
 
 use std::sync::Mutex;
 
@@ -7,13 +7,13 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Grant, Guest, Machine, Trap};
 
-/// The versions that strands negotiate; 0.0 gives the group up.
+/// The versions that strands negotiate. 0.0 gives the group up.
 const VERSIONS: [[u64; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
 
-/// Registers, and the status of a get by version. A get of a hub may end with EWOULDBLOCK, too.
+/// Registers, and the status of a get in each version. A get of a hub may also end with EWOULDBLOCK.
 const STATUS: [(u64, [u64; 3]); 3] = [(2, [7, 0, 0]), (18, [7, 13, 0]), (90, [7, 6, 6])];
 
-/// The negotiations so far: the index in [`VERSIONS`], and the times of begin and end of the call.
+/// The negotiations so far: the index in [`VERSIONS`], and the times at which the call began and ended.
 #[derive(Default)]
 struct History {
     now: usize,
@@ -26,8 +26,8 @@ impl History {
         self.now
     }
 
-    /// Returns the versions that can be in force at some time since `began`: of all negotiations but those after whose end another
-    /// negotiation began, and ended before `began`.
+    /// Returns the versions that can have been in force since `began`. A negotiation is left out if
+    /// another began after its end, and ended before `began`.
     fn possible(&self, began: usize) -> Vec<usize> {
         let followed = |end: usize| {
             let mut all = self.negotiations.iter();
@@ -58,7 +58,7 @@ fn version(machine: &MachineUnderTest, strand: u16) -> [u64; 2] {
     [registers[1], registers[2]]
 }
 
-/// Asks for the version, or makes a call. Any version that can be in force meanwhile may answer.
+/// Asks for the version, or makes a call. The answer must be in a version that can be in force during the call.
 fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
     let began = history.lock().unwrap().tick();
     let which = any_below(STATUS.len() + 1);
@@ -76,7 +76,7 @@ fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
     assert!(possible.iter().any(|version| is_expected(*version)), "{which}: {possible:?}");
 }
 
-/// Each strand negotiates or calls `rounds` times.
+/// Runs strands that each negotiate or call `rounds` times.
 fn negotiation(schedules: usize, strands: u16, rounds: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
@@ -90,12 +90,12 @@ fn negotiation(schedules: usize, strands: u16, rounds: usize) {
                 }
             }
         });
-        // In the end all answers are in one version, on the fast path and on the slow path.
+        // In the end, all answers are in one version, both on the fast path and on the slow path.
         let found = version(&machine, 0);
         let version = VERSIONS.iter().position(|version| *version == found);
         let version = version.expect("a version that was negotiated");
         for (id, statuses) in STATUS {
-            // Strands that were refused a hub have gone. The others are refused in their turns first.
+            // The strands that were refused a hub have gone. At first, other strands are refused on their behalf.
             let mut answers = (0..10_000).map(|_| machine.get(strands - 1, id).0);
             for _ in 0..2 {
                 let answer = answers.find(|status| *status != 9);
@@ -115,8 +115,8 @@ fn sixty_four_strands() {
     negotiation(200, 64, 2);
 }
 
-/// Two strands that give the group up are refused from then on, even if the call of a third strand opens the fast path, which
-/// negotiations that cross each other have closed.
+/// Two strands that give the group up are refused from then on. A call of a third strand may open
+/// the fast path that crossing negotiations have closed.
 #[test]
 fn giving_up() {
     explore(1_000, || {

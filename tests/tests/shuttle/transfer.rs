@@ -1,4 +1,4 @@
-//! Rights pass from guest to guest while strands of both make calls, guests are reset, and strands die.
+//! Rights pass from guest to guest while strands of both guests make calls, guests are reset, and strands die.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,18 +10,18 @@ use tests::board::Board;
 use tests::machine::{MachineUnderTest, guest_id};
 use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
-/// Registers that `global` covers, and the lowest bit of a guest's mark in each: L2, memory channels, a hub.
+/// Registers that `global` covers (L2, memory channels, a hub), and the lowest bit of a guest's mark in each register.
 const REGISTERS: [(u64, u32); 5] = [(1, 0), (2, 0), (3, 32), (18, 8), (19, 0)];
 
 const OPERATOR: u16 = 63;
 
-/// Returns the value that strands of a guest write: not 0, and no other guest's.
+/// Returns the value that strands of a guest write. It is not 0, and differs for each guest.
 fn mark(guest: usize) -> u64 {
     guest as u64 + 1
 }
 
-/// Takes the cross-call of a strand, and makes a call that reads a shared register, writes a shared register, or writes the strand's
-/// own. A strand never reads what another guest has written.
+/// Takes the cross-call of a strand. Then makes a call that reads or writes a shared register, or
+/// writes the strand's own. Asserts that the strand does not read what another guest has written.
 fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     machine.acknowledge(number);
     let (id, shift) = REGISTERS[any_below(REGISTERS.len())];
@@ -42,7 +42,7 @@ fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     }
 }
 
-/// Makes a change, or resets a guest. A strand that dies at work on a change owns the lock until its death is reported.
+/// Makes a change, or resets a guest. If a strand dies during a change, it owns the lock until its death is reported.
 fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     if any_below(4) == 0 {
         return machine.begin_reset(any_below(2));
@@ -56,8 +56,8 @@ fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     }
 }
 
-/// Checks, if no change is pending, that the PCR of each living strand is 0 if its guest has lost the right to it. A dead strand
-/// scrubs its PCR when it comes back. The operator makes no step meanwhile.
+/// Checks, if no change is pending, that the PCR of each living strand is 0 if its guest has lost the right
+/// to it. A dead strand scrubs its PCR when it comes back. Meanwhile the operator makes no step.
 fn check_scrubbed(
     machine: &MachineUnderTest,
     guest_of: impl Fn(usize) -> usize,
@@ -72,8 +72,8 @@ fn check_scrubbed(
     }
 }
 
-/// Checks that no guest writes to a register that another guest has written to since the last scrub. So two guests never have a
-/// register, and the accesses of the first come before the scrub.
+/// Checks that, without a scrub in between, no guest writes to a register to which another guest has written.
+/// So two guests never have a register at once, and the accesses of the first guest come before the scrub.
 fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     let mut written: BTreeMap<Target, usize> = BTreeMap::new();
     for (strand, access) in board.take_log() {
@@ -91,12 +91,12 @@ fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     }
 }
 
-/// Each strand of two guests plays `rounds` rounds, and dies in one of `dies` rounds, or never if `dies` is 0. The operator makes
-/// `changes` changes.
+/// Each strand of two guests plays `rounds` rounds. It dies in one of `dies` rounds, or never if
+/// `dies` is 0. The operator makes `changes` changes.
 fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
-        // A device takes its time, and a strand may die at an access.
+        // An access takes time, and a strand may die at an access.
         board.before_accesses(|_| {
             steps::step();
             pause();
@@ -135,7 +135,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
             }
         });
         report(OPERATOR);
-        // A change is complete when all living strands have taken their cross-calls; dead strands are excused.
+        // A change is complete when all living strands have taken their cross-calls. Dead strands are excused.
         let lives = |number: &u16| !dead.lock().unwrap().contains(number);
         let ends = || {
             let next = || board.cross_calls().into_iter().find(lives);
@@ -146,12 +146,12 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
         ends();
         assert_eq!(machine.reconfigure(&[Grant::NONE; 2]), Ok(()));
         ends();
-        // L2 control, which is held across accesses, is out of service if a strand died at work on it.
+        // A strand holds L2 control across accesses. If it died during them, L2 control is out of service.
         let scrubbed = |cell: &Cell| dies == 0 || !matches!(cell, Cell::L2 { .. });
         for (cell, value) in board.cells() {
             assert!(value == 0 || !scrubbed(&cell), "{cell:?}: {value:#x}");
         }
-        // The dead strands come back, and take their cross-calls first.
+        // The dead strands come back. Before anything else, they take their cross-calls.
         machine.complete_transfer();
         let pcrs = board.pcrs();
         assert!(pcrs.values().all(|pcr| *pcr == 0), "{pcrs:x?}");

@@ -1,5 +1,5 @@
-//! Tests of the C interface from C: the host's `cc` compiles programs with the header and links them with the static library.
-//! (`cargo xtask qemu` tests it on SPARC V9, with a guest in C.)
+//! Tests of the C interface from C. The host's `cc` compiles programs with the header, and links them with
+//! the static library. (`cargo xtask qemu` tests the interface on SPARC V9 with a guest in C.)
 
 use std::env;
 use std::fs;
@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Compiler options, at least as strict as the options of a kernel.
+/// Compiler options at least as strict as those of a kernel build.
 const STRICT: [&str; 6] =
     ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffreestanding"];
 
-/// Runs a command, which must succeed. Returns its output.
+/// Runs a command that must succeed. Returns its output.
 fn run(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -70,7 +70,6 @@ fn a_program_in_c() {
         compile.arg(format!("{CRATE}/tests/c/{source}"));
     }
     run(compile.arg(readme()).arg(library()).arg("-o").arg(&program));
-    // All checks were made.
     assert_eq!(run(&mut Command::new(&program)), "values: 91 checks\ncalls: 87 checks\n");
 }
 
@@ -88,7 +87,7 @@ fn a_program_without_libc() {
 
 #[test]
 fn the_header_is_a_program_of_its_own() {
-    // The compiler's own headers, which are no C library.
+    // The compiler has headers of its own. They are not part of a C library.
     let headers = run(cc().arg("-print-file-name=include"));
     run(cc()
         .args(["-nostdinc", "-isystem", headers.trim(), "-fsyntax-only", "-xc"])

@@ -1,4 +1,4 @@
-//! Refusals and deaths between decisions, while strands 1 and 2 wait and it is the turn of strand 1.
+//! Refusals and deaths between decisions. Strands 1 and 2 wait, and it is the turn of strand 1.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::super::gate::{Gate, Refused};
 use super::super::turns::{Answer, HubEvent};
 use super::strand;
 
-/// Strand 2 has been refused once on behalf of strand 1.
+/// Returns turns in which strand 2 has been refused once on behalf of strand 1.
 fn turns() -> AtomicTurns {
     let turns = AtomicTurns::new();
     turns.remember(strand(1));
@@ -19,12 +19,12 @@ fn turns() -> AtomicTurns {
     turns
 }
 
-/// Returns how often strand 2 can be refused without a decision.
+/// Returns the number of refusals of strand 2 that need no decision.
 fn refusals(turns: &AtomicTurns) -> usize {
     (0..100).take_while(|_| turns.refuse(strand(2))).count()
 }
 
-/// Of r = 2w refusals, w being 2 strands that wait, or 3 with the one that is new.
+/// The limit is r = 2w refusals, where w is the number of waiting strands: 2, or 3 with a new strand.
 #[test]
 fn strands_are_refused_without_a_decision_until_the_turn_ends() {
     assert!(!AtomicTurns::new().refuse(strand(2)), "nobody waits");
@@ -62,7 +62,7 @@ fn refusals_that_cross_are_counted() {
     }
 }
 
-/// A strand that has died and comes back gets a turn of its own.
+/// If a strand dies and comes back, it gets a new turn.
 #[test]
 fn a_death_ends_the_turn() {
     let turns = turns();

@@ -1,4 +1,4 @@
-//! A strand dies, or stops, at each step of a gate, and another strand acts at each earlier step.
+//! A strand dies or stops at each step of a gate. Another strand acts at each earlier step.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ fn call_of_busy_chip(gate: &Gate, number: usize) {
     }
 }
 
-/// Strand `served` makes an access, and the others are refused meanwhile.
+/// Strand `served` makes an access. Meanwhile the gate refuses the strands in `refused`.
 fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
     let release = ask(gate, served).unwrap();
     assert!(refused.iter().all(|number| !call(gate, *number)));
@@ -26,7 +26,8 @@ fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
 
 type Act = fn(&Gate);
 
-/// Before: nothing; a refusal of the strand that dies, the other, both, or a third strand, which has gone; or a busy chip.
+/// What happens before the call: nothing; refusals of the dying strand, of the other strand, or of both; a refusal of a
+/// third strand that has gone; or a busy chip.
 const BEFORE: [Act; 6] = [
     |_| (),
     |gate| refuse(gate, OTHER, &[DIES]),
@@ -38,7 +39,7 @@ const BEFORE: [Act; 6] = [
 
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
-/// After the report of the death, no strand is left behind, and both bounds hold. If a third strand has `gone`, that costs r = 2w = 4.
+/// After the report of the death, every strand is served and both bounds hold. A third strand that has `gone` costs r = 2w = 4.
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
@@ -46,7 +47,7 @@ fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
     assert!(!call(gate, DIES), "{told:?}");
     gate.release_free();
-    // In r = 4 asks the other is served at most b = 1 times; then it is the turn of the strand that is back.
+    // In r = 4 asks the other strand is served at most b = 1 times. Then the strand that is back has its turn.
     let accesses = (0..4).filter(|_| call(gate, OTHER)).count();
     assert!(accesses <= 1, "{accesses} accesses: {told:?}");
     assert!(call(gate, DIES) && call(gate, OTHER), "{told:?}");
@@ -58,7 +59,7 @@ fn at_each_step_of_a_gate() {
     let mut deaths = 0;
     for (number, before) in BEFORE.into_iter().enumerate() {
         for (dying, dies) in DYING.into_iter().enumerate() {
-            // The other makes a call before step `meets` of the strand, which dies before its step `step`.
+            // The other strand makes a call before step `meets` of the dying strand. The dying strand dies before its step `step`.
             for step in 0.. {
                 let mut died = false;
                 for meets in 0..=step {
@@ -81,7 +82,8 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death, one at any step of the other's report. The hub that it takes then stays its own.
+/// Two strands report the same death. One report runs at any step of the other report. The hub that the reporter takes
+/// then remains its own.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
@@ -111,7 +113,7 @@ fn a_death_that_is_reported_twice() {
     assert!(reports > 100, "{reports}");
 }
 
-/// After a strand has died with the lock, another that asks is refused at once, in at most 30 operations, and remembered.
+/// A strand has died with the lock. Another strand that asks is refused at once, in at most 30 operations, and is remembered.
 #[test]
 fn a_strand_that_dies_in_the_lock() {
     let mut deaths = 0;
@@ -133,7 +135,8 @@ fn a_strand_that_dies_in_the_lock() {
     assert!(deaths > 5, "{deaths}");
 }
 
-/// A strand has died with the lock, before it closed the fast path, and another has the hub. A third that asks does not try the lock.
+/// A strand has died with the lock before it closed the fast path, and a second strand has the hub. A third strand
+/// asks, and does not try the lock.
 #[test]
 fn a_strand_that_finds_the_hub_taken() {
     let gate = Rc::new(Gate::new());
@@ -144,13 +147,14 @@ fn a_strand_that_finds_the_hub_taken() {
     end(&gate);
 }
 
-/// At each step of a refusal all turns go round to the same strand, with the same count. The refused strand is remembered all the same.
+/// At each step of a refusal, the turns go round once and come back to the same strand with the same count. The gate
+/// still remembers the refused strand.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;
     const TURN: usize = 50;
     const OTHER: usize = 90;
-    /// Begins the turn of `TURN`, with one refusal of `OTHER`.
+    /// Begins the turn of strand `TURN`, and refuses `OTHER` once.
     fn turn(gate: &Gate) {
         if let Ok(release) = ask(gate, OTHER) {
             call(gate, TURN);
@@ -164,7 +168,7 @@ fn a_refusal_that_a_round_of_turns_overtakes() {
         let round = {
             let gate = Rc::clone(&gate);
             move || {
-                // Both are served, `ASKS` is forgotten after r = 4 refusals, and `OTHER` is served again.
+                // Both strands are served. The gate forgets `ASKS` after r = 4 refusals, and serves `OTHER` again.
                 call(&gate, TURN);
                 for _ in 0..6 {
                     call(&gate, OTHER);

@@ -1,4 +1,4 @@
-//! Whatever several strands do, a hub that works stays in service, and a hub that never works again goes out of service.
+//! Whatever strands do, a hub that works stays in service, and a hub that never works again goes out of service.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,17 +13,17 @@ use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Stop
 
 const STRANDS: usize = 4;
 
-/// An ask of a strand. Times are in ticks.
+/// How a strand asks. Times are in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
     strand: usize,
-    /// The time since the last ask.
+    /// The time since the previous ask.
     after: u64,
-    /// The chip is busy, unless it has been busy for too long.
+    /// If `true`, the chip is busy, unless it has already been busy for too long.
     busy: bool,
-    /// The duration of the access.
+    /// The duration of the access that follows.
     lasts: u64,
-    /// The step of the strand's clock: back, or forward by more than a pause.
+    /// The change of the strand's clock: a step back, or forward by more than a pause.
     step: u64,
 }
 
@@ -41,7 +41,8 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
     prop::collection::vec(ask, 1..400)
 }
 
-/// Plays asks of a hub that works: it is busy for less than a third of the limit at a time. Returns `true` if it was found stuck.
+/// Plays asks of a hub that works: each time, the hub is busy for less than a third of the limit. Returns `true` if the
+/// hub is judged stuck.
 fn taken_for_stuck(asks: &[Ask]) -> bool {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = Default::default();
@@ -95,13 +96,13 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
 
 #[derive(Clone, Copy, Debug)]
 enum Dead {
-    /// The chip is busy for ever.
+    /// The chip stays busy.
     Chip,
-    /// A strand has stopped at this step of an access, among asks of others.
+    /// A strand has stopped at this step of an access, while others ask.
     Stopped(usize),
 }
 
-/// Returns the time until the hub is stuck, in ticks. After each gap its strand asks.
+/// Returns the number of ticks until the hub is stuck. A gap is a strand and a time: after this time, the strand asks.
 fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = Default::default();
@@ -148,7 +149,7 @@ proptest! {
         prop_assert!(!taken_for_stuck(&asks));
     }
 
-    /// Strands ask in any order, together without a pause.
+    /// Strands ask in any order. Taken together, their asks have no pause.
     #[test]
     fn a_chip_that_is_busy_for_ever_is_stuck_within_twice_the_limit(gaps in gaps()) {
         let time = time_until_stuck(Dead::Chip, &gaps);
@@ -156,7 +157,7 @@ proptest! {
     }
 }
 
-/// One strand asks, or four in turn, for a hub in whose access or gate a strand has stopped.
+/// A strand has stopped in an access or in the gate. One strand asks for the hub, or four strands ask in turn.
 #[test]
 fn a_hub_that_a_stopped_strand_has_is_stuck_within_twice_the_limit() {
     let four = [0, 1, 2, 3].map(|strand| (strand, PAUSE / 8));
@@ -175,7 +176,7 @@ fn a_hub_that_a_stopped_strand_has_is_stuck_within_twice_the_limit() {
 struct Watched(HubArbiter, Stopwatch);
 
 impl Watched {
-    /// Strand 0 asks at this time. Returns `true` if the hub is stuck.
+    /// Asks as strand 0 at this time. Returns `true` if the hub is stuck.
     fn is_stuck(&self, ticks: u64) -> bool {
         let asked = self.0.ask(strand(0), &self.1, || ticks);
         matches!(asked, Err(Blocked::Stuck))
@@ -190,8 +191,8 @@ impl Watched {
     }
 }
 
-/// Strand 1 holds a hub for nearly the whole limit, by an access or by the gate's lock, while strand 0 keeps asking. The access ends, or the
-/// death of strand 1 is reported. Then a strand makes a call, and at a step of the call strand 0 asks again, when the limit is over.
+/// Strand 1 holds a hub for nearly the whole limit, by an access or by the gate's lock. Strand 0 keeps asking. Then the access ends, or
+/// the death of strand 1 is reported. A strand makes a call, and at a step of this call the limit ends and strand 0 asks.
 #[test]
 fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     type Act = fn(&Watched);

@@ -1,6 +1,6 @@
-//! Arbitration of a hub by three strands ([`Gate`]): one access in flight, and both bounds.
+//! Three strands compete for a hub ([`Gate`]): one access is in flight at a time, and both bounds hold.
 //!
-//! N = 3, so b = 2. The strands meet in every order; before and after, one of them asks alone, step by step.
+//! With N = 3 strands, b = 2. The strands meet in every order. Before and after, one strand asks alone, step by step.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,11 +16,11 @@ use super::{Release, ask, strand};
 
 const STRANDS: usize = 3;
 
-/// b: the largest number of accesses of others that a strand waits for if it keeps asking.
+/// b: a strand that keeps asking waits for at most this number of accesses of other strands.
 const B: usize = STRANDS - 1;
-/// r while two strands are remembered.
+/// r when two strands are remembered.
 const R_OF_TWO: usize = 4;
-/// r while all three strands are remembered.
+/// r when all three strands are remembered.
 const R_OF_THREE: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,12 @@ enum AskEvent {
     Refused(usize),
 }
 
-/// A hub, and its events so far. The model checker executes one strand at a time, so the events are in their true order.
+/// A hub and its past events. The model checker executes one strand at a time, so the events are in their true order.
 struct Hub {
     gate: Gate,
-    /// Stands for the chip: loom fails at two accesses that nothing orders.
+    /// The chip. Loom reports an error if two accesses are not ordered.
     chip: UnsafeCell<()>,
-    /// Ends the access in flight.
+    /// The value that ends the access in flight.
     release: Cell<Option<Release>>,
     events: Mutex<Vec<AskEvent>>,
 }
@@ -50,7 +50,7 @@ impl Hub {
         }
     }
 
-    /// Returns a hub whose access is strand `holder`'s, and strand `refused` was refused.
+    /// Returns a hub on which `holder` has an access in flight and `refused` was refused.
     fn taken(holder: usize, refused: usize) -> Self {
         let hub = Self::new();
         assert!(hub.ask(holder));
@@ -82,7 +82,7 @@ impl Hub {
         self.release.take().unwrap()(&self.gate);
     }
 
-    /// Makes a whole call. Returns `true` if it was served.
+    /// Makes a whole call. Returns `true` if the call was served.
     fn call(&self, number: usize) -> bool {
         let granted = self.ask(number);
         if granted {
@@ -105,7 +105,8 @@ impl Hub {
         (0..STRANDS).filter(|number| waiting[*number]).collect()
     }
 
-    /// Returns the number of accesses of others that were asked for after the strand's first refusal, and granted before its own.
+    /// Returns the number of accesses of others that came between the strand's first refusal and its own access. An
+    /// access counts if it was also asked for after that refusal.
     fn accesses_before(&self, number: usize) -> usize {
         let events = self.events.lock().unwrap();
         let mut begun = [false; STRANDS];
@@ -124,7 +125,8 @@ impl Hub {
         accesses
     }
 
-    /// Between calls, the fast path is closed while a refused strand waits. Each is served if it asks on; then the hub is as new.
+    /// Between calls, the fast path is closed while a refused strand waits. Each waiting strand is served if it asks
+    /// again. Then the hub is as new.
     fn settle(&self) {
         for _ in 0..=B {
             let waiting = self.waiting();
@@ -144,7 +146,7 @@ impl Hub {
         assert_eq!(self.waiting(), []);
     }
 
-    /// All other strands have gone. Returns the number of refusals of this strand before it is always served.
+    /// All other strands have gone. Returns how often this strand is refused before it is always served.
     fn alone(&self, number: usize) -> usize {
         let refusals = (0..40).filter(|_| !self.call(number)).count();
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");
@@ -167,7 +169,7 @@ fn meet<const N: usize>(hub: Hub, strands: [Part<Hub>; N]) -> Rc<Hub> {
     hub
 }
 
-/// Three strands ask twice each; at most 3 preemptions.
+/// Three strands ask twice each, with at most 3 preemptions.
 #[test]
 fn one_access_in_flight_and_nobody_is_lost() {
     explore(3, 1_000, || {
@@ -176,7 +178,7 @@ fn one_access_in_flight_and_nobody_is_lost() {
     });
 }
 
-/// Three strands ask once each; at most 4 preemptions. (With 5 it takes minutes.)
+/// Three strands ask once each, with at most 4 preemptions. (5 preemptions take minutes.)
 #[test]
 fn three_asks() {
     explore(4, 1_000, || {
@@ -185,7 +187,7 @@ fn three_asks() {
     });
 }
 
-/// The first bound: strand 1 was refused, and in r = 4 asks others are served at most b = 2 times. At most 4 preemptions.
+/// The first bound: after a refusal of strand 1, others are served at most b = 2 times in r = 4 asks. At most 4 preemptions.
 #[test]
 fn a_refused_strand_is_served_after_b_accesses() {
     explore(4, 1_000, || {
@@ -195,12 +197,12 @@ fn a_refused_strand_is_served_after_b_accesses() {
         };
         let hub = meet(Hub::taken(0, 1), [ends, twice::<2>]);
         assert!(hub.accesses_before(1) <= B);
-        // At most 4 refusals have come in the turn of strand 1, so the turn is still its own, or comes to it.
+        // At most 4 refusals have come in the turn of strand 1. So strand 1 has the turn or gets it.
         hub.settle();
     });
 }
 
-/// The same while strand 1 asks too, once; at most 2 preemptions.
+/// Strand 1 also asks, once, while others ask; at most 2 preemptions.
 #[test]
 fn a_refused_strand_that_asks_among_others() {
     explore(2, 1_000, || {
@@ -212,7 +214,7 @@ fn a_refused_strand_that_asks_among_others() {
     });
 }
 
-/// The second bound: strand 0 has gone after a refusal, and strand 1 is refused at most 6 times in all. At most 6 preemptions.
+/// The second bound: strand 0 goes away after a refusal, and strand 1 is refused at most 6 times in all. At most 6 preemptions.
 #[test]
 fn a_strand_that_has_gone_costs_r_refusals() {
     const BEFORE: usize = 3;
@@ -228,7 +230,8 @@ fn a_strand_that_has_gone_costs_r_refusals() {
     });
 }
 
-/// Strands that have gone are forgotten one by one: the strand that stays is refused r times for each. At most 2 preemptions.
+/// The gate forgets strands that have gone one by one. For each of them, the remaining strand is refused r times. At
+/// most 2 preemptions.
 #[test]
 fn the_strand_that_stays_is_always_served_in_the_end() {
     explore(2, 1_000, || {
@@ -262,7 +265,8 @@ fn a_busy_chip_keeps_the_turn() {
     });
 }
 
-/// Strand 0 dies at some step of a call while strand 1 calls twice. After the report, strand 1 is served. At most 3 preemptions.
+/// Strand 0 dies at some step of a call while strand 1 calls twice. After the report of the death, strand 1 is served.
+/// At most 3 preemptions.
 #[test]
 fn a_strand_dies_at_each_step_beside_another() {
     let first = (0..12).map(|step| (step, false));
@@ -287,11 +291,11 @@ fn a_strand_dies_at_each_step_beside_another() {
     }
 }
 
-/// The fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is refused because of the first access,
-/// and then served or refused because of strand 2's access, the end is counted in between. At most 5 preemptions.
+/// A fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is refused because of strand
+/// 0's access, and afterwards is served or is refused because of strand 2, the end is counted in between. At most 5 preemptions.
 #[test]
 fn an_end_is_counted_before_the_next_strand_is_served() {
-    /// The gate, the count, whether the first access has ended, and whether strand 2 has been served.
+    /// The gate; the count of ends; whether the first access has ended; whether strand 2 has been served.
     type Shared = (Gate, AtomicU32, Cell<bool>, Cell<bool>);
     fn ask(hub: &Shared, number: usize) -> Result<(), Refused> {
         if hub.0.take_free(strand(number)) {
@@ -326,8 +330,8 @@ fn an_end_is_counted_before_the_next_strand_is_served() {
     });
 }
 
-/// The access of strand 0, on the fast path, ends, and strand 1 learns of the end. Strand 0 asks again, on the fast path, and strand 2
-/// asks. Whatever strand 1 finds when it asks again, the end is counted. At most 4 preemptions.
+/// A fast-path access of strand 0 ends, and strand 1 learns of the end. Strand 0 asks again on the fast path,
+/// and strand 2 asks. Whatever strand 1 finds when it asks again, the end is counted. At most 4 preemptions.
 #[test]
 fn an_end_is_counted_before_a_strand_that_knows_of_it_is_refused() {
     explore(4, 1_000, || {

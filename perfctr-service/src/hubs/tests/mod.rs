@@ -1,5 +1,8 @@
-//! Tests of the gate: written and random schedules of one ask at a time, deaths at any step, and every order of strands that meet. (Package
-//! `proof` checks its turns in every state.) Tests of the arbiter: a hub goes out of service only if it never works again.
+//! Tests of the gate and of the arbiter.
+//!
+//! - The gate follows written and random schedules of one ask at a time, deaths at any step, and every order of strands
+//!   that meet.
+//! - The arbiter takes a hub out of service only if the hub never works again.
 
 #[cfg(not(loom))]
 mod atomic_turns;
@@ -17,7 +20,7 @@ use guest_abi::StrandId;
 
 use super::gate::{Gate, Refused};
 
-/// The assembly compares and exchanges both words of the gate as one number, of which the state is the upper half.
+/// The assembly compares and exchanges both words of the gate as one number. The state is the upper half of the number.
 #[cfg(target_arch = "sparc64")]
 #[test]
 fn what_the_assembly_exchanges() {
@@ -31,7 +34,7 @@ pub(crate) fn strand(number: usize) -> StrandId {
 
 type Release = fn(&Gate);
 
-/// Asks as a call does: on the fast path, then on the slow path.
+/// Asks as a call does: first on the fast path, then on the slow path.
 fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
     match gate.take_free(strand(number)) {
         true => Ok(Gate::release_free),
@@ -39,7 +42,7 @@ fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
     }
 }
 
-/// Makes a whole call. Returns `true` if it was served.
+/// Makes a whole call. Returns `true` if the call was served.
 fn call(gate: &Gate, number: usize) -> bool {
     ask(gate, number).map(|release| release(gate)).is_ok()
 }

@@ -1,7 +1,7 @@
-//! The gate of a hub, one ask at a time, and the two bounds on progress that `turns` states.
+//! The gate of a hub gets one ask at a time. `turns` states the two bounds on progress:
 //!
-//! - b: a refused strand that goes on asking is served after at most N - 1 accesses of others.
-//! - r: a strand that has gone costs the others at most 2w refusals, once, where w is the number of remembered strands.
+//! - b: a refused strand that continues to ask is served after at most N - 1 accesses of others.
+//! - r: a strand that has gone costs the others at most 2w refusals, once. w is the number of remembered strands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::super::gate::Gate;
 use super::{Release, ask, call, strand};
 
-/// The gate as its documentation describes it, for one ask at a time, and the accounts of both bounds.
+/// A model of the gate as its documentation describes it, for one ask at a time. It checks both bounds.
 #[derive(Default)]
 struct Model {
     holder: Option<usize>,
@@ -20,22 +20,22 @@ struct Model {
     turn: Option<usize>,
     refusals: usize,
     last: Option<usize>,
-    /// The account of each refused strand.
+    /// What has happened to each refused strand.
     waiting: BTreeMap<usize, Waiting>,
     /// The strands that were waiting when the access in flight was granted.
     passed_over: Vec<usize>,
 }
 
-/// What has happened since a strand was refused.
+/// Events since a strand was refused.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// Accesses that others were granted.
+    /// The number of accesses that others were granted.
     accesses_of_others: usize,
-    /// Asks of others since the strand last asked.
+    /// The number of asks of others since the strand last asked.
     asks_of_others: usize,
-    /// The fewest strands that were remembered since the strand last asked.
+    /// The smallest number of remembered strands since the strand last asked.
     fewest: usize,
-    /// The strand has always asked again within r = 2w asks of the others.
+    /// Whether the strand has always asked again within r = 2w asks of the others.
     keeps_asking: bool,
 }
 
@@ -46,7 +46,7 @@ impl Waiting {
 }
 
 impl Model {
-    /// Returns `true` if the strand is granted the access.
+    /// Asks as a strand. Returns `true` if the model grants the access.
     fn ask(&mut self, strand: usize) -> bool {
         let granted = self.is_granted(strand);
         self.account(strand, granted);
@@ -98,7 +98,7 @@ impl Model {
         let strand = self.release();
         self.remembered.insert(strand);
         (self.turn, self.refusals) = (Some(strand), 0);
-        // Uncounts the access, which the busy chip refused.
+        // The busy chip refused this access, so the access does not count.
         for other in &self.passed_over {
             if let Some(waiting) = self.waiting.get_mut(other) {
                 waiting.accesses_of_others -= 1;
@@ -129,7 +129,7 @@ impl Model {
         }
     }
 
-    /// Checks the first bound, for a gate that `strands` strands use.
+    /// Checks the first bound for a gate with this number of strands.
     fn check_b(&self, strands: usize, told: &dyn core::fmt::Debug) {
         for (strand, waiting) in &self.waiting {
             assert!(
@@ -140,11 +140,11 @@ impl Model {
     }
 }
 
-/// A gate and the model, which get the same asks.
+/// A gate and its model. Both get the same asks.
 struct Both {
     gate: Gate,
     model: Model,
-    /// Ends the last access.
+    /// The value that ends the last access.
     release: Option<Release>,
 }
 
@@ -153,7 +153,7 @@ impl Both {
         Self { gate: Gate::new(), model: Model::default(), release: None }
     }
 
-    /// Returns `true` if the strand is granted the access.
+    /// Asks as a strand, on both sides. Returns `true` if the access is granted.
     fn ask(&mut self, number: usize, told: &dyn core::fmt::Debug) -> bool {
         let free = self.model.holder.is_none();
         let nobody_waits = self.model.waiting.keys().all(|other| *other == number);
@@ -163,7 +163,7 @@ impl Both {
         self.release = asked.or(self.release);
         assert_eq!(granted, expected, "{told:?}");
         assert!(free || !granted, "a second access in flight: {told:?}");
-        // At a free hub a strand is refused only if another strand waits.
+        // If the hub is free, a strand is refused only if another strand waits.
         assert!(!(free && nobody_waits) || granted, "{told:?}");
         granted
     }
@@ -177,14 +177,14 @@ impl Both {
         self.gate.give_back(strand(self.model.give_back()));
     }
 
-    /// Every strand but this one has gone. This strand is refused at most r times for each of them, then never again.
+    /// All other strands have gone. This strand is refused at most r times for each of them, and then never again.
     fn alone(&mut self, number: usize, told: &dyn core::fmt::Debug) {
         if self.model.holder.is_some() {
             self.release();
         }
         let remembered = self.model.remembered.iter();
         let gone = remembered.filter(|other| **other != number).count();
-        // w = g + 1 strands are remembered at the first refusals for g gone strands, and one less after each forgotten strand.
+        // For g gone strands, w = g + 1 strands are remembered at first. Each forgotten strand reduces w by one.
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let mut refusals = 0;
         for _ in 0..most + 20 {
@@ -199,7 +199,7 @@ impl Both {
     }
 }
 
-/// Plays asks. Each granted access is in flight while the next `length` asks come, or until its own strand asks again.
+/// Plays asks. Each granted access remains in flight during the next `length` asks, or until its own strand asks again.
 fn play(schedule: &[usize], length: usize, strands: usize) -> Both {
     let mut both = Both::new();
     let mut left = 0_usize;
@@ -216,7 +216,7 @@ fn play(schedule: &[usize], length: usize, strands: usize) -> Both {
     both
 }
 
-/// Calls `each` for every schedule of `asks` asks of strands 0 to `strands - 1`. Returns the number of schedules.
+/// Calls `each` for every schedule of `asks` asks by strands 0 to `strands - 1`. Returns the number of schedules.
 fn every_schedule(strands: usize, asks: u32, mut each: impl FnMut(&[usize])) -> u64 {
     let mut schedule = vec![0; asks as usize];
     let count = (strands as u64).pow(asks);
@@ -244,25 +244,25 @@ fn every_small_schedule() {
     assert!(count >= 200_000);
 }
 
-/// Each step is an ask, as a strand and `+` for granted or `-` for refused; `.` ends the access, `!` ends it because of a busy chip.
+/// Each step is an ask: a strand, and `+` for granted or `-` for refused. `.` ends the access. `!` ends it because the chip is busy.
 #[test]
 fn written_schedules() {
     for schedule in [
-        // One strand is never refused.
+        // A strand that is alone is never refused.
         "7+ . 7+ . 7+ . 255+ . 0+ .",
-        // A refused strand is next: 2 comes back at once, and is refused in the turn of 1.
+        // A refused strand is next. Strand 2 comes back at once, and is refused during the turn of strand 1.
         "2+ 1- . 2- 2- 1+ . 2+ . 1+ .",
-        // Turns go round by strand number.
+        // Turns go round in the order of the strand numbers.
         "9+ 200- 3- 64- . 9- 200- 64- 3+ . 3- 64- 9+ . 200- 64+ . 200+ . 3+ .",
-        // Two strands are remembered: a strand that asks within r = 4 is served.
+        // Two strands are remembered, so a strand that asks again within r = 4 asks is served.
         "2+ 1- . 2- 2- 2- 2- 1+ .",
         // A strand that has gone costs r refusals once.
         "2+ 1- . 2- 2- 2- 2- 2+ . 2+ . 2+ . 1+ . 2+ .",
-        // Strands that have gone are forgotten one by one, the first after r = 6 refusals, the second after 4 more.
+        // The gate forgets gone strands one by one: the first after r = 6 refusals, the second after 4 more.
         "3+ 1- 2- . 3- 3- 3- 3- 3- 3- 3- 3- 3- 3- 3+ . 3+ .",
-        // Two strands share the refusals.
+        // Two strands share the refusals for a strand that has gone.
         "3+ 1- 4- . 3- 4- 3- 4- 3- 4- 3+ . 4+ . 3+ .",
-        // A strand that found the chip busy has the next turn, and others wait r refusals for it.
+        // A strand that found the chip busy has the next turn. For this turn, other strands are refused up to r times.
         "5+ ! 1- 1- 5+ . 1+ .",
         "5+ ! 5+ ! 5+ . 5+ .",
         "5+ ! 1- 1- 1- 1- 1+ . 1+ . 5+ .",
@@ -286,7 +286,7 @@ fn written_schedules() {
     }
 }
 
-/// All strands of the largest machine spin in turn: each is served once in every round of 256 accesses.
+/// All strands of the largest machine spin. Each strand is served once in every round of 256 accesses.
 #[test]
 fn a_full_machine_is_served_round_robin() {
     let gate = Gate::new();
@@ -312,7 +312,7 @@ fn a_full_machine_is_served_round_robin() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Random strands of all 256, accesses of random length, chips that are busy now and then.
+    /// Random strands of 256 ask, accesses have random lengths, and chips are sometimes busy.
     #[test]
     fn random_schedules(
         strands in prop::collection::btree_set(0_usize..256, 2..9),

@@ -1,4 +1,4 @@
-//! Arbitration of a hub by 8 and by 64 strands ([`Gate`]), in random orders of their steps: one access in flight, and both bounds.
+//! 8 and 64 strands compete for a hub ([`Gate`]) in random orders of their steps: one access is in flight, and both bounds hold.
 
 use std::sync::Mutex;
 use std::vec;
@@ -10,7 +10,7 @@ use hv_core::sync::{spin_loop, steps};
 use super::super::gate::{Gate, Refused};
 use super::{ask, strand};
 
-/// A gate, and the true state of its strands, which stays exact because shuttle executes one strand at a time.
+/// A gate and the true state of its strands. The state is exact because shuttle executes one strand at a time.
 struct Hub {
     gate: Gate,
     seen: Mutex<Seen>,
@@ -20,7 +20,7 @@ struct Hub {
 struct Seen {
     /// The strand whose access is in flight.
     in_flight: Option<usize>,
-    /// Dead strands, whose death may not have been reported.
+    /// The dead strands, including those whose death nobody has reported yet.
     dead: Vec<usize>,
 }
 
@@ -42,7 +42,7 @@ impl Hub {
         assert_eq!(after, Some(number), "a second access came");
     }
 
-    /// Makes a whole call. If `is_busy`, the chip is busy in one of eight accesses, and then refuses the strand.
+    /// Makes a whole call. If `is_busy`, the chip is busy in one of eight accesses; a busy chip refuses the strand.
     fn call(&self, number: usize, is_busy: bool) -> Result<(), Refused> {
         let release = ask(&self.gate, number)?;
         self.access(number);
@@ -54,7 +54,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Makes an access of strand 0, during which these strands are refused.
+    /// Makes an access of strand 0. During the access, these strands are refused.
     fn refuse(&self, numbers: impl Iterator<Item = usize>) {
         let release = ask(&self.gate, 0).unwrap();
         for number in numbers {
@@ -70,11 +70,12 @@ impl Hub {
         }
     }
 
-    /// All other strands have gone, at most `gone` of them remembered. This strand is refused at most 2w times while w are remembered.
+    /// All other strands have gone, and at most `gone` of them are remembered. This strand is refused at most 2w times
+    /// while w strands are remembered.
     fn alone(&self, number: usize, gone: usize) {
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let refused = |_: &usize| self.call(number, false).is_err();
-        // Its turn may come round before all are forgotten.
+        // The turn may come to this strand before the gate has forgotten all others.
         let refusals = (0..most + gone + 1).filter(refused).count();
         assert!(refusals <= most, "{refusals} refusals, not {most}");
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");
@@ -82,7 +83,7 @@ impl Hub {
     }
 }
 
-/// Of `strands` strands, the first `gone` were refused and do not come back. Each other strand asks until it was served `calls` times or has
+/// The first `gone` strands were refused and do not come back. Each other strand asks until it is served `calls` times or has
 /// asked `asks` times. The chip is sometimes busy. In the end, a strand that comes back is served within the second bound.
 fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, asks: usize) {
     explore(schedules, move || {
@@ -129,15 +130,15 @@ fn sixty_four_strands_of_which_a_third_has_gone() {
 
 /// The first bound: a strand that asks again within r = 4 asks of others is served after at most one access of each (b = N - 1).
 ///
-/// Two threads play the others. Each asks as any strand that the other thread does not ask as.
+/// Two threads play the other strands. The two threads never ask as the same strand at the same time.
 fn one_keeps_asking(schedules: usize, strands: usize) {
-    /// The state of the others since the strand was refused.
+    /// What the other strands have done since the strand was refused.
     struct Others {
-        /// The number of asks that may begin before the strand asks again.
+        /// The number of asks that others may begin before the strand asks again.
         tickets: usize,
-        /// The two strands that ask now.
+        /// The two strands that are asking now.
         asking: [Option<usize>; 2],
-        /// The number of accesses of each.
+        /// The number of accesses of each strand.
         served: Vec<usize>,
         last: usize,
         over: bool,
@@ -158,7 +159,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
         meet(3, |part| {
             if part == 2 {
                 while let Err(why) = hub.call(patient, false) {
-                    // An ask that did not get the lock does not count.
+                    // An ask does not count if it did not get the lock.
                     if why != Refused::Locked {
                         others(&mut |others| {
                             others.tickets = 2 - others.asking.iter().flatten().count();
@@ -173,7 +174,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
                 let (mut number, mut over) = (None, false);
                 others(&mut |others| {
                     over = others.over;
-                    // Most often the strand after the last, so that turns go round.
+                    // Usually the next asking strand is the one after the last, so that turns go round.
                     let step = match any_below(4) {
                         0 => any_below(strands),
                         _ => 1,
@@ -219,7 +220,7 @@ fn sixty_four_strands_of_which_one_keeps_asking() {
     one_keeps_asking(100, 64);
 }
 
-/// Strands call, some die at some step of a call, and the others report the deaths. All living strands are served, one at a time.
+/// Strands call, some die at a step of a call, and others report the deaths. All living strands are served, one at a time.
 #[test]
 fn eight_strands_of_which_some_die() {
     const STRANDS: usize = 8;

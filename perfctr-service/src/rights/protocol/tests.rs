@@ -1,4 +1,4 @@
-//! The words and the steps of a strand, of `global` and of a guest. (Package `proof` checks the protocol in every order of events.)
+//! The words of the protocol, and the steps of a strand, of `global` and of a guest. (Package `proof` checks every order of events.)
 
 use std::vec::Vec;
 
@@ -46,7 +46,7 @@ fn every_step_of_global() {
     }
 }
 
-/// Bit 0: asked. Bit 1: excused. Bit 2: scrub %pcr and %pic. Bit 3: scrub HT.
+/// Bit 0: the strand is asked. Bit 1: it is excused. Bit 2: scrub %pcr and %pic. Bit 3: scrub HT.
 #[test]
 fn every_step_of_a_strand() {
     use Scrub::{Ht, Nothing, Pcr};
@@ -79,7 +79,8 @@ fn every_step_of_a_strand() {
     }
 }
 
-/// No change is pending if guests hold their grants, all units of the loser of `global` are scrubbed, and no reset guest has rights.
+/// No change is pending if guests hold what they are granted, all units that `global` has left are scrubbed, and no
+/// reset guest has rights.
 #[test]
 fn what_is_settled() {
     let (whole, less) = (holds(ALL, ALL, false), holds(ALL, "none", false));
@@ -102,8 +103,8 @@ fn holds(granted: &str, held: &str, starting: bool) -> Holding {
     Holding { granted: granted.parse().unwrap(), held: held.parse().unwrap(), starting }
 }
 
-/// What a guest is granted and holds; the right that it keeps; what it is granted and holds then; what its strands scrub, and whether
-/// `global` is revoked.
+/// The columns: what a guest is granted; what it holds; the right that it keeps; its new grant; its
+/// new holding; what its strands scrub; whether `global` is revoked.
 #[test]
 fn a_guest_loses_what_it_is_not_granted_any_more() {
     for case in [
@@ -113,7 +114,7 @@ fn a_guest_loses_what_it_is_not_granted_any_more() {
         "htstrand htstrand none none none Pcr true",
         "global+strand global+strand global global global Pcr false",
         "global+strand global+strand htstrand strand strand Nothing true",
-        // It has waited for what it loses.
+        // A grant was pending for the rights that the guest loses now.
         "global+htstrand strand htstrand htstrand strand Nothing true",
         "global+htstrand global global global global Pcr false",
     ] {

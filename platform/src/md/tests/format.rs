@@ -1,4 +1,4 @@
-//! Tests of the binary format, element by element.
+//! Tests of the binary format, one element at a time.
 
 use super::{EVERYTHING, walk};
 use crate::md::{Defect, Md, MdError, Value};
@@ -62,7 +62,7 @@ fn truncated_anywhere() {
     }
 }
 
-/// Asserts the defect of `EVERYTHING` with these bytes changed.
+/// Changes these bytes of `EVERYTHING`, and asserts the defect that the reader finds.
 #[track_caller]
 fn broken(changes: &[(usize, &[u8])], offset: usize, what: Defect) {
     let mut bytes = EVERYTHING;
@@ -97,7 +97,7 @@ fn broken_elements() {
     broken(&[(0x60, b"n")], 0x60, Defect::Tag(b'n'));
     broken(&[(0x52, &[1])], 0x50, Defect::Reserved);
     broken(&[(0x43, &[1])], 0x40, Defect::Reserved);
-    // Arcs to the second element of the arc's node, to the end of the list, and far outside.
+    // Arcs lead to the second element of their own node, to the end of the list, and far outside.
     broken(&[(0x2f, &[1])], 0x20, Defect::ArcTarget(1));
     broken(&[(0x2f, &[9])], 0x20, Defect::ArcTarget(9));
     broken(&[(0x28, &[0xff; 8])], 0x20, Defect::ArcTarget(u64::MAX));
@@ -105,11 +105,11 @@ fn broken_elements() {
 
 #[test]
 fn broken_names() {
-    // Names after the block, across its end, and with an overflow of offset and length.
+    // A name begins after the block, crosses the block's end, or its offset plus its length overflows.
     broken(&[(0x57, &[32])], 0x50, Defect::NameOutside);
     broken(&[(0x51, &[18])], 0x50, Defect::NameOutside);
     broken(&[(0x54, &[0xff; 4])], 0x50, Defect::NameOutside);
-    // Lengths that are too short, and that reach into the next name.
+    // A length is too short, or reaches into the next name.
     broken(&[(0x51, &[1])], 0x50, Defect::NameLength);
     broken(&[(0x51, &[7])], 0x50, Defect::NameLength);
     broken(&[(0xb0 + 14, &[0xff])], 0x50, Defect::NameText);
@@ -122,7 +122,7 @@ fn broken_values() {
     broken(&[(0x6c, &[0xff; 4])], 0x60, Defect::DataOutside);
     broken(&[(0x68, &[0xff; 8])], 0x60, Defect::DataOutside);
     broken(&[(0x7f, &[14])], 0x70, Defect::DataOutside);
-    // Strings without a NUL, without room for one, and with two NULs.
+    // A string has no NUL, has no room for a NUL, or has two NULs.
     broken(&[(0x6b, &[3])], 0x60, Defect::StringLength);
     broken(&[(0x6b, &[0])], 0x60, Defect::StringLength);
     broken(&[(0x6b, &[5])], 0x60, Defect::StringLength);
@@ -131,10 +131,10 @@ fn broken_values() {
 
 #[test]
 fn broken_lists() {
-    // root does not end before unit begins; unit does not end before the list ends.
+    // Node root does not end before node unit begins. Node unit does not end before the list ends.
     broken(&[(0x30, b" ")], 0x40, Defect::NodeInNode);
     broken(&[(0x90, b" ")], 0x40, Defect::NodeOpen);
-    // Properties and ends of nodes, before the first node and between two nodes.
+    // Properties and node ends stand before the first node or between two nodes.
     broken(&[(0x10, b" ")], 0x20, Defect::OutsideNode);
     broken(&[(0x10, b" "), (0x20, b" ")], 0x30, Defect::OutsideNode);
     broken(&[(0x20, b"E")], 0x30, Defect::OutsideNode);
@@ -143,15 +143,15 @@ fn broken_lists() {
 
 #[test]
 fn wrong_indices_of_the_next_node() {
-    // The node itself, its property, its end, the node after the next one, and far outside.
+    // The index is that of the node itself, its property, its end, the node after the next node, or an index far outside.
     for next in [0, 1, 2, 4, 9, u64::MAX] {
         broken(&[(0x18, &next.to_be_bytes())], 0x10, Defect::NextNode(3));
     }
-    // Backwards, and past the end of the list.
+    // The index leads backwards or past the end of the list.
     for next in [0, 3, 8, 10, u64::MAX] {
         broken(&[(0x48, &next.to_be_bytes())], 0x40, Defect::NextNode(9));
     }
-    // The index may be that of a no-op before the next node.
+    // The index may lead to a no-op before the next node.
     for next in [7, 8, 9] {
         let mut bytes = EVERYTHING;
         bytes[0x70] = b'E';

@@ -1,4 +1,4 @@
-//! Looking up nodes and properties.
+//! Tests that look up nodes and properties.
 
 use std::string::ToString;
 use std::vec::Vec;
@@ -52,7 +52,7 @@ fn nodes_by_arc() {
     let two = error("root", 0x10, Problem::DuplicateChild("unit"));
     assert_eq!(root.child("unit"), Err(two));
     assert_eq!(md.under_root("note"), Ok(md.node(15)));
-    // A node may be its own child: no lookup follows a chain of arcs.
+    // A node may be its own child, because a lookup does not follow chains of arcs.
     assert_eq!(unit.child("unit"), Ok(Some(unit)));
 }
 

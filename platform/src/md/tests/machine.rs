@@ -1,4 +1,4 @@
-//! The platforms and machines that descriptions describe.
+//! Platforms and machines that machine descriptions describe.
 
 use guest_abi::{Mcu, Node};
 
@@ -6,7 +6,7 @@ use super::{Build, error};
 use crate::md::{Md, Platform, Problem};
 use crate::{Machine, Model};
 
-/// A processor: its `id`, and the `id` and optional property `disabled` of each of its channels.
+/// A processor: its `id` and its channels. A channel has an `id` and possibly the property `disabled`.
 type Processor<'a> = (u64, &'a [(u64, Option<u64>)]);
 
 const BOTH: &[(u64, Option<u64>)] = &[(0, None), (1, None)];
@@ -88,7 +88,7 @@ fn channels_that_are_disabled_or_missing() {
 #[test]
 fn contradictions() {
     use Problem::{DuplicateId, Id, MissingId, NoPlatform, UnknownPlatform};
-    // vf-nodes is at element 7, offset 0x80. The first vf-node follows it, after an arc per processor.
+    // Node vf-nodes is at element 7, offset 0x80. After one arc per processor comes the first vf-node.
     let (t2000, t5240) = (Some("SUNW,T2000"), Some("SUNW,T5240"));
     let unknown = UnknownPlatform("SUNW,T2000");
     let too_many = Problem::Machine(Machine::new(Model::Maramba, 3).unwrap_err());

@@ -1,4 +1,4 @@
-//! Descriptions for tests: bytes written by hand, and a builder that does not use the reader.
+//! Descriptions for tests: handwritten bytes, and a builder that does not use the reader.
 
 mod format;
 mod lookups;
@@ -13,20 +13,20 @@ use super::{Md, NodeError, Problem, Value};
 pub(super) const EVERYTHING: [u8; 224] = {
     let mut bytes = [0; 224];
     let rows: [&[u8; 16]; 14] = [
-        // Header: version 1.0; 10 elements, 32 bytes of names, 16 of data.
+        // Header: version 1.0; 10 elements, 32 bytes of names, 16 bytes of data.
         b"\0\x01\0\0\0\0\0\xa0\0\0\0\x20\0\0\0\x10",
-        // 0: root, whose next node is 3; an arc to 3; the end of the node.
+        // Element 0: node root, whose next node is element 3; an arc to element 3; the end of the node.
         b"N\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\x03",
         b"a\x03\0\0\0\0\0\x05\0\0\0\0\0\0\0\x03",
         b"E\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-        // 3: unit, whose next node would be 9; a number, a string, data; a no-op; the end of the node.
+        // Element 3: node unit, whose next node would be 9; a number, a string, data; a no-op; the end of the node.
         b"N\x04\0\0\0\0\0\x09\0\0\0\0\0\0\0\x09",
         b"v\x02\0\0\0\0\0\x0e\x01\x23\x45\x67\x89\xab\xcd\xef",
         b"s\x04\0\0\0\0\0\x11\0\0\0\x04\0\0\0\0",
         b"d\x04\0\0\0\0\0\x16\0\0\0\x03\0\0\0\x08",
         b" \xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
         b"E\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-        // 9: the end of the list.
+        // Element 9: the end of the list.
         b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
         b"root\0fwd\0unit\0id",
         b"\0name\0data\0\0\0\0\0\0",
@@ -44,7 +44,7 @@ pub(super) fn error<'a>(node: &'a str, offset: usize, problem: Problem<'a>) -> N
     NodeError { node, offset, problem }
 }
 
-/// Builds a description. Each name and string gets its own bytes, even if it equals another.
+/// Builds a description. Each name and string gets its own bytes, even if two are equal.
 #[derive(Default)]
 pub(super) struct Build {
     elements: Vec<[u8; 16]>,
@@ -107,7 +107,7 @@ impl Build {
     }
 }
 
-/// Looks up everything in a description, by all public functions. Returns the number of properties.
+/// Looks up everything in a description with all public functions. Returns the number of properties.
 pub(super) fn walk(md: Md<'_>) -> usize {
     let mut properties = 0;
     for node in md.nodes() {

@@ -1,4 +1,4 @@
-//! Random bytes: the reader returns without a panic, and every lookup succeeds in a description that it accepts.
+//! On random bytes the reader returns without a panic. If it accepts a description, every lookup succeeds.
 
 use std::vec::Vec;
 
@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use super::{EVERYTHING, walk};
 use crate::md::Md;
 
-/// An element whose tag, name and value are often valid.
+/// Returns elements whose tag, name and value are often valid.
 fn element() -> impl Strategy<Value = [u8; 16]> {
     let tag = prop_oneof![
         6 => prop::sample::select(b"NEEEavsd ".as_slice()),
         1 => any::<u8>()
     ];
-    // Lengths and offsets of the names in EVERYTHING.
+    // The lengths and offsets of the names in EVERYTHING.
     let name = prop_oneof![
         12 => prop::sample::select([(4, 0), (3, 5), (4, 9), (2, 14), (4, 17), (4, 22)].as_slice()),
         1 => any::<(u8, u32)>()
@@ -28,7 +28,7 @@ fn element() -> impl Strategy<Value = [u8; 16]> {
     })
 }
 
-/// Random elements with the header, names and data of EVERYTHING.
+/// Returns random elements with the header, names and data of EVERYTHING.
 fn description() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(element(), 0..24).prop_map(|elements| {
         let size = (elements.len() as u32 + 1) * 16;

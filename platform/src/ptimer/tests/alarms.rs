@@ -1,4 +1,4 @@
-//! Deadlines, case by case.
+//! Written cases of deadlines.
 
 use super::Device;
 use crate::AccessError;
@@ -38,7 +38,7 @@ fn alarms_in_order() {
 
 #[test]
 fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
-    // At some distances the deadline passes while the driver sets the comparator, and no interrupt comes within a wrap.
+    // At some distances, the deadline passes while the driver sets the comparator. Then no interrupt would come for a whole wrap.
     let mut raced = 0;
     for distance in (0..2000).step_by(8) {
         let device = Device::counting(&[100]);
@@ -47,7 +47,7 @@ fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
         let accesses = device.accesses.get();
         match alarms.schedule(deadline, 9).unwrap() {
             When::Now => {
-                // After more than the 3 accesses of a read of the time, the driver has set the comparator.
+                // A read of the time takes 3 accesses. After more accesses, the driver has set the comparator.
                 raced += u32::from(device.accesses.get() - accesses > 3);
                 assert_eq!(alarms.expired(), Ok(Some(9)));
             }

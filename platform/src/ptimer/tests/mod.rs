@@ -1,4 +1,4 @@
-//! The driver on the model of the device.
+//! Tests of the driver on the model of the device.
 
 use std::cell::{Cell, RefCell};
 use std::vec::Vec;
@@ -11,11 +11,11 @@ mod alarms;
 mod random;
 mod time;
 
-/// A device on which time passes with each access.
+/// A device whose time advances with each access.
 struct Device {
     engine: RefCell<PtimerEngine>,
     now: Cell<u64>,
-    /// The durations of successive accesses in nanoseconds, a cycle.
+    /// The durations of successive accesses in nanoseconds, used cyclically.
     takes: Vec<u64>,
     accesses: Cell<usize>,
 }
@@ -36,7 +36,7 @@ impl Device {
         device
     }
 
-    /// Returns a device that counts nanoseconds from this time on, and each of whose accesses takes 100 ns.
+    /// Returns a device that counts nanoseconds from this time. Each access takes 100 ns.
     fn at(time: u64) -> Self {
         let device = Self::counting(&[100]);
         device.set(time);
@@ -47,7 +47,7 @@ impl Device {
         Ptimer::start(self, Input::NV41, NANOSECONDS).unwrap()
     }
 
-    /// Returns a driver that has written no register.
+    /// Returns a driver that has not written a register.
     fn timer_as_it_is(&self) -> Ptimer<&Self> {
         Ptimer { access: self, hz: NANOSECONDS }
     }
@@ -59,7 +59,7 @@ impl Device {
         }
     }
 
-    /// Returns the time without an access, so that no time passes.
+    /// Returns the time without an access. No time passes.
     fn truth(&self) -> u64 {
         self.time_at(self.now.get())
     }
@@ -75,7 +75,7 @@ impl Device {
         self.engine.borrow_mut().interrupts(self.now.get())
     }
 
-    /// Advances the clock by the duration of the next access, and returns it.
+    /// Advances the clock by the duration of the next access. Returns the duration.
     fn advance(&self) -> u64 {
         let access = self.accesses.replace(self.accesses.get() + 1);
         let now = self.now.get() + self.takes[access % self.takes.len()];

@@ -1,4 +1,4 @@
-//! Random deadlines, jumps of the time and interrupts, compared with an independent list.
+//! Random deadlines, jumps of time and interrupts are compared with an independent list.
 
 use std::vec::Vec;
 
@@ -9,9 +9,9 @@ use crate::ptimer::{Alarms, ScheduleError, When};
 
 #[derive(Clone, Debug)]
 enum Act {
-    /// Schedules a deadline at this distance from now, which may be negative.
+    /// Schedules a deadline at this distance from now. The distance may be negative.
     Schedule(i64),
-    /// Cancels the n-th alarm of the list, if there is one.
+    /// Cancels the n-th alarm of the list if it exists.
     Cancel(usize),
     /// Sets the time forward or back by this distance.
     Jump(i64),
@@ -19,7 +19,7 @@ enum Act {
     Pass(u64),
 }
 
-/// Distances around 0, of a few counts, around a wrap of the comparator, and of several wraps.
+/// Returns distances around 0, of a few counts, around one wrap of the comparator, and of several wraps.
 fn distance() -> impl Strategy<Value = i64> {
     prop_oneof![
         -200..3000_i64,
@@ -37,7 +37,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// The expected list: deadlines and tokens in any order, and the time in 64 bits.
+/// The expected list: deadlines and tokens in any order. The time has 64 bits.
 struct Oracle {
     list: Vec<(u64, u32)>,
     time: u64,
@@ -55,7 +55,7 @@ impl Oracle {
         self.time
     }
 
-    /// Asserts that the alarm that came was on the list, that its deadline has passed, and that no other was earlier.
+    /// Asserts that the alarm was on the list, that its deadline has passed, and that no other deadline was earlier.
     fn came(&mut self, token: u32, device: &Device) {
         let time = self.look(device);
         let index = self.list.iter().position(|alarm| alarm.1 == token);
@@ -83,7 +83,7 @@ fn drain(device: &Device, alarms: &mut Sixteen<'_>, oracle: &mut Oracle) {
     }
 }
 
-/// Lets nanoseconds pass. Accesses the timer only when it interrupts.
+/// Lets nanoseconds pass. Accesses the timer only when the timer interrupts.
 fn pass(device: &Device, alarms: &mut Sixteen<'_>, oracle: &mut Oracle, nanoseconds: u64) {
     let end = device.now.get() + nanoseconds;
     loop {

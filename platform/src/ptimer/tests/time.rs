@@ -1,4 +1,4 @@
-//! Reading and setting the time.
+//! Tests that read and set the time.
 
 use core::cell::Cell;
 
@@ -14,7 +14,7 @@ use crate::ptimer::{
 #[test]
 fn starts_without_a_ratio_above_one() {
     let device = Device::new(Input::NV41, &[0]);
-    // The ratio of the device is 3/4 of the external clock before the driver starts.
+    // Before the driver starts, the ratio of the device is 3/4 of the external clock.
     device.write(Register::ClockSource, 1 << 16).unwrap();
     device.write(Register::Numerator, 4).unwrap();
     device.write(Register::Denominator, 3).unwrap();
@@ -23,14 +23,14 @@ fn starts_without_a_ratio_above_one() {
     device.now.set(1_000_000_000);
     assert_eq!(timer.time(), Ok(1_000_000_000));
 
-    // The new ratio has a numerator below the old denominator.
+    // The numerator of the new ratio is below the old denominator.
     let timer = Ptimer::start(&device, Input::NV41, 27_000_000).unwrap();
     assert_eq!(timer.hz(), 27_000_000);
     device.now.set(2_000_000_000);
     assert_eq!(timer.time(), Ok(1_000_000_000 + 27_000_000 * 32));
 }
 
-/// nvidia_ptimer: "PTIMER's clock source depends on chipset families". The caller names the family, and all count nanoseconds.
+/// nvidia_ptimer says: "PTIMER's clock source depends on chipset families". The caller names the family. All count nanoseconds.
 #[test]
 fn starts_every_family() {
     let (memory_hz, core_hz) = (100_000_000, 200_000_000);
@@ -49,8 +49,9 @@ fn starts_every_family() {
     );
 }
 
-/// nvidia_ptimer: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum value". The driver sets it for a
-/// rate that no multiple of the crystal reaches, and divides the crystal for a rate that NUMERATOR alone cannot reach.
+/// nvidia_ptimer says: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum
+/// value". The driver sets the bit for a rate that no multiple of the crystal reaches. It divides the crystal for a
+/// rate that NUMERATOR alone cannot reach.
 #[test]
 fn the_rates_from_the_slowest_to_the_fastest() {
     let hour = 3600 * 1_000_000_000;
@@ -86,7 +87,7 @@ fn naive(device: &Device, low_first: bool) -> u64 {
 
 #[test]
 fn a_read_does_not_tear() {
-    // An access takes 100 ns: the carry comes before, between or after the reads.
+    // An access takes 100 ns, so the carry comes before, between or after the reads.
     for before in (0..1000).step_by(10) {
         let time = (7 << 32) - before;
         let device = Device::at(time);
@@ -103,7 +104,7 @@ fn a_naive_read_is_wrong_by_2_to_the_32() {
         let device = Device::at((7_u64 << 32) - 160);
         naive(&device, low_first).wrapping_sub(device.truth()) as i64
     };
-    // A carry after the first read makes the time 2^32 too low, or too high less the three counts between the two reads.
+    // A carry after the first read makes the time 2^32 too low, or too high by 2^32 less the three counts between the two reads.
     assert_eq!(wrong(false), -(1 << 32));
     assert_eq!(wrong(true), (1 << 32) - 96);
 }
@@ -116,7 +117,7 @@ fn setting_does_not_tear() {
         timer.set_time(0x0123_4567_89ab_cdef).unwrap();
         assert_eq!(device.truth(), 0x0123_4567_89ab_cde0, "{before}");
     }
-    // The naive order, high then low, with a carry in between.
+    // The naive order reads high, then low. A carry comes in between.
     let device = Device::at((7 << 32) - 160);
     device.write(Register::Time1, 0x0123_4567).unwrap();
     device.write(Register::Time0, 0x89ab_cdef).unwrap();
@@ -159,7 +160,7 @@ fn is_a_clock_source() {
     assert_eq!(timer.read(strand), None, "hung");
 }
 
-/// A device whose TIME_1 changes with every read.
+/// A device whose TIME_1 changes at every read.
 struct Torn(Cell<u32>);
 
 impl PtimerRegisters for Torn {

@@ -1,4 +1,4 @@
-//! Files that are cut off, damaged or malicious.
+//! Files that are cut off, damaged or malicious are refused.
 
 use refs::{FILE_HEADER, Stored};
 
@@ -64,7 +64,7 @@ fn each_damaged_byte_is_found() {
     }
 }
 
-/// Returns a file with these frames and an end.
+/// Returns a file with these frames and an end frame.
 fn file(frames: &[Vec<u8>]) -> Vec<u8> {
     [FILE_HEADER.to_vec(), frames.concat(), frame(6, 0, 0, &[])].concat()
 }
@@ -84,20 +84,20 @@ fn frames_that_lie_are_refused() {
         b"\x01",
         b"\x80",
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-        // Blocks that are missing; without instructions; with too many; of size 0; with an unknown exit; with an exit after
-        // their end.
+        // Blocks are missing, have no instructions, have too many instructions, have size 0, have
+        // an unknown exit, or have an exit after their end.
         b"\x01\x00",
         b"\x01\x00\x00\x00\x00",
         b"\x01\x00\x00\x81\x08",
         b"\x01\x00\x00\x01\x00\x00",
         b"\x01\x00\x00\x01\x04\x06\x00",
         b"\x01\x00\x00\x01\x04\x02\x01",
-        // Shapes of an unknown block; without references; with too many accesses; with missing accesses.
+        // A shape is of an unknown block, has no references, has too many accesses, or lacks accesses.
         b"\x00\x01\x01\x00",
         b"\x00\x01\x00\x00",
         b"\x00\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         b"\x00\x01\x00\x04\x00\x00",
-        // Bytes after the last definition.
+        // There are bytes after the last definition.
         b"\x00\x00\x00",
     ] {
         refused(&[frame(3, 0, 0, content)], malformed, 16);
@@ -119,26 +119,26 @@ fn frames_that_lie_are_refused() {
     let at = 16 + 32 + DEFINITIONS.len();
     for (references, content) in [
         (0, &b""[..]),
-        // The wrong number of references.
+        // The number of references is wrong.
         (10, REFERENCES),
         (12, REFERENCES),
-        // An undefined shape.
+        // The shape is undefined.
         (1, b"\x01\x02\x00\x10\x03"),
-        // Parts that are too long for the frame, and for any file.
+        // The parts are too long for the frame, or for any file.
         (3, b"\x01\x03\x00\x10\x00"),
         (3, b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"),
         (3, b"\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-        // A run that leaves no execution for the event; a missing shape; missing literals; unused literals.
+        // A run leaves no execution for the event; a shape is missing; literals are missing; literals are unused.
         (3, b"\x01\x02\x00\x30\x00"),
         (3, b"\x01\x01\x00\x10"),
         (3, b"\x01\x01\x00\x01"),
         (3, b"\x01\x01\x02\x01\x00\x00"),
-        // Unused events.
+        // An event is unused.
         (3, b"\x01\x02\x00\x01\x01"),
-        // An order after the last execution; half an order.
+        // There is an order after the last execution, or half an order.
         (3, b"\x01\x00\x00\x02\x00"),
         (3, b"\x01\x00\x00\x01"),
-        // More executions than references.
+        // There are more executions than references.
         (3, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00"),
     ] {
         refused(&[definitions(), frame(4, 0, references, content)], "malformed references", at);

@@ -1,11 +1,11 @@
-//! The bytes of a file, by the documentation of the format.
+//! The bytes of a file, written by hand from the documentation of the format.
 
 use refs::FILE_HEADER;
 use simulator::recording::{Flow, Kind, Mapping, Order, Reference};
 
 use crate::{open, threads};
 
-/// Computes the checksum as documented.
+/// Computes the checksum that the documentation describes.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
     let mut sum = bytes.len() as u64;
     for word in bytes.chunks(8) {
@@ -30,20 +30,20 @@ pub(super) fn frame(kind: u8, thread: u32, references: u64, content: &[u8]) -> V
     frame
 }
 
-/// Two blocks and three shapes. The first block has instructions of 4 and 2 bytes at 0x100; the second instruction is a conditional
-/// branch with 0x106 next if it is not taken. The second block follows, with a call of 5 bytes. Shapes 0 and 1 are the first block
-/// with a load of 8 bytes by the first instruction, taken and not taken; shape 2 is the second block with a store of 4 bytes.
+/// Two blocks and three shapes. The first block is at 0x100 and has instructions of 4 and 2 bytes. The second instruction is a
+/// conditional branch; if it is not taken, 0x106 is next. The second block follows, with a call of 5 bytes. Shapes 0 and 1 are the
+/// first block, taken and not taken; its first instruction loads 8 bytes. Shape 2 is the second block with a store of 4 bytes.
 pub(super) const DEFINITIONS: &[u8] = &[
     2, 3, // two blocks, three shapes
     0x80, 0x04, 2, 4, 2, 1, 1, 0, // 0x200 is twice 0x100
-    0, 1, 5, 3, 0, // where the first ends
+    0, 1, 5, 3, 0, // where the first block ends
     1, 3, 0x03, 0x00, // a load of 2^3 bytes
     1, 2, 0x03, 0x00, //
     2, 2, 0x0a, 0x00, // a store of 2^2 bytes
 ];
 
-/// The shapes 1, 2, 1 and 0, with addresses 0x10, 0x1000, 0x20 and 0x30. The expected shape is always 0; the expected addresses are 0
-/// and 0, then 0x10 without a stride, then 0x20 with a stride of 0x10. So only the last execution is expected.
+/// The executions have shapes 1, 2, 1 and 0 and addresses 0x10, 0x1000, 0x20 and 0x30. The expected shape is always 0. The expected
+/// addresses are 0, 0, 0x10 (without a stride) and 0x30 (0x20 and a stride of 0x10). So only the last execution is as expected.
 pub(super) const REFERENCES: &[u8] = &[
     4, 6, 5, // executions, bytes of events, bytes of literals
     0x11, 1, // shape 1, a literal of one byte
@@ -51,7 +51,7 @@ pub(super) const REFERENCES: &[u8] = &[
     0x11, 1, // shape 1, one byte
     0x10, 0x00, 0x10, 0x00, // 0x10 more, 0x1000 more
     0x10, // 0x10 more
-    1, 10, 3, 15, // after one execution signal 5; after three more wait for 7
+    1, 10, 3, 15, // after one execution signal 5; after three more executions wait for 7
 ];
 
 fn fetch(kind: Kind, address: u64, size: u16, flow: Flow) -> Reference {

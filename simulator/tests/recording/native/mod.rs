@@ -1,5 +1,3 @@
-//! Native recordings.
-
 mod damage;
 mod layout;
 mod round_trip;
@@ -11,7 +9,7 @@ use simulator::recording::{Order, RecordingError};
 
 use crate::{Thread, open, threads, zstd};
 
-/// Writes a file as the recorder does.
+/// Writes files as the recorder writes them.
 struct Recorder {
     file: Vec<u8>,
     stored: Stored,
@@ -44,7 +42,7 @@ impl Recorder {
         self.file.extend(data);
     }
 
-    /// Encodes a log, and all of it if the thread has ended.
+    /// Encodes a part of the log. If the thread has ended, encodes all of it.
     fn encode(&mut self, encoder: &mut Encoder, log: &mut Log, ended: bool) {
         let mut frame = Frame::default();
         let any = encoder.encode(log, ended, &self.definitions, &mut frame);
@@ -69,7 +67,7 @@ fn read(file: &[u8]) -> Result<Vec<Thread>, RecordingError> {
     threads(&mut open(file)?)
 }
 
-/// A small program of two threads.
+/// Returns a file of a small program with two threads.
 fn small(stored: Stored) -> Vec<u8> {
     let mut recorder = Recorder::new(stored);
     recorder.write(&Frame::note("It is small"));

@@ -1,4 +1,4 @@
-//! Files read back as the recorder wrote them.
+//! The reader returns exactly what the recorder has written.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -16,18 +16,18 @@ use crate::{Thread, file, gzip, open, threads, zstd};
 struct Block {
     address: u64,
     sizes: Vec<u8>,
-    /// The exit: the number of an instruction, and the kind of the exit.
+    /// The exit of the block: the number of its instruction, and its kind.
     exit: (Index, u8),
     next: u64,
 }
 
-/// An execution of a block, with its accesses: the instruction, whether it stores, the binary logarithm of the size, the address.
+/// An execution of a block. An access is the instruction, whether it stores, the binary logarithm of the size, and the address.
 #[derive(Clone, Debug)]
 struct Step {
     block: Index,
     accesses: Vec<(Index, bool, u8, u64)>,
     order: Option<Order>,
-    /// The log is encoded before the execution.
+    /// If `true`, the log is encoded before this execution.
     encoded: bool,
 }
 
@@ -104,7 +104,7 @@ impl Step {
     }
 }
 
-/// Returns the data of an instruction. A store to the place that the access before it has loaded is merged with the load.
+/// Returns the data references of an instruction. A store to the place that the previous access loads is merged with the load.
 fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Reference> {
     let mut data: Vec<Reference> = Vec::new();
     for &(at, store, size, address) in accesses {
@@ -125,7 +125,7 @@ fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Referenc
     data
 }
 
-/// Returns the references and orders that a reader should find.
+/// Returns the references and orders that a reader must find.
 fn expected(blocks: &[Block], steps: &[Step]) -> Thread {
     let (mut references, mut order) = (Vec::new(), Vec::new());
     let block = |step: &Step| &blocks[step.block.index(blocks.len())];
@@ -281,7 +281,7 @@ fn a_program_can_have_too_much_code() {
         })
     };
     let defined = (0..40_000_u64).take_while(|at| define(*at).is_ok()).count();
-    // 2^25 references, and one more for each block.
+    // The total is 2^25 references and one more for each block.
     assert_eq!(defined, (1 << 25) / 1025);
 }
 
@@ -332,7 +332,7 @@ fn files_and_streams_are_read_alike() {
 #[test]
 fn a_file_that_grows_is_read_as_it_was() {
     let whole = small(Stored::Zstd);
-    // The file without its end, a frame with a header and a byte in a zstd frame.
+    // The end of the file is one frame: a header of 32 bytes, and one byte that zstd has compressed.
     let end = 32 + zstd(&[0]).len();
     let path = file("grows", &whole[..whole.len() - end]);
     let mut recording = Recording::open(&path).unwrap();

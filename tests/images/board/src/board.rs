@@ -1,4 +1,4 @@
-//! The bus and the strand's registers of the service: real devices, or models of them.
+//! The bus and the strand registers of the service. They are real devices or models of devices.
 
 #[cfg(not(feature = "memory"))]
 use platform::Machine;
@@ -28,13 +28,13 @@ mod models {
     static DEVICES: Room<Devices> = Room::new();
 
     pub fn new(machine: super::Machine) -> (Bus, Registers) {
-        // SAFETY: the image no longer uses the machine before when it makes another.
+        // SAFETY: when the image makes another machine, it no longer uses the previous one.
         let devices = unsafe { DEVICES.put(Devices::new(machine)) };
         devices.start_caches();
         (devices, devices)
     }
 
-    /// Does nothing: the models have the registers of all strands.
+    /// Does nothing, because the models have the registers of all strands.
     #[cfg(feature = "control")]
     pub fn become_strand(_: guest_abi::StrandId) {}
 }
@@ -46,9 +46,8 @@ mod faults {
     use platform::sparc64::{FastPath, Mmio, StrandRegs};
     use platform::{AccessError, PhysicalAddress};
 
-
-    /// Real devices, but a store to hub 1 traps. On the fast path, the trap comes where the strand waits for the store: see
-    /// [`trap_in_wait`].
+    /// Real devices, except that a store to hub 1 traps. On the fast path, the trap comes where the
+    /// strand waits for the store: see [`trap_in_wait`].
     pub struct Bus(Mmio);
 
     pub type Registers = StrandRegs;
@@ -60,29 +59,29 @@ mod faults {
         unsafe { (Bus(Mmio::new()), StrandRegs::new(hypervisor::cross_call)) }
     }
 
-    /// Replaces the instruction in which the fast path of a hub's set waits for the store, because QEMU's stores fault at once or never.
-    /// The new instruction, `ldx [%o1 + 0], %g0`, takes the value of the call for an address: it traps if the value is not a multiple
-    /// of eight.
+    /// Replaces the instruction in which the fast path of a hub's set waits for the store, because
+    /// stores in QEMU fault at once or never. The new instruction, `ldx [%o1 + 0], %g0`, uses the
+    /// value of the call as an address. It traps if the value is not a multiple of eight.
     ///
-    /// # Safety
-    /// Called before the first hypercall.
+    /// # Safety The image must call this function before the first hypercall.
     unsafe fn trap_in_wait() {
         unsafe extern "C" {
             static mut perfctr_wait_hub: u32;
         }
-        // SAFETY: the MMU is off, so that the instruction can be written, and it has not been executed.
+        // SAFETY: the MMU is off, so the instruction can be written. It has not been executed yet.
         unsafe { (&raw mut perfctr_wait_hub).write_volatile(0xc05a_6000) }
     }
 
-    /// Misaligns the addresses of channel 1 of node 0 and of hub 3 in the service's table of registers, so that accesses trap.
+    /// Misaligns the addresses of channel 1 of node 0 and of hub 3 in the service's table of registers. So
+    /// accesses to both trap.
     ///
     /// # Safety
     /// Called before the first hypercall, on a strand of node 0.
     pub unsafe fn bend_table(context: &impl FastPath) {
         let rows = context.words()[layout::word::ROWS] as *mut u64;
         for register in [4, 5].into_iter().chain(72..90) {
-            // SAFETY: the table has a row for each register, which begins with the address. Constants can be written while the MMU is
-            // off, and the service reads the table through pointers only.
+            // SAFETY: the table has a row for each register, and the row begins with the address. While the
+            // MMU is off, constants can be written. The service reads the table through pointers only.
             unsafe {
                 let row = rows.byte_add(register << layout::ROW_SHIFT);
                 row.write_volatile(row.read_volatile() | 4);
@@ -101,7 +100,7 @@ mod faults {
             address: PhysicalAddress,
             value: u64,
         ) -> Result<(), AccessError> {
-            // Bits 39:34 are 0b111001 for hub 1.
+            // For hub 1, bits 39:34 are 0b111001.
             let late = u64::from(address.0 >> 34 == 0b11_1001) << 2;
             self.0.write(strand, PhysicalAddress(address.0 | late), value)
         }

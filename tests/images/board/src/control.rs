@@ -1,5 +1,5 @@
-//! The calls by which a guest controls its machine and the strand that it calls from, for the sweep, and its counters, for sampling.
-//! The guest makes them by software trap 0xfe. No shipped image serves them.
+//! The control calls of a guest, through software trap 0xfe. No shipped image serves them. For the
+//! sweep, a guest controls its machine and its strand; for sampling, its counters.
 
 #[cfg(feature = "models")]
 use core::arch::asm;
@@ -37,12 +37,12 @@ static HYPERVISOR: Room<Machine> = Room::new();
 static RUNNING: Kept<Running> = Kept::new();
 static LAYOUT: Room<Layout> = Room::new();
 static STRAND: Room<Tested> = Room::new();
-/// The strand on which the image began.
+/// The strand on which the image started.
 static FIRST: Kept<&Tested> = Kept::new();
-/// The strand from which the guest has said that it calls.
+/// The strand that the guest has named as its own.
 static CALLER: Kept<&Tested> = Kept::new();
 
-/// Returns the strand from which the guest calls; `None` before the image has begun.
+/// Returns the strand from which the guest calls, or `None` before the image has begun.
 pub fn strand() -> Option<&'static Tested> {
     CALLER.get().or(FIRST.get())
 }
@@ -64,7 +64,7 @@ pub fn serve(number: u8, registers: &mut Registers) -> bool {
         return false;
     }
     let control = ptr::with_exposed_provenance::<Control>(registers.o0 as usize);
-    // SAFETY: the guest has put a control there, in memory that the hypervisor reaches with the MMU off.
+    // SAFETY: the guest has put a control at this address. The hypervisor reaches the memory because the MMU is off.
     registers.o0 = match apply(unsafe { control.read() }) {
         Ok(value) => {
             registers.o1 = value.unwrap_or(registers.o1);
@@ -82,7 +82,7 @@ fn slow_calls() -> u64 {
     SLOW.get().unwrap_or(0)
 }
 
-/// Serves a control call. Returns its value in %o1, if it has one. A call that fails changes nothing.
+/// Serves a control call. If the call has a value, returns it for %o1. A call that fails changes nothing.
 fn apply(control: Control) -> Result<Option<u64>, HvError> {
     match control {
         Control::PowerOn(configuration) => power_on(configuration)?,
@@ -137,11 +137,11 @@ fn power_on(configuration: Configuration) -> Result<(), HvError> {
         frequency: 0,
         time: 0,
     };
-    // SAFETY: only the hypervisor that is replaced below uses the old layout, and no code runs it before.
+    // SAFETY: only the hypervisor that is replaced below uses the old layout, and it does not run before it is replaced.
     let layout = unsafe { LAYOUT.put(layout) };
     let environment = <Board as hypervisor::Board>::environment(machine);
     if let Ok(hypervisor) = assemble(layout, environment) {
-        // SAFETY: only `CALLER` and `RUNNING`, which are empty now, and traps that have ended used the old hypervisor.
+        // SAFETY: the old hypervisor was used only by `CALLER` and `RUNNING`, which are empty now, and by traps that have ended.
         let hypervisor = unsafe { HYPERVISOR.put(hypervisor) };
         RUNNING.set(Some(Running { hypervisor, configuration, busy: [false; Hub::ALL.len()] }));
     }
@@ -159,18 +159,18 @@ fn be(strand: StrandId) {
         && let Some(caller) = caller(&running.configuration, strand)
     {
         let handler = Handler::new(running.hypervisor, caller);
-        // SAFETY: only `CALLER`, which is empty now, and the fast path used the old strand. The context of the fast path is renewed.
+        // SAFETY: the old strand was used only by `CALLER`, which is empty now, and by the fast path, whose context is renewed.
         CALLER.set(Some(unsafe { STRAND.put(Tested(handler)) }));
         board::become_strand(strand);
     }
     renew_context();
 }
 
-/// A copy of the hypervisor as it was in the middle of an access.
+/// A copy of the hypervisor, taken in the middle of an access.
 #[cfg(feature = "memory")]
 static HOLDING: Room<Machine> = Room::new();
 
-/// Makes a call of a strand, and restores the hypervisor to the middle of the call's access: the call never ends.
+/// Makes a call of a strand. Then restores the hypervisor to the middle of the call's access, so that the call never ends.
 #[cfg(feature = "memory")]
 fn hold(register: PerfReg, strand: StrandId) {
     let Some(running) = RUNNING.get() else { return };
@@ -178,29 +178,29 @@ fn hold(register: PerfReg, strand: StrandId) {
         return;
     };
     board::with_accesses(
-        // SAFETY: nobody uses this copy.
+        // SAFETY: there is no other use of this copy.
         || unsafe { HOLDING.copy(&HYPERVISOR) },
         || {
             let mut registers = Registers::call(VFALLS_GET_PERFREG, [register.id(), 0, 0, 0, 0]);
             running.hypervisor.strand(caller).fast_trap(&mut registers);
         },
     );
-    // SAFETY: the copy is of this hypervisor, and the only strand executes no method of it now.
+    // SAFETY: the copy is of this hypervisor. The only strand is not executing one of its methods.
     unsafe { HYPERVISOR.copy(&HOLDING) };
 }
 
-/// Does nothing: the models of hubs can be busy by themselves.
+/// Does nothing, because the models of hubs can be busy without a holder.
 #[cfg(not(feature = "memory"))]
 fn hold(_: PerfReg, _: StrandId) {}
 
-/// Gives the fast path the context of the strand from which the guest calls.
+/// Gives the fast path the context of the calling strand.
 fn renew_context() {
     // SAFETY: the block belongs to the only strand.
     unsafe { start_entry::<Tested>(&SUN4V_BLOCKS[0], 0) };
 }
 
-/// Changes the counters of the strand that calls. If an overflow trap is pending after events, the processor takes the trap as soon as
-/// the guest continues and its PSTATE.IE and PIL permit the trap.
+/// Changes the counters of the calling strand. If events leave an overflow trap pending, the
+/// processor takes it as soon as the guest continues and its PSTATE.IE and PIL permit the trap.
 #[cfg(feature = "models")]
 fn apply_to_counters(counters: Counters) -> Option<u64> {
     let running = RUNNING.get()?;
@@ -213,23 +213,23 @@ fn apply_to_counters(counters: Counters) -> Option<u64> {
     value
 }
 
-/// Does nothing: this board has no models of counters.
+/// Does nothing, because this board has no models of counters.
 #[cfg(not(feature = "models"))]
 fn apply_to_counters(_: Counters) -> Option<u64> {
     None
 }
 
-/// Sets bit 15 of %softint (interrupt_level_15, trap type 0x4f), as the processor does when a counter overflows. The guest clears the
-/// bit.
+/// Sets bit 15 of %softint (interrupt_level_15, trap type 0x4f), as the processor does on a counter
+/// overflow. The guest clears the bit.
 #[cfg(feature = "models")]
 fn raise_overflow_trap() {
-    // SAFETY: sets only this bit. The hypervisor itself takes no such interrupts.
+    // SAFETY: sets only this bit. The hypervisor itself takes no interrupts of this kind.
     unsafe {
         asm!("wr {bit}, 0, %asr20", bit = in(reg) 1_u64 << 15, options(nostack, preserves_flags));
     }
 }
 
-/// Calls itself `depth` times. Each call needs another register window.
+/// Calls itself `depth` times. Each nested call needs another register window.
 #[inline(never)]
 fn recurse(depth: u64) -> u64 {
     match black_box(depth) {

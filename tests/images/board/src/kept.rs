@@ -1,8 +1,6 @@
-//! State of the image between traps.
-
 use core::cell::Cell;
 
-/// A value that is kept from trap to trap.
+/// A value that stays from one trap to the next.
 pub struct Kept<T>(Cell<Option<T>>);
 
 // SAFETY: the image runs on one strand.

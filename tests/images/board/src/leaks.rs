@@ -1,10 +1,10 @@
-//! A hypervisor that leaves values in registers, to show that the guest's probe finds them.
+//! A hypervisor that leaves values in registers. The guest's probe must find them.
 
 use core::arch::asm;
 
 /// Puts a mark into a window that the slow path does not clear, and into the globals of level 1.
 pub fn leave_a_mark() {
-    // SAFETY: the marked registers are no hypervisor's. The window and the level of globals before are selected again.
+    // SAFETY: the hypervisor does not use the marked registers. Afterwards the code selects the previous window and level of globals.
     unsafe {
         asm!(
             "save %sp, -192, %sp",

@@ -1,5 +1,5 @@
-//! The hypervisor of `hypervisor/` on boards for tests, which `Cargo.toml` lists as features. All but `unbounded` are for QEMU's niagara
-//! machine.
+//! The hypervisor of `hypervisor/` on boards for tests. `Cargo.toml` lists the boards as features.
+//! All except `unbounded` are for QEMU's niagara machine.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -32,7 +32,7 @@ use platform::{Machine, PhysicalAddress};
 use board::{Bus, Registers as StrandRegisters};
 use recorder::Recorder;
 
-/// The devices, or what is in place of devices.
+/// The devices, or their replacement.
 struct Board;
 
 static PLACE: Place<Board> = Place::new();
@@ -40,7 +40,7 @@ static PLACE: Place<Board> = Place::new();
 impl hypervisor::Board for Board {
     type Environment = (Bus, StrandRegisters, Recorder);
 
-    // The image for the sweep has no functions of its own, because the sweep on the host has none.
+    // The image for the sweep has no own functions, because the sweep on the host has none.
     const FAST: Option<&'static [u64]> = match cfg!(feature = "control") {
         true => Some(&[]),
         false => Some(&[0x84, 1 << 40 | 0x84]),
@@ -60,25 +60,25 @@ impl hypervisor::Board for Board {
         (bus, registers, recorder::recorder())
     }
 
-    /// All guests have the same console: QEMU's machine has one.
+    /// QEMU's machine has one console, so all guests share it.
     fn console(_: GuestId) -> u64 {
         CONSOLES
     }
 
-    /// Returns the number and the sum of %o0 to %o5, also for a CORE call and a software trap.
+    /// Returns the function number and the sum of %o0 to %o5, also for a CORE call and for a software trap.
     fn fast(_: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let sum = registers.to_array().into_iter().fold(0, u64::wrapping_add);
         Ok(Reply::Values(function, sum))
     }
 }
 
-/// A strand of the hypervisor, with the parts for tests.
+/// A strand of the hypervisor, with additions for tests.
 #[repr(transparent)]
 struct Tested(Handler<Board>);
 
 #[cfg(feature = "unbounded")]
 perfctr_service::sun4v_image!(Tested, strands: 256);
-// On models every call of the sweep takes the slow path.
+// On models, every call of the sweep takes the slow path.
 #[cfg(all(feature = "control", feature = "models"))]
 platform::sun4v_image!(Tested, strands: 256, claims: [0x84, 0xfe]);
 #[cfg(not(any(feature = "unbounded", all(feature = "control", feature = "models"))))]
@@ -99,7 +99,7 @@ impl TrapHandler for Tested {
         // SAFETY: the two types have the same layout.
         let tested = unsafe { &*ptr::from_ref(handler).cast::<Self>() };
         #[cfg(feature = "faults")]
-        // SAFETY: the guest has not begun, and its strand is 0.
+        // SAFETY: the guest has not started, and its strand is 0.
         unsafe {
             board::bend_table(tested.0.context());
         }
@@ -117,7 +117,7 @@ impl TrapHandler for Tested {
         entry
     }
 
-    /// Returns no memory, because QEMU does not translate addresses. Each trap that the guest cannot take ends the guest.
+    /// Returns no memory, because QEMU does not translate addresses. A trap that the guest cannot take ends the guest.
     fn partition(&self) -> Partition {
         match cfg!(feature = "unbounded") {
             true => Partition { bytes: 1 << 36, ..self.0.partition() },

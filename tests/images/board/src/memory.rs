@@ -1,7 +1,7 @@
-//! Words of memory in place of device registers, which QEMU lacks, under the entry code as it is shipped.
+//! Words of memory replace the device registers that QEMU lacks. The entry code is as shipped.
 //!
-//! Before the service is made, the addresses of registers in its table are replaced with addresses of words. The address of a register
-//! that does not answer is not aligned, so that an access traps.
+//! Before the service is made, the image replaces the registers' addresses in the service's table with the
+//! addresses of words. If a register must not answer, its address is misaligned, so that an access traps.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -16,40 +16,40 @@ use sweep::modelled::Hardware;
 
 use crate::kept::Kept;
 
-/// The bus of an image with devices. The service's table leads it to words.
+/// The bus of an image with devices. The service's table directs it to words.
 pub struct Bus(Mmio);
 
-/// The registers of all strands: of one strand in the processor, of the others in memory.
+/// The registers of all strands. The processor has the registers of one strand. Memory has the registers of all others.
 pub struct Registers(StrandRegs);
 
 const NODES: usize = Node::ALL.len();
 const HUBS: usize = Hub::ALL.len();
 
-/// The number of registers without an address, which come first.
+/// The number of registers without an address. These registers come first.
 const FIRST: usize = 2;
 const ADDRESSED: usize = PerfReg::COUNT - FIRST;
 const CELLS: usize = NODES * L2_BANKS + ADDRESSED;
 
-/// Each second word is a register. A changed word between them shows a wrong access.
+/// Every second word is a register. A change of a word between registers shows a wrong access.
 static WORDS: [AtomicU64; 2 * CELLS + 1] = [const { AtomicU64::new(0) }; _];
 static PCRS: [AtomicU64; StrandId::COUNT] = [const { AtomicU64::new(0) }; _];
-/// The strand whose registers the processor has.
+/// The strand whose registers are in the processor.
 static STRAND: AtomicUsize = AtomicUsize::new(0);
 static CROSS_CALLS: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; _];
 static BUSY: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
 static FAULTY_HUBS: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
 static FAULTY_CHANNELS: [AtomicBool; 2 * NODES] = [const { AtomicBool::new(false) }; _];
-/// The first bank of each node that faults.
+/// For each node, the first L2 bank that faults.
 static FAULTY_BANKS: [AtomicUsize; NODES] = [const { AtomicUsize::new(L2_BANKS) }; _];
-/// The places of each register's address in the table, one for each node.
+/// Where the table holds the address of each register, for each node.
 static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
 
-/// Called at each access on the slow path.
+/// A function to call at each access on the slow path.
 static AT_ACCESS: Kept<fn()> = Kept::new();
 
-/// The bit that makes the address of a register misaligned, so that the register does not answer.
+/// A bit that misaligns a register's address, so that the register does not answer.
 const ABSENT: u64 = 4;
 
 /// Returns a bus and registers of a machine that has just been switched on.
@@ -64,7 +64,7 @@ pub fn new(_: Machine) -> (Bus, Registers) {
         flag.store(false, Relaxed);
     }
     FAULTY_BANKS.iter().for_each(|bank| bank.store(L2_BANKS, Relaxed));
-    // SAFETY: this is a hypervisor with the MMU off. The service is given the addresses of words.
+    // SAFETY: this is a hypervisor with the MMU off. The service uses the addresses of words.
     let bus = Bus(unsafe { Mmio::new() });
     bus.answer();
     if let Some(strand) = StrandId::new(STRAND.load(Relaxed)) {
@@ -73,7 +73,7 @@ pub fn new(_: Machine) -> (Bus, Registers) {
     (bus, Registers(own()))
 }
 
-/// Makes the processor execute as another strand.
+/// Makes the processor act as another strand.
 pub fn become_strand(strand: StrandId) {
     let registers = own();
     if let Some(before) = StrandId::new(STRAND.swap(strand.index(), Relaxed)) {
@@ -82,7 +82,7 @@ pub fn become_strand(strand: StrandId) {
     registers.set_pcr(strand, PCRS[strand.index()].load(Relaxed));
 }
 
-/// Calls `function`, and `at_access` at each of its accesses on the slow path.
+/// Calls `function`. During the call, calls `at_access` at each access on the slow path.
 pub fn with_accesses(at_access: fn(), function: impl FnOnce()) {
     AT_ACCESS.set(Some(at_access));
     function();
@@ -99,10 +99,10 @@ fn cross_call(strand: StrandId) {
     CROSS_CALLS[strand.index()].store(true, Relaxed);
 }
 
-/// Finds the addresses of registers in the constants and data of the image. Returns `None` if a register is not there once for each
-/// node.
+/// Finds the addresses of registers in the constants and data of the image. Returns `None` unless each register is there exactly
+/// once for each node.
 ///
-/// The table of a node has the node's own DRAM registers by local address, which is the same for all nodes.
+/// The table of a node has the local addresses of the node's own DRAM registers. These addresses are the same for all nodes.
 fn find_table() -> Option<Table> {
     unsafe extern "C" {
         static mut __sun4v_traps_end: u8;
@@ -114,13 +114,13 @@ fn find_table() -> Option<Table> {
     let mut word = (&raw mut __sun4v_traps_end as usize).next_multiple_of(8);
     while word < &raw mut __bss_start as usize {
         let place = word as *mut u64;
-        // SAFETY: memory of the image.
+        // SAFETY: the address is in the memory of the image.
         let value = PhysicalAddress(unsafe { place.read_volatile() });
         for register in PerfReg::all().skip(FIRST) {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
-                    // The registers of all nodes have this address, and the tables are in the order of the nodes.
+                    // This address stands for one register of every node. The tables are in the order of the nodes.
                     if *turn != node.index() {
                         continue;
                     }
@@ -179,7 +179,7 @@ fn is_busy(cell: Cell) -> bool {
 }
 
 impl Bus {
-    /// Writes the addresses of all registers to the table.
+    /// Makes the table lead to the words, by writing the addresses of all registers.
     fn answer(&self) {
         let Some(table) = TABLE.get() else {
             hypervisor::failed(&"no table of registers\n", NOT_STARTED)
@@ -188,7 +188,7 @@ impl Bus {
             let cell = Cell::Register(register);
             let absent = if is_faulty(cell) || is_busy(cell) { ABSENT } else { 0 };
             for place in places {
-                // SAFETY: a word of the table, which Rust reads through pointers only.
+                // SAFETY: this is a word of the table. Rust reads the table through pointers only.
                 unsafe { place.write_volatile(word(cell).as_ptr() as u64 | absent) };
             }
         }
@@ -206,7 +206,7 @@ impl Bus {
         Some(Cell::Register(PerfReg::new((register + FIRST) as u64)?))
     }
 
-    /// Returns the address of the word to access. A faulty register has an address that traps; a busy hub is an error.
+    /// Returns the address of the word to access. For a faulty register, this address traps. For a busy hub, returns an error.
     fn place(
         &self,
         strand: StrandId,
@@ -234,7 +234,7 @@ impl platform::Bus for Bus {
 
     fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
         let value = match self.cell(strand, at) {
-            // The bit that clears the directory reads as 0.
+            // The bit that clears the directory is always read as 0.
             Some(Cell::L2(..)) => value & !(1 << 22),
             _ => value,
         };
@@ -270,7 +270,7 @@ impl StrandRegisters for Registers {
         self.0.set_pic(strand, value);
     }
 
-    /// Returns 0: time does not pass, so that no hub is busy for too long.
+    /// Returns 0. Time does not pass, so no hub is busy for too long.
     fn ticks(&self, _: StrandId) -> u64 {
         0
     }
@@ -308,7 +308,7 @@ impl Hardware for Bus {
         word(cell).store(value, Relaxed);
     }
 
-    /// Returns a wrong value if the words around the register were written.
+    /// Returns the value of a register. If the words around the register were written, the value is wrong on purpose.
     fn holds(&self, cell: Cell) -> Option<u64> {
         let answers = !is_faulty(cell) && !is_busy(cell);
         let around = |at: usize| WORDS[at].load(Relaxed);

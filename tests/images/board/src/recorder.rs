@@ -1,4 +1,4 @@
-//! A tracer that is off at first, so that the checks of the image are valid for hypervisors that trace.
+//! A tracer that is off at first, so that the image passes the same checks as a hypervisor that traces.
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{Clock19, Mode, Ring, Tracer};
@@ -11,7 +11,7 @@ use crate::kept::Kept;
 const PACKETS: usize = 4;
 const WORDS: usize = 1015;
 
-/// %stick of the only strand.
+/// A clock that reads %stick of the only strand.
 pub struct Stick(StrandRegs);
 
 impl Clock for Stick {
@@ -21,14 +21,14 @@ impl Clock for Stick {
     }
 }
 
-/// The tracer of the hypervisor and of the service.
+/// The tracer that the hypervisor and the service share.
 pub type Recorder = &'static Tracer<'static, Stick, Clock19, PACKETS, WORDS>;
 
 static RINGS: [Ring<Clock19, PACKETS, WORDS>; 1] = [Ring::new(Mode::Overwrite)];
 static TRACER: Mutex<Option<Tracer<'static, Stick, Clock19, PACKETS, WORDS>>> = Mutex::new(None);
 static RECORDER: Kept<Recorder> = Kept::new();
 
-/// Returns the tracer, and makes it at the first call.
+/// Returns the tracer. The first call makes it.
 pub fn recorder() -> Recorder {
     if let Some(recorder) = RECORDER.get() {
         return recorder;

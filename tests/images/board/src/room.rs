@@ -1,9 +1,7 @@
-//! Places for values that the image replaces.
-
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
-/// A place for a value that the image replaces while it runs.
+/// Room for a value that the image replaces while it runs.
 pub struct Room<T>(UnsafeCell<MaybeUninit<T>>);
 
 // SAFETY: the image runs on one strand.
@@ -14,22 +12,20 @@ impl<T> Room<T> {
         Self(UnsafeCell::new(MaybeUninit::uninit()))
     }
 
-    /// Copies the bytes of another value, which may be in use.
+    /// Copies the bytes of another value. The other value may be in use.
     ///
-    /// # Safety
-    /// No reference to the replaced value is used any more.
+    /// # Safety The caller no longer uses references to the replaced value.
     #[cfg(feature = "memory")]
     pub unsafe fn copy(&'static self, other: &'static Self) {
-        // SAFETY: both places are valid. The caller promises that no reference to this value is used.
+        // SAFETY: both places are valid. The caller promises that it does not use references to this value.
         unsafe { self.0.get().copy_from_nonoverlapping(other.0.get(), 1) };
     }
 
-    /// Replaces the value, and does not drop the old one.
+    /// Replaces the value without dropping the old value.
     ///
-    /// # Safety
-    /// The reference that an earlier call returned is not used any more.
+    /// # Safety The caller no longer uses the reference that an earlier call returned.
     pub unsafe fn put(&'static self, value: T) -> &'static T {
-        // SAFETY: the caller promises that no other reference is used.
+        // SAFETY: the caller promises that it does not use other references.
         unsafe { (*self.0.get()).write(value) }
     }
 }

@@ -1,4 +1,4 @@
-//! Statuses and values of negotiation and of registers, and function numbers.
+//! Statuses and values of negotiation and register calls, and function numbers.
 
 use guest_abi::guest::Sun4v;
 use guest_abi::{Hypercall, Registers, Trap};
@@ -13,7 +13,7 @@ pub fn call(trap: Trap, registers: [u64; 6]) -> [u64; 6] {
     registers.to_array()
 }
 
-/// Negotiates a minor version of group 0x205; `None` gives the group up.
+/// Negotiates a minor version of group 0x205, or gives the group up for `None`.
 pub fn negotiate(minor: Option<u64>) -> [u64; 6] {
     let major = u64::from(minor.is_some());
     call(Trap::Core, [GROUP, major, minor.unwrap_or(0), 3, 4, 0])
@@ -38,7 +38,7 @@ fn before_negotiation(check: &mut Check<'_>) {
 }
 
 fn negotiation(check: &mut Check<'_>) {
-    // Group, major, minor; the expected status and granted minor.
+    // Each row is group, major, minor; then the expected status and granted minor.
     let asked = [
         (GROUP, 1, 0, EOK, 0),
         (GROUP, 1, 1, EOK, 1),
@@ -54,7 +54,7 @@ fn negotiation(check: &mut Check<'_>) {
         (0, 1, 0, EOK, 0),
         (0, 0, 0, ENOTSUPPORTED, 0),
         (1, 1, 9, EOK, 0),
-        // Without group CORE no function beyond the tables ends the guest.
+        // The guest gives up group CORE, so that no later call can end the guest.
         (1, 0, 0, EOK, 0),
     ];
     for (group, major, minor, status, granted) in asked {
@@ -74,7 +74,7 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
         if machine.status(Some(1), id) != EOK {
             continue;
         }
-        // The last value leaves a register as at reset.
+        // The last value leaves each register as after a reset.
         for value in [u64::MAX, 0x1234_5678_9abc_def5, 0xaaaa_5555_aaaa_5555, 0] {
             let value = written(id, value);
             check.case(Trap::Fast, [id, value, 2, 3, 4, SET], [EOK, value, 2, 3, 4, SET]);
@@ -84,8 +84,8 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// Returns a value to write: without HOLDOV of the PCR, because with HOLDOV the value does not determine what the PCR holds. See
-/// [`sampled`](crate::sampled).
+/// Returns the value to write. It has no HOLDOV bits of the PCR, because with HOLDOV the written
+/// value does not determine the value of the PCR. See [`sampled`](crate::sampled).
 fn written(id: u64, value: u64) -> u64 {
     match id {
         0 => value & !(3 << 62),
@@ -112,8 +112,8 @@ fn sweep(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// All 64 bits of function numbers count. The hypervisor has functions of its own, which return the number and the sum of %o0 to
-/// %o5: 0x84 and 0x100_0000_0084 of trap 0x80, and 0x84 of trap 0xff.
+/// The hypervisor compares all 64 bits of function numbers. Its own functions are 0x84 and 0x100_0000_0084 of
+/// trap 0x80, and 0x84 of trap 0xff. They return the number and the sum of %o0 to %o5.
 fn numbers(check: &mut Check<'_>) {
     negotiate(Some(1));
     let far = [

@@ -1,5 +1,5 @@
-//! The contract's answers for strand 0 of a guest with all rights and without another strand, written from the specification and
-//! not from the crates under test.
+//! The answers of the contract for strand 0 of a guest that has all rights and no other strand.
+//! They come from the specification and not from the crates under test.
 
 pub const EOK: u64 = 0;
 pub const EINVAL: u64 = 6;
@@ -12,7 +12,7 @@ pub const GET: u64 = 0x106;
 pub const SET: u64 = 0x107;
 pub const GROUP: u64 = 0x205;
 
-/// The machine, decoded from the task word that xtask writes into memory.
+/// The machine, decoded from the task word that xtask has written to memory.
 #[derive(Clone, Copy)]
 pub struct Machine {
     pub nodes: u64,
@@ -20,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Returns the status of a get or set.
+    /// Returns the status that the contract gives a get or set.
     pub fn status(self, minor: Option<u64>, id: u64) -> u64 {
         let Some(minor) = minor else { return EBADTRAP };
         match id {
@@ -34,14 +34,14 @@ impl Machine {
     }
 }
 
-/// Returns the bits of a register that a set keeps.
+/// Returns the bits that a set of the register stores.
 pub fn mask(id: u64) -> u64 {
     match id {
         0 => 0xffff_ffff,
         1 => 3,
         2..=17 if id % 2 == 0 => 0xff,
         2..=17 => u64::MAX,
-        // Six units of three registers to a hub: four LPUs, GPD, ASU; select, then two counters.
+        // A hub has six units: four LPUs, GPD and ASU. Each unit has three registers: the select, then two counters.
         _ => match ((id - 18) % 18 / 3, id % 3) {
             (0..=3, 0) => 0xffff,
             (_, 0) => 0xf0f,

@@ -1,4 +1,4 @@
-//! The number of instructions of each kind of call.
+//! Counts the instructions of each kind of call.
 
 use guest_abi::Trap;
 
@@ -21,7 +21,7 @@ pub fn run(report: &mut Report, machine: Machine) {
         ("refused", Trap::Fast, 90, 0, GET),
         ("refused_set", Trap::Fast, 90, 0, SET),
         ("unknown_fast", Trap::Fast, 0, 0, 5),
-        // Version 1.0, because the probe also has the function number in %o2.
+        // The probe also passes the function number, 0, in %o2. So the version is 1.0.
         ("negotiate", Trap::Core, GROUP, 1, 0),
         ("set_version", Trap::Core, GROUP, 1, 0),
         ("get_version", Trap::Core, GROUP, 0, 3),
@@ -37,9 +37,9 @@ pub fn run(report: &mut Report, machine: Machine) {
     report.check("the clock counts instructions").same("rd", nothing, 1);
 }
 
-/// Turns the hypervisor's tracer on and off by software trap 0xfe. While it is off, calls return without reaching Rust.
+/// Turns the hypervisor's tracer on and off through software trap 0xfe. While the tracer is off, calls return without entering Rust.
 pub fn traced(check: &mut Check<'_>) {
-    /// Exceeds any call that ends in assembly or in a leaf function.
+    /// More instructions than any call that ends in assembly or in a leaf function.
     const SHORT: u64 = 100;
     negotiate(Some(0));
     for on in [0, 1, 0] {
@@ -57,11 +57,11 @@ pub fn traced(check: &mut Check<'_>) {
 
 /// Reports the instructions of a call with these %o0, %o1 and %o5.
 fn count(report: &mut Report, name: &str, trap: Trap, call: [u64; 3]) {
-    // Without the reading of the clock itself and the `ta`.
+    // The count leaves out the read of the clock and the `ta`.
     report.count(name, instructions(ticks(trap, call)).wrapping_sub(2));
 }
 
-/// Returns the ticks from before a call with these %o0, %o1 and %o5 until after it.
+/// Returns the ticks between the start and the end of a call with these %o0, %o1 and %o5.
 fn ticks(trap: Trap, [o0, o1, function]: [u64; 3]) -> u64 {
     // SAFETY: the probe changes only registers that the ABI lets it change.
     unsafe {
@@ -72,7 +72,7 @@ fn ticks(trap: Trap, [o0, o1, function]: [u64; 3]) -> u64 {
     }
 }
 
-/// %tick advances by 102.4 per instruction.
+/// Converts ticks to instructions: %tick advances by 102.4 per instruction.
 fn instructions(ticks: u64) -> u64 {
     (ticks * 10 + 512) / 1024
 }

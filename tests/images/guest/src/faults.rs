@@ -1,6 +1,6 @@
-//! Devices that trap: channel 1 of node 0 (registers 4 and 5), and hub 3 (registers 72 to 89). Stores to hub 1 (registers 36 to
-//! 53) trap on the fast path, where the strand waits for them. Stores to the other hubs trap there too, but succeed when the call
-//! is repeated on the slow path.
+//! Calls to devices that trap. Channel 1 of node 0 (registers 4 and 5) and hub 3 (registers 72 to 89) trap.
+//! Stores to hub 1 (registers 36 to 53) trap on the fast path, where the strand waits for the stores. So do
+//! stores to the other hubs, but these succeed when the slow path repeats the call.
 
 use guest_abi::Trap;
 
@@ -48,7 +48,7 @@ pub fn run(report: &mut Report, machine: Machine) {
         calls(&mut report.check("a hub that faults"), &hubs);
         let late = [
             get(36, EOK),
-            // A second call succeeds: the hub was released.
+            // A second call succeeds, so the hub was released.
             set(18, EOK),
             get(18, EOK),
             set(40, ENOACCESS),

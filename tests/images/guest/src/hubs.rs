@@ -1,4 +1,4 @@
-//! Hubs that other strands hold, ask for, or have their turn at; and calls that are traced. Through the shipped entry code.
+//! Hubs that other strands hold or ask for, or where other strands have the turn; and traced calls. All with the shipped entry code.
 
 use guest_abi::{PerfReg, StrandId, Trap};
 use sweep::control::Control;
@@ -13,7 +13,7 @@ const STRANDS: [usize; 3] = [3, 67, 131];
 
 pub fn run(report: &mut Report) {
     let mut check = report.check("hubs in every state, fast path");
-    // Machines with hubs, and a guest with all rights on these and other strands.
+    // The machines have hubs. The guest has all rights on this strand and on others.
     let mut machines = parts::READ_BACK.configurations();
     let (Some((_, machine)), [Some(own), Some(holder), Some(other)]) = (
         machines.find(|(_, machine)| machine.guests[0].strands.iter().count() == 4),
@@ -36,9 +36,9 @@ pub fn run(report: &mut Report) {
 struct States {
     hub: u64,
     own: StrandId,
-    /// A strand whose access is in flight.
+    /// The strand whose access is in flight.
     holder: StrandId,
-    /// Another strand that asks.
+    /// Another strand, which asks for the hub.
     other: StrandId,
 }
 
@@ -48,7 +48,7 @@ impl States {
         first..first + 18
     }
 
-    /// The value of a register in all states.
+    /// Returns the value that a register keeps throughout the test.
     fn value(id: u64) -> u64 {
         (id * 0x0101_0101_0101_0101) & mask(id)
     }
@@ -62,7 +62,7 @@ impl States {
         check.case(Trap::Fast, [id, value, 2, 3, 4, SET], [status, value, 2, 3, 4, SET]);
     }
 
-    /// Begins an access of the holder that never ends.
+    /// Begins an access of the holder. The access never ends.
     fn hold(&self) {
         let first = self.ids().next().and_then(PerfReg::new);
         if let Some(register) = first {
@@ -70,7 +70,7 @@ impl States {
         }
     }
 
-    /// Reports the holder's death, which frees the hub.
+    /// Reports the death of the holder. This frees the hub.
     fn die(&self) {
         control(Control::Died(self.holder));
     }
@@ -82,7 +82,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Registers of the hub are refused; registers of other hubs are not.
+    /// Calls for registers of the hub are refused. Calls for registers of other hubs are not.
     fn taken(&self, check: &mut Check<'_>) {
         self.hold();
         let before = control(Control::State);
@@ -98,11 +98,11 @@ impl States {
             check.same(registers, (status, rest), (EOK, [2, 3, 4, GET]));
         }
         self.die();
-        // It is this strand's turn, because it was refused.
+        // This strand was refused, so it has the turn.
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// This strand has its turn. The next turn belongs to the remembered strand with the next number.
+    /// This strand has the turn. The next turn goes to the remembered strand with the next higher number.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);
@@ -119,12 +119,12 @@ impl States {
             self.get(check, id, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // It is the other strand's turn.
+            // The other strand has the turn.
             self.get(check, id, EWOULDBLOCK);
             self.set(check, id, 0, EWOULDBLOCK);
             control(Control::Caller(self.other));
             self.get(check, id, EOK);
-            // Then it is this strand's turn.
+            // Then this strand has the turn.
             self.get(check, id, EWOULDBLOCK);
             control(Control::Caller(self.own));
             self.set(check, id, Self::value(id), EOK);
@@ -140,7 +140,7 @@ impl States {
             self.set(check, id, 0, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // The other strand does not return: with two strands, this costs four refusals.
+            // The other strand does not come back. With two strands, this costs four refusals.
             for _ in 0..4 {
                 self.get(check, id, EWOULDBLOCK);
             }

@@ -1,4 +1,4 @@
-//! A guest that checks the performance counter service by real traps.
+//! A guest that checks the performance counter service with real traps.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -26,12 +26,12 @@ use preserved::Devices;
 use report::Report;
 use swept::control;
 
-/// The task, in bits 7:0. From bit 16 on the machine: the number of nodes, and bit 24 for a machine without hubs. From bit 32 on
-/// the detail of the sweep's report.
+/// The task is in bits 7:0. Bits 16 and up describe the machine: the number of nodes, and bit 24
+/// for a machine without hubs. Bits 32 and up are the detail of the sweep's report.
 const TASK: *const u64 = 0x87ff_fff8 as *const u64;
 
 fn sun4v() -> Sun4v {
-    // SAFETY: the guest runs in privileged mode of a sun4v machine, and its calls are those of this service.
+    // SAFETY: the guest runs in privileged mode of a sun4v machine, and makes only calls of this service.
     unsafe { Sun4v::new() }
 }
 
@@ -39,7 +39,7 @@ core::arch::global_asm!(include_str!("../../assembly/entry.s"), options(raw));
 
 #[unsafe(no_mangle)]
 extern "C" fn guest_main() -> ! {
-    // SAFETY: memory of the partition, outside the image.
+    // SAFETY: the word is in the partition's memory, outside of the image.
     let task = unsafe { TASK.read_volatile() };
     let machine = Machine { nodes: task >> 16 & 0xff, hubs: task >> 24 & 1 == 0 };
     let mut report = Report::new(sun4v());
@@ -83,7 +83,7 @@ extern "C" fn guest_main() -> ! {
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let mut console = Core::new(sun4v());
-    // A failed console has no other place to report to.
+    // If the console fails, there is no other place to report to.
     let _ = writeln!(console, "guest: {info}");
     loop {
         let _ = console.exit(101);

@@ -1,4 +1,4 @@
-//! Registers that a call must preserve, and values that it must not leave behind.
+//! Checks the registers that a call must preserve, and the values that a call must not leave behind.
 
 use core::arch::asm;
 
@@ -9,18 +9,18 @@ use crate::contract::{EBADTRAP, EINVAL, EOK, GET, GROUP, Machine, SET};
 use crate::probes::{self, Around, AtLevel, Left, WithPstate};
 use crate::report::{Check, Report};
 
-/// A call for each way through the hypervisor: trap, %o0 to %o5 before it and after it.
+/// A call that takes one of the ways through the hypervisor: the trap, %o0 to %o5 before it, and %o0 to %o5 after it.
 pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;
 
-/// A function of the hypervisor itself.
+/// The number of the hypervisor's own function.
 const OWN: u64 = 0x84;
 
-/// An unknown function whose lower 32 bits are those of a known one.
+/// The number of an unknown function. Its lower 32 bits are those of a known function.
 const FAR: u64 = 1 << 32 | OWN;
 
-/// An address of the guest, a misaligned one, the hypervisor's trap table, an address without memory.
+/// An address of the guest, a misaligned address, the hypervisor's trap table, and an address without memory.
 pub const STACK_POINTERS: [u64; 4] = [0x8100_0000 - 2047, 0x8100_0003, 0x10_4000 - 2047, u64::MAX];
 
 macro_rules! names {
@@ -35,16 +35,16 @@ macro_rules! names {
     };
 }
 
-/// The names of the checks, by [`Devices`].
+/// The names of the checks for each kind of [`Devices`].
 const NAMES: [[&str; 5]; 3] = [names!(""), names!(", fast path"), names!(", fast path to memory")];
 
-/// The devices under the hypervisor. On models all calls take the slow path; on others, they take the fast path if they can.
+/// The devices of the hypervisor. With models, all calls take the slow path. With other devices, calls take the fast path if they can.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Devices {
     Models,
-    /// No devices: reads return 0.
+    /// No devices. Reads return 0.
     Mmio,
-    /// Words of memory.
+    /// Words of memory in place of device registers.
     Memory,
 }
 
@@ -97,7 +97,7 @@ pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>)
             Trap::Fast => probes::around_fast,
             Trap::Core => probes::around_core,
         };
-        // Each call differs in %o3 and %o4, whose sum is the same.
+        // The calls differ in %o3 and %o4, but the sum of the two is the same.
         let others = |[o0, o1, o2, o3, o4, o5]: [u64; 6]| {
             [o0, o1, o2, o3 + number, o4.wrapping_sub(number), o5]
         };
@@ -105,7 +105,7 @@ pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>)
     }
 }
 
-/// A probe that traps with these %o0 to %o5, and stores the registers after the trap.
+/// A probe that traps with these %o0 to %o5 and stores the registers that it finds after the trap.
 pub type Probe = unsafe extern "C" fn(&[u64; 6], &mut Around);
 
 pub fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[u64; 6]) {
@@ -116,8 +116,8 @@ pub fn around(check: &mut Check<'_>, probe: Probe, before: &[u64; 6], behind: &[
     check.same(before, found, expected);
 }
 
-/// Software traps between those of hypercalls. The hypervisor claims 0x84 and 0xfe, and returns the number of the trap and the
-/// sum of %o0 to %o5.
+/// Checks software traps between the two hypercall traps. The hypervisor claims 0x84 and 0xfe. For
+/// each, it returns the number of the trap and the sum of %o0 to %o5.
 pub fn software_traps(report: &mut Report) {
     const BEFORE: [u64; 6] = [1, 2, 3, 4, 5, GET];
     const REFUSED: [u64; 6] = [EBADTRAP, 2, 3, 4, 5, GET];
@@ -133,7 +133,7 @@ pub fn software_traps(report: &mut Report) {
     }
     for number in 0x81..0xff {
         let status: u64;
-        // SAFETY: the hypervisor changes no memory of this guest, and no registers but %o0 to %o5.
+        // SAFETY: the hypervisor does not change memory of this guest. It changes only registers %o0 to %o5.
         unsafe {
             asm!(
                 "ta %xcc, {number}",
@@ -157,7 +157,7 @@ pub fn software_traps(report: &mut Report) {
 
 fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     for Way(trap, [o0, o1, .., o5], _) in ways {
-        // SAFETY: as above. The probe may change all free windows.
+        // SAFETY: the hypervisor changes no memory of this guest. The probe may change all free windows.
         let found = unsafe {
             match trap {
                 Trap::Fast => probes::left_fast(*o0, *o1, *o5),
@@ -168,11 +168,11 @@ fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     }
 }
 
-/// Expects the marks of a hypervisor that leaves 0x5e in a window and 0x6f in a global register on the slow path; the fast path
-/// uses neither windows nor the globals of a guest's levels.
+/// Expects the marks that a hypervisor leaves on the slow path: 0x5e in a window and 0x6f in a
+/// global register. The fast path uses neither windows nor the globals of a guest's levels.
 pub fn leaks(check: &mut Check<'_>) {
     let marks = Left { windows: 0x5e, globals: 0x6f };
-    // SAFETY: as above.
+    // SAFETY: the hypervisor changes no memory of this guest. The probes may change all free windows.
     let (fast, core) = unsafe { (probes::left_fast(0, 0, OWN), probes::left_core(GROUP, 1, 0)) };
     check.same("fast", fast, marks);
     check.same("core", core, marks);
@@ -181,7 +181,7 @@ pub fn leaks(check: &mut Check<'_>) {
 fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     for Way(trap, [o0, .., o5], _) in ways {
         for sp in STACK_POINTERS {
-            // SAFETY: as above. The probe restores its own stack pointer before it saves a window.
+            // SAFETY: the hypervisor changes no memory of this guest. The probe restores its stack pointer before it saves a window.
             let changed = unsafe {
                 match trap {
                     Trap::Fast => probes::deep_fast(20, *o5, *o0, sp),
@@ -191,7 +191,7 @@ fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
             check.same((trap, o0, o5, sp), changed, 0);
         }
     }
-    // Calls with undefined arguments may have set registers and versions.
+    // Calls with undefined arguments may have changed registers and versions.
     negotiate(Some(1));
     call(Trap::Fast, [0, PCR, 0, 0, 0, SET]);
 }
@@ -199,7 +199,7 @@ fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
 fn levels(check: &mut Check<'_>) {
     for level in [1, 2] {
         for (o0, status, value) in [(0, EOK, PCR), (90, EINVAL, 0x5a)] {
-            // SAFETY: as above. Nothing else uses levels above TL 0 now.
+            // SAFETY: the hypervisor changes no memory of this guest. Nothing else uses levels above TL 0 now.
             let found = unsafe { probes::at_level(o0, 0x5a, GET, level) };
             let expected = AtLevel { status, value, tl: level, gl: 0x7700 | level };
             check.same((level, o0), found, expected);
@@ -207,7 +207,7 @@ fn levels(check: &mut Check<'_>) {
     }
 }
 
-/// Traps in trap handlers, which ends in the hypervisor.
+/// Traps inside trap handlers. The last trap ends in the hypervisor.
 pub fn trap_in_handlers(report: &mut Report) {
     negotiate(Some(1));
     report.line(format_args!("the guest traps in its trap handlers now"));
@@ -215,15 +215,15 @@ pub fn trap_in_handlers(report: &mut Report) {
     unsafe { probes::trap_in_handlers() }
 }
 
-/// Causes a fatal trap in the hypervisor: executes the load of its device accesses at an address without a device, with a
-/// misaligned stack pointer. (Where addresses are translated, a guest cannot execute the hypervisor's memory, but may have code
-/// of its own at the same address.)
+/// Causes a fatal trap in the hypervisor: jumps to the load of its device accesses with an address
+/// without a device and with a misaligned stack pointer. (Where addresses are translated, a guest
+/// cannot execute the hypervisor's memory, but may have code of its own at the same address.)
 pub fn trap_at_access(report: &mut Report) {
-    // ldx [%o0], %o1; retl; mov %g0, %o0
+    // The instructions are ldx [%o0], %o1; retl; mov %g0, %o0.
     const LOAD: [u32; 3] = [0xd25a_0000, 0x81c3_e008, 0x9010_0000];
     report.line(format_args!("the guest executes the hypervisor's load now"));
     let mut place = 0x10_0000 as *const [u32; 3];
-    // SAFETY: memory of the hypervisor, which holds these instructions. The guest does not continue.
+    // SAFETY: the memory of the hypervisor holds these instructions. The guest does not continue.
     unsafe {
         while place.read_volatile() != LOAD {
             place = place.byte_add(4);
@@ -245,11 +245,11 @@ fn pstate(check: &mut Check<'_>) {
     const TLE: u64 = 1 << 8;
     const CLE: u64 = 1 << 9;
     for bits in [IE, AM, TLE, CLE, IE | AM | TLE | CLE] {
-        // SAFETY: as above. The guest accesses no memory while its data are little-endian.
+        // SAFETY: the hypervisor changes no memory of this guest. The guest accesses no memory while its data are little-endian.
         let found = unsafe { probes::with_pstate(0, GET, bits) };
         let expected = WithPstate { value: PCR, inverted: bits };
         check.same(bits, found, expected);
-        // SAFETY: as above.
+        // SAFETY: the hypervisor changes no memory of this guest.
         let found = unsafe { probes::with_pstate(90, GET, bits) };
         check.same(bits, found.inverted, bits);
     }

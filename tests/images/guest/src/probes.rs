@@ -1,4 +1,4 @@
-//! Probes in assembly of registers, windows and levels around a trap, shared with the guest in C.
+//! Probes in assembly. They check registers, windows and levels around a trap. The guest in C has the same probes.
 
 use core::arch::global_asm;
 
@@ -8,7 +8,7 @@ global_asm!(include_str!("../../assembly/handlers.s"), options(raw));
 global_asm!(include_str!("../../assembly/left.s"), options(raw));
 global_asm!(include_str!("../../assembly/level.s"), options(raw));
 
-/// The registers that [`around_fast`] and the others find after the trap.
+/// The registers that [`around_fast`] and similar probes find after the trap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Around {
@@ -16,13 +16,13 @@ pub struct Around {
     pub l: [u64; 8],
     pub i: [u64; 4],
     pub g: [u64; 8],
-    /// CWP, CANSAVE, CANRESTORE, OTHERWIN, CLEANWIN, WSTATE, PSTATE, PIL, TL, GL, %y, %asi, %ccr: before the trap.
+    /// Values before the trap: CWP, CANSAVE, CANRESTORE, OTHERWIN, CLEANWIN, WSTATE, PSTATE, PIL, TL, GL, %y, %asi, %ccr.
     pub before: [u64; 13],
-    /// The same registers after the trap.
+    /// The same registers after the trap, in the same order.
     pub after: [u64; 13],
 }
 
-/// The bits that a trap set in the free windows, and in the globals of levels 1 and 2; all were 0 before.
+/// The bits that a trap has set in the free windows and in the globals of levels 1 and 2. All bits were 0 before.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
@@ -35,10 +35,10 @@ impl Left {
 }
 
 impl Around {
-    /// Returns the registers after a trap that changes %o0 to %o5 only, into these.
+    /// Returns the registers after a trap that changes only %o0 to %o5. Their new values are given.
     pub fn with_outs([o0, o1, o2, o3, o4, o5]: [u64; 6], before: [u64; 13]) -> Self {
         Self {
-            // The stack pointer is given as %fp - %sp.
+            // The stack pointer is stored as %fp - %sp.
             o: [o0, o1, o2, o3, o4, o5, 192, 0x173],
             l: core::array::from_fn(|n| 0x101 + 0x10 * n as u64),
             i: core::array::from_fn(|n| 0x102 + 0x10 * n as u64),
@@ -49,14 +49,14 @@ impl Around {
     }
 }
 
-/// The state after a call above TL 0.
+/// The state after a call from a trap level above 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtLevel {
     pub status: u64,
     pub value: u64,
     pub tl: u64,
-    /// GL in bits 7:0, and from bit 8 on %g1, which was 0x77.
+    /// GL is in bits 7:0. Bits 8 and up are %g1, which was 0x77.
     pub gl: u64,
 }
 
@@ -65,12 +65,12 @@ pub struct AtLevel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WithPstate {
     pub value: u64,
-    /// The bits of PSTATE that are still inverted.
+    /// The bits of PSTATE that the call has left inverted.
     pub inverted: u64,
 }
 
 unsafe extern "C" {
-    /// Traps with these %o0 to %o5, and a pattern in every other register.
+    /// Traps with these %o0 to %o5. Every other register holds a pattern.
     pub fn around_fast(o: &[u64; 6], around: &mut Around);
     pub fn around_core(o: &[u64; 6], around: &mut Around);
     pub fn around_0x81(o: &[u64; 6], around: &mut Around);
@@ -78,24 +78,24 @@ unsafe extern "C" {
     pub fn around_0x84(o: &[u64; 6], around: &mut Around);
     pub fn around_0xfd(o: &[u64; 6], around: &mut Around);
     pub fn around_0xfe(o: &[u64; 6], around: &mut Around);
-    /// Traps with these %o0, %o1 and %o5, and six free windows.
+    /// Traps with these %o0, %o1 and %o5, and with six free windows.
     pub fn left_fast(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_core(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_0x84(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_0xfe(o0: u64, o1: u64, function: u64) -> Left;
-    /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. Returns the bits of locals that changed.
+    /// Traps twice at each of `depth` + 1 depths. The stack pointer is `sp`. Returns the bits of local registers that changed.
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_0x84(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
-    /// Traps at this TL and GL.
+    /// Traps at trap level `level` with global level `level`.
     pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
-    /// Traps with these bits of PSTATE inverted.
+    /// Traps while these bits of PSTATE are inverted.
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
-    /// Traps, and traps again in each trap handler.
+    /// Traps, and traps again in the handler of each trap.
     pub fn trap_in_handlers() -> !;
-    /// Returns the difference of %tick around a trap.
+    /// Returns by how much %tick advances across a trap.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
     pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;
-    /// Returns the difference of %tick without a trap.
+    /// Returns by how much %tick advances without a trap.
     pub fn ticks_none() -> u64;
 }

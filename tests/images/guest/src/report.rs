@@ -1,4 +1,4 @@
-//! Results, as lines on the console.
+//! Prints results as lines on the console.
 
 use core::fmt::{Arguments, Debug, Write};
 
@@ -14,7 +14,7 @@ pub struct Report {
     cases: u64,
 }
 
-/// A check, with any number of comparisons. It is reported when it is dropped.
+/// A check with any number of comparisons. When the value is dropped, the check is reported.
 pub struct Check<'a> {
     report: &'a mut Report,
     name: &'static str,
@@ -31,7 +31,7 @@ impl Report {
     }
 
     pub fn count(&mut self, name: &str, number: u64) {
-        // A failed console has no other place to report to.
+        // If the console fails, there is no other place to report to.
         let _ = writeln!(self.console, "count {name}: {number}");
     }
 
@@ -45,14 +45,14 @@ impl Report {
         }
         let _ = writeln!(self.console, "checked");
         loop {
-            // The call does not return.
+            // This call does not return.
             let _ = self.console.exit(u64::from(self.failed != 0));
         }
     }
 }
 
 impl Check<'_> {
-    /// Compares two values. Each check prints its first difference.
+    /// Compares two values. Each check prints only its first difference.
     pub fn same<T: PartialEq + Debug>(&mut self, what: impl Debug, found: T, expected: T) {
         if found != expected && !self.failed {
             self.failed = true;
@@ -64,7 +64,7 @@ impl Check<'_> {
         }
     }
 
-    /// Makes a call, and compares its registers afterwards with the contract's.
+    /// Makes a call, and compares the registers after the call with the contract's values.
     pub fn case(&mut self, trap: Trap, before: [u64; 6], expected: [u64; 6]) {
         self.report.cases += 1;
         self.same(before, call(trap, before), expected);

@@ -1,7 +1,7 @@
-//! Sampling by `guest-abi` in the handler of overflow traps.
+//! Sampling with `guest-abi` in the handler of overflow traps.
 //!
-//! The counters are a model in the hypervisor, and the guest tells the model which events happen: see [`traps`](crate::traps).
-//! Counts and samples are compared with these events by plain division: of `n` events with the period `p`, `n / p` are sampled.
+//! The hypervisor has a model of the counters. The guest tells the model which events happen: see [`traps`](crate::traps). Plain
+//! division gives the expected counts and samples: of `n` events with period `p`, `n / p` are sampled.
 
 use core::cell::UnsafeCell;
 use core::hint::black_box;
@@ -27,7 +27,7 @@ use crate::traps::{self, Frame, TSTATE_PRIV};
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Taken = Sample<SparcSelect, SparcMode>;
 
-/// The state that the handler of overflow traps uses.
+/// The state for the handler of overflow traps.
 struct Session {
     unit: Unit,
     profiler: Profiler<Unit, 1, 8>,
@@ -37,16 +37,16 @@ struct Session {
 
 struct Shared(UnsafeCell<Option<Session>>);
 
-// SAFETY: there is one strand, and its interrupts are blocked while it uses the content: see `with`.
+// SAFETY: there is one strand. Its interrupts are blocked while it uses the content: see `with`.
 unsafe impl Sync for Shared {}
 
 static SESSION: Shared = Shared(UnsafeCell::new(None));
 
-/// A strand with all rights, and one without.
+/// The numbers of a strand with all rights and of a strand without rights.
 const STRAND: usize = 37;
 const WITHOUT_RIGHTS: usize = 38;
 
-/// Uses the session while the overflow trap is blocked.
+/// Blocks the overflow trap, and calls `work` with the session.
 fn with<T>(work: impl FnOnce(&mut Option<Session>) -> T) -> T {
     traps::hold(true);
     // SAFETY: no other code runs, and `work` does not call this function.
@@ -55,9 +55,8 @@ fn with<T>(work: impl FnOnce(&mut Option<Session>) -> T) -> T {
     result
 }
 
-/// Handles the overflow trap.
 pub fn overflowed(frame: &Frame) {
-    // SAFETY: the handler runs only while nothing else uses the session.
+    // SAFETY: the handler runs only while no other code uses the session.
     if let Some(session) = unsafe { &mut *SESSION.0.get() } {
         let at = Interrupted {
             address: frame.tpc,
@@ -73,7 +72,7 @@ pub fn overflowed(frame: &Frame) {
     }
 }
 
-/// Returns the address and mode that a call from here interrupts.
+/// Returns the address and mode that an interrupt at this place would report.
 fn now() -> Interrupted<SparcMode> {
     Interrupted {
         address: 0,
@@ -95,7 +94,7 @@ fn counters(counters: Counters) {
     control(Control::Counters(counters));
 }
 
-/// The instructions at which events happen.
+/// The instructions at which the test makes events.
 #[derive(Clone, Copy)]
 enum Place {
     Here,
@@ -116,7 +115,7 @@ impl Place {
 fn happens_at(place: Place, mode: SparcMode, event: SparcEvent, times: u32) {
     let happens = Control::Counters(Counters::Happens(mode, event, times));
     let [o0, o1, o2, o3, o4, o5] = happens.registers().to_array();
-    // SAFETY: calls the hypervisor, which changes only registers that the ABI lets it change.
+    // SAFETY: calls the hypervisor. The hypervisor changes only registers that the ABI lets it change.
     unsafe {
         match place {
             Place::Here => traps::here(o0, o1, o2, o3, o4, o5),
@@ -129,7 +128,7 @@ fn happens(event: SparcEvent, times: u32) {
     happens_at(Place::Here, SparcMode::Privileged, event, times);
 }
 
-/// Starts to sample these events, each with its period.
+/// Starts to sample these events. Each event comes with its period.
 fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> {
     let service = PerfCounters::negotiate_best(sun4v()).ok();
     let mut requests = [Request { event: SparcEvent::Loads.into(), pace: None }; 2];
@@ -148,7 +147,7 @@ fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> 
     })
 }
 
-/// What a session leaves.
+/// What remains after a session.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     interrupts: u64,
@@ -158,7 +157,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the outcome without errors and with this number of interrupts.
+    /// Returns the outcome of a session without errors and with this number of interrupts.
     const fn undisturbed(interrupts: u64) -> Self {
         Self { interrupts, spurious: 0, lost: 0, refused: false }
     }
@@ -186,15 +185,15 @@ fn pop() -> Option<Taken> {
     with(|shared| shared.as_mut()?.profiler.pop())
 }
 
-/// Events, samples and missed samples of a counter.
+/// Returns the events, samples and missed samples of a counter.
 fn counted(report: Option<EventReport<SparcSelect>>) -> Option<[u64; 3]> {
     let report = report?;
     let estimate = report.estimate?;
-    // The events were counted all the time, so that the estimate is exact.
+    // The events were counted without a pause, so the estimate is exact.
     (estimate.error == Some(0)).then_some([estimate.events, report.samples, report.missed])
 }
 
-/// Ends the session, and checks its outcome and the counts of its first event.
+/// Ends the session. Checks its outcome and the counts of its first event.
 fn ended(check: &mut Check<'_>, expected: Outcome, counts: Option<[u64; 3]>) {
     let (outcome, [report, _]) = stop();
     check.same("outcome", outcome, expected);
@@ -231,10 +230,10 @@ fn registers(check: &mut Check<'_>) {
         sun4v().set_pic(SparcPic::from(value));
         check.same("pic", u64::from(sun4v().pic()), value);
     }
-    // All bits but the reserved ones and HT, which privileged code cannot write.
+    // All bits except the reserved bits and HT. Privileged code cannot write HT.
     sun4v().set_pcr(SparcPcr::from(0x3fff_ffff_ffff_ffff));
     check.same("pcr", sun4v().pcr().into(), 0xffff_fff7_u64);
-    // HOLDOV0 and HOLDOV1 keep OV0 and OV1, and read as 0.
+    // HOLDOV0 and HOLDOV1 preserve OV0 and OV1. HOLDOV0 and HOLDOV1 themselves read as 0.
     sun4v().set_pcr(SparcPcr::from(1 << 62));
     check.same("pcr", sun4v().pcr().into(), 1_u64 << 18);
     sun4v().set_pcr(SparcPcr::from(1 << 63 | 1 << 31 | 1 << 18));
@@ -243,7 +242,7 @@ fn registers(check: &mut Check<'_>) {
     check.same("pcr", sun4v().pcr().into(), 0_u64);
 }
 
-/// Two events at two places, a few at a time.
+/// Two events happen at two places, a few at a time.
 fn two_counters(check: &mut Check<'_>) {
     const EVENTS: [(SparcEvent, u64); 2] = [(SparcEvent::Loads, 1000), (SparcEvent::Stores, 700)];
     let started =
@@ -300,18 +299,18 @@ fn at_once(check: &mut Check<'_>) {
     check.same("both", reports.map(counted), [Some([1000, 10, 0]); 2]);
 }
 
-/// Checks every register around a call after which the trap comes; then the trap comes in 20 nested calls, with every number of
-/// free windows.
+/// Checks every register around a call after which the trap comes. Then checks traps in 20 nested
+/// calls, with every number of free windows.
 fn goes_on(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     let ten = Control::Counters(Counters::Happens(SparcMode::Privileged, SparcEvent::Loads, 10));
     let call = ten.registers().to_array();
     let mut found = Around::default();
-    // SAFETY: the probe keeps what the ABI asks it to keep.
+    // SAFETY: the probe preserves what the ABI requires.
     unsafe { probes::around_0xfe(&call, &mut found) };
     let [_, o1, o2, o3, o4, o5] = call;
     let mut after = found.before;
-    // CANSAVE, CANRESTORE and CLEANWIN: the handler itself needs windows.
+    // The numbers are for CANSAVE, CANRESTORE and CLEANWIN. The handler itself needs windows.
     for windows in [1, 2, 4] {
         after[windows] = found.after[windows];
     }
@@ -321,11 +320,11 @@ fn goes_on(check: &mut Check<'_>) {
     for _ in 0..2 {
         check.same("depth", deep(20), 20 * 21 / 2);
     }
-    // The ring is full after eight of the 84 samples of the recursions.
+    // The recursions make 84 samples. The ring is full after eight.
     ended(check, Outcome { lost: 76, ..Outcome::undisturbed(85) }, Some([850, 85, 0]));
 }
 
-/// Returns the sum of the numbers up to `depth`, with a trap before and after each call.
+/// Returns the sum of the numbers up to `depth`. A trap comes before and after each nested call.
 #[inline(never)]
 fn deep(depth: u64) -> u64 {
     happens(SparcEvent::Loads, 10);
@@ -342,7 +341,7 @@ fn early(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Stores, 100)]);
     for total in 1_u64..=1000 {
         happens(SparcEvent::Stores, 1);
-        // At 85, 185, 285 and so on.
+        // A sample comes after 85, 185, 285, ... events.
         check.same(total, pop().map(|sample| sample.period), (total % 100 == 85).then_some(100));
     }
     ended(check, Outcome::undisturbed(10), Some([1000, 10, 0]));
@@ -355,10 +354,10 @@ fn beyond(check: &mut Check<'_>) {
     for total in (1_u64..=12).map(|calls| calls * 0x7000_0001) {
         happens(SparcEvent::Loads, 0x7000_0001);
         sampled += pop().map_or(0, |sample| sample.period);
-        // All finished periods, with or without a sample.
+        // All periods that have ended count, with or without a sample.
         check.same(total, sampled, total >> 30 << 30);
     }
-    // 0x5_4000_000c events are 21 periods, of which 12 have a sample.
+    // 0x5_4000_000c events are 21 periods. Of these periods, 12 have a sample.
     ended(check, Outcome::undisturbed(12), Some([0x5_4000_000c, 12, 9]));
 }
 
@@ -372,7 +371,7 @@ fn held_back(check: &mut Check<'_>) {
     check.same("held back", pop(), None);
     check.same("let come", pop().map(|sample| sample.period), Some(3000));
     check.same("once", pop(), None);
-    // Sampling continues at 4000 events.
+    // Sampling continues after 4000 events.
     for (times, period) in [(699, None), (1, Some(1000)), (999, None), (1, Some(1000))] {
         happens(SparcEvent::Loads, times);
         check.same(times, pop().map(|sample| sample.period), period);
@@ -384,7 +383,7 @@ fn spurious(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 1000)]);
     traps::hold(true);
     happens(SparcEvent::Loads, 1200);
-    // Handles the overflow; its trap comes nevertheless, after `with`.
+    // The rotation handles the overflow. The trap of the overflow still comes, after `with`.
     let rotated = with(|shared| {
         let session = shared.as_mut()?;
         session.profiler.rotate(&mut session.unit, &now()).ok()
@@ -396,7 +395,7 @@ fn spurious(check: &mut Check<'_>) {
     ended(check, Outcome { spurious: 1, ..Outcome::undisturbed(2) }, Some([2000, 2, 0]));
 }
 
-/// The ring holds eight samples.
+/// The ring holds eight samples and is full.
 fn full(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     for _ in 0..20 {
@@ -416,7 +415,7 @@ fn hyperprivileged(check: &mut Check<'_>) {
     for _ in 0..100 {
         happens_at(Place::There, SparcMode::Hyperprivileged, SparcEvent::Loads, 10);
         happens(SparcEvent::Loads, 1000);
-        // The sample has the address to which the trap handler can return.
+        // The address in the sample is the address to which the trap handler can return.
         let place = pop().map(|sample| sample.at.address);
         check.same("address", place.is_none_or(|place| place == Place::There.next()), true);
     }

@@ -1,4 +1,4 @@
-//! The sweep, by real traps.
+//! The sweep, with real traps.
 
 use core::arch::asm;
 use core::hint::black_box;
@@ -21,7 +21,7 @@ pub fn control(control: Control) -> u64 {
 
 fn called(control: Control) -> Registers {
     let mut registers = control.registers();
-    // SAFETY: the hypervisor changes no memory of this guest, and no register but %o0 to %o5.
+    // SAFETY: the hypervisor does not change memory of this guest. It changes only registers %o0 to %o5.
     unsafe {
         asm!(
             "ta {TRAP}",
@@ -38,7 +38,7 @@ fn called(control: Control) -> Registers {
     registers
 }
 
-/// The guest's machine. A control call replaces it with another.
+/// The machine of the guest. A control call replaces the machine with another.
 struct Here;
 
 impl Machines for Here {
@@ -48,7 +48,7 @@ impl Machines for Here {
     }
 }
 
-/// Calls from the strand that the hypervisor takes this one for.
+/// Makes calls from the strand as which the hypervisor treats this strand.
 struct Real {
     strand: Option<StrandId>,
 }
@@ -79,14 +79,14 @@ pub fn run(report: &mut Report, detail: Detail) {
     tell(detail, &mut Here, &mut |line| report.line(line));
 }
 
-/// Makes the calls of the sweep where register 0 is a word of memory.
+/// Makes the calls of the sweep on a board whose register 0 is a word of memory.
 pub fn plain(report: &mut Report, detail: Detail) {
     tell(detail, &mut WithPlain(Here), &mut |line| report.line(line));
     let slow = control(Control::SlowCalls);
     report.line(format_args!("calls on the slow path: {slow}"));
 }
 
-/// Asks for a machine whose guests have the same strands: it is refused, and the current machine goes on.
+/// Asks for a machine in which two guests have the same strand. The hypervisor refuses, and the current machine continues.
 pub fn impossible(report: &mut Report) {
     let mut check = report.check("a machine that cannot be is refused");
     let Some((_, possible)) = parts::READ_BACK.configurations().next() else {
@@ -106,7 +106,7 @@ pub fn impossible(report: &mut Report) {
     check.same("state", control(Control::State), changed);
 }
 
-/// Nests as many calls in the hypervisor as it has windows for, and then more.
+/// Nests as many calls as fit into the hypervisor's windows, and then more.
 pub fn exhaust(report: &mut Report) {
     let mut check = report.check("nested calls in the hypervisor, 12 calls deep in the guest");
     let sum = nested(&mut check, 12, [1, 2, 3, 4, 5, 6]);
@@ -128,8 +128,8 @@ pub fn exhaust(report: &mut Report) {
 /// The number of nested calls that fit into all windows of the hypervisor.
 const NESTED: u64 = 2;
 
-/// Nests calls in the hypervisor, with every number of free windows, while the windows of this function hold numbers: the sum
-/// shows that they are preserved.
+/// Nests calls in the hypervisor, with every number of free windows. Meanwhile the windows of this
+/// function hold `numbers`. Their sum shows that the windows are preserved.
 #[inline(never)]
 fn nested(check: &mut Check<'_>, depth: u64, numbers: [u64; 6]) -> u64 {
     let [a, b, c, d, e, f] = numbers.map(|number| black_box(number + depth));

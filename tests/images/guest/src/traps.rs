@@ -1,7 +1,7 @@
-//! Traps of a guest that samples: the overflow trap, and accesses to %pcr and %pic, which this processor lacks.
+//! Traps of a guest that samples: the overflow trap, and accesses to %pcr and %pic. This processor has no %pcr or %pic.
 //!
-//! The handler of illegal instructions replaces a read or write of %pcr or %pic with a call to the hypervisor's model of both, and skips
-//! the instruction.
+//! The handler of illegal instructions replaces a read or write of %pcr or %pic with a call to the hypervisor's model.
+//! Then it skips the instruction.
 
 use core::arch::{asm, global_asm};
 
@@ -16,7 +16,7 @@ global_asm!(include_str!("../../assembly/traps.s"), options(raw));
 /// The registers of the interrupted program.
 #[repr(C)]
 pub struct Frame {
-    /// %g0 to %g7, and %o0 to %o7.
+    /// The values of %g0 to %g7 and %o0 to %o7.
     globals_and_outs: [u64; 16],
     pub tpc: u64,
     tnpc: u64,
@@ -30,32 +30,32 @@ type Window = [u64; 16];
 unsafe extern "C" {
     /// Installs the trap table for illegal instructions and overflow traps.
     fn take_traps();
-    /// Traps with these %o0 to %o5.
+    /// Traps with these values of %o0 to %o5.
     pub fn here(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
     pub fn there(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
-    /// The instructions after the traps.
+    /// The address of the instruction after the trap.
     pub static here_next: u8;
     pub static there_next: u8;
-    /// Writes and reads %pic with each kind of register as operand. Returns the bits that differed.
+    /// Writes and reads %pic with operands of every kind of register. Returns the bits that differ.
     pub fn by_every_kind(value: u64) -> u64;
 }
 
-/// PSTATE with PEF, PRIV and IE.
+/// PSTATE with the bits PEF, PRIV and IE.
 const INTERRUPTIBLE: u64 = 0x16;
 
-/// Bit 15 of %softint, which raises the overflow trap.
+/// Bit 15 of %softint. It raises the overflow trap.
 const OVERFLOW: u64 = 1 << 15;
 
 /// PSTATE is at bit 8 of TSTATE, and PRIV is bit 2 of PSTATE.
 pub const TSTATE_PRIV: u64 = 1 << 10;
 
-/// A PIL that blocks the overflow trap.
+/// A value of PIL that blocks the overflow trap.
 const ALL_HELD: u64 = 15;
 
-/// Installs the trap table. The overflow trap is blocked.
+/// Installs the trap table. Leaves the overflow trap blocked.
 pub fn install() {
     hold(true);
-    // SAFETY: the table has handlers for windows, too. PIL is 15.
+    // SAFETY: the table also has the window handlers. PIL is 15.
     unsafe {
         take_traps();
         asm!("wrpr {pstate}, 0, %pstate", pstate = in(reg) INTERRUPTIBLE, options(nostack));
@@ -65,20 +65,20 @@ pub fn install() {
 /// Blocks or allows the overflow trap.
 pub fn hold(held: bool) {
     let pil = if held { ALL_HELD } else { 0 };
-    // SAFETY: no other interrupt is requested.
+    // SAFETY: the guest has requested no other interrupt.
     unsafe { asm!("wrpr {pil}, 0, %pil", pil = in(reg) pil, options(nostack)) }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn counter_overflow(frame: &mut Frame, _: &mut Window) {
-    // SAFETY: clears this bit, with no other effect.
+    // SAFETY: clears only this bit, and has no other effect.
     unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) OVERFLOW, options(nostack)) }
     sampled::overflowed(frame);
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn illegal_instruction(frame: &mut Frame, window: &mut Window) {
-    // SAFETY: the address of an instruction that the processor has fetched.
+    // SAFETY: the processor has fetched an instruction from this address.
     let code = unsafe { (frame.tpc as *const u32).read_volatile() };
     let Some(access) = Access::decode(code) else {
         panic!("illegal instruction {code:#x} at {:#x}", frame.tpc);
@@ -104,7 +104,7 @@ extern "C" fn illegal_instruction(frame: &mut Frame, window: &mut Window) {
     frame.tnpc += 4;
 }
 
-/// Returns a register by its number in an instruction; `None` for %g0.
+/// Returns a register, identified by its number in an instruction. Returns `None` for %g0.
 fn register<'a>(frame: &'a mut Frame, window: &'a mut Window, number: u32) -> Option<&'a mut u64> {
     match number {
         0 => None,
@@ -113,7 +113,7 @@ fn register<'a>(frame: &'a mut Frame, window: &'a mut Window, number: u32) -> Op
     }
 }
 
-/// Returns the operations that read and write a register by its number: %pcr or %pic.
+/// Returns the operations that read and write %pcr or %pic, identified by the register's number.
 const fn operations(asr: u32) -> Option<(Counters, fn(u64) -> Counters)> {
     match asr {
         16 => Some((Counters::Pcr, Counters::SetPcr)),
@@ -127,7 +127,7 @@ enum Operand {
     Immediate(u64),
 }
 
-/// `rd %asr, rd`, or `wr rs1, operand, %asr`.
+/// An instruction `rd %asr, rd` or `wr rs1, operand, %asr`.
 enum Access {
     Read(Counters, u32),
     Write(fn(u64) -> Counters, u32, Operand),
@@ -142,7 +142,7 @@ impl Access {
                 let operand = if code >> 13 & 1 == 0 {
                     Operand::Register(code & 31)
                 } else {
-                    // 13 bits with a sign.
+                    // The immediate has 13 bits and a sign.
                     Operand::Immediate(i64::from((code << 19) as i32 >> 19) as u64)
                 };
                 Some(Self::Write(operations(rd)?.1, rs1, operand))

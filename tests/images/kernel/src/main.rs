@@ -1,5 +1,5 @@
-//! A guest for the tests of the production image. It prints its machine description, its counts of loops and streams of known
-//! cost, and the number of samples in each loop.
+//! A guest for the tests of the production image. It prints its machine description, the counts of
+//! loops and streams of known cost, and the number of samples in each loop.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -23,9 +23,9 @@ use guest_abi::{
 };
 use platform::md::Md;
 
-// Has the stacks, the trap tables and the handlers of register windows.
+// `start.s` has the stacks, the trap tables and the window handlers.
 global_asm!(include_str!("../../../../guest-abi/guests/rust/start.s"), options(raw));
-// A round of each loop is four instructions, one of them atomic; two more end the loop.
+// Each round of a loop is four instructions; one of them is atomic. Two more instructions end the loop.
 global_asm!(
     r#"
         .section .text
@@ -44,52 +44,53 @@ loop_end:
 );
 
 unsafe extern "C" {
-    /// Each loop writes a byte `times` times.
+    /// Writes a byte `times` times. The other loops do the same.
     fn loop_0(byte: *mut u8, times: u64);
     fn loop_1(byte: *mut u8, times: u64);
     fn loop_2(byte: *mut u8, times: u64);
     fn loop_3(byte: *mut u8, times: u64);
-    /// The end of the last loop.
+    /// The address after the last loop.
     static loop_end: u8;
-    /// The entry of the strands that the first one starts, and their trap table.
+    /// The entry of the strands that the first strand starts, and the trap table of these strands.
     static strand_start: u8;
     static strand_traps: u8;
 }
 
-/// The most strands that the guest uses: each needs a record and a stack.
+/// The maximum number of strands that the guest uses. Each strand needs a record and a stack.
 const MOST: usize = 8;
 const STACK: usize = 0x8000;
 
-/// Atomic instructions of a round: 16, 32, 64 and 128 in the four loops. The handler of the overflow trap has none.
+/// The atomic instructions of a round: 16, 32, 64 and 128 in the four loops. The handler of the overflow trap has no
+/// atomic instruction.
 const ROUND: u32 = 240;
 const ROUNDS: u64 = 1000;
 
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Sampler = Profiler<Unit, 1, 1>;
 
-/// A strand's record: its stack, its session and its results.
+/// The record of a strand: its stack, session and results.
 #[repr(C)]
 struct Strand {
-    /// The end of the stack: `start.s` reads it.
+    /// The end of the stack. `start.s` reads this field.
     stack: *mut u8,
     cpu: usize,
     sampling: UnsafeCell<Option<(Unit, Sampler)>>,
-    /// The atomic instructions, and all instructions, of 2000 rounds of a loop.
+    /// The number of atomic instructions, and of all instructions, in 2000 rounds of a loop.
     counted: [AtomicU64; 2],
-    /// Samples with an address in each loop, and elsewhere: with a fixed period, and with random ones.
+    /// The number of samples in each loop, and elsewhere. The first row is for a fixed period, the second for random periods.
     samples: [[AtomicU64; 5]; 2],
     /// Whether the samples have random periods.
     random: AtomicBool,
     done: AtomicU64,
 }
 
-// SAFETY: other strands use the atomic fields only.
+// SAFETY: other strands use only the atomic fields.
 unsafe impl Sync for Strand {}
 
 #[repr(align(64))]
 struct Stacks(UnsafeCell<[[u8; STACK]; MOST]>);
 
-// SAFETY: each strand uses its own stack.
+// SAFETY: each strand uses a different stack.
 unsafe impl Sync for Stacks {}
 
 static STACKS: Stacks = Stacks(UnsafeCell::new([[0; STACK]; MOST]));
@@ -110,7 +111,7 @@ static STRANDS: [Strand; MOST] = {
     }; MOST];
     while cpu < MOST {
         strands[cpu].cpu = cpu;
-        // SAFETY: the address after the last byte of this stack.
+        // SAFETY: this is the address after the last byte of the stack.
         strands[cpu].stack = unsafe { STACKS.0.get().cast::<u8>().add((cpu + 1) * STACK) };
         cpu += 1;
     }
@@ -118,11 +119,11 @@ static STRANDS: [Strand; MOST] = {
 };
 
 fn sun4v() -> Sun4v {
-    // SAFETY: the guest runs in privileged mode of a sun4v virtual machine, and its calls change no memory that it uses.
+    // SAFETY: the guest runs in privileged mode of a sun4v virtual machine. Its calls do not change memory that the guest uses.
     unsafe { Sun4v::new() }
 }
 
-/// Entered by each strand, on its own stack.
+/// Each strand enters here, on its own stack.
 #[unsafe(no_mangle)]
 extern "C" fn strand_main(strand: &'static Strand) {
     if strand.cpu == 0 {
@@ -132,7 +133,7 @@ extern "C" fn strand_main(strand: &'static Strand) {
     }
 }
 
-/// Starts the other strands of the machine description, measures, and prints.
+/// Starts the other strands of the machine description. Then measures, and prints the results.
 fn first() -> ! {
     let mut console = Core::new(sun4v());
     let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
@@ -166,7 +167,7 @@ fn first() -> ! {
     }
 }
 
-/// Reads the machine description, and prints what it says of the machine. Returns the number of CPUs.
+/// Reads the machine description, and prints its content. Returns the number of CPUs.
 fn description(console: &mut Core<Sun4v>) -> Option<usize> {
     const ROOM: usize = 4096;
     #[repr(align(16))]
@@ -175,7 +176,7 @@ fn description(console: &mut Core<Sun4v>) -> Option<usize> {
     unsafe impl Sync for Room {}
     static DESCRIPTION: Room = Room(UnsafeCell::new([0; ROOM]));
     let address = DESCRIPTION.0.get();
-    // Without room, the call returns the size that it needs.
+    // The call has no buffer, so it returns the size that it needs.
     let needed = sun4v().call(Trap::Fast, MACH_DESC, [0; 5]);
     let size = sun4v().call(Trap::Fast, MACH_DESC, [address as u64, ROOM as u64, 0, 0, 0]);
     let [size, ..] = size.ok()?;
@@ -185,7 +186,7 @@ fn description(console: &mut Core<Sun4v>) -> Option<usize> {
         "description: {size} bytes, refused without room: {}",
         matches!(needed, Err(HvError::Invalid))
     );
-    // SAFETY: the hypervisor has written the bytes, and nothing writes them any more.
+    // SAFETY: the hypervisor has written the bytes. Nothing writes them after that.
     let bytes = unsafe { slice::from_raw_parts(address.cast(), size.min(ROOM)) };
     let md = Md::new(bytes).ok()?;
     for node in md.nodes() {
@@ -209,7 +210,7 @@ fn start(strand: &'static Strand) {
     let traps = &raw const strand_traps as u64;
     let record = core::ptr::from_ref(strand) as u64;
     let arguments = [strand.cpu as u64, pc, traps, record, 0];
-    // If a strand does not start, the report stays incomplete, and the test fails.
+    // If a strand does not start, the report is incomplete, and the test fails.
     let _ = sun4v().call(Trap::Fast, CPU_START, arguments);
 }
 
@@ -218,7 +219,7 @@ fn byte(cpu: usize) -> *mut u8 {
     STACKS.0.get().cast::<u8>().wrapping_add(cpu * STACK)
 }
 
-/// Counts, then samples.
+/// Counts events, and then samples.
 fn measure(strand: &'static Strand) {
     let [few, many] = [1000, 3000].map(|times| counted(strand, times));
     for (count, (few, many)) in strand.counted.iter().zip(few.into_iter().zip(many)) {
@@ -229,8 +230,8 @@ fn measure(strand: &'static Strand) {
     };
     sample(strand, round);
     strand.random.store(true, Ordering::Relaxed);
-    // A random period is between a half and one and a half rounds: the position of a sample in its round is independent of the
-    // position of the next, and all are equally likely. Thus the samples in a loop are distributed binomially.
+    // A random period is between half a round and one and a half rounds. So the position of a sample in its round does not depend
+    // on the previous position, and all positions are equally likely. The number of samples in a loop is distributed binomially.
     sample(strand, round.randomised(1, strand.cpu as u64));
     strand.done.store(1, Ordering::Release);
 }
@@ -245,11 +246,11 @@ fn sample(strand: &'static Strand, pace: Pace) {
         return;
     }
     let byte = byte(strand.cpu);
-    // SAFETY: the strand's own record, whose handler is not active yet.
+    // SAFETY: this is the strand's own record, and the record's handler is not active yet.
     unsafe { *strand.sampling.get() = Some((unit, sampler)) };
     interrupts(true);
     for _ in 0..ROUNDS {
-        // SAFETY: each loop writes the byte.
+        // SAFETY: each loop writes only the byte.
         unsafe {
             loop_0(byte, 16);
             loop_1(byte, 32);
@@ -260,7 +261,7 @@ fn sample(strand: &'static Strand, pace: Pace) {
     interrupts(false);
 }
 
-/// Returns the atomic instructions of a loop, and all instructions of it and of the calls around it.
+/// Returns the number of atomic instructions of a loop, and of all instructions of the loop and the calls around it.
 #[inline(never)]
 fn counted(strand: &Strand, times: u64) -> [u64; 2] {
     let driver = StrandDriver::new(sun4v());
@@ -271,21 +272,21 @@ fn counted(strand: &Strand, times: u64) -> [u64; 2] {
     if driver.start(pcr, SparcPic::new()).is_err() {
         return [0; 2];
     }
-    // SAFETY: the loop writes the byte.
+    // SAFETY: the loop writes only the byte.
     unsafe { loop_0(byte(strand.cpu), times) };
     let _ = driver.stop();
     let counted = driver.read();
     [counted.pic0().into(), counted.pic1().into()]
 }
 
-/// Handles the overflow trap. `address` is the next instruction of the interrupted program.
+/// Handles the overflow trap. `address` is that of the next instruction of the interrupted program.
 #[unsafe(no_mangle)]
 extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
-    // SAFETY: clears bit 15 of %softint, the cause of this trap.
+    // SAFETY: clears bit 15 of %softint, which has caused this trap.
     unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) 1_u64 << 15, options(nostack)) }
     let at = Interrupted {
         address,
-        // The number of the CPU in this guest stands for the strand.
+        // The guest uses its CPU number in place of the strand number.
         strand: StrandId::new(strand.cpu).unwrap_or(const { StrandId::new(0).unwrap() }),
         time: sun4v().ticks(),
         mode: SparcMode::Privileged,
@@ -301,7 +302,7 @@ extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
     }
 }
 
-/// Returns the index of the loop at an address, or 4.
+/// Returns the number of the loop at an address, or 4 for an address outside of the loops.
 fn loop_index(address: u64) -> usize {
     let begin = loop_0 as *const () as u64;
     let end = &raw const loop_end as u64;
@@ -314,7 +315,7 @@ fn loop_index(address: u64) -> usize {
 /// Allows or blocks the overflow trap.
 fn interrupts(on: bool) {
     let (pil, pstate) = if on { (0_u64, 0x16_u64) } else { (15, 0x14) };
-    // SAFETY: the trap table has a handler for the overflow, and no other interrupt is requested.
+    // SAFETY: the trap table has a handler for the overflow trap. No other interrupt is requested.
     unsafe {
         asm!(
             "wrpr {pil}, 0, %pil",
@@ -324,8 +325,8 @@ fn interrupts(on: bool) {
     }
 }
 
-/// Reads four times half a megabyte, and prints the reads that the memory channels of node 0 counted the last time: code and stack are
-/// in the caches then, and other guests have ended.
+/// Reads half a megabyte four times, and prints the reads that the memory channels of node 0 count
+/// in the last round. By then, code and stack are in the caches, and other guests have ended.
 fn memory(console: &mut Core<Sun4v>) {
     const PART: usize = 512 << 10;
     static BLOCK: [AtomicU64; 4 * PART / 8] = [const { AtomicU64::new(0) }; _];

@@ -1,4 +1,4 @@
-//! Text that is written by hand.
+//! Recordings in handwritten text.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -7,15 +7,15 @@ use simulator::recording::{Chunk, Kind, Order, Recording, RecordingError, Refere
 
 use super::{fetching, number, same, size};
 
-/// The references of a text in the order in which they take place, each with its strand.
+/// The references of a text in the order of execution. Each reference comes with its strand.
 type Lines = Vec<(usize, Reference)>;
 
-/// Asserts that the reader finds in a text what a second reader does.
+/// Asserts that the reader and a second reader find the same in a text.
 pub(super) fn check(bytes: &[u8]) {
     same(&read(bytes), &plain(bytes), usize::MAX);
 }
 
-/// Returns what the threads do, each until it waits.
+/// Returns the references of the threads. Each thread is read until it waits.
 fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
     let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
     let (mut threads, mut chunk) = (Vec::new(), Chunk::default());
@@ -75,7 +75,7 @@ fn plain(bytes: &[u8]) -> Result<Lines, u64> {
             lines.push(reference(&words).ok_or(number)?);
         }
     }
-    // A fetch says what its instruction does, up to the next fetch of its strand.
+    // The kind of a fetch depends on what its instruction does until the next fetch of the strand.
     for at in 0..lines.len() {
         let (strand, fetch) = lines[at];
         if fetch.kind != Kind::FetchOther {

@@ -1,4 +1,4 @@
-//! Our own format.
+//! Recordings in the native format.
 
 use std::io::Cursor;
 
@@ -6,7 +6,7 @@ use simulator::recording::{BLOCK, Chunk, Recording, RecordingError};
 
 use super::{MOST, is_one_line};
 
-/// Reads a file as it is, and with checksums that are right, so that made-up frames are looked into.
+/// Reads a file as it is. Then reads it with correct checksums, so that the reader looks into made-up frames.
 pub(super) fn check(bytes: &[u8]) {
     for bytes in [bytes, &summed(bytes)] {
         let result = read(bytes);
@@ -15,7 +15,7 @@ pub(super) fn check(bytes: &[u8]) {
     }
 }
 
-/// Reads all threads. Returns how many references they have, up to [`MOST`] or a chunk more each.
+/// Reads all threads. Returns the number of references of each thread: at most [`MOST`] and one chunk.
 fn read(bytes: &[u8]) -> Result<Vec<usize>, RecordingError> {
     let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
     let mut chunk = Chunk::default();
@@ -33,7 +33,7 @@ fn read(bytes: &[u8]) -> Result<Vec<usize>, RecordingError> {
         .collect()
 }
 
-/// Returns a file whose frames have right checksums, as far as their lengths lead.
+/// Returns the file with a correct checksum in every frame that the lengths lead to.
 fn summed(bytes: &[u8]) -> Vec<u8> {
     let mut file = bytes.to_vec();
     let mut at = 16;

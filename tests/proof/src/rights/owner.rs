@@ -1,4 +1,4 @@
-//! The owner of the lock, which makes the steps of a change in the orders that ship ([`Ledger`]).
+//! The owner of the lock. It makes the steps of a change in the orders that ship ([`Ledger`]).
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -14,7 +14,7 @@ pub(crate) struct Owner<'a, const G: usize, const S: usize> {
     strands_scrub: bool,
     /// The number of steps that the owner has made.
     steps: usize,
-    /// The world after each step, if the caller needs it.
+    /// The world after each step, or `None` if the caller does not need it.
     trail: Option<&'a mut Vec<World<G, S>>>,
 }
 
@@ -41,7 +41,7 @@ impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
         }
     }
 
-    /// Returns the guest of a strand, and the number of the strand in the guest.
+    /// Returns the guest of a strand, and the strand's number in the guest.
     fn position(&self, strand: StrandId) -> (usize, usize) {
         let (guest, number) = (strand.index() / S, strand.index() % S);
         match self.how.reversed {
@@ -50,7 +50,7 @@ impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
         }
     }
 
-    /// Scrubs the unit after the guest `loser`. Returns `true` if the unit is scrubbed or out of service.
+    /// Scrubs the unit, which guest `loser` has lost. Returns `true` if the unit is scrubbed or out of service.
     pub(crate) fn scrub(&mut self, loser: GuestId, scrubbing: Scrubbing) -> bool {
         if !self.world.unit.unclean || self.world.unit.out {
             return true;
@@ -168,9 +168,9 @@ impl<'a, const G: usize, const S: usize> Ledger for Owner<'a, G, S> {
         });
     }
 
-    /// The model needs no marks: any strand may look for pending steps at any time.
+    /// Does nothing: any strand of the model may look for pending steps at any time, without a mark.
     fn mark(&mut self) {}
 
-    /// The model has no fast paths.
+    /// Does nothing, because the model has no fast paths.
     fn refresh(&mut self, _: GuestId) {}
 }

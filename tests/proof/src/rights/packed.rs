@@ -1,9 +1,9 @@
-//! The 128 bits of a machine, which machines that are alike share.
+//! The 128 bits of a machine. Machines that are alike have the same bits.
 //!
-//! **Why symmetry is sound.** A renaming of the strands of a guest, or of guests together with their state, maps every step to a step:
-//! numbers of strands and guests only select state; the owner of the lock makes its steps in every order that can make a difference;
-//! and the configurations of a model whose guests are alike are all renamings of each other. The properties name no guest and no
-//! strand. So a renamed machine reaches the renamed states, and it is enough to visit one machine of each kind.
+//! **Why symmetry is sound.** Rename the strands of a guest, or guests together with their state: every step maps to a step.
+//! Numbers of strands and guests only select state. The owner of the lock makes its steps in every order that can make a
+//! difference. The configurations of a model whose guests are alike are renamings of each other. The properties name no guest and
+//! no strand. So a renamed machine reaches the renamed states, and it is enough to visit one machine of each kind.
 
 use perfctr_service::decisions::protocol::{Asked, Global, Holding};
 use perfctr_service::{Grant, StrandRight};
@@ -11,7 +11,7 @@ use perfctr_service::{Grant, StrandRight};
 use super::world::{Call, Doing, Strand, Tenure, World};
 use super::{Alike, guest};
 
-/// Packed fields, of which the last one is the lowest.
+/// Packed fields. The last field is the lowest.
 struct Bits(u64);
 
 impl Bits {
@@ -55,7 +55,7 @@ fn right(number: u64) -> StrandRight {
     }
 }
 
-/// The number of bits of a strand.
+/// The width of a strand in bits.
 const STRAND: u32 = 14;
 
 impl Strand {
@@ -93,14 +93,14 @@ impl Strand {
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// The number of bits of a guest.
+    /// The width of a guest in bits.
     const GUEST: u32 = {
         let bits = STRAND * S as u32 + 13;
         assert!(G as u32 * bits + 3 <= 128);
         bits
     };
 
-    /// Returns the bits of a guest, of its strands, and of what the world holds of it.
+    /// Returns the bits of a guest, of the guest's strands, and of everything else that the world stores for the guest.
     #[inline]
     fn guest_bits(&self, number: usize, sorted: bool) -> u64 {
         let mut strands = self.strands[number].map(|strand| strand.bits());
@@ -126,7 +126,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         bits.0
     }
 
-    /// Returns the bits of the machine. Machines that are alike have the same bits.
+    /// Returns the bits of the machine. They are the same for machines that are alike.
     pub(crate) fn pack(&self, alike: Alike) -> [u64; 2] {
         let mut number = 0;
         let mut guests = [(); G].map(|()| {
@@ -137,7 +137,7 @@ impl<const G: usize, const S: usize> World<G, S> {
             guests.sort_unstable();
         }
         let unit = 2 * u128::from(self.unit.unclean) + u128::from(self.unit.out);
-        // The 4 sets a bit above all others, so that the words are not all 0.
+        // The 4 sets one bit above all others, so at least one word is not 0.
         let bits =
             guests.iter().fold(4 + unit, |bits, guest| bits << Self::GUEST | u128::from(*guest));
         [bits as u64, (bits >> 64) as u64]

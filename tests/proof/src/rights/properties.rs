@@ -1,4 +1,4 @@
-//! The properties of each machine.
+//! The properties that must hold for each machine.
 
 use perfctr_service::StrandRight;
 use perfctr_service::decisions::protocol::{Global, is_settled};
@@ -14,8 +14,8 @@ impl<const G: usize, const S: usize> World<G, S> {
             || !is_settled(self.global, self.next_reset((0..G).map(guest)), self.guests.into_iter())
     }
 
-    /// Returns `true` if the guests hold what they are granted, and nothing is left of the rights that they have lost. A unit that is
-    /// out of service, or a dead strand, is scrubbed when it comes back.
+    /// Returns `true` if the guests hold what they are granted, and nothing remains of rights that they have
+    /// lost. A unit that is out of service, or a dead strand, is scrubbed when it comes back.
     fn is_complete(&self) -> bool {
         let holder = held_by(&self.guests, |held| held.global).next();
         let global = match holder {
@@ -55,8 +55,8 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         })
     }
 
-    /// The holder of `global` finds nothing in the unit but what its own calls have written since it got the right. No call of another
-    /// guest, or of an earlier tenure, can still write to the unit.
+    /// The holder of `global` finds only zeros in the unit, or what its own calls have written since it got
+    /// the right. No call of another guest, or of an earlier tenure, can still write to the unit.
     pub(super) fn holders_of_global_find_nothing(&self, world: &World<G, S>) -> bool {
         held_by(&world.guests, |held| held.global).all(|holder| {
             let own = |writer: usize, tenure| writer == holder && tenure == Tenure::Current;
@@ -73,7 +73,7 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         })
     }
 
-    /// A holder of `strand` or `htstrand` finds nothing in %pcr and %pic but what it has written since it got the right.
+    /// A holder of `strand` or `htstrand` finds only zeros in %pcr and %pic, or what it has written since it got the right.
     pub(super) fn holders_of_strands_find_nothing(&self, world: &World<G, S>) -> bool {
         let left = |tenure| tenure == Some(Tenure::Ended);
         held_by(&world.guests, |held| held.strand != StrandRight::None).all(|holder| {
@@ -94,7 +94,7 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         world.is_pending() || world.is_complete()
     }
 
-    /// A change ends when each strand has acknowledged or is declared dead: after that, three turns of the pending steps are enough.
+    /// A change ends when each strand has acknowledged or is declared dead. After that, the pending steps need at most three turns.
     pub(super) fn a_change_ends(&self, world: &World<G, S>) -> bool {
         let mut world = *world;
         for _ in 0..3 {

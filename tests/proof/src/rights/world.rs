@@ -1,4 +1,4 @@
-//! The state of a machine that concerns rights.
+//! The part of a machine's state that concerns rights.
 
 use hv_core::GuestId;
 use perfctr_service::decisions::protocol::{Asked, Global, Holding};
@@ -6,13 +6,13 @@ use perfctr_service::{Grant, StrandRight};
 
 use super::guest;
 
-/// The state of a machine, which has one unit that `global` covers.
+/// The state of a machine. The machine has one unit that `global` covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World<const G: usize, const S: usize> {
     pub(crate) guests: [Holding; G],
-    /// The guests whose reset no strand has begun to handle.
+    /// Guests whose reset no strand has begun to handle.
     pub(crate) reset: [bool; G],
-    /// The guest whose reset a strand has begun to handle, and not finished.
+    /// The guest whose reset a strand has begun to handle but has not finished.
     pub(crate) resetting: Option<GuestId>,
     pub(crate) global: Global,
     pub(crate) strands: [[Strand; S]; G],
@@ -23,27 +23,27 @@ pub struct World<const G: usize, const S: usize> {
 pub(crate) struct Strand {
     pub(crate) asked: Asked,
     pub(crate) doing: Doing,
-    /// The tenure in which the guest has written to %pcr and %pic; `None` if they are 0.
+    /// The tenure in which the guest has written to %pcr and %pic. `None` if both are 0.
     pub(crate) pcr: Option<Tenure>,
-    /// The tenure in which the guest has set HT; `None` if HT is 0.
+    /// The tenure in which the guest has set HT. `None` if HT is 0.
     pub(crate) ht: Option<Tenure>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Doing {
     Guest,
-    /// The strand is in a call, and has found that its guest has the right to it.
+    /// The strand is in a call, and has found that its guest has the right to the register.
     Call(Call),
-    /// The strand is in the cross-call that it has taken, and has scrubbed.
+    /// The strand has taken a cross-call, and has scrubbed.
     CrossCall(Asked),
     Dead,
 }
 
-/// The register that a call writes, and whether its guest has kept the right to it since the call began.
+/// The register that a call writes, and whether the guest has kept its right since the call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Call {
     OfUnit(Tenure),
-    /// %pcr, and its bit HT.
+    /// The call writes %pcr, and perhaps its bit HT.
     Pcr(Tenure, Option<Tenure>),
 }
 
@@ -56,14 +56,14 @@ pub(crate) enum Tenure {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Unit {
-    /// The guest that has written to the unit last; `None` if the unit is 0.
+    /// The guest that has last written to the unit. `None` if the unit is 0.
     pub(crate) written: Option<(usize, Tenure)>,
-    /// The unit is listed, because it holds values of a guest that has lost it.
+    /// Whether the unit is listed, because it holds values of a guest that has lost it.
     pub(crate) unclean: bool,
     pub(crate) out: bool,
 }
 
-/// Returns the guests whose rights have the property `such`.
+/// Returns the guests for whose rights `such` returns `true`.
 pub(crate) fn held_by<const G: usize>(
     guests: &[Holding; G],
     such: impl Fn(Grant) -> bool,
@@ -73,7 +73,7 @@ pub(crate) fn held_by<const G: usize>(
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// Returns a machine whose guests hold these grants, and have written nothing.
+    /// Returns a machine whose guests hold these grants and have written nothing.
     pub(crate) fn new(grants: &[Grant; G]) -> Self {
         let strand = Strand { asked: Asked::default(), doing: Doing::Guest, pcr: None, ht: None };
         let user = grants.iter().position(|grant| grant.global);
@@ -87,29 +87,29 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns the guest whose reset was not finished, or else the first of these guests whose reset no strand has begun to handle.
+    /// Returns the guest whose reset is unfinished. If there is none, returns the first of `guests` whose reset no strand has begun.
     pub(crate) fn next_reset(&self, mut guests: impl Iterator<Item = GuestId>) -> Option<GuestId> {
         let flagged = || guests.find(|guest| self.reset[guest.index()]);
         self.resetting.or_else(flagged)
     }
 
-    /// Resets a guest, which loses all its rights.
+    /// Resets a guest. The guest loses all its rights.
     pub(crate) fn start(&mut self, number: usize) {
         self.guests[number].starting = true;
         self.guests[number].held = Grant::NONE;
         self.end_tenures(number, Grant::ALL, Grant::NONE);
     }
 
-    /// Notes the grant of a guest. (If the owner of the lock dies after it has taken a right from the guest and before this step,
-    /// the right is not revoked, and the guest gets it back.)
+    /// Stores the grant of a guest. (The owner of the lock may take a right from the guest and die
+    /// before this step. Then the right is not revoked, and the guest gets it back.)
     pub(crate) fn set_granted(&mut self, number: usize, grant: Grant) {
         let before = self.guests[number].granted;
         self.guests[number].granted = grant;
         self.end_tenures(number, before, grant);
     }
 
-    /// Ends the tenures of the rights that are in `before` and not in `after`, for what the guest has written by these rights and
-    /// for what it is about to write.
+    /// Ends the tenures of rights that are in `before` but not in `after`: for values that the
+    /// guest has written by these rights, and for values that it is about to write.
     fn end_tenures(&mut self, number: usize, before: Grant, after: Grant) {
         let end = |tenure: &mut Tenure, lost| {
             if lost {

@@ -1,4 +1,4 @@
-//! The judgement of units that stay busy: a comparison of the definition with the function.
+//! The judgement of units that stay busy. The tests compare the definition with the function that ships.
 
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
 use tests::random::Random;
@@ -7,7 +7,7 @@ use super::all_are_true;
 
 /// The limit, in ticks.
 const LIMIT: u64 = 1 << 30;
-/// The longest time between two looks that is no pause, in ticks.
+/// The longest time between two looks that does not count as a pause, in ticks.
 const PAUSE: u64 = 1 << 25;
 
 fn counts(counts: Counts) -> String {
@@ -21,7 +21,7 @@ fn watch(watch: Watch) -> String {
     format!("(watch {seen} #x{last:016x} {waits} #x{waited:08x})")
 }
 
-/// Returns a number close to one of these, or any number.
+/// Returns a number close to one of `numbers`, or any number.
 fn near(random: &mut Random, numbers: &[u64]) -> u64 {
     match random.below(8) {
         0 => random.next_u64(),
@@ -29,7 +29,7 @@ fn near(random: &mut Random, numbers: &[u64]) -> u64 {
     }
 }
 
-/// z3 computes the look of the definition in random states, and compares it with what the function returns.
+/// z3 computes the look of the definition in random states. The test compares it with the result of the function.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_judgement_is_the_function_that_ships() {
@@ -45,7 +45,7 @@ fn the_judgement_is_the_function_that_ships() {
         };
         let (before, now) = (some(), some());
         let last = random.next_u64();
-        // At most the limit, as in the result of a step.
+        // The value is at most the limit, as in the result of a step.
         let waited = near(&mut random, &[0, PAUSE, LIMIT - PAUSE, LIMIT]).min(LIMIT) as u32;
         let before = Watch {
             counts: before,

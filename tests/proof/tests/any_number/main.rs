@@ -1,5 +1,5 @@
-//! Claims for any number of strands, and for any clock: z3 decides the claims of `smt/*.smt2`, and tests compare their definitions
-//! with the functions that ship.
+//! Claims for any number of strands and for any clock. z3 decides the claims of `smt/*.smt2`. Tests compare the definitions in
+//! the claims with the functions that ship.
 //!
 //! A claim is two questions: the premises can be met (`sat`), and cannot be met while the conclusion is false (`unsat`).
 
@@ -21,13 +21,13 @@ fn read(name: &str) -> String {
     fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Returns what z3 prints.
+/// Runs z3 on this text. Returns its output.
 fn z3(text: &str) -> String {
     let mut z3 = Command::new(Z3.find().unwrap());
     z3.arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = z3.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    // A thread writes, because z3 answers while it reads.
+    // A thread writes the text, because z3 answers before it has read everything.
     let text = text.to_owned();
     let writes = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let output = child.wait_with_output().unwrap();
@@ -65,7 +65,7 @@ fn all_claims_hold() {
     assert!(asked > 0);
 }
 
-/// Asserts that the formula of each step is true, given these files of definitions.
+/// Asserts that the formula of each step is true under these definition files.
 fn all_are_true<T: std::fmt::Debug>(definitions: &[&str], steps: &[(T, String)]) {
     let mut text: String = definitions.iter().map(|name| read(name)).collect();
     for (_, formula) in steps {

@@ -1,4 +1,4 @@
-//! The turns at a hub: a comparison of the definition with the function.
+//! The turns at a hub. The test compares the definition with the function that ships.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;
@@ -7,7 +7,7 @@ use tests::random::Random;
 
 use super::all_are_true;
 
-/// Returns a set of strands as the definition writes it.
+/// Returns a set of strands in the notation of the definition.
 fn word(strands: &[u8]) -> String {
     let mut words = [0_u64; 4];
     for strand in strands {
@@ -28,15 +28,15 @@ fn definition(turns: &Turns) -> String {
     format!("(turns {remembered} {turn} {refusals} {last})")
 }
 
-/// Returns a random number, often one at the ends of words.
+/// Returns a random number that is often next to a word boundary.
 fn number(random: &mut Random) -> u8 {
     let corners = [0, 1, 62, 63, 64, 127, 128, 191, 192, 254, 255];
     let any = random.next_u64() as u8;
     *[random.one_of(&corners), any].get(random.below(2)).unwrap()
 }
 
-/// Returns a random state: few, many or all strands are remembered; the turn is that of a remembered strand, stale or free; the
-/// number of refusals is often near the largest possible one.
+/// Returns a random state. Few, many or all strands are remembered. The turn is that of a
+/// remembered strand, stale, or free. The number of refusals is often near its maximum.
 fn state(random: &mut Random) -> Turns {
     let size = random.one_of(&[0, 1, 2, 3, 5, 40, 255, 2_000]);
     let strands: Vec<u8> = (0..size).map(|_| number(random)).collect();
@@ -55,7 +55,7 @@ fn state(random: &mut Random) -> Turns {
     Turns { remembered, turn: turn.map(strand), refusals, last: number(random).into() }
 }
 
-/// z3 computes the step of the definition in random states, and compares it with what the function returns.
+/// z3 computes the step of the definition in random states. The test compares it with the result of the function.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_definition_is_the_function_that_ships() {
@@ -87,7 +87,7 @@ fn the_definition_is_the_function_that_ships() {
     check(Turns::NEW, HubEvent::AsksFree(strand(255)));
     for _ in 0..STATES {
         let turns = state(&mut random);
-        // Often the strand that has the turn, or a remembered one, asks.
+        // The strand that asks often has the turn or is remembered.
         let asks = match (random.below(4), turns.turn, turns.remembered.iter().next()) {
             (0, Some(turn), _) => turn,
             (1, _, Some(remembered)) => remembered,
@@ -102,7 +102,7 @@ fn the_definition_is_the_function_that_ships() {
         check(turns, HubEvent::AsksFree(asks));
         check(turns, other);
     }
-    // A new hub.
+    // The definition of a new hub.
     let new = format!("(= new {})", definition(&Turns::NEW));
     steps.push(("new".to_owned(), new));
     all_are_true(&["words.smt2", "turns.smt2"], &steps);

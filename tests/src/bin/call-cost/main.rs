@@ -1,5 +1,5 @@
-//! Makes one kind of call many times, for a tool that counts the instructions of [`hypercall`], [`rustsbi_fw_read`] and
-//! [`record_event`]. A call begins and ends with the guest's registers in memory; an event begins with its fields in
+//! Makes one kind of call many times. A tool counts the instructions of [`hypercall`], [`rustsbi_fw_read`] and
+//! [`record_event`]. A call begins and ends with the guest's registers in memory. An event begins with its fields in
 //! registers and ends in the ring.
 //!
 //! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds. `call-cost time` times them instead.
@@ -19,10 +19,9 @@ use perfctr_service::{Grant, GuestConfig, PerfCounterService, StrandSet};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
 use rustsbi::{EnvInfo, Pmu, RustSBI, SbiRet};
 
-/// The number of calls.
 const CALLS: usize = 1000;
 
-/// Device registers that cost one load or store each.
+/// Device registers. Each access costs one load or store.
 struct Board {
     cells: [AtomicU64; 256],
     pcr: [AtomicU64; StrandId::COUNT],
@@ -75,13 +74,13 @@ static BOARD: Board = Board {
 type Measured<'a, T> =
     Strand<'a, (PerfCounterService<(&'static Board, &'static Board, T)>,), NoConsole, T>;
 
-/// Makes the call whose registers are in memory, and writes its results there.
+/// Makes the call whose registers are in memory. Writes the results there.
 #[inline(never)]
 fn hypercall<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers) {
     strand.fast_trap(registers);
 }
 
-/// A clock that costs one load.
+/// A clock whose read costs one load.
 struct Tick(AtomicU64);
 
 impl Clock for Tick {
@@ -91,12 +90,12 @@ impl Clock for Tick {
     }
 }
 
-/// A ring that holds all events of a run.
+/// A ring with room for all events of a run.
 type EventRing = Ring<Clock19, 4, 2039>;
 
 static RINGS: [EventRing; 72] = [const { Ring::new(Mode::Discard) }; 72];
 
-/// Records a get, an event of five words. `about` holds the register, the status, the guest and the strand, a byte each.
+/// Records a get, which is an event of five words. `about` holds the register, status, guest and strand, one byte each.
 #[inline(never)]
 fn record_event(ring: &EventRing, time: u64, about: u32, duration: u32, value: u64) {
     let [perfreg, status, guest, strand] = about.to_le_bytes();
@@ -105,7 +104,7 @@ fn record_event(ring: &EventRing, time: u64, about: u32, duration: u32, value: u
     ring.record(time, event);
 }
 
-/// A firmware counter of rustsbi that costs one load.
+/// A firmware counter of rustsbi whose read costs one load.
 #[derive(RustSBI)]
 struct Firmware {
     pmu: FirmwareCounters,
@@ -167,7 +166,7 @@ fn rustsbi_fw_read(firmware: &Firmware, frame: &mut [usize; 8]) {
     (frame[0], frame[1]) = (error, value);
 }
 
-/// The registers of a call of `counter_fw_read`, of counter 3.
+/// The registers of a `counter_fw_read` call for counter 3.
 const FW_READ: [usize; 8] = [3, 0, 0, 0, 0, 0, 5, 0x50_4d55];
 
 impl Firmware {
@@ -213,7 +212,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns the registers of a kind of call, and the status that it ends with; `None` if there is no such kind.
+/// Returns the registers of a kind of call, and the status of the call. Returns `None` if the kind does not exist.
 fn call_of(kind: &str) -> Option<(Registers, u64)> {
     let (function, id, status) = match kind {
         "get_dram" | "get_dram_tracer_off" | "get_dram_traced" => (VFALLS_GET_PERFREG, 7, 0),
@@ -246,9 +245,9 @@ fn caller(strand: usize) -> Caller {
     }
 }
 
-/// Returns a hypervisor with one guest, which has negotiated version 1.1.
+/// Returns a hypervisor with one guest. The guest has negotiated version 1.1.
 fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
-    // The guest is on nodes 0 and 1 only, so register 15, which is on node 3, is refused.
+    // The guest is only on nodes 0 and 1. Register 15 is on node 3, so it is refused.
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig { strands, grant: Grant::ALL, compatible: false };
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
@@ -261,7 +260,6 @@ fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
     hypervisor
 }
 
-/// Makes a call many times.
 fn calls<T: Trace>(strand: &Measured<'_, T>, call: Registers, status: u64) {
     for _ in 0..CALLS {
         let mut registers = black_box(call);

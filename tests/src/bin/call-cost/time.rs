@@ -1,7 +1,7 @@
-//! Times calls, and counts the calls per second of one strand and of two strands at once, in wall time.
+//! Times calls, and measures the calls per second of one strand and of two strands at once, in wall time.
 //!
-//! Prints `call KIND NANOSECONDS RATIO` for each kind of call: medians over many rounds of the time, and of its ratio to
-//! rustsbi's call in the same round. Prints `threads KIND ONE TWO` for strands at once: medians of the calls per second.
+//! Prints `call KIND NANOSECONDS RATIO` for each kind of call. Both numbers are medians over many rounds; the ratio is to
+//! rustsbi's call in the same round. Prints `threads KIND ONE TWO` for simultaneous strands: medians of the calls per second.
 
 use std::array;
 use std::hint::black_box;
@@ -18,11 +18,11 @@ use super::{
     rustsbi_fw_read, with_strand,
 };
 
-/// Enough calls to time, and few enough that they are seldom interrupted.
+/// Enough calls to time, but so few that they are seldom interrupted.
 const CALLS: u32 = 20_000;
 const ROUNDS: usize = 301;
 
-/// Enough calls that two threads start in a small part of their time.
+/// So many calls that the start of two threads takes only a small part of the time.
 const CALLS_AT_ONCE: u32 = 400_000;
 const ROUNDS_AT_ONCE: usize = 15;
 
@@ -31,7 +31,7 @@ const KINDS: [&str; 7] = [
     "get_dram", "set_dram", "get_pcr", "set_pcr", "get_zambezi", "set_zambezi", "refused",
 ];
 
-/// The calls of two strands at once. All are reads: the only words that both write are the service's own.
+/// The calls that two strands make at once. All are reads, so both strands write only to words of the service itself.
 const AT_ONCE: [(&str, [&str; 2]); 4] = [
     ("dram", ["get_dram", "get_dram"]),
     ("pcr", ["get_pcr", "get_pcr"]),
@@ -43,7 +43,7 @@ type Overwritten = Ring<Clock19, 4, 2039>;
 
 static RINGS: [Overwritten; 72] = [const { Ring::new(Mode::Overwrite) }; 72];
 
-/// Times everything, and prints it.
+/// Measures everything, and prints the results.
 pub(super) fn all() {
     calls();
     let hypervisor = hypervisor(Off);
@@ -105,14 +105,14 @@ fn of_kind<T: Trace>(strand: &Measured<'_, T>, kind: &str) -> f64 {
     made
 }
 
-/// Makes a call. Stores only the registers that calls change: a load of part of a wider recent store takes longer.
+/// Makes a call. Stores only the registers that calls change, because a load takes longer after a recent wider store.
 #[inline(always)]
 fn make<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers, id: u64, value: u64) {
     (registers.o0, registers.o1) = (id, value);
     hypercall(strand, black_box(registers));
 }
 
-/// Returns the number of calls served per second while one strand for each kind makes that call.
+/// Returns the number of calls served per second. For each kind, one strand makes that call.
 fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
     let start = Barrier::new(kinds.len());
     let strand = |number, kind| {
@@ -122,7 +122,7 @@ fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
         start.wait();
         let began = Instant::now();
         for _ in 0..CALLS_AT_ONCE {
-            // A hub that is taken is asked for again.
+            // If the hub is taken, the strand asks again.
             while {
                 make(black_box(&strand), &mut registers, id, 0);
                 registers.o0 != 0

@@ -1,4 +1,4 @@
-//! Dispatch, registers of the call, and get and set that succeed.
+//! Dispatch, the registers of the call, and gets and sets that succeed.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn core_calls_return_in_their_documented_registers_only() {
     let mut core = |strand, regs| world.call(strand, Trap::Core, regs).regs;
     assert_eq!(core(0, [0x205, 5, 6, 7, 8, 3]), [0, 0, 0, 7, 8, 3]);
     assert_eq!(core(0, [0x205, 1, 9, 7, 8, 0]), [0, 1, 9, 7, 8, 0]);
-    // The strands of a guest share what it has negotiated.
+    // All strands of a guest share the negotiated version.
     assert_eq!(core(1, [0x205, 5, 6, 7, 8, 3]), [0, 1, 1, 7, 8, 3]);
     assert_eq!(core(0, [0x205, 2, 9, 7, 8, 0]), [13, 2, 9, 7, 8, 0]);
     assert_eq!(core(0, [0x209, 1, 9, 7, 8, 0]), [6, 1, 9, 7, 8, 0]);
@@ -116,7 +116,7 @@ fn own_memory_controllers_are_reached_locally_and_all_else_globally() {
     // Both addresses lead to the same cell.
     assert_eq!(set(&mut world, 64, 10, 0x21), 0);
     assert_eq!(get(&mut world, 130, 10), (0, 0x21));
-    // No register is accessed by a hub's local address.
+    // A hub's local address leads to no register.
     assert_eq!(Cell::at(0, 0x81_3000_1000), None);
 }
 
@@ -140,7 +140,7 @@ fn the_pcr_is_the_calling_strands() {
     assert!(world.devices.is_empty());
 }
 
-/// HOLDOV (bits 63:62) acts on the write that carries it, and reads as 0: OV0 (bit 18) and OV1 (bit 31) stay as they were.
+/// HOLDOV (bits 63:62) acts on the write that carries it, and reads as 0. With HOLDOV, OV0 (bit 18) and OV1 (bit 31) do not change.
 #[test]
 fn the_pcr_keeps_bits_31_to_0_and_the_ov_bits_that_holdov_protects() {
     let mut world = batoka([3], Grant::HTSTRAND);

@@ -1,8 +1,8 @@
-//! Busy hubs, and devices that fault.
+//! Hubs that are busy, and devices that fault.
 
 use super::*;
 
-/// Asserts that a get and a set of `id` both return `status`, keep %o1, access nothing and change nothing.
+/// Asserts that a get and a set of `id` return `status`, preserve %o1, make no access and change nothing.
 fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
     let before = world.clone();
     for (function, value) in [(0x106, 0x1111), (0x107, 0x1)] {
@@ -14,7 +14,7 @@ fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
     assert_eq!(*world, before);
 }
 
-/// The names of the registers say which unit they are part of.
+/// The name of each register says to which unit it belongs.
 #[test]
 fn each_register_is_part_of_the_unit_in_its_name() {
     for register in &registers::REGISTERS[2..] {
@@ -89,7 +89,7 @@ fn a_guest_reset_while_a_hub_is_out_of_service_has_the_others() {
     assert_eq!(get(&mut world, 0, 89), (0, 0));
 }
 
-/// What the version or the machine does not have is ENOTSUPPORTED also while its unit is out of service.
+/// A register that the version or the machine lacks is ENOTSUPPORTED, even while its unit is out of service.
 #[test]
 fn a_unit_out_of_service_comes_after_version_and_machine() {
     let mut world = batoka([0], Grant::GLOBAL);
@@ -115,7 +115,7 @@ fn a_reset_clears_versions_and_registers() {
     for id in [0, 1, 2, 18, 90, u64::MAX] {
         refused_untouched(&mut world, 0, id, 7);
     }
-    // Until its strand has acknowledged, it has no right.
+    // The guest has no right until its strand has acknowledged.
     negotiate(&mut world, 0, 1);
     for id in [0, 1, 2, 18] {
         refused_untouched(&mut world, 0, id, 10);
@@ -151,7 +151,7 @@ fn l2(bank: usize) -> Cell {
     Cell::L2 { node: 0, bank }
 }
 
-/// Returns a Batoka whose L2 banks of node 0 hold 0x10 + bank, and PERF_CONFIG 2.
+/// Returns a Batoka. The L2 banks of node 0 hold 0x10 + bank and PERF_CONFIG 2.
 fn with_l2() -> World {
     let mut world = batoka([0, 64], Grant::GLOBAL);
     for bank in 0..8 {

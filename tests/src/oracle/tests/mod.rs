@@ -1,4 +1,4 @@
-//! Cases with expectations written out from the documents. The scripts of `tests/real_guests` run on the model too.
+//! Cases with expected results from the documents. The model also runs the scripts of `tests/real_guests`.
 
 mod calls;
 mod faults;
@@ -6,23 +6,23 @@ mod rights;
 
 use super::*;
 
-/// The values in the registers that a call does not use.
+/// The values of registers that a call does not use.
 const REST: [u64; 3] = [0x2222, 0x3333, 0x4444];
 
-/// Makes a call with two arguments; the other registers hold `REST`.
+/// Makes a call with two arguments. The other registers hold `REST`.
 fn call(world: &mut World, strand: u16, trap: Trap, function: u64, args: [u64; 2]) -> Outcome {
     let ([o0, o1], [o2, o3, o4]) = (args, REST);
     world.call(strand, trap, [o0, o1, o2, o3, o4, function])
 }
 
-/// Reads a register with 0x1111 in %o1. Returns the status and %o1 afterwards; no other register may change.
+/// Reads a register with 0x1111 in %o1. Returns the status and %o1. Asserts that no other register changes.
 fn get(world: &mut World, strand: u16, id: u64) -> (u64, u64) {
     let out = call(world, strand, Trap::Fast, 0x106, [id, 0x1111]);
     assert_eq!(out.regs[2..], [0x2222, 0x3333, 0x4444, 0x106]);
     (out.regs[0], out.regs[1])
 }
 
-/// Writes a register. Returns the status; no other register may change.
+/// Writes a register. Returns the status. Asserts that no other register changes.
 fn set(world: &mut World, strand: u16, id: u64, value: u64) -> u64 {
     let out = call(world, strand, Trap::Fast, 0x107, [id, value]);
     assert_eq!(out.regs[1..], [value, 0x2222, 0x3333, 0x4444, 0x107]);
@@ -35,7 +35,7 @@ fn negotiate(world: &mut World, strand: u16, minor: u64) {
     assert_eq!(out.regs, [0, minor, minor, 0, 0, 0]);
 }
 
-/// Returns a Batoka of four nodes with one guest on `strands`, which has negotiated 1.1.
+/// Returns a Batoka of four nodes with one guest on `strands`. The guest has negotiated 1.1.
 fn batoka(strands: impl IntoIterator<Item = u16>, grant: Grant) -> World {
     let guest = Guest::new(strands, grant);
     let first = guest.strands[0];

@@ -1,10 +1,10 @@
-//! The checks of versions, presence and grants, and their order.
+//! The checks of version, presence and grant, and their order.
 
 use super::*;
 
 #[test]
 fn the_first_check_that_fails_gives_the_status() {
-    // A Maramba guest without rights: the call of a line fails the check of that status and all later checks.
+    // The Maramba guest has no rights. Each line's call fails the check for its status, and all later checks.
     let guests = vec![Guest::new([0], Grant::NONE)];
     let mut world = World::new(Machine::Maramba, 2, &[(1, 1)], guests).unwrap();
     for id in [0, 1, 2, 8, 10, 18, 90, u64::MAX] {
@@ -58,7 +58,7 @@ fn a_busy_hub_is_the_last_check() {
 
 #[test]
 fn each_grant_covers_its_registers() {
-    // Strands on nodes 0 and 2; statuses of: PCR, PCR with HT, PERF_CONFIG, DRAM of nodes 0 to 3, hub 3.
+    // The strands are on nodes 0 and 2. The statuses are of PCR, PCR with HT, PERF_CONFIG, DRAM of nodes 0 to 3, and hub 3.
     for (grant, expected) in [
         (Grant::NONE, [10, 10, 10, 10, 10, 10, 10, 10]),
         (Grant::STRAND, [0, 10, 10, 10, 10, 10, 10, 10]),
@@ -84,7 +84,7 @@ fn a_refused_ht_leaves_the_pcr_as_it_was() {
     assert_eq!(set(&mut world, 0, 0, 0x13), 0);
     assert_eq!(set(&mut world, 0, 0, 0x1f), 10);
     assert_eq!(get(&mut world, 0, 0), (0, 0x13));
-    // Reading HT needs no right.
+    // A read of HT needs no right.
     world.pcr.insert(0, 0x8);
     assert_eq!(get(&mut world, 0, 0), (0, 0x8));
 }
@@ -102,7 +102,7 @@ fn guests_negotiate_for_themselves() {
     assert_eq!(get(&mut world, 0, 18), (0, 0));
 }
 
-/// Returns a world with two guests, of which the first has every right and has written to all registers that it may use.
+/// Returns a world with two guests. The first guest has every right and has written to all registers that it may use.
 fn used() -> World {
     let guests = vec![Guest::new([0, 65], Grant::GLOBAL_HTSTRAND), Guest::new([1], Grant::STRAND)];
     let mut world = World::new(Machine::Batoka, 2, &[(1, 1)], guests).unwrap();

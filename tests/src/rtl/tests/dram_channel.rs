@@ -1,4 +1,4 @@
-//! A channel of DRAM.
+//! Tests of a DRAM channel.
 
 use super::super::dram::{Channel, Register::*, Step::*, sequence};
 

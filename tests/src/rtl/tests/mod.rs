@@ -1,4 +1,4 @@
-//! Each fact, with its values written out.
+//! Tests of single facts. The values are written out.
 
 mod dram_channel;
 mod phase;
@@ -8,22 +8,22 @@ use super::event::{Event, Instruction, Instruction::*};
 use super::*;
 use {Level::*, Register::*};
 
-/// The hardware's options, without a phase.
+/// The options of the hardware, without a phase.
 const HARDWARE: Options = Options { skid: 15, phase: None };
 
-/// Counter 0 counts stores (SL 2, MASK 0x10) at user level.
+/// A PCR with which counter 0 counts stores (SL 2, MASK 0x10) at user level.
 const STORES: u64 = 2 << 14 | 0x10 << 6 | 4;
 const TOE0: u64 = 1 << 4;
 const OV0: u64 = 1 << 18;
 const OV1: u64 = 1 << 31;
 
-/// Returns a clock with these events, at user level, where an interrupt can trap.
+/// Returns a clock with these events at user level. An interrupt can trap.
 fn clock(events: &[Event]) -> StrandClock {
     let (events, flushed) = (events.to_vec(), Vec::new());
     StrandClock { level: User, pil: 0, interrupts: true, events, flushed }
 }
 
-/// Returns a clock with these events of an instruction that is flushed.
+/// Returns a clock with these events. They belong to an instruction that is flushed.
 fn flushed(events: &[Event]) -> StrandClock {
     StrandClock { flushed: events.to_vec(), ..clock(&[]) }
 }
@@ -36,7 +36,7 @@ fn flushed_store() -> StrandClock {
     flushed(&[Event::Issues(Store)])
 }
 
-/// Returns a strand after writes of %pcr and %pic at hyperprivileged level.
+/// Returns a strand after writes to %pcr and %pic at hyperprivileged level.
 fn strand(options: Options, pcr: u64, pic: u64) -> Strand {
     let mut strand = Strand::new(options);
     write(&mut strand, Pcr, pcr);
@@ -60,12 +60,12 @@ fn outcome(request: bool, trap: bool) -> Outcome {
     Outcome { request, trap }
 }
 
-/// Returns the OV bits of %pcr, in their places, and %pic.
+/// Returns the OV bits of %pcr at their positions, and %pic.
 fn overflow_and_pic(strand: &Strand) -> (u64, u64) {
     (read(strand, Pcr) & (OV1 | OV0), read(strand, Pic))
 }
 
-/// Returns %pic after this clock on a strand that is new.
+/// Returns %pic of a new strand after this clock.
 fn counted(pcr: u64, input: &StrandClock) -> u64 {
     let mut strand = strand(HARDWARE, pcr, 0);
     strand.clock(input, false);
@@ -109,28 +109,28 @@ fn each_level_is_counted_by_its_bit_alone() {
 
 #[test]
 fn holdov_keeps_ov_for_the_write_that_carries_it_and_reads_0() {
-    // The OV before, the value written, the OV after.
+    // A row is OV before the write, the written value, and OV after the write.
     let rows = [
         (0, 0, 0),
         (OV1 | OV0, 0, 0),
         (0, OV1 | OV0, OV1 | OV0),
         (OV1, OV0, OV0),
-        // HOLDOV0.
+        // The write has HOLDOV0.
         (0, 1 << 62 | OV0, 0),
         (OV0, 1 << 62, OV0),
         (OV1 | OV0, 1 << 62, OV0),
-        // HOLDOV1.
+        // The write has HOLDOV1.
         (0, 1 << 63 | OV1, 0),
         (OV1, 1 << 63, OV1),
         (OV0, 1 << 63 | OV1, 0),
-        // Both.
+        // The write has both HOLDOV bits.
         (OV1, 3 << 62 | OV0, OV1),
     ];
     for (before, written, after) in rows {
         let mut strand = strand(HARDWARE, before, 0);
         write(&mut strand, Pcr, written | 0x6);
         assert_eq!(read(&strand, Pcr), after | 0x6, "{written:#x}");
-        // The write after it is not held.
+        // HOLDOV does not affect the next write.
         write(&mut strand, Pcr, 0);
         assert_eq!(read(&strand, Pcr), 0);
     }
@@ -150,7 +150,7 @@ fn a_wrap_sets_ov_which_stays_while_counting_goes_on() {
 
 #[test]
 fn with_toe_the_skid_says_how_far_before_the_wrap_ov_is_set() {
-    // What PIC reads when OV has been set: -15 in the hardware, 0 at the wrap itself.
+    // A row is a skid, and what PIC reads when OV is set: -15 in hardware, 0 at the wrap itself.
     for (skid, pic) in [(15, 0xffff_fff1), (14, 0xffff_fff2), (1, 0xffff_ffff), (0, 0)] {
         let mut strand = strand(Options { skid, phase: None }, STORES | TOE0, 0xffff_ff00);
         while read(&strand, Pcr) & OV0 == 0 {
@@ -174,7 +174,7 @@ fn an_event_near_the_wrap_pulses_a_request_although_it_is_flushed() {
     ] {
         let mut strand = strand(HARDWARE, pcr, pic);
         assert_eq!(strand.clock(&input, false), outcome(request, request));
-        // It is neither counted nor an overflow, and the request lasts one clock.
+        // The event does not count and is not an overflow. The request lasts one clock.
         assert_eq!(overflow_and_pic(&strand), (0, pic));
         assert!(!strand.clock(&clock(&[]), false).request);
     }
@@ -213,7 +213,7 @@ fn softint_15_is_set_by_a_request_that_can_trap_and_stays() {
         assert_eq!(strand.clock(&input, false), outcome(true, trap));
         assert_eq!(read(&strand, Softint), if trap { 0x8000 } else { 0 }, "{input:?}");
     }
-    // Both OV and the bit have to be cleared.
+    // Software has to clear both OV and the bit in %softint.
     let mut strand = strand(HARDWARE, OV0 | TOE0, 0);
     strand.clock(&store(), false);
     write(&mut strand, Pcr, TOE0);
@@ -224,7 +224,7 @@ fn softint_15_is_set_by_a_request_that_can_trap_and_stays() {
 
 #[test]
 fn instructions_raise_the_mask_bits_of_sl_2() {
-    // 0x203 counts a taken branch once, 0x2fd each instruction once.
+    // 0x203 counts a taken branch once. 0x2fd counts each instruction once.
     let rows: [(u64, &[Instruction]); 10] = [
         (0x01, &[BranchNotTaken, BranchTaken]),
         (0x02, &[BranchTaken]),
@@ -248,7 +248,7 @@ fn instructions_raise_the_mask_bits_of_sl_2() {
 
 #[test]
 fn events_of_one_clock_add_one_to_each_counter_that_selects_any() {
-    // Counter 1 has 0x502, counter 0 has 0x560.
+    // Counter 1 has code 0x502, counter 0 has 0x560.
     let pcr = 5 << 27 | 0x02 << 19 | 5 << 14 | 0x60 << 6 | 4;
     let selected = [Event::Other(5, 0x20), Event::Other(5, 0x40), Event::Other(5, 0x02)];
     assert_eq!(counted(pcr, &clock(&selected)), 0x1_0000_0001);
@@ -275,7 +275,7 @@ fn sl_bit_3_counts_although_the_instruction_was_flushed() {
 fn sl_0_counts_the_clocks_in_which_no_strand_of_the_core_issues() {
     let idle = || [(); 8].map(|()| clock(&[Event::Other(7, 0x20)]));
     let mut core = Core::new(HARDWARE);
-    // Strand 0 selects nothing, strand 1 has SL 8 with any MASK, strand 2 does not count at its level.
+    // Strand 0 selects nothing. Strand 1 has SL 8 with any MASK. Strand 2 does not count at its level.
     let pcrs = [4, 8 << 27 | 0xff << 19 | 8 << 14 | 0xff << 6 | 4, 2];
     for (strand, pcr) in core.strands.iter_mut().zip(pcrs) {
         write(strand, Pcr, pcr);
@@ -290,7 +290,7 @@ fn sl_0_counts_the_clocks_in_which_no_strand_of_the_core_issues() {
         let pics = [0, 1, 2].map(|n| read(&core.strands[n], Pic));
         assert_eq!(pics, [pic, pic, 0xffff_ffff]);
     }
-    // The counter without a select has set its OV, too.
+    // The counter that selects nothing has set its OV too.
     assert_eq!(read(&core.strands[0], Pcr), 0x4_0004);
 }
 

@@ -1,11 +1,11 @@
-//! What the phase of the counters adds.
+//! Tests of the phase in which the counters are updated.
 
 use std::collections::BTreeSet;
 
 use super::super::{Options, Register::*, Strand};
 use super::{OV0, STORES, TOE0, clock, read, store, strand, write};
 
-/// Lets clocks pass in which nothing happens, until no event waits, and returns %pic.
+/// Lets idle clocks pass until no event waits. Returns %pic.
 fn settled(strand: &mut Strand) -> u64 {
     for _ in 0..8 {
         strand.clock(&clock(&[]), false);
@@ -52,6 +52,6 @@ fn with_a_phase_ov_is_set_by_the_event_that_finds_pic_near_its_wrap() {
         }
         pics.insert(settled(&mut strand));
     }
-    // -15 to -8: the event itself, and up to 7 that waited with the 16th before the wrap.
+    // The values are -15 to -8: the event itself, and up to 7 events that waited with the 16th before the wrap.
     assert_eq!(pics, (0xffff_fff1..=0xffff_fff8).collect());
 }

@@ -1,4 +1,4 @@
-//! Devices that fault: every register of every unit, the state afterwards, and the calls of all guests.
+//! Devices that fault. The parts use every register of every unit, and check the state and the calls of all guests afterwards.
 
 use guest_abi::{Hub, Kind, Node, PerfReg};
 use perfctr_service::{Grant, GuestConfig, Unit};
@@ -8,7 +8,7 @@ use super::strand;
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Every register on a broken unit is read and written. Then the unit is out of service, and the others are not.
+/// Reads and writes every register of a broken unit. Then this unit is out of service, and the other units are not.
 pub const BROKEN_UNITS: Part = Part {
     name: "every register on a broken unit",
     limit: WORLDS.len() * RIGHTS.len() * 2,
@@ -21,7 +21,7 @@ pub const BROKEN_UNITS: Part = Part {
     run: broken_units,
 };
 
-/// A guest is reset while a hub is out of service: it has the others.
+/// Resets a guest while a hub is out of service. The guest still has the other hubs.
 pub const WITHOUT_A_HUB: Part = Part {
     name: "resets while a hub is out of service",
     limit: 2 * Hub::ALL.len(),
@@ -29,7 +29,7 @@ pub const WITHOUT_A_HUB: Part = Part {
     run: without_a_hub,
 };
 
-/// A unit returns to service while others are out of service: those stay so.
+/// Returns one unit to service while others are out of service. The others stay out of service.
 pub const ONE_BY_ONE: Part = Part {
     name: "units return to service one by one",
     limit: 1,
@@ -37,7 +37,7 @@ pub const ONE_BY_ONE: Part = Part {
     run: one_by_one,
 };
 
-/// A set of PERF_CONFIG that fails at any bank leaves every bank as it was.
+/// A set of PERF_CONFIG fails at one of the banks. Every bank is as before the set.
 pub const HALF_AN_L2: Part = Part {
     name: "sets of an L2 that fail at any bank",
     limit: BANKS.len(),
@@ -50,7 +50,7 @@ const WORLDS: [(Model, usize); 4] =
 
 const RIGHTS: [Grant; 3] = [Grant::NONE, Grant::HTSTRAND, Grant::GLOBAL];
 
-/// The strand of the guest without rights.
+/// The strand of the neighbour, a guest without rights.
 const NEIGHBOUR: usize = 5;
 
 /// Returns a guest on the first strand of every node, and a neighbour without rights.
@@ -60,7 +60,7 @@ fn world(model: Model, nodes: usize, grant: Grant, compatible: bool) -> Option<C
     Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }
 
-/// Puts a value into every register of the machine.
+/// Puts a value other than 0 into every register of the machine.
 fn fill(machine: Machine, system: &mut dyn System) {
     for (number, cell) in Cell::all().enumerate() {
         let value = 0x1f_e123_0000 + number as u64;
@@ -106,7 +106,7 @@ fn broken_units(number: usize, configuration: &Configuration, system: &mut dyn S
             } else {
                 system.get(caller, id);
             }
-            // The hardware works again, but the unit stays out of service; the others work on.
+            // The hardware works again. The unit stays out of service, and the others continue to work.
             system.change(Change::Repair);
             for other in [1, 2, 3, 6, 8, id, 18, 35, 36, 89] {
                 system.get(strand(0), other);
@@ -148,7 +148,7 @@ fn one_by_one(_: usize, configuration: &Configuration, system: &mut dyn System) 
     }
 }
 
-/// Contents of the eight L2 control registers of a node: PERF_CONFIG 2, and other bits that differ from bank to bank.
+/// The contents of the eight L2 control registers of a node: PERF_CONFIG 2, and other bits that differ in each bank.
 pub const BANKS: [u64; 8] = [
     0x20_0000_0000,
     0x20_0000_0001,

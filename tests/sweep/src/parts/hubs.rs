@@ -1,11 +1,11 @@
-//! Hubs that are busy.
+//! Calls for hubs that are busy.
 
 use guest_abi::Hub;
 
 use super::{VERSIONS, worlds};
 use crate::{Change, Configuration, Part, System};
 
-/// Every register in every world while all hubs are busy, and a register of each hub when it is free again.
+/// Calls for every register in every world while all hubs are busy. Then reads a register of each hub that is free again.
 pub const BUSY: Part = Part {
     name: "busy hubs in every world",
     limit: worlds::LIMIT,
@@ -26,7 +26,7 @@ fn busy(_: usize, configuration: &Configuration, system: &mut dyn System) {
             }
             for hub in Hub::ALL {
                 system.change(Change::Busy(*hub, false));
-                // The refused strand is served, so that no other strand is refused on its behalf.
+                // The service serves the refused strand, so it refuses no other strand on behalf of this strand.
                 system.get(strand, 18 + 18 * hub.index() as u64);
             }
             system.state();

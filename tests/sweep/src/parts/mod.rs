@@ -1,4 +1,4 @@
-//! The parts of the sweep.
+//! The parts of the sweep, and what they share.
 
 mod faults;
 mod hubs;
@@ -20,7 +20,7 @@ use guest_abi::{StrandId, Trap};
 
 use crate::{Change, Configuration, Part, System};
 
-/// All parts. The reference model can follow all but the last.
+/// All parts. The reference model can follow all parts except the last.
 pub const ALL: [Part; 11] = [
     EVERY_REGISTER,
     READ_BACK,
@@ -35,12 +35,12 @@ pub const ALL: [Part; 11] = [
     AT_RANDOM,
 ];
 
-/// The minor versions of group 0x205 that a guest can have; `None` if it has not negotiated the group.
+/// The minor versions of group 0x205 that a guest can have. `None` means that the group is not negotiated.
 const VERSIONS: [Option<u64>; 3] = [Some(1), Some(0), None];
 
 const PERF_COUNTERS: u64 = 0x205;
 
-/// The values of %o1 to %o4 where they are no argument.
+/// The values of %o1 to %o4 in calls that do not use them as arguments.
 const REST: [u64; 4] = [0x1111_0bad, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad];
 
 impl dyn System + '_ {
@@ -62,7 +62,7 @@ impl dyn System + '_ {
         self.call(strand, Trap::Core, registers);
     }
 
-    /// Resets a guest, which then negotiates this minor version of group 0x205, if any.
+    /// Resets a guest. The guest then negotiates this minor version of group 0x205, if any.
     fn start(&mut self, configuration: &Configuration, guest: usize, version: Option<u64>) {
         self.change(Change::Reset(guest));
         let first = configuration.guests[guest].strands.iter().next();

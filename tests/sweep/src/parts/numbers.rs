@@ -1,4 +1,4 @@
-//! Function numbers: at any version, the FAST trap serves only 0x106 and 0x107, compared in all 64 bits.
+//! Function numbers. In any version, the FAST trap serves only 0x106 and 0x107, and all 64 bits are compared.
 
 use guest_abi::Trap;
 use guest_abi::trap::{CONS_PUTCHAR, EXIT};
@@ -9,7 +9,7 @@ use super::{VERSIONS, strand};
 use crate::configuration::guest;
 use crate::{Configuration, Part, System};
 
-/// One configuration for each version.
+/// Calls all functions. There is one configuration for each version.
 pub const FUNCTIONS: Part = Part {
     name: "function numbers",
     limit: VERSIONS.len(),
@@ -30,7 +30,7 @@ fn functions(number: usize, configuration: &Configuration, system: &mut dyn Syst
         system.start(configuration, 0, VERSIONS[number]);
         for first in [0, 2, 18, 0x41] {
             for trap in [Trap::Fast, Trap::Core] {
-                // These two functions exist, and have effects outside of the machine.
+                // These two functions exist, but have effects outside of the machine.
                 if trap == Trap::Core && matches!(function, CONS_PUTCHAR | EXIT) {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Random calls and changes, most of them valid or nearly so.
+//! Random calls and changes. Most are valid or nearly valid.
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, StrandId, Trap};
@@ -9,13 +9,13 @@ use super::PERF_COUNTERS;
 use crate::configuration::guest;
 use crate::{Change, Configuration, Part, System};
 
-/// Four machines, each with two distributions of the rights. Hubs are busy at any time, so the service refuses strands on
-/// behalf of others, which the reference model does not do.
+/// Four machines, each with two distributions of rights. Hubs are busy at any time. So the service
+/// refuses strands on behalf of others, which the reference model does not do.
 pub const AT_RANDOM: Part = Part { name: "calls at random", limit: 8, configuration, run };
 
 const CALLS: usize = 3000;
 
-/// Returns a machine with three guests, of which the first or the second has `global`.
+/// Returns a machine with three guests. The first or the second guest has `global`.
 fn configuration(number: usize) -> Option<Configuration> {
     let (model, nodes) = match number % 4 {
         0 => (Model::Batoka, 4),
@@ -54,7 +54,7 @@ fn run(number: usize, configuration: &Configuration, system: &mut dyn System) {
     system.state();
 }
 
-/// xorshift64*
+/// A generator of random numbers (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -105,7 +105,7 @@ impl Random {
             }
             2 => (Trap::Core, [self.group(), o1, o2, o3, o4, API_GET_VERSION]),
             3 => (Trap::Fast, [self.id(), o1, o2, o3, o4, self.next()]),
-            // Neither cons_putchar nor exit.
+            // The number is neither that of cons_putchar nor that of exit.
             4 => (Trap::Core, [self.id(), o1, o2, o3, o4, self.next() | 4]),
             5..=9 => (Trap::Fast, [self.id(), o1, o2, o3, o4, VFALLS_SET_PERFREG]),
             _ => (Trap::Fast, [self.id(), o1, o2, o3, o4, VFALLS_GET_PERFREG]),

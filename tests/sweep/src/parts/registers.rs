@@ -1,4 +1,4 @@
-//! Get and set of every register number.
+//! Gets and sets of every register number.
 
 use perfctr_service::Grant;
 
@@ -6,7 +6,7 @@ use super::{PERF_COUNTERS, VERSIONS, worlds};
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Every register in every world: all values are written, and the last one is read.
+/// Writes all values to every register in every world, and reads the last value back.
 pub const EVERY_REGISTER: Part = Part {
     name: "every register in every world",
     limit: worlds::LIMIT,
@@ -14,7 +14,7 @@ pub const EVERY_REGISTER: Part = Part {
     run: every_register,
 };
 
-/// Every register is written from every strand, and after each set read from every strand.
+/// Writes every register from every strand. After each set, reads the register from every strand.
 pub const READ_BACK: Part = Part {
     name: "what is written reads back",
     limit: worlds::MACHINES.len(),
@@ -26,7 +26,7 @@ pub const READ_BACK: Part = Part {
     run: read_back,
 };
 
-/// Numbers that are a register's in some of their 64 bits, and the ends of the range.
+/// Numbers of which only some bits match a register number, and the ends of the range.
 #[rustfmt::skip]
 const EDGES: [u64; 24] = [
     0x100 + 2, 0x100 + 89, 0x400, 0x1_0000, 0x1_0002, 0x8000_0000, 0x8000_0002, 0xffff_ffff,
@@ -34,21 +34,21 @@ const EDGES: [u64; 24] = [
     1 << 62 | 18, 1 << 63, 1 << 63 | 1, 1 << 63 | 2, 1 << 63 | 89, u64::MAX - 89, u64::MAX - 1, u64::MAX,
 ];
 
-/// The fields of the SPARC PCR, from the highest, among them the bits that do not exist.
+/// The fields of the SPARC PCR, highest first. Some fields are bits that do not exist.
 #[rustfmt::skip]
 const PCR_FIELDS: [u64; 15] = [
     1 << 63, 1 << 62, 0x3fff_ffff << 32, 1 << 31, 0xf << 27, 0xff << 19, 1 << 18, 0xf << 14,
     0xff << 6, 1 << 5, 1 << 4, 1 << 3, 1 << 2, 1 << 1, 1,
 ];
 
-/// Returns the fields of a register, by its layout. Each is written alone, and all are written without it.
+/// Returns the fields in the layout of a register. The sweep writes each field alone, and all fields except it.
 fn fields(id: u64) -> &'static [u64] {
     match id {
         0 => &PCR_FIELDS,
         1 => &[0b01, 0b10, 0b100, 0xff << 25, 0b11 << 36],
         2..=17 if id.is_multiple_of(2) => &[0x0f, 0xf0, 0x100, 1 << 32],
         2..=17 => &[0x7fff_ffff, 1 << 31, 0x7fff_ffff << 32, 1 << 63],
-        // Every third register of a hub is a PCR: ports A to D, then GPD and ASU.
+        // Every third register of a hub is a PCR. Ports A to D come first, then GPD and ASU.
         18..=89 if id.is_multiple_of(3) => match (id - 18) % 18 / 3 {
             0..=3 => &[0xff, 0xff << 8, 0xffff << 16, 0xffff_ffff << 32],
             _ => &[0xf, 0xf << 4, 0xf << 8, 0xf << 12, 0xffff_ffff << 16],
@@ -85,7 +85,7 @@ fn read_back(_: usize, configuration: &Configuration, system: &mut dyn System) {
         if let Cell::L2(node, bank) = cell
             && configuration.machine.has_node(node)
         {
-            // Bit 22 reads as 0.
+            // Bit 22 always reads as 0.
             let other_bits =
                 !(0b11 << 36 | 1 << 22) & 0x0123_4567_89ab_cdef_u64.rotate_left(bank as u32);
             system.change(Change::Put(cell, other_bits));

@@ -1,4 +1,4 @@
-//! Negotiation: every group, major and minor version in every prior state.
+//! Negotiation of every group, major version and minor version in every prior state.
 
 use guest_abi::trap::API_GET_VERSION;
 use guest_abi::{StrandId, Trap};
@@ -9,7 +9,7 @@ use super::{PERF_COUNTERS, strand};
 use crate::configuration::guest;
 use crate::{Change, Configuration, Part, System};
 
-/// Negotiation from every prior state. Each state has a configuration.
+/// Negotiates in every prior state. Each state is one configuration.
 pub const NEGOTIATION: Part = Part {
     name: "negotiation from every prior state",
     limit: PRIOR.len(),
@@ -17,7 +17,7 @@ pub const NEGOTIATION: Part = Part {
     run: negotiation,
 };
 
-/// The version of every group in every prior state. Each state has a configuration.
+/// Reads the version of every group in every prior state. Each state is one configuration.
 pub const OF_EVERY_GROUP: Part = Part {
     name: "the version of every group",
     limit: PRIOR.len(),
@@ -36,7 +36,7 @@ const MAJORS: [u64; 9] = [0, 1, 2, 3, 255, 1 << 8 | 1, 1 << 32 | 1, 1 << 63 | 1,
 
 const MINORS: [u64; 9] = [0, 1, 2, 3, 256, 1 << 32, 1 << 32 | 1, 1 << 63, u64::MAX];
 
-/// The prior states, each by the negotiations (group, major, minor) that lead to it.
+/// The prior states. Each is given by the negotiations (group, major, minor) that lead to it.
 const PRIOR: [&[[u64; 3]]; 8] = [
     &[],
     &[[0x205, 1, 0]],
@@ -48,7 +48,7 @@ const PRIOR: [&[[u64; 3]]; 8] = [
     &[[0x205, 1, 0], [0x205, 2, 0], [0x202, 1, 0]],
 ];
 
-/// Returns a guest with two strands, and one with one.
+/// Returns a guest with two strands, and a guest with one strand.
 fn two_guests(_: usize) -> Option<Configuration> {
     let machine = Machine::new(Model::Batoka, 2).ok()?;
     let other = GuestConfig { compatible: true, ..guest([64], Grant::STRAND) };
@@ -56,13 +56,13 @@ fn two_guests(_: usize) -> Option<Configuration> {
     Some(Configuration::new(machine, guests))
 }
 
-/// Resets the first guest and brings it into a prior state.
+/// Resets the first guest, and brings it into the prior state with this number.
 fn begin(number: usize, system: &mut dyn System) {
     system.change(Change::Reset(0));
     PRIOR[number].iter().for_each(|version| system.negotiate(strand(0), *version));
 }
 
-/// Reads all that depends on a guest's versions: the versions, and one register of each kind.
+/// Reads everything that depends on a guest's versions: the versions, and one register of each kind.
 fn look(system: &mut dyn System, strand: StrandId) {
     for group in [0, 1, PERF_COUNTERS] {
         let registers = [group, 0x11aa, 0x22aa, 0x33aa, 0x44aa, API_GET_VERSION];
@@ -80,7 +80,7 @@ fn negotiation(number: usize, _: &Configuration, system: &mut dyn System) {
             for minor in MINORS {
                 begin(number, system);
                 system.negotiate(strand(0), [group, major, minor]);
-                // The strands of a guest share its versions; the other guest keeps its own.
+                // The strands of a guest share its versions. The other guest has its own versions.
                 look(system, strand(1));
             }
             look(system, strand(64));

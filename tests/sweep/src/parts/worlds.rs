@@ -1,4 +1,4 @@
-//! Every combination of machine, nodes of the guest, grant and compatibility switch.
+//! Every combination of machine, nodes of the guest, grant, and compatibility switch.
 
 use guest_abi::{Mcu, Node};
 use perfctr_service::{Grant, GuestConfig};
@@ -7,7 +7,7 @@ use platform::{Machine, Model};
 use crate::Configuration;
 use crate::configuration::guest;
 
-/// Model, nodes, and the memory channels that are disabled.
+/// A machine: its model, its number of nodes, and its disabled memory channels.
 type Description = (Model, usize, &'static [(Node, Mcu)]);
 
 pub(super) const MACHINES: [Description; 8] = [
@@ -35,13 +35,13 @@ pub(super) fn machine(number: usize) -> Option<Machine> {
 /// The number of the guest under test. Guest 0 is a neighbour.
 pub(super) const TESTED: usize = 1;
 
-/// The guest's strands are on all nodes, on the first, or on the last.
+/// The number of ways to place the guest's strands: on all nodes, on the first node, on the last node.
 const PLACES: usize = 3;
 
-/// The numbers of worlds are below this.
+/// All numbers of worlds are below this limit.
 pub(super) const LIMIT: usize = MACHINES.len() * PLACES * GRANTS.len() * 2;
 
-/// Returns the world of a number: the guest under test, and a neighbour without rights on the strand after its first.
+/// Returns the world with this number: the guest under test, and a neighbour without rights on the strand after the guest's first.
 pub(super) fn world(number: usize) -> Option<Configuration> {
     let (number, compatible) = (number / 2, number % 2 == 1);
     let (number, grant) = (number / GRANTS.len(), GRANTS[number % GRANTS.len()]);

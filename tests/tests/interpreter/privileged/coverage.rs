@@ -1,4 +1,4 @@
-//! The instructions and traps of walks, and those that walks must have.
+//! The instructions and traps that walks have, and those that they must have.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use tests::assembler::{ACCESSES, CAS, COMPUTES};
 
 use super::walk::Step;
 
-/// An opcode: op, op2 or op3, and the selected condition or control register.
+/// An opcode: op, op2 or op3, and the condition or control register that it selects.
 type Opcode = (u32, u32, u32);
 
 /// The instructions and traps of all walks.
 #[derive(Default)]
 pub(crate) struct Coverage {
-    /// Instructions executed without a trap.
+    /// The instructions that were executed without a trap.
     executed: BTreeSet<Opcode>,
-    /// Traps by number, and whether they interrupted a hypervisor.
+    /// The numbers of traps, and whether each trap interrupted a hypervisor.
     trapped: BTreeSet<(u16, bool)>,
-    /// The numbers of all steps and of traps.
+    /// The number of steps in all walks, and the number of traps among them.
     pub(crate) steps: usize,
     pub(crate) traps: usize,
 }
@@ -31,14 +31,14 @@ impl Coverage {
             }
             Step::Trapped(number) => {
                 self.traps += 1;
-                // One software trap stands for all of its level.
+                // One number stands for all software traps of its level.
                 let number = if number < 0x100 { number } else { number & !0x7f };
                 self.trapped.insert((number, from == Level::Hyperprivileged));
             }
         }
     }
 
-    /// Returns the opcodes and traps that no walk had.
+    /// Returns the opcodes and traps that are missing from all walks.
     pub(crate) fn missing(&self) -> (Vec<Opcode>, Vec<(u16, bool)>) {
         let opcodes = opcodes();
         let missing = opcodes.difference(&self.executed).copied().collect();
@@ -106,13 +106,13 @@ fn opcodes() -> BTreeSet<Opcode> {
     computes.chain(accesses.map(|op3| (3, op3, 0))).chain(selecting).collect()
 }
 
-/// Returns the traps that walks must take (table 12-2), and whether from a hypervisor.
+/// Returns the traps that walks must take (table 12-2), and whether each interrupts a hypervisor.
 fn traps() -> BTreeSet<(u16, bool)> {
     // privileged_opcode, fp_disabled, tag_overflow, clean_window, division_by_zero; Tcc.
     let guest = [0x11, 0x20, 0x23, 0x24, 0x28, 0x100, 0x180].into_iter();
-    // A hypervisor also takes illegal_instruction and mem_address_not_aligned, and no privileged_opcode.
+    // A hypervisor also takes illegal_instruction and mem_address_not_aligned, but not privileged_opcode.
     let hypervisor = [0x10, 0x20, 0x23, 0x24, 0x28, 0x34, 0x100, 0x180];
-    // The 15 levels of interrupts, and the 32 spill and fill traps, four numbers each.
+    // There are 15 levels of interrupts, and 32 spill and fill traps of four numbers each.
     let guest = guest.chain(0x41..=0x4f).chain((0x80..0x100).step_by(4));
     let guest = guest.map(|number| (number, false));
     guest.chain(hypervisor.map(|number| (number, true))).collect()

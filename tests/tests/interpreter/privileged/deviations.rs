@@ -1,5 +1,5 @@
-//! Deviations of QEMU 7.2 from UltraSPARC Architecture 2007, which the interpreter follows. Random walks avoid them; a test shows each
-//! deviation with a few instructions.
+//! Deviations of QEMU 7.2 from UltraSPARC Architecture 2007. The interpreter follows the architecture. Random walks avoid the
+//! deviations, and a test shows each with a few instructions. Each variant says what QEMU does, and the architecture in parentheses.
 //!
 //! Sections of chapter 7 are cited by the name of their instruction.
 
@@ -32,67 +32,67 @@ macro_rules! deviations {
 }
 
 deviations! {
-    /// ALLCLEAN, INVALW, NORMALW and OTHERW are illegal instructions (chapter 7, ALLCLEAN and the others).
+    /// ALLCLEAN, INVALW, NORMALW and OTHERW are illegal instructions (chapter 7 defines them).
     WindowInstructions,
-    /// User code reads %softint, %tick_cmpr and %stick_cmpr (RDasr: privileged_opcode).
+    /// User code can read %softint, %tick_cmpr and %stick_cmpr (RDasr: privileged_opcode).
     AncillaryReads,
-    /// User code that writes them has an illegal instruction (WRasr: privileged_opcode).
+    /// A write of %softint, %tick_cmpr or %stick_cmpr by user code is an illegal instruction (WRasr: privileged_opcode).
     AncillaryWrites,
-    /// %softint has 64 bits (section 5.5, SOFTINT: 17).
+    /// %softint has 64 bits (section 5.5, SOFTINT: 17 bits).
     SoftintBits,
-    /// %fprs has 32 bits (section 5.5, FPRS: 3).
+    /// %fprs has 32 bits (section 5.5, FPRS: 3 bits).
     FprsBits,
-    /// %tpc, %tnpc, %tstate and %tt are there at trap level 0 (RDPR and WRPR: illegal_instruction).
+    /// %tpc, %tnpc, %tstate and %tt exist at trap level 0 (RDPR and WRPR: illegal_instruction).
     NoTrapStack,
-    /// %tpc and %tnpc keep bits 1:0 (section 5.7, TPC and TNPC: they read 0).
+    /// %tpc and %tnpc store bits 1:0 (section 5.7, TPC and TNPC: these bits read as 0).
     TrapPcBits,
-    /// %tstate keeps all bits (section 5.7, TSTATE: what is reserved reads 0).
+    /// %tstate stores all bits (section 5.7, TSTATE: reserved bits read as 0).
     TrapStateBits,
-    /// %tt keeps all bits (section 5.7, TT: 9).
+    /// %tt stores all bits (section 5.7, TT: 9 bits).
     TrapTypeBits,
-    /// %tl takes any value (section 5.7, TL, and WRPR: MAXTL, or MAXPTL of privileged code, in place of a greater one).
+    /// %tl takes any value (section 5.7, TL, and WRPR: a greater value becomes MAXTL, or MAXPTL in privileged code).
     TrapLevel,
-    /// %gl takes values to 7 (section 5.7, GL, and WRPR: MAXGL, or MAXPGL of privileged code, in place of a greater one).
+    /// %gl takes values up to 7 (section 5.7, GL, and WRPR: a greater value becomes MAXGL, or MAXPGL in privileged code).
     GlobalLevel,
-    /// A trap with MAXGL globals goes on counting (chapter 12, Trap Processing: MAXGL remains).
+    /// At MAXGL, a trap still increments %gl (chapter 12, Trap Processing: %gl stays MAXGL).
     GlobalLevelOfTrap,
-    /// %tba has bits 14:0 (section 5.7, TBA: they read 0).
+    /// %tba has bits 14:0 (section 5.7, TBA: these bits read as 0).
     TbaBits,
-    /// %htba has bits 13:0 (section 5.8, HTBA: they read 0).
+    /// %htba has bits 13:0 (section 5.8, HTBA: these bits read as 0).
     HtbaBits,
-    /// %pstate has bit 5, RED, and does not have bit 12, TCT (section 5.7, PSTATE).
+    /// %pstate has bit 5, RED, but not bit 12, TCT (section 5.7, PSTATE: the reverse).
     PstateBits,
-    /// %pil has 32 bits (section 5.7, PIL: 4).
+    /// %pil has 32 bits (section 5.7, PIL: 4 bits).
     PilBits,
-    /// %cansave, %canrestore, %cleanwin and %otherwin have 32 bits (section 5.6: as many as count the windows).
+    /// %cansave, %canrestore, %cleanwin and %otherwin have 32 bits (section 5.6: only the bits that count the windows).
     WindowBits,
-    /// %wstate has 32 bits (section 5.6, WSTATE: 6).
+    /// %wstate has 32 bits (section 5.6, WSTATE: 6 bits).
     WstateBits,
-    /// An interrupt that a write of %hpstate lets through waits for another reason to look (chapter 12, Trap Control: it is taken).
+    /// A write of %hpstate that permits a pending interrupt does not trigger it (chapter 12, Trap Control: it is taken).
     PendingInterrupt,
-    /// In the handler of an interrupt, one of a lower level waits whatever %pil is (chapter 12, Trap Control: %pil decides).
+    /// In an interrupt handler, an interrupt of a lower level waits, whatever %pil is (chapter 12, Trap Control: %pil decides).
     NestedInterrupt,
-    /// Guests take traps that are the hypervisor's, such as illegal_instruction (chapter 12, table of exceptions).
+    /// Guests take traps that belong to the hypervisor, such as illegal_instruction (chapter 12, table of exceptions).
     HypervisorTraps,
-    /// A trap of a guest at MAXPTL goes to the hypervisor by the vector of the trap (chapter 12, Trap Processing: guest_watchdog, 2).
+    /// A trap of a guest at MAXPTL goes to the hypervisor with its own vector (chapter 12, Trap Processing: with guest_watchdog, 2).
     GuestWatchdog,
-    /// A hypervisor's handler begins with PSTATE.PRIV, and that of a software trap with all of %pstate as it was (chapter 12, Trap
-    /// Processing: PSTATE has PEF alone).
+    /// A hypervisor's handler begins with PSTATE.PRIV, and with an unchanged %pstate after a
+    /// software trap (chapter 12, Trap Processing: PSTATE has only PEF).
     TrapPstate,
-    /// A trap to the highest level sets PSTATE.RED (chapter 12, Trap Processing: there is no such bit).
+    /// A trap to the highest level sets PSTATE.RED (chapter 12, Trap Processing: this bit does not exist).
     RedState,
     /// DONE and RETRY at trap level 0 end the machine (DONE: illegal_instruction).
     DoneAtLevelZero,
-    /// POPC ignores rs1 (POPC: a reserved field that is not 0 makes an illegal instruction).
+    /// POPC ignores rs1 (POPC: a reserved field other than 0 makes an illegal instruction).
     ReservedFields,
-    /// Tcc of two registers leaves their sum in the first (Tcc: it changes no register).
+    /// Tcc of two registers leaves their sum in the first register (Tcc: no register changes).
     TrapNumber,
-    /// Privileged code reads %ver of SPARC V9, register 31 (RDPR: reserved, illegal_instruction).
+    /// Privileged code can read %ver of SPARC V9, register 31 (RDPR: reserved, illegal_instruction).
     Version,
 }
 
 impl Deviation {
-    /// Returns instructions for a hypervisor at trap level 0, the value to compare, and the value by the architecture and under QEMU.
+    /// Returns instructions for a hypervisor at trap level 0, the value to compare, its architectural content, and its content in QEMU.
     fn example(self) -> (Vec<u32>, Shown, u64, u64) {
         use Shown::{Pc, Register, Value};
         const L0: u32 = 16;
@@ -119,7 +119,7 @@ impl Deviation {
             Self::TrapPcBits => {
                 shown(&[&wrpr(7, 1), &wrpr(0, BASE + 3), &[rdpr(0)]], READ, BASE, BASE + 3)
             }
-            // GL 3, CCR, ASI, PSTATE of TCT, CLE, TLE, PEF, AM, PRIV and IE, CWP.
+            // The value has GL 3, CCR, ASI, CWP, and in PSTATE the bits TCT, CLE, TLE, PEF, AM, PRIV and IE.
             Self::TrapStateBits => shown(
                 &[&wrpr(7, 1), &wrpr(2, u64::MAX), &[rdpr(2)]],
                 READ,
@@ -160,7 +160,7 @@ impl Deviation {
                     &[words::wrpr(6, (PRIV | IE) as u32), NOP],
                 ],
                 Pc,
-                // Of trap levels above 0.
+                // The table is for traps from trap levels above 0.
                 TBAS[0] + 0x4000 + 0x45 * 32,
                 AFTER,
             ),
@@ -179,7 +179,7 @@ impl Deviation {
             }
             Self::DoneAtLevelZero => shown(&[&[computes(0x3e, 0, 0, NONE)]], Pc, ILLEGAL, 0),
             Self::ReservedFields => shown(&[&[computes(0x2e, 3, 1, NONE)]], Pc, ILLEGAL, AFTER),
-            // ta %l0 + %g3
+            // The instruction is ta %l0 + %g3.
             Self::TrapNumber => shown(
                 &[&set(L0, 0x70), &set(3, 0x15), &[computes(0x3a, 8, L0, 3)]],
                 Register(L0),
@@ -191,17 +191,16 @@ impl Deviation {
     }
 }
 
-/// The value to compare after the last instruction of an example.
+/// The value that is compared after the last instruction of an example.
 #[derive(Clone, Copy)]
 enum Shown {
-    /// The address of the next instruction.
     Pc,
     /// A register of the current window, or a global register.
     Register(u32),
     Value(ControlRegister),
 }
 
-/// Stands for the address after the example. No address is odd.
+/// Stands for the address after the example, because a real address is never odd.
 const AFTER: u64 = 1;
 
 impl Shown {
@@ -240,7 +239,7 @@ fn written(control: ControlRegister, value: u64) -> Vec<u32> {
     words
 }
 
-/// Returns instructions that enter a guest with this %pstate.
+/// Returns instructions that enter a guest. %pstate gets this value.
 fn down(pstate: u64) -> Vec<u32> {
     [wrpr(6, pstate), wrhpr(0, 0)].concat()
 }
@@ -263,7 +262,7 @@ fn begin() -> Vec<u32> {
     .concat()
 }
 
-/// Returns QEMU's state after `many` instructions; `None` if QEMU ends before.
+/// Returns QEMU's state after `many` instructions, or `None` if QEMU ends earlier.
 fn theirs(directory: &Path, walk: &Walk, many: usize) -> Option<State> {
     let mut machine = Niagara::boot(directory, &walk.image());
     let (mut text, mut last) = (String::new(), String::new());
@@ -273,7 +272,7 @@ fn theirs(directory: &Path, walk: &Walk, many: usize) -> Option<State> {
     }
     for _ in 0..many {
         last.clone_from(&text);
-        // QEMU writes a state twice if it stops before the instruction.
+        // If QEMU stops before the instruction, it writes a state twice.
         while text == last {
             machine.next(&mut text).then_some(())?;
         }
@@ -303,7 +302,7 @@ fn each_deviation_is_one() {
         }
         let ours = shown.value(&walk.state());
         assert_eq!(ours, value(here), "{deviation:?}: {ours:#x}");
-        // A later QEMU may be correct.
+        // A later version of QEMU may be correct.
         let theirs = under_qemu.map_or(0, |state| shown.value(&state));
         assert!(
             [value(there), value(here)].contains(&theirs),

@@ -1,19 +1,19 @@
-//! The memory of a walk, at the start of the partition's memory.
+//! The memory of a walk. It is at the start of the partition's memory.
 
 use std::ops::Range;
 
 use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
 
-/// The first address of the memory, at which execution begins.
+/// The first address of the memory. Execution begins there.
 pub(crate) const BASE: u64 = 0x8000_0000;
-/// The random values of registers.
+/// The address of the random values for registers.
 pub(crate) const VALUES: u64 = BASE + 0x8000;
-/// The memory that random instructions load and store.
+/// The address of the memory that random instructions load and store.
 pub(crate) const SCRATCH: u64 = BASE + 0xc000;
-/// Trap tables: of the hypervisor, 16 KB each, and of the guest, 32 KB each.
+/// The hypervisor's trap tables, 16 KB each. After them come the guest's, 32 KB each.
 pub(crate) const HTBAS: [u64; 2] = [BASE + 0x1_0000, BASE + 0x1_4000];
 pub(crate) const TBAS: [u64; 2] = [BASE + 0x1_8000, BASE + 0x2_0000];
-/// The code, after the trap tables.
+/// The addresses of the code, after the trap tables.
 pub(crate) const CODE: Range<u64> = BASE + 0x2_8000..BASE + 0x6_8000;
 
 pub(crate) struct Memory {
@@ -26,7 +26,7 @@ impl Memory {
         Self { bytes: vec![0; (CODE.end - BASE) as usize], scratchpad: [0; 8] }
     }
 
-    /// Returns the word at an address, or 0, an illegal instruction, if none has been written.
+    /// Returns the word at an address. Where no word has been written, returns 0, an illegal instruction.
     pub(crate) fn word(&self, address: u64) -> u32 {
         let at = address.wrapping_sub(BASE) as usize;
         let bytes = self.bytes.get(at..at.wrapping_add(4));
@@ -44,7 +44,7 @@ impl Memory {
         &mut self.bytes[from..from + (1 << shift)]
     }
 
-    /// Returns the scratchpad register that an access names; `None` for memory.
+    /// Returns the scratchpad register of an access, or `None` for an access to memory.
     fn pad(&mut self, at: At) -> Option<&mut u64> {
         let number = at.address as usize / 8;
         [0x20, 0x4f].contains(&at.space).then(|| &mut self.scratchpad[number])

@@ -1,5 +1,5 @@
-//! Compares the interpreter with QEMU's niagara machine: random walks through privileged and hyperprivileged instructions, traps and
-//! interrupts have the same registers before each instruction.
+//! Compares the interpreter with QEMU's niagara machine. On random walks through privileged and
+//! hyperprivileged instructions, traps and interrupts, both have the same registers before each instruction.
 
 mod choice;
 mod coverage;
@@ -21,35 +21,33 @@ use simulator::interpreter::Level;
 use state::{GL, PSTATE, State, TL};
 use walk::{IE, PEF, PRIV, Step, Walk};
 
-/// The number of walks, and the most steps of each.
+/// The number of walks, and the maximum number of steps of a walk.
 const WALKS: u64 = 200;
 const STEPS: usize = 2000;
 
-/// A state on a walk.
+/// A state on a walk, and the step from it.
 struct Stage {
-    /// The state as QEMU reports it.
     state: State,
-    /// The step to the next state.
     step: Option<Step>,
 }
 
-/// Returns the state that QEMU reports after a step; `None` if QEMU goes elsewhere.
+/// Returns the state that QEMU reports after a step, or `None` if QEMU continues at another address.
 fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     let Step::Trapped(number) = step else {
         return Some(after.clone());
     };
-    // Deviation::GlobalLevelOfTrap.
+    // This is Deviation::GlobalLevelOfTrap.
     if after.get(GL) == before.get(GL) {
         return None;
     }
     let mut theirs = after.clone();
     let (from, to) = (before.level(), after.level());
     if to == Level::Hyperprivileged {
-        // Deviation::HypervisorTraps, and Deviation::GuestWatchdog.
+        // These are Deviation::HypervisorTraps and Deviation::GuestWatchdog.
         if from < to && number < 0x180 {
             return None;
         }
-        // Deviation::TrapPstate: a handler writes %pstate first. Deviation::RedState.
+        // Deviation::TrapPstate, until the handler writes %pstate, and Deviation::RedState.
         let red = if after.get(TL) == 6 { 1 << 5 } else { 0 };
         let pstate = if number < 0x180 { PEF | PRIV } else { before.get(PSTATE) | red };
         theirs.set(PSTATE, pstate);
@@ -57,7 +55,7 @@ fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     Some(theirs)
 }
 
-/// Walks until the highest trap level traps, until QEMU would go elsewhere, or for [`STEPS`].
+/// Walks until the highest trap level traps, until QEMU would continue elsewhere, or for [`STEPS`] steps.
 fn stages(walk: &mut Walk, coverage: &mut Coverage) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut next = Some(walk.state());
@@ -85,13 +83,13 @@ fn compare(seed: u64, walk: &Walk, stages: &[Stage], directory: &Path) {
     }
     for (number, stage) in stages.iter().enumerate() {
         let ours = stage.state.to_string();
-        // QEMU writes a state twice if it stops before the instruction.
+        // If QEMU stops before the instruction, it writes a state twice.
         for _ in 0..3 {
             if theirs == last {
                 assert!(machine.next(&mut theirs), "seed {seed}: QEMU has ended");
             }
         }
-        // QEMU may write no state before an interrupt.
+        // Before an interrupt, QEMU may write no state.
         let may_interrupt = match stage.step {
             Some(Step::Trapped(number)) => (0x41..=0x4f).contains(&number),
             Some(Step::Executed(_)) => false,

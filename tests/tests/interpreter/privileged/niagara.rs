@@ -1,11 +1,11 @@
-//! QEMU's niagara machine, which logs its state before each instruction.
+//! QEMU's niagara machine. It logs its state before each instruction.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// A running machine, which is killed when this value is dropped.
+/// A running machine. When this value is dropped, the machine is killed.
 pub(crate) struct Niagara {
     child: Child,
     log: BufReader<ChildStdout>,
@@ -14,11 +14,11 @@ pub(crate) struct Niagara {
 /// The code at reset, 0x20 bytes into the ROM: `sethi %hi(0x80000000), %g1; jmp %g1 + %lo(entry); nop`.
 const RESET: [u32; 3] = [0x0320_0000, 0x81c0_6000, 0x0100_0000];
 
-/// ROM files that QEMU needs and the image does not use.
+/// ROM files that QEMU requires but the image does not use.
 const EMPTY: &str = "nvram1 1up-md.bin 1up-hv.bin q.bin openboot.bin";
 
 impl Niagara {
-    /// Boots an image, loaded at the start of the partition's memory. `directory` takes QEMU's files.
+    /// Boots an image that is loaded at the start of the partition's memory. QEMU's files go to `directory`.
     pub(crate) fn boot(directory: &Path, image: &[u8]) -> Self {
         let write = |name: &str, bytes: &[u8]| {
             fs::write(directory.join(name), bytes).expect("a file");
@@ -62,7 +62,7 @@ impl Niagara {
 
 impl Drop for Niagara {
     fn drop(&mut self) {
-        // An error means that the process has ended by itself.
+        // An error only means that the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

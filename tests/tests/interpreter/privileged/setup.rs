@@ -1,4 +1,4 @@
-//! The start of a walk: instructions that set every register to a random value.
+//! The start of a walk. Its instructions set every register to a random value.
 
 use simulator::interpreter::instruction::ControlRegister::{
     self, Ancillary, Hyperprivileged, Privileged,
@@ -10,11 +10,11 @@ use super::choice::state_value;
 use super::memory::{CODE, HTBAS, TBAS, VALUES};
 use super::walk::{HPRIV, PRIV, Walk};
 
-/// Returns the words of the setup, which end with a jump to the start of the walk.
+/// Returns the words of the setup. The last words jump to the start of the walk.
 pub(crate) fn words(walk: &mut Walk) -> Vec<u32> {
     let mut words = Vec::new();
     let mut value = 0;
-    // Loads random values. %g1 holds their address and is loaded last.
+    // Loads random values. %g1 holds the address of the values, so it is loaded last.
     let mut load = |words: &mut Vec<u32>, registers: &[u32]| {
         words.extend(set(1, VALUES as u32));
         for register in registers {
@@ -76,11 +76,11 @@ pub(crate) fn words(walk: &mut Walk) -> Vec<u32> {
     words
 }
 
-/// Adds instructions that write a control register, with %g1 and %g2 as scratch.
+/// Adds instructions that write a control register. They use %g1 and %g2 as scratch registers.
 pub(crate) fn write(words: &mut Vec<u32>, control: ControlRegister, value: u64) {
     words.extend(set(1, (value >> 32) as u32));
     words.extend(set(2, value as u32));
-    // sllx %g1, 32, %g1
+    // The instruction is sllx %g1, 32, %g1.
     words.push(computes(0x25, 1, 1, number(32)) | 1 << 12);
     let (op3, number) = match control {
         Ancillary(number) => (0x30, number),

@@ -1,5 +1,3 @@
-//! The state of a strand between two instructions, in the form of QEMU's log.
-
 use std::fmt;
 
 use simulator::interpreter::instruction::ControlRegister::{
@@ -20,11 +18,11 @@ pub(crate) struct State {
     pub(crate) ccr: u8,
     pub(crate) asi: u8,
     pub(crate) y: u32,
-    /// The values of [`NAMED`].
+    /// The values of the control registers in [`NAMED`].
     named: [u64; NAMED.len()],
 }
 
-/// The control registers of the log, each with its label and the radix of its number.
+/// The control registers of the log. Each comes with its label and the radix of its number.
 const NAMED: [(ControlRegister, &str, u32); 14] = [
     (PSTATE, "pstate:", 16),
     (TL, "tl:", 10),
@@ -67,7 +65,7 @@ impl State {
         }
     }
 
-    /// Parses a state of QEMU's log; `None` if the text is no state.
+    /// Parses a state in QEMU's log. Returns `None` if the text is not a state.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let after = |label: &str| {
             let mut words = text.split_whitespace();
@@ -107,7 +105,6 @@ impl State {
         }
     }
 
-    /// Returns the value of a control register of [`NAMED`].
     pub(crate) fn get(&self, control: ControlRegister) -> u64 {
         self.named[Self::index(control)]
     }
@@ -132,7 +129,7 @@ impl fmt::Display for State {
             for value in four {
                 write!(f, " {value:016x}")?;
             }
-            // QEMU ends the lines of all registers but the globals with a space.
+            // QEMU ends the line of each register with a space, except for the globals.
             writeln!(f, "{}", if set == 'g' { "" } else { " " })?;
         }
         let codes = |codes: u8| -> String {

@@ -1,7 +1,7 @@
 //! A random walk of a strand through all levels of privilege and all trap levels.
 //!
-//! An instruction is chosen when the strand reaches an address without one, and the choice depends on the values of the registers.
-//! So the strand survives thousands of random instructions, and avoids those that QEMU executes differently.
+//! An instruction is chosen when the strand first reaches its address. The choice depends on the values of the
+//! registers. So the strand survives thousands of random instructions, and avoids those that QEMU executes differently.
 
 use simulator::interpreter::instruction::ControlRegister::{
     Ancillary, Hyperprivileged, Privileged,
@@ -20,7 +20,7 @@ use super::memory::{BASE, CODE, HTBAS, Memory, TBAS, VALUES};
 use super::setup;
 use super::state::{PSTATE, State, TL};
 
-/// The bits of %pstate that QEMU obeys and saves at a trap.
+/// The bits of %pstate that QEMU uses, and saves at a trap.
 pub(crate) const PSTATES: u64 = IE | PRIV | AM | PEF;
 pub(crate) const IE: u64 = 1 << 1;
 pub(crate) const PRIV: u64 = 1 << 2;
@@ -29,39 +29,39 @@ pub(crate) const PEF: u64 = 1 << 4;
 /// HPSTATE.HPRIV.
 pub(crate) const HPRIV: u64 = 1 << 2;
 
-/// The most executions of one instruction.
+/// The maximum number of executions of one instruction.
 const REPEATED: u8 = 6;
 
 pub(crate) struct Walk {
     pub(crate) strand: Strand,
     pub(crate) memory: Memory,
-    /// The initial memory without instructions.
+    /// The initial memory, without instructions.
     data: Vec<u8>,
     pub(crate) random: Random,
-    /// The planned instructions, last first, and the address of the next.
+    /// The planned instructions, last first. `planned` is the address of the next instruction.
     plan: Vec<u32>,
     planned: u64,
-    /// The start of the memory without instructions.
+    /// The start of the memory that has no instructions yet.
     fresh: u64,
     executed: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// An instruction was executed, with this word.
+    /// The strand executed an instruction, which is this word.
     Executed(u32),
-    /// A trap was taken, with this number: of an instruction or an interrupt.
+    /// The strand took a trap with this number, from an instruction or an interrupt.
     Trapped(u16),
 }
 
-/// Why a walk does not execute an instruction.
+/// Why a walk avoids an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Avoided {
     /// QEMU deviates from the architecture.
     Deviation(Deviation),
-    /// The architecture does not define the result.
+    /// The architecture leaves the result undefined.
     Undefined,
-    /// It leaves the walk's memory, or uses something that one of the two machines lacks.
+    /// The instruction leaves the walk's memory, or uses something that one of the two machines lacks.
     Beyond,
 }
 
@@ -91,7 +91,7 @@ impl Walk {
         let words = setup::words(&mut walk);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         walk.memory.put(BASE, &bytes);
-        // The setup is the same for both machines, and ends at the start of the walk.
+        // The setup is the same for both machines. It ends at the start of the walk.
         while walk.strand.pc != walk.begin() {
             let stepped = walk.strand.step(&mut walk.memory);
             stepped.expect("the set-up does not trap");
@@ -107,12 +107,12 @@ impl Walk {
         image
     }
 
-    /// Returns the address at which the walk begins, after the setup.
+    /// Returns the first address of the walk, after the setup.
     pub(crate) fn begin(&self) -> u64 {
         CODE.start
     }
 
-    /// Returns the address of unused room for 64 instructions.
+    /// Returns the address of unused memory for 64 instructions.
     pub(crate) fn fresh(&mut self) -> u64 {
         self.fresh += 0x100;
         self.fresh
@@ -122,7 +122,7 @@ impl Walk {
         State::read(&mut self.strand, &mut self.memory)
     }
 
-    /// Returns the value of a control register; `None` if it does not exist at this trap level.
+    /// Returns the value of a control register, or `None` if the register does not exist at this trap level.
     pub(crate) fn control(&mut self, control: ControlRegister) -> Option<u64> {
         self.strand.control_register(control, &mut self.memory)
     }
@@ -159,7 +159,7 @@ impl Walk {
         let raised = self.control(TL) == before.map(|tl| tl + 1);
         Some(if raised && in_table && self.strand.pc.is_multiple_of(32) {
             let number = self.control(Privileged(3)).expect("a trap level");
-            // Deviation::NestedInterrupt.
+            // Avoids Deviation::NestedInterrupt.
             if (0x41..0x50).contains(&number) && (number + 1..0x50).contains(&handled) {
                 return None;
             }
@@ -169,7 +169,7 @@ impl Walk {
         })
     }
 
-    /// Chooses the instruction for an address.
+    /// Chooses the instruction at an address.
     fn choose(&mut self, pc: u64) -> u32 {
         let mut word = 0;
         if self.planned == pc && self.strand.npc == pc + 4 && !pc.is_multiple_of(32) {
@@ -185,7 +185,7 @@ impl Walk {
         word
     }
 
-    /// Returns the reason to avoid an instruction, if there is one.
+    /// Returns the reason to avoid an instruction, or `None`.
     fn avoided(&mut self, word: u32) -> Option<Avoided> {
         let windows = self.strand.windows;
         let tl = self.control(TL).unwrap_or(0);
@@ -283,7 +283,7 @@ impl Walk {
         }
     }
 
-    /// Returns `true` if an access is to memory for random instructions, in a space that the niagara machine has with the MMU off.
+    /// Returns `true` if an access is to memory for random instructions. Its space must exist on the niagara machine with the MMU off.
     fn reaches(&mut self, place: MemoryOperand) -> bool {
         let level = self.level();
         let get = |register| self.strand.registers.get(register);
@@ -298,14 +298,14 @@ impl Walk {
         match space {
             0x80 | 0x88 => (VALUES..HTBAS[0] - 8).contains(&address),
             0x14 | 0x1c if level > Level::User => (VALUES..HTBAS[0] - 8).contains(&address),
-            // A guest has six of the scratchpad registers.
+            // A guest has six scratchpad registers.
             0x20 if level > Level::User => matches!(address, 0 | 8 | 0x10 | 0x18 | 0x30 | 0x38),
             0x4f if level == Level::Hyperprivileged => address < 0x40,
             _ => false,
         }
     }
 
-    /// Returns the reason to avoid a write to a control register, if there is one.
+    /// Returns the reason to avoid a write to a control register, or `None`.
     fn unwritten(&mut self, control: ControlRegister, value: u64) -> Option<Avoided> {
         let hyperprivileged = self.level() == Level::Hyperprivileged;
         let no_trap = self.control(TL) == Some(0);

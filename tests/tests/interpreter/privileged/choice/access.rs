@@ -17,7 +17,7 @@ impl Choice<'_> {
         let any = self.random().below(8);
         if any == 0 && level > Level::User {
             let space = if level == Level::Hyperprivileged { 0x4f } else { 0x20 };
-            // A guest has 0x00 to 0x18 and 0x30, 0x38.
+            // A guest has scratchpad registers 0x00 to 0x18, 0x30 and 0x38.
             let register = self.random().one_of(&[0, 8, 0x10, 0x18, 0x30, 0x38]);
             let op3 = self.random().one_of(&[0x1b, 0x1e]);
             return vec![mov(at, register), accesses_space(op3, rd, at, 0, space)];
@@ -44,7 +44,7 @@ impl Choice<'_> {
         }
     }
 
-    /// CASA and CASXA.
+    /// Returns CASA or CASXA.
     fn compare(&mut self, level: Level, high: u32, at: u32, low: u32) -> Vec<u32> {
         let (rd, rs2) = (self.register(), self.register());
         let (op3, space) = (self.random().one_of(&[0x3c, 0x3e]), self.space(level));
@@ -52,7 +52,7 @@ impl Choice<'_> {
         vec![high, or, accesses_space(op3, rd, at, rs2, space)]
     }
 
-    /// Returns a space of memory that the level may use, in either byte order. QEMU translates other spaces even with the MMU off.
+    /// Returns a memory space that the level may use, in either byte order. QEMU translates all other spaces even with the MMU off.
     fn space(&mut self, level: Level) -> u32 {
         match level {
             Level::User => self.random().one_of(&[0x80, 0x88]),

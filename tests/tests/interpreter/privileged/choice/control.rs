@@ -1,4 +1,4 @@
-//! Accesses to control registers, interrupts, returns from traps, and changes of level.
+//! Accesses to control registers, interrupts, returns from traps, and changes of the level.
 
 use simulator::interpreter::Level;
 use simulator::interpreter::instruction::ControlRegister::Privileged;
@@ -10,7 +10,7 @@ use super::super::walk::{HPRIV, IE, PEF, PRIV, PSTATES};
 use super::{Choice, state_value};
 
 impl Choice<'_> {
-    /// Ancillary state registers.
+    /// Returns an access to an ancillary state register.
     pub(super) fn ancillary(&mut self) -> u32 {
         let (rd, rs1, second) = (self.register(), self.register(), self.second());
         let small = number(self.random().next_u64() as u32 & 0xfff);
@@ -24,7 +24,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Raises and enables an interrupt of a random level.
+    /// Returns instructions that raise and enable an interrupt of a random level.
     pub(super) fn interrupt(&mut self) -> Vec<u32> {
         let level = 1 + self.random().below(15);
         let pil = self.random().below(level) as u32;
@@ -39,7 +39,7 @@ impl Choice<'_> {
         ]
     }
 
-    /// Returns from a trap.
+    /// Returns instructions that return from a trap.
     pub(super) fn back(&mut self) -> Vec<u32> {
         let taken = self.walk.control(Privileged(3));
         let taken = taken.unwrap_or(0);
@@ -58,7 +58,7 @@ impl Choice<'_> {
             }
             (_, 0 | 1) => vec![done],
             _ => {
-                // To any address, with any state.
+                // The return goes to any address, with any state.
                 let (pc, npc, at) = (self.walk.fresh(), self.walk.fresh(), self.scratch());
                 let (high, low) = self.far(at, pc);
                 let (higher, lower) = self.far(at, npc);
@@ -74,13 +74,13 @@ impl Choice<'_> {
         }
     }
 
-    /// Lowers the trap level and the level of globals.
+    /// Returns instructions that lower the trap level and the level of globals.
     pub(super) fn settle(&mut self) -> Vec<u32> {
         let (tl, global) = (self.random().below(2) as u32, self.random().below(2) as u32);
         vec![wrpr(16, global), wrpr(7, tl)]
     }
 
-    /// Leaves the hyperprivileged level.
+    /// Returns instructions that leave the hyperprivileged level.
     pub(super) fn down(&mut self) -> Vec<u32> {
         let pstate = self.random().one_of(&[PEF, PEF | PRIV]);
         vec![
@@ -114,7 +114,7 @@ impl Choice<'_> {
             8 => (16, if any & 0xf0 == 0 { any & 3 } else { 0 }),
             9 => (9, any & 7),
             10 => {
-                // The numbers of windows add up to 6; often none is free, and sometimes none is clean.
+                // The numbers of windows add up to 6. Often no window is free, and sometimes no window is clean.
                 let saved = if any & 0x100 == 0 { (any & 0xff) % 7 } else { 0 };
                 let other = (any >> 9 & 0xff) % (7 - saved);
                 let restored = 6 - saved - other;
@@ -145,14 +145,14 @@ impl Choice<'_> {
         }
     }
 
-    /// Writes an address to a privileged or hyperprivileged register.
+    /// Returns instructions that write an address to a privileged or hyperprivileged register.
     fn far_written(&mut self, op3: u32, register: u32, places: &[u64]) -> Vec<u32> {
         let (at, place) = (self.scratch(), self.random().one_of(places));
         let (high, low) = self.far(at, place);
         vec![high, computes(op3, register, at, number(low))]
     }
 
-    /// Writes a value of 64 bits to a privileged register.
+    /// Returns instructions that write a value of 64 bits to a privileged register.
     fn wide(&mut self, register: u32, value: u64) -> Vec<u32> {
         let (a, b) = (self.scratch(), self.scratch());
         let (upper, lower) = (set(a, (value >> 32) as u32), set(b, value as u32));

@@ -1,4 +1,4 @@
-//! The choice of the next instructions of a walk.
+//! Chooses the next instructions of a walk.
 
 mod access;
 mod control;
@@ -12,7 +12,7 @@ use tests::assembler::{COMPUTES, NOP, accesses, computes, number, sethi, shorten
 use super::memory::{HTBAS, SCRATCH, TBAS};
 use super::walk::{IE, PEF, PSTATES, Walk};
 
-/// Returns a value of %tstate whose %gl is at most `most`.
+/// Returns a value of %tstate. Its %gl is at most `most`.
 pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
     let any = random.next_u64();
     let pstate = any >> 20 & PSTATES & !if random.below(3) == 0 { 0 } else { IE };
@@ -20,19 +20,19 @@ pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
     global << 40 | (any & 0xffff) << 24 | (pstate | PEF) << 8 | any >> 40 & 7
 }
 
-/// The choice for the current address of a strand.
+/// The choice of instructions for the current address of a strand.
 pub(crate) struct Choice<'w> {
     pub(crate) walk: &'w mut Walk,
     pub(crate) pc: u64,
-    /// The address is the delay slot of a transfer of control.
+    /// Whether the address is a delay slot.
     pub(crate) delayed: bool,
 }
 
 impl Choice<'_> {
-    /// Returns one instruction, or several that belong together.
+    /// Returns one instruction, or several that must stay together.
     pub(crate) fn plan(&mut self) -> Vec<u32> {
         let (in_htba, in_tba) = (within(&HTBAS, 0x4000, self.pc), within(&TBAS, 0x8000, self.pc));
-        // Deviation::TrapPstate.
+        // Because of Deviation::TrapPstate, a handler of the hypervisor writes %pstate first.
         if in_htba && self.pc.is_multiple_of(32) {
             let pstate = self.random().next_u64() & PSTATES;
             return vec![wrpr(6, pstate as u32)];
@@ -70,7 +70,7 @@ impl Choice<'_> {
             72..75 if level == Level::Hyperprivileged => self.down(),
             75..90 if level > Level::User => self.privileged(level),
             90..98 if level == Level::Hyperprivileged => self.hyperprivileged(),
-            // Privileged and hyperprivileged instructions, which trap at lower levels.
+            // These are privileged and hyperprivileged instructions. They trap at lower levels.
             98 => self.privileged(level),
             99 if level == Level::User => self.hyperprivileged(),
             _ => vec![self.simple()],
@@ -151,7 +151,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns an instruction that sets a register to an address without its low ten bits, and these bits.
+    /// Returns an instruction that sets a register to an address without its low ten bits, and these ten bits.
     fn far(&mut self, register: u32, address: u64) -> (u32, u32) {
         (sethi(register, address as u32), (address & 0x3ff) as u32)
     }
@@ -177,7 +177,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Returns a Tcc. Numbers up to 0x7f go to the guest's operating system.
+    /// Returns a Tcc. Numbers up to 0x7f trap to the guest's operating system.
     fn trap(&mut self, level: Level) -> u32 {
         let any = self.random().next_u64() as u32;
         let condition = if any & 1 == 0 { 8 } else { any >> 1 & 15 };
@@ -191,12 +191,12 @@ impl Choice<'_> {
         computes(0x3a, condition, rs1, second) | codes
     }
 
-    /// Returns instructions that trap.
+    /// Returns instructions that cause a trap.
     fn fault(&mut self, level: Level) -> Vec<u32> {
         let rare = level == Level::Hyperprivileged || self.random().below(8) == 0;
         let (rd, rs1) = (self.register(), self.register());
         match self.random().below(6) {
-            // An access that is not aligned.
+            // The address of the access is not aligned.
             0 if rare => {
                 let at = self.scratch();
                 let (high, _) = self.far(at, SCRATCH);
@@ -205,7 +205,7 @@ impl Choice<'_> {
                 vec![high, accesses(op3, rd, at, number(off))]
             }
             1 if rare => vec![self.random().one_of(&[1, 0x3f, 0x81f8_0000, 0xc0e0_0000])],
-            // fadds %f0, %f0, %f0; ldf [%g0], %f0; fble.
+            // The instructions are fadds %f0, %f0, %f0; ldf [%g0], %f0; fble.
             2 => vec![self.random().one_of(&[0x81a0_0820, 0xc100_0000, 0x0b80_0002])],
             3 => vec![computes(self.random().one_of(&[0x0d, 0x0e, 0x0f, 0x2d]), rd, rs1, 0)],
             4 => vec![computes(self.random().one_of(&[0x22, 0x23]), rd, rs1, number(1))],
@@ -220,7 +220,7 @@ impl Choice<'_> {
     }
 }
 
-/// Returns `true` if an address is in one of the tables of `size` bytes.
+/// Returns `true` if an address is in one of the tables. Each table has `size` bytes.
 fn within(tables: &[u64], size: u64, address: u64) -> bool {
     tables.iter().any(|table| (*table..*table + size).contains(&address))
 }
