@@ -17,7 +17,7 @@ pub const EXIT_STATUS: i32 = 130;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Whether the signal handler itself ends the process, and no thread cleans up before.
+/// Whether the signal handler itself ends the process, without a thread that cleans up first.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);

@@ -95,7 +95,8 @@ pub(crate) struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the unit for the times of a run: seconds or milliseconds, if the run takes at least one, or else microseconds.
+    /// Returns the unit for the times of a run: seconds for a run of at least a second, or else milliseconds for at least a
+    /// millisecond, or else microseconds.
     pub(crate) fn suiting(time: &Time) -> Self {
         let seconds = time.seconds_of(time.cycles);
         let (name, parts) = match seconds {

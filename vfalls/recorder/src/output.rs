@@ -9,7 +9,8 @@ use refs::{Definitions, Frame, Stored};
 
 use crate::lock;
 
-/// The pipes to which all threads write. Each write opens its pipe: the program could see and close a descriptor that stays open.
+/// The pipes to which all threads write. Each write opens its pipe anew, because the program could see and close an open
+/// descriptor.
 pub(crate) struct Pipes {
     frames: OsString,
     messages: OsString,
@@ -30,8 +31,8 @@ impl Pipes {
         Self { frames, messages, limit, end, written }
     }
 
-    /// Writes a frame of references, of which `instructions` are fetches, behind the definitions that it needs. Ends the program at the
-    /// limit of references.
+    /// Writes the definitions that a frame of references needs, and then the frame. `instructions` is the number of fetches among
+    /// the references. Ends the program at the limit of references.
     pub(crate) fn references(
         &self,
         frame: &Frame,

@@ -54,12 +54,12 @@ impl SourceArgs {
     }
 }
 
-/// The recordings to replay. Each can be opened several times, but a [`stream`](Self::stream) only once.
+/// The recordings to replay. A [`stream`](Self::stream) can be opened only once, other recordings several times.
 pub(crate) enum ReplaySource {
     Bundled,
     /// Files; `-` is standard input.
     Files(Vec<PathBuf>),
-    /// A recording that could not be kept. Its file is removed with this value.
+    /// A recording in a temporary file, which is removed when this value is dropped.
     Temporary(OutputFile),
 }
 
@@ -70,7 +70,7 @@ impl ReplaySource {
 
     /// Returns the path of a recording that can be opened only once, if there is one: a pipe, or standard input.
     pub(crate) fn stream(&self) -> Option<&Path> {
-        // A path that does not exist is no stream: when it is opened, the error names it.
+        // A path that does not exist is not a stream: when it is opened, the error names it.
         let is_stream = |path: &&PathBuf| {
             path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
         };

@@ -138,7 +138,7 @@ fn nth(list: &'static str, number: u32) -> &'static str {
     words.nth(number as usize).unwrap_or("-")
 }
 
-/// Returns the name behind a number in a list of hexadecimal numbers and names.
+/// Returns the name that follows a number in a list of hexadecimal numbers and names.
 fn named(list: &'static str, number: u32) -> Option<&'static str> {
     let mut words = list.split_ascii_whitespace();
     while let (Some(digits), Some(name)) = (words.next(), words.next()) {
@@ -166,7 +166,7 @@ fn second(word: u32) -> String {
 mod tests {
     use super::*;
 
-    /// The GNU assembler translates these lines to these codes, and binutils disassembles them to the same names.
+    /// The GNU assembler translates these lines to these codes, and binutils disassembles the codes to the same names.
     #[test]
     fn words_are_named() {
         for (word, expected) in [
@@ -208,7 +208,7 @@ mod tests {
         ] {
             assert_eq!(disassembly_at(0x1_0000, word), expected, "{word:#x}");
         }
-        // op = 2, op3 = 0x3f; op = 3, op3 = 0x3f; op = 0, op2 = 7.
+        // These three codes are unused: op = 2, op3 = 0x3f; op = 3, op3 = 0x3f; and op = 0, op2 = 7.
         for none in [0x81f8_0000, 0xc1f8_0000, 0x01c0_0000] {
             assert_eq!(disassembly(none), None, "{none:#x}");
         }

@@ -14,14 +14,14 @@ use crate::cmd::boot::elf;
 /// The length limit of an image file, in bytes.
 const LONGEST: u64 = 1 << 30;
 
-// Compressed by gzip; bundled/README.md names their sources.
+// Images compressed by gzip. bundled/README.md names their sources.
 const HYPERVISOR: &[u8] = include_bytes!("../../../bundled/hypervisor.elf.gz");
 const GUEST: &[u8] = include_bytes!("../../../bundled/guest.elf.gz");
 
 /// An ELF file for SPARC V9.
 #[derive(Clone)]
 pub(crate) struct Image {
-    /// The name in messages.
+    /// The name that messages use.
     pub(crate) name: String,
     /// The path; `None` for a bundled image.
     pub(crate) path: Option<PathBuf>,

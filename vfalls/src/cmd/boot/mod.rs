@@ -133,7 +133,7 @@ pub(crate) struct BootArgs {
     force: Force,
 }
 
-/// The largest number of instructions between two looks at the consoles and the operator's steps.
+/// The maximum number of instructions between two checks of the consoles and the operator's steps.
 const BATCH: u64 = 1 << 20;
 
 /// The length limit of a console's input, in bytes.

@@ -35,11 +35,12 @@ pub(crate) struct Annotator<'a> {
     pub(crate) instructions: bool,
 }
 
-/// For each event of the report the estimate from its samples, and the number of times that it really happened.
+/// For each event of the report: the number estimated from its samples, and the true number.
 type EventCounts = Vec<(u64, u64)>;
 
 impl Annotator<'_> {
-    /// Prints all functions with this name, which may be the last part of a path of C++ or Rust. Fails if none has samples or events.
+    /// Prints all functions with this name, which may be the last part of a path of C++ or Rust. Fails if no such function has
+    /// samples or events.
     pub(crate) fn print(&self, output: &mut impl Write, name: &str) -> anyhow::Result<()> {
         let rows = || self.report.events().flat_map(|event| &event.rows);
         let is_meant = |one: &str| one == name || one.rsplit("::").next() == Some(name);
@@ -59,7 +60,7 @@ impl Annotator<'_> {
         self.symbols.function(address).map(|(start, _)| start)
     }
 
-    /// Returns the source lines with counts of the functions that have most samples, `functions` of them for each event.
+    /// Returns the source lines with counts of the hottest functions. `functions` is the number of functions for each event.
     pub(crate) fn hottest(&self, functions: usize) -> Vec<SourceLines> {
         let of_event = |event: &EventProfile| -> Vec<u64> {
             let rows = event.rows.iter().filter(|row| row.samples > 0);
@@ -68,7 +69,7 @@ impl Annotator<'_> {
         let found: Vec<u64> = self.report.events().flat_map(of_event).collect();
         let mut all = self.counts(&found.iter().copied().collect());
         let mut lines = Vec::new();
-        // A function that several events name comes once.
+        // A function that several events name appears once.
         for start in found {
             let Some(counts) = all.remove(&start) else {
                 continue;
@@ -90,8 +91,8 @@ impl Annotator<'_> {
         lines
     }
 
-    /// Returns the counts of the instructions of these functions, by the first address of the function and the address of the
-    /// instruction.
+    /// Returns the counts of these functions' instructions. The outer key is the first address of the function, and the inner key
+    /// the address of the instruction.
     fn counts(&self, found: &BTreeSet<u64>) -> BTreeMap<u64, BTreeMap<u64, EventCounts>> {
         let mut counts: BTreeMap<u64, BTreeMap<u64, EventCounts>> = BTreeMap::new();
         for (number, event) in self.report.events().enumerate() {
@@ -111,7 +112,7 @@ impl Annotator<'_> {
         counts
     }
 
-    /// Returns the counts of the lines of each file, from the counts of instructions.
+    /// Adds up the counts of instructions by file and line.
     fn by_line(
         &self,
         counts: &BTreeMap<u64, EventCounts>,

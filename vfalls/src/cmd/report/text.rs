@@ -12,7 +12,7 @@ use crate::cmd::machine::differences;
 use crate::symbols::without_directory;
 use crate::table::{self, cut};
 
-/// Returns a table of the events of a unit, which says of each whether a recording can cause it.
+/// Returns a table of the events of a unit. It says for each event whether a recording can cause the event.
 pub(crate) fn list(unit: SampledUnit) -> String {
     let mut table = table::with_header("event|occurs|about");
     for event in events::all(unit) {
@@ -116,7 +116,7 @@ fn own_table(event: &EventProfile) -> String {
     table::text(&table)
 }
 
-/// Returns a table of functions with the events of their callees, and without.
+/// Returns a table of functions, with and without the events of their callees.
 fn inclusive_table(event: &EventProfile, inclusive: &[CodeRow]) -> String {
     let place = PlaceColumns::new(event, inclusive);
     let header = format!(">Children|>In truth|>Self|>In truth|>Samples{}", place.header);

@@ -15,7 +15,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Returns a grid without rows. `header` has the form of [`table::with_header`](crate::table::with_header)'s.
+    /// Returns a grid without rows. `header` has the form that [`table::with_header`](crate::table::with_header) takes.
     pub(crate) fn new(header: &str) -> Self {
         let names = || header.split('|');
         let mut grid = Self {

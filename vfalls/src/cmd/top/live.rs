@@ -16,7 +16,7 @@ const RATES: [Option<u32>; 8] =
 /// The index in [`RATES`] of 10 samples per second, which people can follow.
 const TEN_A_SECOND: usize = 3;
 
-/// The stack of the replay's thread. Without optimisation, several frames of it hold a service of 160 KB.
+/// The stack size of the replay's thread. Without optimisation, several stack frames each hold a service of 160 KB.
 const STACK: usize = 8 << 20;
 
 /// The speed of the replay.
@@ -64,7 +64,7 @@ impl LiveSample {
 
 struct State {
     pace: Pace,
-    /// The number of samples that a pause still lets pass.
+    /// The number of samples that the replay may still make during a pause.
     steps: u64,
     stopped: bool,
     /// The latest sample, until the view takes it.
@@ -81,8 +81,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands the view a sample, unless the replay goes at full speed and the view has not taken the sample before. Then waits as
-    /// long as the pace asks for; `since` is the end of the wait before.
+    /// Gives the view a sample, unless the replay goes at full speed and the view has not taken the previous sample. Then waits as
+    /// long as the pace requires. `since` is the end of the previous wait.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
@@ -144,7 +144,7 @@ impl Live {
         Ok(Self { shared, thread: Some(thread.context("the replay cannot have a thread")?) })
     }
 
-    /// Returns the latest sample, once.
+    /// Returns the latest sample, unless the view has taken it already.
     pub(crate) fn take(&self) -> Option<LiveSample> {
         self.shared.state().latest.take()
     }
