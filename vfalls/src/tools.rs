@@ -44,7 +44,7 @@ impl Tool {
     }
 }
 
-/// Returns the path of a program that is given by its name or path, as a shell finds it.
+/// Returns the path of a program, which it finds by name or path as a shell does.
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     Host::here().find(program.as_ref())
 }
@@ -54,7 +54,7 @@ pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
 pub struct Host {
     /// The value of PATH.
     pub path: OsString,
-    /// Whether the user may install packages.
+    /// Whether the user is root, who may install packages.
     pub root: bool,
 }
 
@@ -86,7 +86,7 @@ impl Host {
         self.search(program, is_program)
     }
 
-    /// Returns the path of a tool, if it is installed.
+    /// Returns the path of a tool. Returns `None` if it is not installed.
     pub fn locate(&self, tool: &Tool) -> Option<PathBuf> {
         if tool.name.contains('/') {
             return self.search(tool.name.as_ref().as_ref(), Path::exists);
@@ -128,7 +128,7 @@ impl Missing<'_> {
         self.0.is_empty()
     }
 
-    /// Returns the packages that contain the tools, each once.
+    /// Returns each package that contains one of the tools once.
     pub fn packages(&self) -> Vec<&str> {
         let mut packages: Vec<&str> = Vec::new();
         for tool in &self.0 {

@@ -1,4 +1,4 @@
-//! The page of the bundled recording in a real browser.
+//! Shows the page of the bundled recording in a real browser.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script after the page: it writes what a reader sees as text into the document, which the browser then prints.
+/// A script that is appended to the page. It writes what a reader sees into the document as text, and the browser prints the text.
 const PROBE: &str = r#"<pre id="probe"></pre><script>
   const width = document.documentElement.clientWidth;
   const clipped = [];
@@ -146,7 +146,7 @@ fn compare(report: &Value, figures: &Value) {
         serde_json::from_value(figures[id]["rows"].clone()).unwrap()
     };
     let number = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
-    // For each thread, the table shows its parts, and the lengths of its bars are in the same proportion.
+    // For each thread, the table shows its parts. The lengths of its bars are in the same proportion.
     let parts =
         ["busy", "l2", "local", "remote", "c2c", "arriving", "stores", "atomics", "pipeline"];
     let bars: Vec<(String, f64)> =
@@ -184,7 +184,7 @@ fn compare(report: &Value, figures: &Value) {
             compared += 1;
         }
     }
-    // Two channels of four nodes, four ports of four hubs, eight threads.
+    // There are two channels on each of four nodes, four ports on each of four hubs, and eight threads.
     assert_eq!((compared, counters.len()), (32, 32));
     let channels = rows("channels");
     for (place, channel) in series["channels"].as_array().unwrap().iter().enumerate() {
@@ -205,7 +205,7 @@ fn compare(report: &Value, figures: &Value) {
         let shown: Vec<u64> = shown[2..].iter().map(|cell| cell.parse().unwrap()).collect();
         assert_eq!(numbers(row), shown);
     }
-    // The line in which the eight clerks count, and their accesses to it: see the README of the bundled program.
+    // The eight clerks count in this line: see the README of the bundled program.
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");

@@ -218,7 +218,7 @@ fn event_figure(number: usize, event: &EventCounts) -> Option<Figure> {
     })
 }
 
-/// Returns the character that the page shows for a character of a console.
+/// Returns the character that the page shows in place of a console's character.
 fn displayable(character: char) -> char {
     match character {
         '\n' | '\t' => character,

@@ -1,5 +1,3 @@
-//! The tool under test.
-
 use std::fs;
 use std::ops::Deref;
 use std::process::Command;

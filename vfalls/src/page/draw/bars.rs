@@ -1,4 +1,4 @@
-//! Horizontal bars of parts.
+//! Horizontal bars that consist of parts.
 
 use maud::html;
 
@@ -7,9 +7,9 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Bar {
     pub label: String,
-    /// For each part the class of its colour, its length, and the text that the browser shows on it.
+    /// For each part: the class of its colour, its length, and the text that the browser shows for it.
     pub parts: Vec<(&'static str, f64, String)>,
-    /// The text behind the bar.
+    /// The text on the right of the bar.
     pub value: String,
 }
 

@@ -67,7 +67,7 @@ const SERVED: [(&str, &str); 3] = [
     ("c4", "cache of another node"),
 ];
 
-/// The misses of a function by the part of [`SERVED`], and the cycles that it waited for them.
+/// The misses of a function for each part of [`SERVED`], and the cycles that the function waited for them.
 struct FunctionMisses {
     name: String,
     misses: [u64; 3],

@@ -1,5 +1,3 @@
-//! `stat --events-chrome`.
-
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -51,7 +49,8 @@ fn chrome() {
     }
 }
 
-/// Returns the names of processes and of their threads. Numbers begin with 1; every process and thread with events has a name.
+/// Returns the names of processes and of their threads. Checks that numbers begin with 1, and that every process and thread with
+/// events has a name.
 fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
     let mut names = HashMap::new();
     for event in events {
