@@ -95,8 +95,8 @@ pub(crate) struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the unit for the times of a run: seconds for a run of at least a second, or else milliseconds for at least a
-    /// millisecond, or else microseconds.
+    /// Returns the unit for the times of a run: the largest of seconds, milliseconds and microseconds that is not longer than the
+    /// run.
     pub(crate) fn suiting(time: &Time) -> Self {
         let seconds = time.seconds_of(time.cycles);
         let (name, parts) = match seconds {

@@ -15,8 +15,7 @@ use tempfile::TempPath;
 
 use crate::interrupt;
 
-/// The outputs that an interrupt removes. The key is the output's name. The value is its temporary name and, for a directory, its
-/// files.
+/// The outputs that an interrupt removes. The key is an output's name, the value its temporary name and a directory's files.
 static INCOMPLETE: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
 
 static ABANDONED: AtomicBool = AtomicBool::new(false);
@@ -250,8 +249,7 @@ impl OutputDirectory {
         fs::write(file, bytes).map_err(|error| cannot_be_written(&path.join(name), error))
     }
 
-    /// Gives the directory its name, and replaces an older directory if `check` allowed it. If that fails, the older directory
-    /// stays.
+    /// Gives the directory its name, and replaces an older directory that may be replaced. On failure, the older directory stays.
     pub(crate) fn complete(self) -> anyhow::Result<()> {
         let Self { incomplete, replaces } = self;
         incomplete.complete(|temporary, path| {

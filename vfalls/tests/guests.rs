@@ -130,8 +130,7 @@ fn judge(said: &str) -> anyhow::Result<()> {
             anyhow::bail!("{found:?}");
         };
         ensure!((number, loads) == (cpu, 60_000), "loads: {found:?}");
-        // Each of 20 rounds has two loops of 1000 times 4 and 5 instructions. There are 2 more at the end of each loop, and the
-        // calls of both.
+        // 20 rounds call two loops of 1000 times 4 and 5 instructions. Each loop has 2 more instructions at its end.
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
         ensure!((165..=180).contains(&all) && elsewhere <= 3, "samples: {found:?}");

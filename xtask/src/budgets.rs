@@ -1,6 +1,5 @@
-//! The maximum numbers of instructions (budgets) for each kind of call, and for a reference that `vfalls stat` replays. `cargo
-//! xtask bench` and `cargo xtask qemu` print the budgets beside their counts. `cargo xtask test` fails if a count is above its
-//! budget.
+//! The maximum numbers of instructions (budgets) of each kind of call, and of a reference that `vfalls stat` replays. The commands
+//! `bench` and `qemu` of `cargo xtask` print the budgets beside their counts. `test` fails if a count is above its budget.
 
 use std::collections::BTreeMap;
 

@@ -94,7 +94,7 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Begins to write the files that `args` name. `force` says whether they replace other files. A directory replaces only another
+    /// Begins to write the files that `args` name. `force` says whether they replace files. A directory replaces only another
     /// trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = |path| {

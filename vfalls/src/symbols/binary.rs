@@ -146,8 +146,7 @@ impl Binary {
             return Some(0);
         }
         let page = |number: u64| number / self.page * self.page;
-        // A page of the file can have the end of a segment and the beginnings of others. The page is then mapped once for each of
-        // them.
+        // If a page of the file has the end of a segment and beginnings of others, the page is mapped once for each segment.
         let begins = |one: &&Segment| page(one.offset) == offset;
         let holds = |one: &&Segment| (one.offset..one.offset + one.length).contains(&offset);
         let at = |one: &Segment| {
@@ -194,8 +193,7 @@ impl Binary {
         Some(format!("{}:{}", location.file?, location.line?))
     }
 
-    /// Returns the names of the functions that are inlined at an address, the outermost first. The list is empty without debugging
-    /// information.
+    /// Returns the functions that are inlined at an address, the outermost first. The list is empty without debugging information.
     pub(super) fn inlined(&self, address: u64) -> Vec<String> {
         let mut names = Vec::new();
         let debugging = self.debugging.as_ref();

@@ -183,8 +183,7 @@ impl Symbols {
         binaries.filter_map(|binary| binary.as_ref().err().map(String::as_str))
     }
 
-    /// Returns the names of the functions that are inlined at an address, the outermost first. The list is empty without debugging
-    /// information.
+    /// Returns the functions that are inlined at an address, the outermost first. The list is empty without debugging information.
     pub(crate) fn inlined(&self, address: u64) -> Vec<String> {
         let inlined = |(binary, at): (&Binary, u64)| binary.inlined(address.wrapping_sub(at));
         self.file_at(address).map(inlined).unwrap_or_default()

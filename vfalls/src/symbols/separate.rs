@@ -16,8 +16,7 @@ pub(super) struct Separate {
 
 impl Separate {
     /// Returns the file with the debugging information of the ELF file `elf` at `path`. Looks for its build id below `root`. Then
-    /// looks for the name and checksum of its section .gnu_debuglink: in the same directory, in its directory .debug, and below
-    /// `root`.
+    /// looks for the name and checksum of .gnu_debuglink: in the same directory, in its directory .debug, and below `root`.
     pub(super) fn find(elf: &object::File<'_>, path: &Path, root: &Path) -> Option<Self> {
         let build_id = elf.build_id().ok().flatten().unwrap_or_default();
         if let Some(path) = by_build_id(root, build_id)

@@ -62,8 +62,7 @@ fn marks_are_where_the_numbers_say() {
             "<title>1 on strand 64: memory of another node, 900,000 cycles, 90%</title>",
         ],
     );
-    // The rates are 40,000, 80,000, 0 and 160,000 (in truth 120,000) a second. The axis goes to 200,000, is 26 high, and goes from
-    // x = 112 to 354.
+    // The rates are 40,000, 80,000, 0 and 160,000 (in truth 120,000). The scale ends at 200,000, 26 high; x goes from 112 to 354.
     has(
         "counter-0",
         &[
@@ -131,8 +130,7 @@ fn marks_are_where_the_numbers_say() {
             "76 of the 100 calls are the guest's reading of its counters for the charts over time: 3 samples, about 25 calls each.",
         ],
     );
-    // The dots are at 10, 100 and 1,000 ns. The axis has two decades from x = 128 to 346. Some calls take less than 32 ns, and one
-    // takes at least 992 ns.
+    // The dots are at 10, 100 and 1,000 ns, on two decades from x = 128 to 346. The parts are below 32 ns and from 992 ns on.
     has(
         "latencies",
         &[

@@ -47,8 +47,7 @@ pub(crate) struct Made {
 pub(crate) struct Callers {
     /// The finished calls, in the order of their returns.
     pub(crate) made: Vec<Made>,
-    /// The calls in progress. Each has the strand's registers before the call. It also has the turn and the number of accesses at
-    /// its beginning.
+    /// The calls in progress. Each has the strand's registers, the turn and the number of accesses from before the call.
     calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
     turns: usize,
     random: Random,

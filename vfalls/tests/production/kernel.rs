@@ -65,8 +65,7 @@ fn judge(cpu: usize, line: &str) {
     assert_eq!(fixed.iter().copied().fold(0.0, f64::max), 1000.0, "{line}");
     assert_eq!(fixed.iter().sum::<f64>(), 1000.0, "{line}");
     let n: f64 = random.iter().sum();
-    // There are 240,000 atomic instructions and a mean period of 240. The standard deviation of the uniform period is 240 /
-    // sqrt(12).
+    // The mean period of 240,000 atomic instructions is 240. The standard deviation of the uniform period is 240 / sqrt(12).
     let deviation = (1000.0_f64 / 12.0).sqrt();
     assert!((n - 1000.0).abs() < 4.0 * deviation, "{line}");
     for (found, times) in random.iter().zip([16.0, 32.0, 64.0, 128.0, 0.0]) {

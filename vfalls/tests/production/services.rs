@@ -29,8 +29,7 @@ const RUNNING: u64 = 2;
 /// A loop that gives other CPUs time to start or stop.
 const WAIT: Entry = [4, 2000, 0, 0, 0, 0, 0, 0];
 
-/// A CPU of a guest makes these calls. Meanwhile, its second CPU makes other calls and its third CPU yields. %o1 is 9 before each
-/// call.
+/// A CPU of a guest makes these calls. The second CPU makes other calls meanwhile, and the third yields. %o1 is first 9.
 #[test]
 #[ignore = "builds images"]
 fn a_kernel_is_served() {

@@ -26,8 +26,7 @@ const SAMPLE: Entry = [8, 0, 0, 0, 0, 0, 0, 0];
 /// time to serve the step, with code that is in no cache.
 const SOON: u64 = 50_000;
 
-/// Gives `global` and `strand` to the guest `next`, and takes them from the other guest. Returns the time of the operator's
-/// request.
+/// Takes `global` and `strand` from one guest, and gives them to `next`. Returns the time of the operator's request.
 fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u64 {
     let mut grants = Grants::none(2);
     for right in [Right::Global, Right::Strand] {
@@ -138,8 +137,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
             let [samples, lowest, highest, begun, pic] = booted.sampled(guest, cpu);
             assert!(samples > 100, "{samples} of CPU {cpu} of guest {guest}");
             assert!(real <= lowest && highest < real + MEMORY, "{lowest:#x} to {highest:#x}");
-            // Sampling starts at the beginning. It starts again after each loss, except for the last loss, after which the run may
-            // end.
+            // Sampling starts at the beginning, and again after each loss. After the last loss, the run may end before.
             assert!(begun >= 2, "CPU {cpu} of guest {guest}: {begun}");
             assert_eq!(pic, 0, "CPU {cpu} of guest {guest}");
         }

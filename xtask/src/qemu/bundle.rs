@@ -68,8 +68,7 @@ pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(fs::read(&stripped)?)
 }
 
-/// Rebuilds the bundled files. With `pins`, the toolchain that is found becomes the pinned toolchain. Otherwise it must be the
-/// pinned toolchain.
+/// Rebuilds the bundled files. The toolchain that is found must be the pinned toolchain. With `pins`, it becomes the pinned one.
 pub fn make(pins: bool) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let found = versions(&toolchain)?;

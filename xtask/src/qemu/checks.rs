@@ -1,5 +1,4 @@
-//! The checks. They boot guests on every build of the hypervisor, look at the images, run the sweep, sample, and boot guests that
-//! must fail.
+//! The checks boot guests on every build of the hypervisor, look at images, run the sweep, sample, and boot guests that must fail.
 
 use std::fs;
 use std::io::{self, Write};

@@ -1,5 +1,4 @@
-//! Shows the purpose of each instruction of a call, which is a comment in the source. What a call does in Rust counts as one
-//! purpose.
+//! Shows the purpose of each instruction of a call, from comments in the source. All that a call does in Rust is one purpose.
 
 use std::array;
 use std::collections::BTreeMap;

@@ -38,8 +38,7 @@ impl Report {
         self.console.push_str(console);
     }
 
-    /// Returns the line of a check that this program makes, in the form that a guest writes. `wrong` is the reason if the check
-    /// failed.
+    /// Returns the line of a check that this program makes, as a guest writes it. `wrong` is the reason if the check failed.
     pub fn line(name: &str, wrong: Option<&str>) -> String {
         match wrong {
             None => format!("check {name}: passed\n"),

@@ -66,8 +66,7 @@ impl Toolchain {
             .find(Self::is_new_enough)
     }
 
-    /// Returns a command of the toolchain's cargo with its rustc. Permits unstable features, because building the standard library
-    /// needs them.
+    /// Returns a command of the toolchain's cargo. Permits unstable features, because building the standard library needs them.
     pub fn cargo(&self) -> Command {
         self.command(&self.cargo)
     }

@@ -96,8 +96,7 @@ struct Group<'a> {
     times: u64,
 }
 
-/// Returns a table of the users of a line, sorted by their lowest byte. Users with the same lowest byte are in falling order of
-/// use.
+/// Returns a table of the users of a line, sorted by their lowest byte. Users of the same lowest byte are sorted by falling use.
 fn users(line: &SharedLine) -> String {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for user in &line.users {

@@ -39,8 +39,7 @@ pub(crate) struct Annotator<'a> {
 type EventCounts = Vec<(u64, u64)>;
 
 impl Annotator<'_> {
-    /// Prints all functions with this name, which may be the last part of a path of C++ or Rust. Fails if no such function has
-    /// samples or events.
+    /// Prints all functions with this name, which may be the last part of a C++ or Rust path. Fails if none has samples or events.
     pub(crate) fn print(&self, output: &mut impl Write, name: &str) -> anyhow::Result<()> {
         let rows = || self.report.events().flat_map(|event| &event.rows);
         let is_meant = |one: &str| one == name || one.rsplit("::").next() == Some(name);

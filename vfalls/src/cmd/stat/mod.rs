@@ -200,8 +200,7 @@ fn list(args: &StatArgs) -> anyhow::Result<()> {
     output::complete_json(json, &events)
 }
 
-/// Prints a line each for the recordings, the machine and the placement. Then prints the lines of a file of `--config`, and an
-/// empty line.
+/// Prints a line each for recordings, machine and placement. Then prints the lines of a file of `--config`, and an empty line.
 pub(crate) fn header(
     output: &mut impl Write,
     prepared: &Prepared,

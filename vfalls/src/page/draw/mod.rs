@@ -87,7 +87,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale for the busy part of the time, from 0 to 1. It is the same on every page, and has most colours for small
+    /// Returns the scale for the busy part of the time, from 0 to 1. It is the same on every page. Most colours are for small
     /// parts.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];

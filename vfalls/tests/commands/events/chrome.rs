@@ -49,8 +49,7 @@ fn chrome() {
     }
 }
 
-/// Returns the names of processes and of their threads. Checks that numbers begin with 1, and that every process and thread with
-/// events has a name.
+/// Returns the names of processes and threads. Checks that numbers begin with 1, and that no event lacks a name.
 fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
     let mut names = HashMap::new();
     for event in events {

@@ -91,8 +91,7 @@ fn the_page_is_made_of_lines_and_stacks() {
     let options = format!("--symbols {BUNDLED_ELF} -c 10 --source {root} --html page.html");
     place.run(&format!("report refs.txt {options}")).well();
     let page = fs::read_to_string(place.at("page.html")).unwrap();
-    // Each of the 80 samples comes after 10 other instructions, and the last sample is at the end. The second instruction is
-    // inlined.
+    // Each of the 80 samples comes after 10 other instructions, the last at the end. The second instruction is inlined.
     for says in [
         "find_order;slot_of",
         "return customer * 0x9e3779b97f4a7c15u &gt;&gt; 54;",

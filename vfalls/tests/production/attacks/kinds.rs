@@ -266,8 +266,7 @@ fn hub() -> Vec<u32> {
     [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
 }
 
-/// Every combination of the window counts, followed by an instruction that uses windows. Software never sets most of the
-/// combinations.
+/// Every combination of the window counts, then an instruction that uses windows. Software never sets most combinations.
 fn window(index: &mut Index) -> Attack {
     let [can_save, can_restore, other, clean] = [(); 4].map(|()| index.below(8) as u8);
     let way = index.below(6);
@@ -450,8 +449,7 @@ fn returns(index: &mut Index) -> Attack {
     Attack { level: level - 1, ..attack }
 }
 
-/// Every function of both traps at every trap level, with edges as arguments. Leaves out functions that end the guest or stop a
-/// CPU.
+/// Every function of both traps at every trap level, with edges as arguments, but no function that ends the guest or stops a CPU.
 fn call(index: &mut Index) -> Attack {
     let (trap_number, function) = match index.below(292) as u64 {
         // exit, cpu_stop and cpu_yield.

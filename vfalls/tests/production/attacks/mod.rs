@@ -118,8 +118,7 @@ const SIDES: [(Sides, usize); 3] = [
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
-    // For each kind: the number of all attacks. Then, if time is short, the numbers of attacks that are made, that have a demand,
-    // and that must trap.
+    // For each kind, the number of attacks. Then the numbers if time is short: made, with a demand, and with a demanded trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
         (7305, [1044, 1044, 1042]),

@@ -1,5 +1,4 @@
-//! Measures the wall time of calls, its ratio to the time of rustsbi's call, and how much simultaneous calls of two strands slow
-//! each other down.
+//! Measures the wall time of calls, its ratio to rustsbi's call, and how much simultaneous calls slow each other down.
 
 use std::collections::BTreeMap;
 use std::process::Command;

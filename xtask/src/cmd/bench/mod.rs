@@ -74,8 +74,7 @@ const RECORDING_ROUNDS: usize = 2;
 const FURTHER: [(usize, usize); 7] =
     [(8, 4), (64, 1), (64, 2), (64, 4), (128, 2), (128, 4), (256, 4)];
 
-/// The replays of the bundled recording in which the instructions of a reference are counted. Each has a name, and the arguments of
-/// `vfalls stat`.
+/// The replays that count the instructions of a reference of the bundled recording: a name, and the arguments of `vfalls stat`.
 const REPLAYS: [(&str, &[&str]); 5] = [
     ("on 1 strand", &["--place", "0"]),
     ("on the 8 strands of a core", &["--place", "0-7"]),

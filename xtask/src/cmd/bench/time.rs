@@ -14,8 +14,7 @@ pub(super) struct Time {
     pub(super) wall: f64,
 }
 
-/// Does work, and returns its result and its time. The time is that of all threads of this process, or of the child processes that
-/// `work` waits for.
+/// Returns the result and the time of `work`: the time of all threads of this process, or of the children that `work` waits for.
 pub(super) fn timed<T>(
     who: UsageWho,
     work: impl FnOnce() -> anyhow::Result<T>,
