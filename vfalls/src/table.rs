@@ -8,7 +8,7 @@ pub use comfy_table::Table;
 /// The maximum number of characters in a line of text.
 pub const WIDTH: usize = 100;
 
-/// Returns a text of at most `most` characters, or its first `most` characters and "...".
+/// Returns the text, or its first `most` characters and "..." if it is longer.
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),

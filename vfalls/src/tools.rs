@@ -28,7 +28,7 @@ impl Tool {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
-    /// Returns a program of LLVM in one major version.
+    /// Returns a program of this major version of LLVM.
     pub fn llvm(program: &str, version: &str) -> Self {
         let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
         Self { name, package }
@@ -58,7 +58,7 @@ pub struct Host {
     pub root: bool,
 }
 
-/// Package managers: the program, and the command that installs. Messages suggest the first one in PATH.
+/// Package managers, each with its program and its command for installing. Messages suggest the first one in PATH.
 const INSTALLERS: [(&str, &str); 6] = [
     ("apt-get", "apt-get install --no-install-recommends"),
     ("dnf", "dnf install"),
@@ -73,7 +73,7 @@ impl Host {
     pub fn here() -> Self {
         Self {
             path: env::var_os("PATH").unwrap_or_default(),
-            // A process's directory in /proc belongs to its effective user.
+            // The directory of a process in /proc belongs to the process's effective user.
             root: fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0),
         }
     }

@@ -88,7 +88,7 @@ fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(!said.contains("CONSOLE"), "{said}");
     assert_eq!((&shown["overflow"], &shown["loads"]), (&0.into(), &0.into()), "{width}");
     assert_eq!(shown["clipped"], serde_json::json!([]), "{width}");
-    // Source lines have a table and no chart.
+    // Figures of source lines have a table and no chart.
     let figures = shown["figures"].as_object().unwrap().iter();
     for (id, figure) in figures.filter(|(id, _)| !id.starts_with("lines-")) {
         assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
@@ -168,7 +168,7 @@ fn compare(report: &Value, figures: &Value) {
         }
     }
     assert_eq!(bars.next(), None);
-    // One column for each counter and interval: the guest's reading equals the truth.
+    // Each counter has a column for each interval. The guest's reading equals the truth.
     let series = &report["details"]["series"];
     let counters = series["counters"].as_array().unwrap();
     let mut compared = 0;
@@ -209,7 +209,7 @@ fn compare(report: &Value, figures: &Value) {
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");
-    // Each clerk stores 2,500 times to its own 8 bytes, except for the stores before the line first moves.
+    // Each clerk stores 2,500 times to its own 8 bytes. The stores before the line first moves are not counted.
     let mut bytes: Vec<_> = stores
         .inspect(|row| assert!((2490..=2500).contains(&number(row, 4)), "{row:?}"))
         .map(|row| &*row[0])

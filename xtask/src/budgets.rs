@@ -51,7 +51,7 @@ pub const X86: [Budget; 11] = [
     row("set_pcr", None, [23, 18]),
     row("get_zambezi", None, [44, 35]),
     row("set_zambezi", None, [45, 35]),
-    // A tracer that is off takes no instruction.
+    // A tracer that is switched off must not take any instruction.
     row("get_dram_tracer_off", None, [26, 20]),
     row("get_dram_traced", None, [70, 50]),
     row("record_event", None, [25, 25]),
@@ -59,7 +59,7 @@ pub const X86: [Budget; 11] = [
     row("reference_own", None, [70, 70]),
 ];
 
-/// An instruction set whose calls have budgets.
+/// The budgets of an instruction set.
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     pub name: &'static str,

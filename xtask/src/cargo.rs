@@ -52,7 +52,7 @@ pub(crate) fn output(command: &mut Command, name: &str) -> anyhow::Result<Vec<u8
     Ok(output.stdout)
 }
 
-/// Runs a command without output. Returns whether it succeeds.
+/// Runs a command without showing its output. Returns whether the command succeeds.
 pub(crate) fn works(command: &mut Command) -> bool {
     let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())

@@ -52,7 +52,7 @@ const ROWS: [(&str, &str); 12] = [
     ("api_set_version of another version", "set_version_negotiated"),
 ];
 
-/// The name of an instruction set and of a count.
+/// The name of an instruction set, and the name of a count.
 type Name = (&'static str, &'static str);
 
 /// The sentences, and the names of the counts in each. Any white space may separate the words.

@@ -21,7 +21,7 @@ pub(crate) struct CommandStep<T: 'static> {
     pub(crate) run: fn(&mut T) -> anyhow::Result<()>,
 }
 
-/// Returns a step that uses no results of other steps.
+/// Returns a step that does not use the results of other steps.
 pub(crate) const fn step<T>(
     name: &'static str,
     about: &'static str,

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::lock;
 
-/// The signals that threads of a process give each other.
+/// The signals by which threads of a process wait for each other.
 ///
 /// The C library joins a thread when it loads the thread's word and finds that the kernel has cleared it. So the recorder watches
 /// loads of the words of all threads.

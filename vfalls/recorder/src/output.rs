@@ -61,7 +61,7 @@ impl Pipes {
         self.append(&bytes, [0; 3]);
     }
 
-    /// Announces frames, and writes them. Ends the program if they cannot be written.
+    /// Announces frames, and then writes the frames. Ends the program if a write fails.
     fn append(&self, bytes: &[u8], [references, instructions, thread]: [u64; 3]) {
         self.say("frames", &format!("{} {references} {instructions} {thread}", bytes.len()));
         let write = || OpenOptions::new().write(true).open(&self.frames)?.write_all(bytes);

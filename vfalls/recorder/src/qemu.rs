@@ -16,7 +16,7 @@ use crate::output::Pipes;
 use crate::process::{MOST_THREADS, Process};
 use crate::thread::Thread;
 
-/// QEMU's block of instructions during its translation.
+/// A block of instructions, which QEMU is translating.
 type Block = c_void;
 type Instruction = c_void;
 
@@ -238,7 +238,7 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     }
 }
 
-/// A block begins to execute. `block` is its number and, in bits 63:32, the number of its instructions.
+/// A block begins to execute. `block` has the block's number in bits 31:0, and its number of instructions in bits 63:32.
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread.
     if let Some((thread, process)) = unsafe { executing(vcpu) } {
@@ -324,14 +324,14 @@ extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     *in_call = false;
 }
 
-/// The program exits. No thread executes any more, but threads may be in system calls.
+/// The program exits. Threads no longer execute, but may be in system calls.
 extern "C" fn exit(_: u64, _: *mut c_void) {
     let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
         return;
     };
     for shared in threads().iter().flatten() {
         let _lock = lock(&shared.in_call);
-        // SAFETY: the lock is held, and no thread executes.
+        // SAFETY: the lock is held, and the threads no longer execute.
         unsafe { &mut *shared.thread.get() }.write(process, true);
     }
     process.exited();

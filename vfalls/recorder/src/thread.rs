@@ -9,7 +9,7 @@ use crate::process::Process;
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// A thread, and its references since its last frame.
+/// A thread, and its references since the last frame.
 pub(crate) struct Thread {
     pub(crate) log: Log,
     pub(crate) number: u32,

@@ -8,7 +8,7 @@ use crate::table;
 use crate::text::replay::hypercalls;
 use crate::text::summary::totals;
 
-/// Prints a step and its consequences.
+/// Prints a step and what it changed.
 pub(crate) fn step(output: &mut impl Write, file: &str, step: &StepRun) -> io::Result<()> {
     let StepRun { at, line, action, .. } = step;
     writeln!(output, "At {at} references ({file}:{line}): {action}")?;

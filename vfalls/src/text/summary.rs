@@ -1,4 +1,4 @@
-//! The result of a replay on one screen.
+//! The result of a replay as text that fits on a screen.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};

@@ -73,7 +73,7 @@ fn the_operator_disables_and_forces() {
     let stdout = ended.well();
     assert_eq!(clock(&report, "monotonic_raw")["verdict"], "not used: disabled by the operator");
     assert_eq!(clock(&report, "monotonic_raw")["usable"], false);
-    // The monotonic clock is safe, and better than the coarse one.
+    // The monotonic clock is safe, and is better than the coarse clock.
     assert_eq!(clock(&report, "monotonic")["verdict"], "safe");
     assert!(stdout.contains("\nchosen: monotonic"), "{stdout}");
 }

@@ -32,7 +32,7 @@ pub(crate) fn send(signal: &str, child: &Child) {
     assert!(sent.success());
 }
 
-/// Calls `look` every millisecond until it returns something, for at most a minute.
+/// Calls `look` every millisecond until it returns a value. Fails after a minute.
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..60_000 {
         if let Some(found) = look() {

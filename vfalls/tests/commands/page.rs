@@ -337,7 +337,7 @@ fn a_run_that_executes_has_a_page() {
     has("waits", "<td>0</td><td>100</td><td>250</td><td>2.50</td>");
     assert!(!page.contains("no details"));
 
-    // Without a memory system there are neither channels nor events.
+    // Without a memory system, the page shows neither channels nor events.
     let mut plain: Value = serde_json::from_str(EXECUTED).unwrap();
     for part in ["traffic", "channels", "hubs", "links"] {
         plain.as_object_mut().unwrap().remove(part);

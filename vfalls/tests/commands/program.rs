@@ -48,7 +48,7 @@ impl Deref for Place {
     }
 }
 
-/// Returns a line with one space between its words.
+/// Returns a line with a single space between words.
 pub(crate) fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -108,7 +108,7 @@ fn a_matrix_product_misses_as_cachegrind_says() {
             let expected = [theory[of_event], theory[of_other]];
             assert_eq!(found, expected, "{event}, {other}: {l1d}, {l2}");
         }
-        // There are 96 * 96 * 96 products: a thousandth of them is more than a few.
+        // There are 96 * 96 * 96 products, so a thousandth of the count is more than a few accesses.
         assert!(theory["D1mr"] > 50_000, "{}", theory["D1mr"]);
     }
 }
@@ -153,7 +153,7 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
             near(of_thread, lines);
         }
         near(one.total("cycles_cache_hit"), 15 * lines);
-        // An invalidation goes to each of the three other nodes.
+        // Each invalidation goes to the three other nodes.
         near(one.total("cycles_INV_egress"), 3 * 15 * lines);
 
         let own = Twice::new(&place, "./turns own", LINES, events);

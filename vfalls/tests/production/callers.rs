@@ -54,7 +54,7 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    /// Runs a machine that was just switched on until these strands ask for their first calls.
+    /// Runs a machine that was just switched on until each of these strands asks for its first call.
     pub(crate) fn new(execution: &mut Execution, strands: &[StrandId], seed: u64) -> Self {
         execution.breakpoints().insert(ANSWERED);
         for _ in strands {
@@ -69,7 +69,7 @@ impl Callers {
         Self { made: Vec::new(), calling: BTreeMap::new(), turns: 0, random: Random(seed) }
     }
 
-    /// Returns the strand that stopped to ask, or `None` if the machine stopped for another reason.
+    /// Returns the strand that asks for a call, or `None` if the machine stopped for another reason.
     pub(crate) fn asks(execution: &Execution, stop: Stop) -> Option<StrandId> {
         match stop {
             Stop::Breakpoint(strand) => (execution.strand(strand).pc == ANSWERED).then_some(strand),
@@ -132,7 +132,7 @@ pub(crate) fn go_on_at(strand: &mut Strand, address: u64) {
     (strand.pc, strand.npc) = (address, address + 4);
 }
 
-/// Gives random values to all registers that a guest has at its trap level, except for those that control execution.
+/// Gives random values to all registers that a guest has at its trap level. Leaves out the registers that control execution.
 pub(crate) fn scramble(strand: &mut Strand, random: &mut Random) {
     let global = random.below(3);
     for level in [0, 1, 2] {

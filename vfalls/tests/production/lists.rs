@@ -225,7 +225,7 @@ fn what_a_guest_counts_is_what_happened() {
     for seen in seen {
         let [_, (before, true_before), (after, true_after)] = seen[..] else { panic!("{seen:?}") };
         let reads = true_after - true_before;
-        // Both counters of the channel count reads.
+        // Both counters of the channel count its reads.
         assert_eq!(after - before, reads << 32 | reads);
         // The hypervisor and the list cause a few more reads.
         assert!((LINES / 8..LINES / 8 + 16).contains(&reads), "{reads}");

@@ -26,7 +26,7 @@ const EWOULDBLOCK: u64 = 9;
 const STOPPED: u64 = 1;
 const RUNNING: u64 = 2;
 
-/// A loop that gives other CPUs time to start or stop.
+/// A list entry with a loop, which gives other CPUs time to start or stop.
 const WAIT: Entry = [4, 2000, 0, 0, 0, 0, 0, 0];
 
 /// A CPU of a guest makes these calls. The second CPU makes other calls meanwhile, and the third yields. %o1 is first 9.

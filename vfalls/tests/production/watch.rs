@@ -18,7 +18,7 @@ pub(crate) struct Seen {
     text: Range<u64>,
     /// The hypervisor's accesses to devices, and its output to consoles.
     pub(crate) devices: Vec<Observed>,
-    /// Accesses that no guest may cause.
+    /// Accesses that guests must not cause.
     pub(crate) forbidden: Vec<Observed>,
 }
 

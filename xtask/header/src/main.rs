@@ -1,4 +1,4 @@
-//! Writes the header of the C interface, `guest-abi/c/include/sun4v_perf.h`. Run it by `cargo xtask header`.
+//! Writes the header of the C interface, `guest-abi/c/include/sun4v_perf.h`. `cargo xtask header` runs this program.
 //!
 //! The numbers come from the tables of guest-abi. The types and functions come from the source of guest-abi-c, which cbindgen
 //! reads.

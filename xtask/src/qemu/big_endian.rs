@@ -32,7 +32,7 @@ pub fn cargo() -> anyhow::Result<Command> {
     Ok(cargo)
 }
 
-/// Compiles the tests of `guest-abi`, `hv-core`, `platform` and `perfctr-service` for SPARC V9, and runs them.
+/// Runs the tests of `guest-abi`, `hv-core`, `platform` and `perfctr-service`, compiled for SPARC V9.
 pub fn test() -> anyhow::Result<()> {
     let mut cargo = cargo()?;
     cargo

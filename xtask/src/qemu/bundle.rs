@@ -34,7 +34,7 @@ pub fn bundled(name: &str) -> anyhow::Result<Vec<u8>> {
     Ok(elf)
 }
 
-/// Returns the lines that name a toolchain: the compiler with its commit, and the linker.
+/// Returns two lines that name a toolchain: the compiler with its commit, and the linker.
 pub fn versions(toolchain: &Toolchain) -> anyhow::Result<String> {
     let first_line = |command: &mut Command| -> anyhow::Result<String> {
         let said = output(command.arg("--version"), "a version")?;

@@ -17,7 +17,7 @@ const ENTRY: [&str; 2] = ["sun4v_image_start", "__leaf_end"];
 const TRAP_ENTRY: u64 = 32;
 const SOFTWARE_TRAPS: u64 = 0x100;
 
-/// An image: its symbols, and the instructions of its entry code.
+/// The symbols of an image, and the instructions of its entry code.
 struct Image {
     symbols: BTreeMap<u64, BTreeSet<String>>,
     code: Vec<(u64, u32)>,

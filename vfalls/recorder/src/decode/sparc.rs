@@ -4,7 +4,7 @@ use refs::Exit;
 
 use super::Transfer;
 
-/// Returns the exit of a block. `end` is the address after its last instruction.
+/// Returns the exit of a block. `end` is the address after the block's last instruction.
 ///
 /// A control transfer is the last instruction but one, and its delay slot is the last. It is itself the last instruction at the end
 /// of a page, or if it is a branch that annuls its delay slot: QEMU ends the block there. If the page ends between a conditional
@@ -21,7 +21,7 @@ pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     };
     let last = at + 1 == instructions.len();
     match transfer {
-        // A trap has no delay slot.
+        // A trap does not have a delay slot.
         Transfer::Trap if !last => Exit::None,
         Transfer::Conditional if last && word & ANNUL != 0 => {
             transfer.exit(at, end.wrapping_add(4))

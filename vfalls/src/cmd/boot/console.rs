@@ -39,7 +39,7 @@ impl Console {
         &self.text[old..]
     }
 
-    /// Returns all bytes but the hypervisor's message.
+    /// Returns all bytes except the hypervisor's message.
     pub fn text(&self) -> &[u8] {
         &self.text
     }

@@ -15,7 +15,7 @@ use simulator::machine::guests::NamedGuest;
 
 use crate::cmd::boot::images::Image;
 
-/// A machine description that the hypervisor can read, and what it describes.
+/// A machine description that the hypervisor can read, and the machine and guests that it describes.
 pub(crate) struct Complete {
     /// The description in binary form.
     pub(crate) bytes: Vec<u8>,

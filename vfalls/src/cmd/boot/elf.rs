@@ -45,7 +45,7 @@ pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     Ok(entry)
 }
 
-/// Returns the addresses of the segments that are loaded; `None` if the file ends before a segment does.
+/// Returns the addresses of the loaded segments; `None` if a segment goes beyond the end of the file.
 fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     let mut segments = Vec::new();
     for header in elf.elf_program_headers() {
@@ -62,7 +62,7 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     Some(segments)
 }
 
-/// Loads each segment of an ELF file for SPARC V9 at its physical address plus `moved`.
+/// Loads an ELF file for SPARC V9. Each segment is loaded at its physical address plus `moved`.
 pub fn load(file: &[u8], execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
     let elf = parse(file)?;
     for part in elf.elf_program_headers() {
@@ -105,7 +105,7 @@ pub fn program(address: u64, instructions: &[u32]) -> Vec<u8> {
     let size = 4 * instructions.len() as u64;
     let mut file = b"\x7fELF\x02\x02\x01".to_vec();
     file.resize(16, 0);
-    // An executable for SPARC V9 with one program header and no sections.
+    // The file is an executable for SPARC V9 with one program header and without sections.
     file.extend([2, EM_SPARCV9.0].map(u16::to_be_bytes).concat());
     file.extend(1_u32.to_be_bytes());
     file.extend([address, 64, 0].map(u64::to_be_bytes).concat());

@@ -62,12 +62,12 @@ impl Image {
         Ok(Self { name, path: path.map(Path::to_owned), bytes, entry })
     }
 
-    /// Loads each segment at its address plus `moved`.
+    /// Loads the image. Each segment is loaded at its address plus `moved`.
     pub(crate) fn load(&self, execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
         elf::load(&self.bytes, execution, moved).with_context(|| self.name.clone())
     }
 
-    /// Returns the name of the file without its extension; `guest` for a bundled image.
+    /// Returns the file's name without its extension; `guest` for a bundled image.
     pub(crate) fn short(&self) -> String {
         let stem = self.path.as_deref().and_then(Path::file_stem);
         stem.map_or_else(|| "guest".to_owned(), |stem| stem.to_string_lossy().into_owned())

@@ -299,7 +299,7 @@ fn load(
     execution
         .load(map::DESCRIPTION.start, &complete.bytes)
         .context("the machine description is too long")?;
-    // Hypervisors that read no description find the machine and the entry at these addresses.
+    // A hypervisor that does not read the description finds the machine and the entry at these addresses.
     execution.load(MACHINE, &machine_word(complete.machine).to_be_bytes())?;
     execution.load(ENTRY, &complete.images[0].entry.to_be_bytes())?;
     Ok(())

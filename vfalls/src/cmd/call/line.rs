@@ -15,7 +15,7 @@ pub(super) struct CallLine {
 pub(super) enum Trap {
     /// 0x80.
     Fast,
-    /// One of 0x81 to 0xfe.
+    /// A trap from 0x81 to 0xfe.
     Other(u8),
     /// 0xff.
     Core,

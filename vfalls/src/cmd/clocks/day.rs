@@ -20,7 +20,7 @@ pub(super) struct Day {
 }
 
 impl Day {
-    /// Counts a reading by its result.
+    /// Counts a reading by the correction that it caused.
     fn note(&mut self, followed: Followed) {
         self.readings += 1;
         match followed {

@@ -71,7 +71,7 @@ enum How {
 }
 
 impl HostClock {
-    /// Returns a clock, if the host has it. The frequency of the cycle counter is set by [`with_hz`](Self::with_hz).
+    /// Returns a clock, if the host has it. [`with_hz`](Self::with_hz) sets the frequency of the cycle counter.
     pub(crate) fn find(name: ClockName, processors: &Processors) -> Option<Self> {
         if name == ClockName::Tsc {
             cycles()?;

@@ -27,7 +27,7 @@ const MOST_INSTRUCTION: usize = 60;
 pub(crate) struct Annotator<'a> {
     pub(crate) report: &'a ProfileReport,
     pub(crate) symbols: &'a Symbols,
-    /// Whether the program is the bundled one, whose source is part of this tool.
+    /// Whether the program is the bundled program, whose source is part of this tool.
     pub(crate) is_bundled: bool,
     /// The directory in which sources are looked for first.
     pub(crate) source: Option<PathBuf>,
@@ -257,7 +257,7 @@ impl Annotator<'_> {
         Ok(print(output, &table)?)
     }
 
-    /// Returns a table without rows. It has two columns for each event (three if there is only one event) and the columns `rest`.
+    /// Returns a table without rows. Each event has two columns, or three if there is only one event. The columns `rest` follow.
     fn table(&self, rest: &str) -> Table {
         let events: Vec<_> = self.report.events().collect();
         let columns: Vec<_> =

@@ -14,7 +14,7 @@ fn chrome() {
         let trace = place.json("events.json");
         let events = trace["traceEvents"].as_array().unwrap();
         let of_kind = |ph: &'static str| events.iter().filter(move |event| event["ph"] == ph);
-        // Every call has a slice; slices of one strand do not overlap.
+        // Every call has a slice. The slices of a strand do not overlap.
         let summary = summary(&place, "events");
         let calls = summary["calls"].as_array().unwrap().iter();
         let calls: u64 = calls.map(|calls| calls["total"].as_u64().unwrap()).sum();

@@ -1,4 +1,4 @@
-//! Programs that replace themselves, start others, or are killed.
+//! Records programs that replace themselves, start others, or are killed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::{HOST, Read, printed, record, recordings};
 use crate::interrupts::{ended, send, wait_for};
 use crate::program::{PROGRAM, Place, command, end};
 
-/// Stores 1000 words, prints their address, and does what its argument names.
+/// A program that stores 1000 words, prints their address, and does what its argument names.
 const STORE: &str = r#"
 #include <signal.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@ use simulator::recording::{Chunk, Order, Recording, Reference};
 
 use crate::program::{Ended, Place};
 
-/// A compiler command and its first arguments.
+/// The command of a compiler, and its first arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compiler(&'static str, &'static [&'static str]);
 

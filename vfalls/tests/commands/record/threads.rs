@@ -84,7 +84,7 @@ fn four(name: &str, compiler: Compiler) {
         let stored = stored.filter(|one| (words..words + 16_000).contains(&one.address));
         let stored: Vec<_> = stored.map(|one| one.address).collect();
         assert_eq!(stored, (0..500).map(|at| begin + at * 8).collect::<Vec<_>>());
-        // A thread first waits for its start, and last signals its end.
+        // A thread's first order waits for its start, and its last order signals its end.
         let (at, Order::Wait(start)) = thread.order[0] else { panic!("{:?}", thread.order) };
         assert!(at == 0 && signals(main).contains(&start), "{main:?}");
         let (at, Order::Signal(end)) = thread.order[thread.order.len() - 1] else {

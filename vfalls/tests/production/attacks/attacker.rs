@@ -32,7 +32,7 @@ const SIZE: u64 = 0x200;
 
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// An access that no guest may cause.
+    /// An access to memory or a device that guests must not cause.
     Forbidden(Observed),
     Other(String),
 }
@@ -57,7 +57,7 @@ pub(super) struct Tally {
     pub(super) demanded: usize,
     /// Attacks among `demanded` in which a trap was taken.
     pub(super) traps: usize,
-    /// Resets of the guest because it had ended or did not go on.
+    /// Resets of the guest, because it had ended or because its attacks did not end.
     pub(super) resets: usize,
 }
 
@@ -125,7 +125,7 @@ impl<'a> Attacker<'a> {
         self.again.is_empty() && self.flights.iter().all(Option::is_none) && !self.resets
     }
 
-    /// Judges the attack of a strand that has stopped, and starts the next one.
+    /// Judges the attack of a strand that has stopped. Then starts the next attack.
     pub(super) fn stopped(
         &mut self,
         execution: &mut Execution,

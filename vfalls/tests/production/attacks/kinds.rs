@@ -114,11 +114,11 @@ pub(super) struct Attack {
 /// What the architecture demands of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demanded {
-    /// No trap: the program reaches its end.
+    /// There is no trap, and the program reaches its end.
     Goes,
     /// The guest takes this trap.
     Trap(u16),
-    /// The guest ends: it cannot take the trap, or it calls exit.
+    /// The guest ends, because it cannot take the trap or because it calls exit.
     Death,
     /// The architecture does not demand an outcome.
     Anything,

@@ -156,7 +156,7 @@ fn attacks_reach_nothing() {
     }
 }
 
-/// An image that lacks one guarding instruction fails under attacks of one kind, for the expected reason.
+/// Attacks of one kind break an image that lacks a guarding instruction, for the expected reason.
 #[test]
 #[ignore = "builds images"]
 fn attacks_break_what_is_broken() {
@@ -185,7 +185,7 @@ struct Broken {
     kind: &'static Kind,
     first: usize,
     step: usize,
-    /// The changed instruction's address, and its replacement.
+    /// The address of the changed instruction, and the instruction that replaces it.
     address: u64,
     word: u32,
     /// Returns whether the removed instruction prevents this access.

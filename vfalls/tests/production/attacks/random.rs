@@ -43,7 +43,7 @@ pub(super) fn attack(random: &mut Random) -> Attack {
     attack
 }
 
-/// Returns addresses at edges and near them, and other values.
+/// Returns an address at an edge or near it, or another value.
 fn value(random: &mut Random) -> u64 {
     let any = random.next_u64();
     let near = match random.below(4) {
@@ -82,7 +82,7 @@ fn second(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns one instruction, or several that belong together.
+/// Returns one instruction, or several instructions that belong together.
 fn some(random: &mut Random) -> Vec<u32> {
     let (rd, rs1, operand) = (register(random), register(random), second(random));
     let small = number(random.below(8) as u32);

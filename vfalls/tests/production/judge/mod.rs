@@ -93,7 +93,7 @@ impl Judge {
         }
     }
 
-    /// Compares the final registers of the devices, and the %pcr of these strands.
+    /// Compares the final values of the devices' registers, and of these strands' %pcr.
     pub(crate) fn end(&mut self, execution: &Execution, strands: &[StrandId]) {
         for (cell, node) in cells() {
             let on = StrandId::new(64 * node).unwrap();
@@ -296,7 +296,7 @@ fn accessed(access: &Observed) -> Access {
     Access::done(Target::Address(access.physical), action)
 }
 
-/// Returns the registers of all devices, each with a node that reaches it.
+/// Returns the registers of all devices, each with a node from which it can be reached.
 pub(crate) fn cells() -> impl Iterator<Item = (Cell, usize)> {
     let nodes = (0..4).map(|node| (Unit::L2 { node }, node));
     let channels = (0..8).map(|number| Unit::Mcu { node: number / 2, mcu: number % 2 });

@@ -217,7 +217,7 @@ impl Orders {
         );
     }
 
-    /// Returns the status of a finished call, and the value that it read.
+    /// Returns the status of a finished call, and the value that the call read.
     fn answer(&self, number: usize, function: u64) -> (u64, u64) {
         let registers = &self.booted.0.strand(strand(number)).registers;
         let o0 = Register::O0.index() as u32;

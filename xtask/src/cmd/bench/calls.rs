@@ -24,7 +24,7 @@ pub(super) struct Rates {
     one: f64,
     /// The sum of the rates of two threads.
     two: f64,
-    /// `two` divided by `one`.
+    /// The rate `two` divided by the rate `one`.
     ratio: f64,
 }
 

@@ -38,7 +38,7 @@ impl Rates {
     }
 }
 
-/// Returns the devices of a machine, with all counters set to events that happen often.
+/// Returns the devices of a machine, with all counters set to frequent events.
 fn devices(machine: Machine) -> anyhow::Result<Devices> {
     let devices = Devices::new(machine);
     let strands = (0..machine.strands()).filter_map(StrandId::new);
