@@ -100,7 +100,7 @@ impl Host {
             .find(|path| will_do(path))
     }
 
-    /// Returns the tools that are not installed.
+    /// Returns the tools of `tools` that are not installed.
     pub fn missing<'a>(&self, tools: &'a [Tool]) -> Missing<'a> {
         let missing = tools.iter().filter(|tool| self.locate(tool).is_none());
         Missing(missing.collect())
@@ -123,7 +123,6 @@ impl Host {
 pub struct Missing<'a>(Vec<&'a Tool>);
 
 impl Missing<'_> {
-    /// Returns `true` if nothing is missing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

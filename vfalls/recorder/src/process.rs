@@ -28,7 +28,7 @@ pub(crate) struct Process {
     threads: AtomicU32,
 }
 
-/// The largest number of threads in a recording.
+/// The maximum number of threads in a recording.
 pub(crate) const MOST_THREADS: u32 = 1 << 16;
 
 #[derive(Clone, Copy)]

@@ -14,11 +14,11 @@ use crate::numbers::{count, counted, percent};
 use crate::symbols::without_directory;
 use crate::table::{self, Table, cut};
 
-/// The largest number of functions in a chart.
+/// The maximum number of functions in a chart.
 const BARS: usize = 10;
 /// A chart has no functions with a smaller percentage of the events.
 const LEAST: f64 = 1.0;
-/// The largest number of stacks in the table.
+/// The maximum number of stacks in the table.
 const STACKS: usize = 500;
 
 /// The lines of a function in a file.

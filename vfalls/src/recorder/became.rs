@@ -53,7 +53,7 @@ fn is_own(program: &Path) -> bool {
     std::env::current_exe().is_ok_and(|own| own == program)
 }
 
-/// Returns a command line from /proc in the syntax of a shell, with the path of its program.
+/// Converts a command line from /proc to the syntax of a shell. The path of the program becomes its first word.
 fn command(program: &Path, line: &[u8]) -> String {
     let words = line.strip_suffix(b"\0").unwrap_or(line).split(|byte| *byte == 0);
     let words = words.skip(1).map(|word| quoted(OsStr::from_bytes(word)));

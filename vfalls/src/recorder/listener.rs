@@ -209,7 +209,7 @@ impl Listener {
         Ok(true)
     }
 
-    /// Prints a line above the progress.
+    /// Prints a line above the progress bar.
     fn say(&self, line: &str) {
         self.spinner.suspend(|| crate::say::say(line));
     }

@@ -102,7 +102,7 @@ impl Binary {
         Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
     }
 
-    /// Reads a file that is in memory.
+    /// Reads a file from its bytes.
     pub(super) fn from_elf(bytes: &[u8]) -> anyhow::Result<Self> {
         let binary = Self::new(&[&parse(bytes)?])?;
         let mut file = tempfile::NamedTempFile::new()?;

@@ -23,7 +23,7 @@ const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 /// The directory in which distributions keep separate debugging information.
 const SEPARATE: &str = "/usr/lib/debug";
 
-/// A file that a program had in memory. It is read when one of its functions is first looked up.
+/// A file that a program had in memory. The file is read when one of its functions is first looked up.
 struct File {
     path: String,
     /// The bytes of the file, if it is bundled with this tool.
@@ -64,7 +64,7 @@ pub(crate) struct Symbols {
 
 /// The places of files in the program's memory.
 enum Places {
-    /// There is one file. An address in it plus this number is the address in the recording.
+    /// There is one file. Its addresses plus this number are the addresses in the recording.
     Everywhere(u64),
     /// The mappings, each with the index of its file.
     Mapped(Vec<(Mapping, usize)>),

@@ -1,4 +1,4 @@
-//! Symbols of a program that these tests compile, and of the bundled one.
+//! Tests the symbols of a program that these tests compile, and of the bundled program.
 
 use std::path::PathBuf;
 use std::process::{Command, id};
@@ -8,7 +8,7 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 
 use super::*;
 
-/// A library with an exported function, a function that is inlined in it, and a function that it calls.
+/// A library with an exported function. One function is inlined in the exported function, and another is called by it.
 const SOURCE: &str = r#"#![no_std]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

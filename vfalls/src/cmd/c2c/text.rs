@@ -11,13 +11,13 @@ use crate::table::{self, cut};
 use simulator::analysis::sharing::{Code, Separated, SharedLine, SharingReport, byte_list};
 use simulator::machine::strands::ranges;
 
-/// The largest number of rows in the table of a line's users.
+/// The maximum number of rows in the table of a line's users.
 const MOST_GROUPS: usize = 24;
 
-/// The largest number of characters of a function's name.
+/// The maximum number of characters of a function's name.
 const MOST_NAME: usize = 40;
 
-/// The largest number of variables that are named for a line.
+/// The maximum number of variables that are named for a line.
 const MOST_VARIABLES: usize = 3;
 
 /// Prints the lines, the users of each line, and the cost of a replay with the falsely shared bytes in separate lines.

@@ -10,7 +10,7 @@ use perfctr_service::GuestConfig;
 
 use super::line::{self, Malformed, Trap};
 
-/// The largest length of a line, in bytes.
+/// The maximum length of a line, in bytes.
 const LONGEST: usize = 1 << 16;
 
 /// The maximum number of characters of a bad line that an error shows.

@@ -54,7 +54,7 @@ pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> i
     )
 }
 
-/// The largest number of characters of a function's name that are printed. Names of C++ and Rust can have hundreds.
+/// The maximum number of printed characters of a function's name. C++ and Rust names can have hundreds of characters.
 const MOST_NAME: usize = 60;
 
 fn print_event(
@@ -134,7 +134,7 @@ fn inclusive_table(event: &EventProfile, inclusive: &[CodeRow]) -> String {
     table::text(&table)
 }
 
-/// The columns that name a place in the code: its function or page, and its file and source, if any place has them.
+/// The columns that name a place in the code: its function or page, and its file and source if they are known for any place.
 struct PlaceColumns {
     header: String,
     files: bool,

@@ -35,9 +35,9 @@ pub(crate) struct About {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Nothing,
-    /// Another pace, and this number of steps during a pause.
+    /// A new pace, and the number of steps to make during a pause.
     Pace(u64),
-    /// To be suspended, as the shell does on Ctrl-Z.
+    /// Suspend the program, as Ctrl-Z does in a shell.
     Stop,
     Quit,
 }
@@ -61,7 +61,7 @@ pub(crate) struct App {
     about: About,
     pub(crate) pace: Pace,
     view: View,
-    /// The column by which each view is sorted.
+    /// For each view, the column by which its rows are sorted.
     sort: [usize; View::ALL.len()],
     scroll: usize,
     /// Whether numbers count from the start of the replay, not from the end of the previous interval.

@@ -1,4 +1,4 @@
-//! The replay, in a thread of its own, at a pace that the view sets.
+//! The replay. It runs in its own thread, at a pace that the view sets.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use simulator::replay::{Now, Prepared, Progress, RunError};
 use simulator::run::Replayed;
 
-/// The numbers of samples per second that `-` and `+` choose from; `None` is full speed.
+/// The numbers of samples per second from which `-` and `+` choose; `None` is full speed.
 const RATES: [Option<u32>; 8] =
     [Some(1), Some(2), Some(5), Some(10), Some(20), Some(50), Some(100), None];
 
@@ -50,7 +50,7 @@ impl Pace {
 /// The state of the replay at the end of an interval.
 #[derive(Clone)]
 pub(crate) struct LiveSample {
-    /// The result of the replay up to here.
+    /// The result of the replay until now.
     pub(crate) run: Replayed,
     /// The number of bytes of the recordings that have been read.
     pub(crate) read: u64,
@@ -157,7 +157,7 @@ impl Live {
         self.shared.changed.notify_all();
     }
 
-    /// Returns the result after the end of the replay, once; `None` before the end.
+    /// Returns the result once, after the end of the replay. Returns `None` before the end.
     pub(crate) fn ended(&mut self) -> anyhow::Result<Option<Replayed>> {
         let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) else {
             return Ok(None);

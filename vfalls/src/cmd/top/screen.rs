@@ -21,10 +21,9 @@ use ratatui::prelude::{CrosstermBackend, Terminal};
 /// Whether the terminal shows the view, and must be restored.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
-/// Locked while the terminal is written to.
+/// The lock that a thread holds while it writes to the terminal.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// The view's terminal.
 pub struct Screen(Terminal<CrosstermBackend<BufWriter<File>>>);
 
 impl Screen {
@@ -71,7 +70,7 @@ fn output() -> io::Result<File> {
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Waits until no other thread writes to the terminal. Returns `None` after 100 ms: the writer may have ended, or be this thread.
+/// Waits until no other thread writes to the terminal. Gives up after 100 ms: the writer may have ended, or be this thread.
 fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..100 {
         match WRITING.try_lock() {

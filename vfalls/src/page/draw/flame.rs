@@ -14,7 +14,7 @@ const ROW: f64 = 15.0;
 const CHARACTER: f64 = 6.2;
 /// The width of the narrowest box that is drawn.
 const NARROWEST: f64 = 0.4;
-/// The largest number of boxes that are drawn above each other.
+/// The maximum number of boxes that are drawn above each other.
 pub(crate) const DEEPEST: usize = 64;
 
 /// The samples of a stack of calls, and the boxes of the functions that its last function calls, by name.

@@ -8,7 +8,7 @@ use crate::table;
 use simulator::analysis::details::{Details, Heat, Missed};
 use simulator::run::Replayed;
 
-/// The largest number of functions or instructions in a chart.
+/// The maximum number of functions or instructions in a chart.
 const MOST: usize = 12;
 
 pub(super) fn figures(run: &Replayed, details: &Details, names: &Names) -> Vec<Figure> {

@@ -1,5 +1,3 @@
-//! The sections of a page.
-
 mod calls;
 mod lines;
 mod machine;

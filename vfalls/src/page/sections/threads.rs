@@ -6,7 +6,7 @@ use crate::page::figure::{Figure, legend};
 use crate::table;
 use simulator::run::{Replayed, Stack, ThreadRun};
 
-/// The largest number of threads in the chart.
+/// The maximum number of threads in the chart.
 const MOST: usize = 64;
 
 pub(super) fn figures(run: &Replayed) -> Vec<Figure> {

@@ -7,7 +7,7 @@ use crate::table::{self, Table};
 use simulator::analysis::details::{CounterSeries, Series};
 use simulator::run::Replayed;
 
-/// The largest number of units in a chart.
+/// The maximum number of units in a chart.
 const MOST: usize = 32;
 
 /// Returns the charts, the lowest first.
