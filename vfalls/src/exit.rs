@@ -9,7 +9,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::output;
 use crate::say::say;
 
-/// The exit status of bad input and of every failure but [`Mismatch`] and [`Interrupted`].
+/// The exit status of bad input, and of every failure except [`Mismatch`] and [`Interrupted`].
 const CANNOT: u8 = 2;
 
 /// Parses the arguments and calls `run` with them. Returns the exit status of the program: 0 for success, 1 for a [`Mismatch`], 130
@@ -71,7 +71,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(CANNOT)
 }
 
-/// The error of a command that did its work and found a defect: exit status 1.
+/// The error of a command that did its work and found a defect. The exit status is 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Mismatch(pub String);

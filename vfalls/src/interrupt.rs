@@ -63,13 +63,13 @@ pub fn before_end(call: fn()) {
     let _ = BEFORE_END.set(call);
 }
 
-/// Makes the first interrupt only set a flag. A second one ends the process at once.
+/// Makes the first interrupt only set a flag. A second interrupt ends the process at once.
 pub fn catch() -> anyhow::Result<()> {
     CAUGHT.store(true, Ordering::SeqCst);
     clean_up()
 }
 
-/// Makes interrupts end the process again, as [`clean_up`] does. [`happened`] still reports an interrupt from before.
+/// Makes interrupts end the process again, as [`clean_up`] does. [`happened`] still reports an earlier interrupt.
 pub fn release() {
     CAUGHT.store(false, Ordering::SeqCst);
 }

@@ -51,7 +51,7 @@ struct Incomplete {
 }
 
 impl Incomplete {
-    /// Begins an output for the name `path`. `make` makes it under the temporary name.
+    /// Begins an output for the name `path`. `make` makes the output under a temporary name.
     fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
         let shown = path.display();
         let name = path.file_name();
@@ -75,7 +75,7 @@ impl Incomplete {
         self,
         rename: impl FnOnce(&Path, &Path) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        // An interrupt waits for this lock, so it does not remove what has just been renamed.
+        // An interrupt waits for this lock, so that it does not remove an output that has just been renamed.
         let mut incomplete = incomplete();
         rename(&self.temporary, &self.path)?;
         incomplete.remove(&self.path);
@@ -148,7 +148,7 @@ impl OutputFile {
         &self.incomplete.temporary
     }
 
-    /// Gives the file its name. Fails if another file must not be replaced and has this name meanwhile.
+    /// Gives the file its name. Fails if another file now has this name and must not be replaced.
     pub fn complete(self) -> anyhow::Result<()> {
         let replaces = self.replaces;
         self.incomplete.complete(|temporary, path| {

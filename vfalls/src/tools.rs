@@ -123,6 +123,7 @@ impl Host {
 pub struct Missing<'a>(Vec<&'a Tool>);
 
 impl Missing<'_> {
+    /// Returns `true` if all tools are installed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use vfalls::table;
 
-/// The budget of a kind of call, or of a reference of a kind of file.
+/// The budget of a kind of call, or of a reference in a kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The name of the count, as in the files of `bench --json` and `qemu --json`.

@@ -2,7 +2,7 @@
 
 use simulator::interpreter::instruction::Register;
 
-/// The names of instructions with op = 2, by op3; `-` for none (table A-3).
+/// The names of instructions with op = 2, by op3; `-` for an unused op3 (table A-3).
 const ARITHMETIC: &str = "\
     add and or xor sub andn orn xnor addc mulx umul smul subc udivx udiv sdiv addcc andcc orcc xorcc \
     subcc andncc orncc xnorcc addccc - umulcc smulcc subccc - udivcc sdivcc taddcc tsubcc taddcctv \
@@ -47,7 +47,7 @@ const fn bits(word: u32, from: u32, many: u32) -> u32 {
     word >> from & ((1 << many) - 1)
 }
 
-/// Returns the name of an instruction and, for arithmetic, loads and stores, its operands; `None` if no instruction has this code.
+/// Returns the name of an instruction, with operands for arithmetic, loads and stores. Returns `None` for an unused code.
 pub(crate) fn disassembly(word: u32) -> Option<String> {
     let op3 = bits(word, 19, 6);
     let rd = register(bits(word, 25, 5));

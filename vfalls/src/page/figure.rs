@@ -9,11 +9,11 @@ use maud::{Markup, PreEscaped, html};
 pub(super) struct Drawing {
     pub width: f64,
     pub height: f64,
-    /// The elements of SVG.
+    /// The SVG elements of the picture.
     pub marks: Markup,
 }
 
-/// The meanings of colours: the class of each colour, and a text.
+/// A legend of colours. Each entry has the class of a colour, and a text that explains the colour.
 pub(super) type Legend = Vec<(String, String)>;
 
 /// Returns the legend of these classes and texts.

@@ -19,7 +19,7 @@ use sections::{Section, sections, summary};
 /// The style sheet of pages and pictures.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// A page of a run.
+/// The page of a run.
 pub struct Page {
     title: String,
     /// The part before the charts.
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// Returns the page as HTML.
+    /// Returns the page as one HTML file.
     pub fn html(&self) -> String {
         let Self { title, first, sections, complete } = self;
         let id = |number: usize| format!("section-{number}");

@@ -41,7 +41,7 @@ const MEMORY: u64 = 8 << 20;
 /// Offsets in a guest's memory. The number of CPUs and an address follow the task. Then come the results.
 const TASK: u64 = 0x40;
 const RESULTS: u64 = 0x80;
-/// The trap table of `guest.s`.
+/// The address of the trap table in `guest.s`.
 const TABLE: u64 = 0x8000_8000;
 
 /// The real address of a guest's memory, unless a test sets another address.

@@ -94,7 +94,7 @@ impl Scale {
         Self { least: least.to_vec() }
     }
 
-    /// Returns a scale for numbers up to `most`. The smallest numbers of its colours grow by a constant factor.
+    /// Returns a scale for numbers up to `most`. From colour to colour, the smallest number grows by a constant factor.
     pub(super) fn of_counts(most: u64) -> Self {
         let colours = SCALE - 1;
         let ratio = (most.max(1) as f64).powf(1.0 / colours as f64).max(1.0 + 1e-9);
@@ -106,7 +106,7 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns a scale for numbers up to `most`. The smallest numbers of its colours grow by a constant step.
+    /// Returns a scale for numbers up to `most`. From colour to colour, the smallest number grows by a constant step.
     pub(super) fn of_equal_parts(most: u64) -> Self {
         let colours = SCALE as u64 - 1;
         let mut least: Vec<f64> =
@@ -115,14 +115,13 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns the colour of a number, from 0.
+    /// Returns the index of a number's colour.
     pub(super) fn level(&self, number: f64) -> usize {
         let level = self.least.partition_point(|least| *least <= number);
         // A scale with fewer colours skips some, but has the last.
         level * (SCALE - 1) / self.least.len().max(1)
     }
 
-    /// Returns the classes of the colours.
     fn classes(&self) -> impl Iterator<Item = String> {
         let number = self.least.len().max(1);
         (0..=self.least.len()).map(move |level| format!("s{}", level * (SCALE - 1) / number))

@@ -53,9 +53,9 @@ enum Outcome {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) tried: usize,
-    /// Attacks for which the architecture demands an outcome. All had it.
+    /// The number of attacks for which the architecture demands an outcome. All had this outcome.
     pub(super) demanded: usize,
-    /// Attacks among `demanded` in which a trap was taken.
+    /// The number of attacks in `demanded` in which the guest took a trap.
     pub(super) traps: usize,
     /// Resets of the guest, because it had ended or because its attacks did not end.
     pub(super) resets: usize,

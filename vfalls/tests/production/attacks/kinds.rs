@@ -151,7 +151,7 @@ impl Attack {
     }
 }
 
-/// `ldtw`, which becomes `ldtxa` in some spaces.
+/// The opcode of `ldtw`, which is `ldtxa` in some address spaces.
 const LDTW: u32 = 0x03;
 
 /// The address spaces of memory that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary,

@@ -24,7 +24,7 @@ pub(super) struct Outcome {
     pub(super) turns: Turns,
 }
 
-/// A hub's state under [`Turns::step`].
+/// A hub's state, which [`Turns::step`] changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Specified {
     pub(super) outcome: Outcome,

@@ -49,7 +49,7 @@ pub(crate) enum View {
     /// The lines of memory that move between nodes.
     Sharing,
     Calls,
-    /// The guest's counts beside the true ones.
+    /// The guest's counts beside the true counts.
     Counters,
 }
 
