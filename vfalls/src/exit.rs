@@ -9,7 +9,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::output;
 use crate::say::say;
 
-/// The exit status of bad input and of every failure but [`Mismatch`] and [`Interrupted`].
+/// The exit status of bad input, and of every failure except [`Mismatch`] and [`Interrupted`].
 const CANNOT: u8 = 2;
 
 /// Parses the arguments and calls `run` with them. Returns the exit status of the program: 0 for success, 1 for a [`Mismatch`], 130
@@ -25,7 +25,7 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints a failure on one line. A pipe that the reader of standard output has closed is a failure only if it costs the user a file.
+/// Prints a failure on one line. If the reader of standard output has closed the pipe, this is a failure only if a file is lost.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);
@@ -71,7 +71,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(CANNOT)
 }
 
-/// The error of a command that did its work and found a defect: exit status 1.
+/// The error of a command that did its work and found a defect. The exit status is 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Mismatch(pub String);

@@ -17,7 +17,7 @@ pub const EXIT_STATUS: i32 = 130;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Whether the signal handler itself ends the process, and no thread cleans up before.
+/// Whether the signal handler itself ends the process, without a thread that cleans up first.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -63,13 +63,13 @@ pub fn before_end(call: fn()) {
     let _ = BEFORE_END.set(call);
 }
 
-/// Makes the first interrupt only set a flag. A second one ends the process at once.
+/// Makes the first interrupt only set a flag. A second interrupt ends the process at once.
 pub fn catch() -> anyhow::Result<()> {
     CAUGHT.store(true, Ordering::SeqCst);
     clean_up()
 }
 
-/// Makes interrupts end the process again, as [`clean_up`] does. [`happened`] still reports an interrupt from before.
+/// Makes interrupts end the process again, as [`clean_up`] does. [`happened`] still reports an earlier interrupt.
 pub fn release() {
     CAUGHT.store(false, Ordering::SeqCst);
 }

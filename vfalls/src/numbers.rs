@@ -64,7 +64,7 @@ pub(crate) fn percent(part: f64, whole: f64) -> String {
     }
 }
 
-/// Returns the round values to mark on an axis from 0 to `end`: 0, and at most `most` more.
+/// Returns the round values to mark on an axis from 0 to `end`: 0, and at most `most` other values.
 pub(crate) fn ticks(end: f64, most: usize) -> Vec<f64> {
     if end.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) || most == 0 {
         return vec![0.0];
@@ -95,7 +95,8 @@ pub(crate) struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// Returns the unit for the times of a run: seconds or milliseconds, if the run takes at least one, or else microseconds.
+    /// Returns the unit for the times of a run: the largest of seconds, milliseconds and microseconds that is not longer than the
+    /// run.
     pub(crate) fn suiting(time: &Time) -> Self {
         let seconds = time.seconds_of(time.cycles);
         let (name, parts) = match seconds {

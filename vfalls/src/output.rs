@@ -1,5 +1,5 @@
-//! Files and directories that appear whole or not at all. They replace others only with `--force`, and never a file that someone
-//! else makes meanwhile.
+//! Files and directories that appear whole or not at all. They replace existing ones only with `--force`, and never a file that
+//! someone else makes meanwhile.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use tempfile::TempPath;
 
 use crate::interrupt;
 
-/// The outputs that an interrupt removes: for the name of each, its temporary name and, for a directory, the names of its files.
+/// The outputs that an interrupt removes. The key is an output's name, the value its temporary name and a directory's files.
 static INCOMPLETE: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
 
 static ABANDONED: AtomicBool = AtomicBool::new(false);
@@ -29,14 +29,14 @@ fn incomplete() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<PathBuf>>> {
     INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the outputs that are not complete. Calls `end`, which ends the process, before an output begins or is completed.
+/// Removes the outputs that are not complete, and calls `end`, which ends the process. No output begins or is completed meanwhile.
 pub(crate) fn remove_incomplete(end: impl FnOnce()) {
     let incomplete = incomplete();
     incomplete.values().for_each(|temporary| remove(temporary));
     end();
 }
 
-/// Removes files and directories, the last first. A directory with other files in it stays. Failures are ignored: nobody can mend
+/// Removes files and directories, the last first. A directory with other files in it stays. Failures are ignored: nobody can act on
 /// them.
 fn remove(paths: &[PathBuf]) {
     for path in paths.iter().rev() {
@@ -44,14 +44,14 @@ fn remove(paths: &[PathBuf]) {
     }
 }
 
-/// An output under a hidden name beside its own. If it is dropped before it is complete, nothing is left of it.
+/// An output under a hidden name in the directory of its own name. If it is dropped before it is complete, nothing of it is left.
 struct Incomplete {
     temporary: PathBuf,
     path: PathBuf,
 }
 
 impl Incomplete {
-    /// Begins an output for the name `path`. `make` makes it under the temporary name.
+    /// Begins an output for the name `path`. `make` makes the output under a temporary name.
     fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
         let shown = path.display();
         let name = path.file_name();
@@ -75,7 +75,7 @@ impl Incomplete {
         self,
         rename: impl FnOnce(&Path, &Path) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        // An interrupt waits for this lock, so it does not remove what has just been renamed.
+        // An interrupt waits for this lock, so that it does not remove an output that has just been renamed.
         let mut incomplete = incomplete();
         rename(&self.temporary, &self.path)?;
         incomplete.remove(&self.path);
@@ -121,8 +121,8 @@ impl Force {
     }
 }
 
-/// A file that is written under a temporary name beside its own, and gets its own name when it is complete. Until then, an older
-/// file of that name stays. If the new one is dropped or interrupted before, nothing is left of it.
+/// A file that is written under a temporary name in the directory of its own name, which it gets when it is complete. Until then,
+/// an older file of that name stays. If the new file is dropped or interrupted before, nothing of it is left.
 pub struct OutputFile {
     file: File,
     incomplete: Incomplete,
@@ -148,7 +148,7 @@ impl OutputFile {
         &self.incomplete.temporary
     }
 
-    /// Gives the file its name. Fails if another file must not be replaced and has this name meanwhile.
+    /// Gives the file its name. Fails if another file now has this name and must not be replaced.
     pub fn complete(self) -> anyhow::Result<()> {
         let replaces = self.replaces;
         self.incomplete.complete(|temporary, path| {
@@ -190,7 +190,7 @@ fn cannot_be_written(path: &Path, error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context(format!("{}: cannot be written", path.display()))
 }
 
-/// Renames a file or directory to a name that no other has.
+/// Renames a file or directory. Fails if the new name is in use.
 fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     match TempPath::try_from_path(from)?.persist_noclobber(to) {
         Ok(()) => Ok(()),
@@ -199,8 +199,8 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Renames on a file system that cannot refuse to replace: an empty directory or file takes the name first, and is removed if the
-/// renaming fails.
+/// Renames on a file system that cannot refuse to replace. First makes an empty directory or file with the new name, which is
+/// removed if the renaming fails.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     match from.is_dir() {
         true => fs::create_dir(to)?,
@@ -209,15 +209,15 @@ fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to).inspect_err(|_| remove(&[to.to_owned()]))
 }
 
-/// A directory that is written under a temporary name beside its own, as an [`OutputFile`] is.
+/// A directory that is written under a temporary name, as an [`OutputFile`] is.
 pub(crate) struct OutputDirectory {
     incomplete: Incomplete,
-    /// The files of the older directory, the only ones that may be removed; `None` if there was no directory.
+    /// The files of the older directory, which alone may be removed; `None` if there was no directory.
     replaces: Option<Vec<OsString>>,
 }
 
 impl OutputDirectory {
-    /// Begins to write the directory `path`. If it exists with files, `check` decides whether they may be replaced.
+    /// Begins to write the directory `path`. If a directory with files has this name, `check` decides whether they may be replaced.
     pub(crate) fn create(
         path: impl AsRef<Path>,
         check: impl FnOnce(&Path) -> anyhow::Result<()>,
@@ -249,13 +249,13 @@ impl OutputDirectory {
         fs::write(file, bytes).map_err(|error| cannot_be_written(&path.join(name), error))
     }
 
-    /// Gives the directory its name, in place of an older one whose files may be replaced. If that fails, the older one stays.
+    /// Gives the directory its name, and replaces an older directory that may be replaced. On failure, the older directory stays.
     pub(crate) fn complete(self) -> anyhow::Result<()> {
         let Self { incomplete, replaces } = self;
         incomplete.complete(|temporary, path| {
             let renamed = match &replaces {
                 None => rename_to_new(temporary, path),
-                // This replaces an empty directory only.
+                // This replaces only an empty directory.
                 Some(files) if files.is_empty() => fs::rename(temporary, path),
                 Some(files) => return replace(temporary, path, files),
             };
@@ -268,14 +268,14 @@ impl OutputDirectory {
     }
 }
 
-/// Renames a directory to the name of an older one, and removes the older one, which must have no other files than `files`.
+/// Renames a directory to the name of an older one. Removes the older directory, which must have no files but `files`.
 fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     let mut aside = new.as_os_str().to_owned();
     aside.push(".old");
     let aside = PathBuf::from(aside);
     let cannot = |error| cannot_be_written(path, error);
     fs::rename(path, &aside).map_err(cannot)?;
-    // Behind a link, the files would be another directory's.
+    // If the name is a link, the files belong to another directory.
     let is_directory = fs::symlink_metadata(&aside).is_ok_and(|aside| aside.is_dir());
     let renamed = match new_file(&aside, files) {
         _ if !is_directory => Err(has_come(path)),
@@ -294,13 +294,13 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the name of a file of a directory that is not among `files`.
+/// Returns the name of a file in the directory that is not among `files`.
 fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     let mut names = names(directory).ok()?.into_iter();
     names.find(|name| !files.contains(name))
 }
 
-/// Writes `value` as JSON to a file, if there is one.
+/// Writes `value` as JSON to a file, if the user names one.
 pub(crate) fn complete_json(
     file: Option<OutputFile>,
     value: &impl Serialize,

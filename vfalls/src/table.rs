@@ -5,10 +5,10 @@ use comfy_table::presets::NOTHING;
 
 pub use comfy_table::Table;
 
-/// The most characters of a line of text.
+/// The maximum number of characters in a line of text.
 pub const WIDTH: usize = 100;
 
-/// Returns a text of at most `most` characters, or its first `most` characters and "...".
+/// Returns the text, or its first `most` characters and "..." if it is longer.
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -16,7 +16,7 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Breaks a text between words, into lines of at most `most` characters; a longer word has a line of its own.
+/// Breaks a text between words, into lines of at most `most` characters. A longer word has a line to itself.
 pub fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -31,13 +31,13 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Returns a table without rows. `header` has the names of the columns, with `|` between them; `>` before a name aligns the column
+/// Returns a table without rows. `header` has the names of the columns, separated by `|`. A `>` before a name aligns its column
 /// right.
 pub fn with_header(header: &str) -> Table {
     with_columns(header.split('|'))
 }
 
-/// Returns a table without rows, as [`with_header`] does. The names may contain `|`.
+/// Returns a table without rows, as [`with_header`] does. These names may contain `|`.
 pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table {
     let names: Vec<N> = names.into_iter().collect();
     let mut table = Table::new();
@@ -52,7 +52,7 @@ pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table 
     table
 }
 
-/// Returns the lines of a table, each column as wide as its widest cell, without spaces at their ends.
+/// Returns the lines of a table, without spaces at their ends. Each column is as wide as its widest cell.
 pub fn text(table: &Table) -> String {
     table.trim_fmt() + "\n"
 }

@@ -28,7 +28,7 @@ impl Tool {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
-    /// Returns a program of LLVM in one major version.
+    /// Returns a program of this major version of LLVM.
     pub fn llvm(program: &str, version: &str) -> Self {
         let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
         Self { name, package }
@@ -44,7 +44,7 @@ impl Tool {
     }
 }
 
-/// Returns the path of a program that is given by its name or path, as a shell finds it.
+/// Returns the path of a program, which it finds by name or path as a shell does.
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     Host::here().find(program.as_ref())
 }
@@ -54,11 +54,11 @@ pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
 pub struct Host {
     /// The value of PATH.
     pub path: OsString,
-    /// Whether the user may install packages.
+    /// Whether the user is root, who may install packages.
     pub root: bool,
 }
 
-/// Package managers: the program, and the command that installs. Messages suggest the first one in PATH.
+/// Package managers, each with its program and its command for installing. Messages suggest the first one in PATH.
 const INSTALLERS: [(&str, &str); 6] = [
     ("apt-get", "apt-get install --no-install-recommends"),
     ("dnf", "dnf install"),
@@ -73,7 +73,7 @@ impl Host {
     pub fn here() -> Self {
         Self {
             path: env::var_os("PATH").unwrap_or_default(),
-            // A process's directory in /proc belongs to its effective user.
+            // The directory of a process in /proc belongs to the process's effective user.
             root: fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0),
         }
     }
@@ -86,7 +86,7 @@ impl Host {
         self.search(program, is_program)
     }
 
-    /// Returns the path of a tool, if it is installed.
+    /// Returns the path of a tool. Returns `None` if it is not installed.
     pub fn locate(&self, tool: &Tool) -> Option<PathBuf> {
         if tool.name.contains('/') {
             return self.search(tool.name.as_ref().as_ref(), Path::exists);
@@ -100,7 +100,7 @@ impl Host {
             .find(|path| will_do(path))
     }
 
-    /// Returns the tools that are not installed.
+    /// Returns the tools of `tools` that are not installed.
     pub fn missing<'a>(&self, tools: &'a [Tool]) -> Missing<'a> {
         let missing = tools.iter().filter(|tool| self.locate(tool).is_none());
         Missing(missing.collect())
@@ -123,12 +123,12 @@ impl Host {
 pub struct Missing<'a>(Vec<&'a Tool>);
 
 impl Missing<'_> {
-    /// Returns `true` if nothing is missing.
+    /// Returns `true` if all tools are installed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the packages that contain the tools, each once.
+    /// Returns each package that contains one of the tools once.
     pub fn packages(&self) -> Vec<&str> {
         let mut packages: Vec<&str> = Vec::new();
         for tool in &self.0 {

@@ -1,4 +1,4 @@
-//! The page of the bundled recording in a real browser.
+//! Shows the page of the bundled recording in a real browser.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script after the page: it writes what a reader sees as text into the document, which the browser then prints.
+/// A script that is appended to the page. It writes what a reader sees into the document as text, and the browser prints the text.
 const PROBE: &str = r#"<pre id="probe"></pre><script>
   const width = document.documentElement.clientWidth;
   const clipped = [];
@@ -88,7 +88,7 @@ fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(!said.contains("CONSOLE"), "{said}");
     assert_eq!((&shown["overflow"], &shown["loads"]), (&0.into(), &0.into()), "{width}");
     assert_eq!(shown["clipped"], serde_json::json!([]), "{width}");
-    // Source lines have a table and no chart.
+    // Figures of source lines have a table and no chart.
     let figures = shown["figures"].as_object().unwrap().iter();
     for (id, figure) in figures.filter(|(id, _)| !id.starts_with("lines-")) {
         assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
@@ -146,7 +146,7 @@ fn compare(report: &Value, figures: &Value) {
         serde_json::from_value(figures[id]["rows"].clone()).unwrap()
     };
     let number = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
-    // For each thread, the table shows its parts, and the lengths of its bars are in the same proportion.
+    // For each thread, the table shows its parts. The lengths of its bars are in the same proportion.
     let parts =
         ["busy", "l2", "local", "remote", "c2c", "arriving", "stores", "atomics", "pipeline"];
     let bars: Vec<(String, f64)> =
@@ -168,7 +168,7 @@ fn compare(report: &Value, figures: &Value) {
         }
     }
     assert_eq!(bars.next(), None);
-    // One column for each counter and interval: the guest's reading equals the truth.
+    // Each counter has a column for each interval. The guest's reading equals the truth.
     let series = &report["details"]["series"];
     let counters = series["counters"].as_array().unwrap();
     let mut compared = 0;
@@ -184,7 +184,7 @@ fn compare(report: &Value, figures: &Value) {
             compared += 1;
         }
     }
-    // Two channels of four nodes, four ports of four hubs, eight threads.
+    // There are two channels on each of four nodes, four ports on each of four hubs, and eight threads.
     assert_eq!((compared, counters.len()), (32, 32));
     let channels = rows("channels");
     for (place, channel) in series["channels"].as_array().unwrap().iter().enumerate() {
@@ -205,11 +205,11 @@ fn compare(report: &Value, figures: &Value) {
         let shown: Vec<u64> = shown[2..].iter().map(|cell| cell.parse().unwrap()).collect();
         assert_eq!(numbers(row), shown);
     }
-    // The line in which the eight clerks count, and their accesses to it: see the README of the bundled program.
+    // The eight clerks count in this line: see the README of the bundled program.
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");
-    // Each clerk stores 2,500 times to its own 8 bytes, except for the stores before the line first moves.
+    // Each clerk stores 2,500 times to its own 8 bytes. The stores before the line first moves are not counted.
     let mut bytes: Vec<_> = stores
         .inspect(|row| assert!((2490..=2500).contains(&number(row, 4)), "{row:?}"))
         .map(|row| &*row[0])

@@ -1,4 +1,4 @@
-//! The guests to copy: each is copied to an empty directory, then built and booted by the commands of its README.
+//! The example guests. Each is copied to an empty directory, then built and booted by the commands of its README.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +10,8 @@ use xtask::qemu::build::{self, Production};
 use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, MAKE, SPARC_GCC};
 
-/// The command `vfalls` for the shell that executes a README: the tested tool, with the hypervisor built from its sources, and
-/// the run as JSON.
+/// A shell function `vfalls` for the commands of a README. It calls the tested tool with the hypervisor built from its sources, and
+/// writes the run as JSON.
 const VFALLS: &str = r#"vfalls() {
     [ "$1" = boot ] && shift && "$VFALLS" boot --hypervisor "$HYPERVISOR" --limit 100000000 --json results.json --force "$@"
 }
@@ -24,7 +24,7 @@ fn they_do_what_their_readme_says() -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let hypervisor = build::production(&toolchain, Production::Shipped)?;
     for (folder, trap, number) in [
-        // A misaligned address.
+        // This address is misaligned.
         ("c", "ldx [%g0 + 1], %g1", 0x34),
         ("rust", "ta 0x10", 0x110),
     ] {
@@ -95,7 +95,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the lines of all code blocks in a language.
+/// Returns the lines of all code blocks in this language.
 fn blocks(readme: &str, language: &str) -> String {
     let fence = format!("```{language}\n");
     let blocks = readme.split(&fence).skip(1);
@@ -110,7 +110,7 @@ fn exit_code(directory: &Path) -> anyhow::Result<u64> {
     code.with_context(|| results["guests"].to_string())
 }
 
-/// Compares the counts that a guest prints with those of its program. A third of the loads is in `work_once`.
+/// Compares the counts that a guest prints with its program. A third of the loads is in `work_once`.
 fn judge(said: &str) -> anyhow::Result<()> {
     let mut lines = said.lines().skip_while(|line| !line.ends_with(" loads each"));
     let mut numbers = |text: &str| -> anyhow::Result<Vec<u64>> {
@@ -130,14 +130,14 @@ fn judge(said: &str) -> anyhow::Result<()> {
             anyhow::bail!("{found:?}");
         };
         ensure!((number, loads) == (cpu, 60_000), "loads: {found:?}");
-        // 20 rounds of 1000 times 4 and 5 instructions, 2 at the end of each loop, and the calls of both.
+        // 20 rounds call two loops of 1000 times 4 and 5 instructions. Each loop has 2 more instructions at its end.
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
         ensure!((165..=180).contains(&all) && elsewhere <= 3, "samples: {found:?}");
-        // A third of 172, give or take three standard deviations.
+        // The expected number is a third of 172. It may differ by three standard deviations.
         ensure!((38..=76).contains(&once), "samples: {found:?}");
     }
-    // Every fourth line is in the memory of the guest's node; the hypervisor reads a few lines.
+    // Every fourth line is in the memory of the guest's node. The hypervisor reads a few more lines.
     let memory = numbers(" lines read,  reads in  memory channels")?;
     let &[16_384, 4096..4160, 2] = &memory[..] else {
         anyhow::bail!("{memory:?}");

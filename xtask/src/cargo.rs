@@ -1,4 +1,4 @@
-//! Calls of cargo and of rustc in this workspace.
+//! Calls cargo and rustc in this workspace.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -18,16 +18,16 @@ pub fn root() -> &'static Path {
     own.parent().unwrap_or(own)
 }
 
-/// The options with which cargo shows its progress and nothing else, as in `.cargo/config.toml`.
+/// The options with which cargo shows its progress and nothing else. `.cargo/config.toml` has the same options.
 const PROGRESS: [&str; 5] =
     ["--quiet", "--config", "term.progress.when='always'", "--config", "term.progress.width=80"];
 
-/// Returns the cargo that runs this program, or else the one in PATH.
+/// Returns the path of the cargo that runs this program, or else the name of the cargo in PATH.
 fn program() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
 }
 
-/// Returns a call of cargo in the root of the workspace.
+/// Returns a cargo command in the root of the workspace.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(program());
     command.current_dir(root());
@@ -52,18 +52,18 @@ pub(crate) fn output(command: &mut Command, name: &str) -> anyhow::Result<Vec<u8
     Ok(output.stdout)
 }
 
-/// Runs a command without output. Returns whether it succeeds.
+/// Runs a command without showing its output. Returns whether the command succeeds.
 pub(crate) fn works(command: &mut Command) -> bool {
     let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Builds a program of the workspace if necessary and replaces this process by it. Returns only if that fails.
+/// Builds a program of the workspace if necessary, and replaces this process by the program. Returns only if that fails.
 pub(crate) fn become_package(
     name: &str,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
 ) -> anyhow::Result<()> {
-    // In the current directory: paths among the arguments are relative to it.
+    // The command runs in the current directory, because paths among the arguments are relative to it.
     let mut command = Command::new(program());
     command
         .arg("run")
@@ -82,8 +82,8 @@ pub(crate) fn rustc(arguments: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(printed)?.trim().to_owned())
 }
 
-/// Adds components to the toolchain of this workspace if rustup is installed, and calls `say` before. Returns whether they were
-/// added.
+/// Adds components to the toolchain of this workspace if rustup is installed. Calls `say` first. Returns whether the components
+/// were added.
 pub(crate) fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
     let Some(rustup) = tools::find("rustup") else {
         return false;
@@ -99,7 +99,7 @@ pub(crate) fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Returns the path of a program of crates.io in this version. It is built once and kept in the target directory.
+/// Returns the path of this version of a program from crates.io. The program is built once, and kept in the target directory.
 pub(crate) fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     let place = format!("target/tools/{name}-{version}");
     let program = root().join(&place).join("bin").join(name);
@@ -116,7 +116,7 @@ pub(crate) fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// The message of cargo about a package that it has built.
+/// Cargo's message about a package that it has built.
 #[derive(Deserialize)]
 struct Artifact {
     executable: Option<PathBuf>,

@@ -3,7 +3,7 @@
 //! - A row of a table that begins with the words of `ROWS` has counts in its cells.
 //! - A sentence of `SENTENCES` has counts in place of `{}`.
 //!
-//! Times are not compared: each names the machine that it was measured on.
+//! Times are not compared, because each was measured on the machine that the text names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use anyhow::Context;
 use crate::budgets::{Budgets, OF_SPARC, OF_X86};
 use crate::cargo::root;
 
-/// Counts, by the name of the instruction set, which may be empty, and the name of the count.
+/// Counts. The key is the name of an instruction set, which may be empty, and the name of the count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counted(BTreeMap<(&'static str, String), u64>);
 
@@ -36,7 +36,7 @@ impl Counted {
 /// The README file that has figures.
 const FILE: &str = "perfctr-service/README.md";
 
-/// The first cells of the rows of README's table of calls, and the names of their counts.
+/// The first cells of the rows in the README's table of calls, and the names of their counts.
 const ROWS: [(&str, &str); 12] = [
     ("get of a DRAM register", "get_dram"),
     ("set of a DRAM register", "set_dram"),
@@ -52,10 +52,10 @@ const ROWS: [(&str, &str); 12] = [
     ("api_set_version of another version", "set_version_negotiated"),
 ];
 
-/// The name of an instruction set and of a count.
+/// The name of an instruction set, and the name of a count.
 type Name = (&'static str, &'static str);
 
-/// Sentences, and the names of the counts in them. Words may be separated by any white space.
+/// The sentences, and the names of the counts in each. Any white space may separate the words.
 const SENTENCES: [(&str, &[Name]); 4] = [
     ("`counter_fw_read`, takes {}.", &[("x86-64", "rustsbi_fw_read")]),
     (
@@ -69,7 +69,7 @@ const SENTENCES: [(&str, &[Name]); 4] = [
     ("`VFALLS_SET_PERFREG` (0x107) and their {} registers", &[("", "registers")]),
 ];
 
-/// Compares all figures. Returns the differences, a line each.
+/// Compares all figures. Returns a line for each difference.
 pub(crate) fn differ(counted: &Counted) -> anyhow::Result<Vec<String>> {
     let text = fs::read_to_string(root().join(FILE)).context(FILE)?;
     let mut wrong = rows(&text, counted);
@@ -128,7 +128,7 @@ fn sentence_of(text: &str, sentence: &str, counts: &[Name], counted: &Counted) -
     wrong.collect()
 }
 
-/// Finds a sentence in a text. Returns the line in which it begins, and the numbers in place of its `{}`.
+/// Finds a sentence in a text. Returns the number of the line in which it begins, and the numbers that it has in place of `{}`.
 fn numbers(text: &str, sentence: &str) -> Option<(usize, Vec<u64>)> {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let lines = (1..).zip(text.lines());
@@ -151,7 +151,7 @@ fn numbers(text: &str, sentence: &str) -> Option<(usize, Vec<u64>)> {
     })
 }
 
-/// Returns the names of the budgets that have no count.
+/// Returns the names of the budgets for which there is no count.
 pub(crate) fn not_counted(budgets: &Budgets, counted: &Counted) -> Vec<&'static str> {
     let names = budgets.all.iter().map(|budget| budget.name);
     names.filter(|name| counted.get(budgets.name, name).is_none()).collect()

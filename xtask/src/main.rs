@@ -19,7 +19,7 @@ struct Cli {
     command: Command,
 }
 
-/// Defines the command line and runs the commands: each is a module with a struct of arguments and `run`.
+/// Defines the command line, and runs the commands. Each command is a module with a struct of arguments and a function `run`.
 macro_rules! commands {
     ($($name:ident: $module:ident::$args:ident),* $(,)?) => {
         #[derive(Subcommand, Debug)]

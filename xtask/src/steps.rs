@@ -10,18 +10,18 @@ use clap::builder::PossibleValuesParser;
 
 use vfalls::exit::Mismatch;
 
-/// A step of a command. `T` is what the steps of the command share.
+/// A step of a command. `T` is the type of the data that the command's steps share.
 pub(crate) struct CommandStep<T: 'static> {
-    /// The name on the command line.
+    /// The step's name on the command line.
     pub(crate) name: &'static str,
-    /// What is printed before the step runs.
+    /// The text that is printed before the step runs.
     pub(crate) about: &'static str,
-    /// The steps whose results this one uses.
+    /// The steps whose results this step uses.
     pub(crate) needs: &'static [&'static str],
     pub(crate) run: fn(&mut T) -> anyhow::Result<()>,
 }
 
-/// Returns a step that uses no results of other steps.
+/// Returns a step that does not use the results of other steps.
 pub(crate) const fn step<T>(
     name: &'static str,
     about: &'static str,
@@ -32,7 +32,7 @@ pub(crate) const fn step<T>(
 
 /// A command that consists of steps.
 pub(crate) trait Steps: Send + Sync + 'static {
-    /// What the steps share, and may change.
+    /// The data that the steps share, and that each step may change.
     type Shared: Default + 'static;
     /// The steps, in the order in which they run.
     const STEPS: &'static [CommandStep<Self::Shared>];

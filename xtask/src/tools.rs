@@ -1,5 +1,5 @@
-//! The tools of other projects that building and checking need. A missing tool is installed, or the error says what to type. The
-//! installer is our own: crates find programs, but no maintained crate installs the packages of a distribution.
+//! The tools of other projects that are needed to build and check this project. A missing tool is installed, or the error says what
+//! to type. The installer is our own: some crates find programs, but no maintained crate installs a distribution's packages.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -21,24 +21,24 @@ pub const SPARC_GCC: Tool = Tool::new("sparc64-linux-gnu-gcc", "gcc-sparc64-linu
 pub const SPARC_LD: Tool = Tool::new("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu");
 pub const SPARC_OBJCOPY: Tool =
     Tool::new("sparc64-linux-gnu-objcopy", "binutils-sparc64-linux-gnu");
-/// Builds the guest in C to copy.
+/// Builds the example guest in C.
 pub const MAKE: Tool = Tool::new("make", "make");
 /// Finds the function and the line of an address in a program for SPARC V9.
 pub const SPARC_ADDR2LINE: Tool =
     Tool::new("sparc64-linux-gnu-addr2line", "binutils-sparc64-linux-gnu");
-/// The C library for SPARC V9 under Linux. The package of the compiler recommends it, and does not depend on it.
+/// The C library for SPARC V9 under Linux. The compiler's package recommends it, but does not depend on it.
 pub const SPARC_LIBC: Tool =
     Tool::new("../sparc64-linux-gnu/lib/crt1.o", "libc6-dev-sparc64-cross");
 pub const QEMU_SUN4V: Tool = Tool::new("qemu-system-sparc64", "qemu-system-sparc");
-/// Debian's Rust, used where rustup has no toolchain with the source of the library.
+/// Debian's Rust. It is used if rustup has no toolchain with the source of the standard library.
 pub const DEBIAN_RUST: [Tool; 3] = [
     Tool::new("/usr/bin/rustc", "rustc-web"),
     Tool::new("/usr/bin/cargo", "cargo-web"),
     Tool::new("/usr/lib/rustlib/src/rust/library/Cargo.lock", "rust-web-src"),
 ];
-/// The browser that tests show pages in.
+/// The browser in which tests show pages.
 pub const CHROMIUM: Tool = Tool::new("chromium", "chromium");
-/// The terminal that tests run `vfalls top` in.
+/// The terminal in which tests run `vfalls top`.
 pub const TMUX: Tool = Tool::new("tmux", "tmux");
 /// The debugger that tests attach to guests.
 pub const GDB: Tool = Tool::new("gdb-multiarch", "gdb-multiarch");
@@ -46,8 +46,8 @@ pub const GDB: Tool = Tool::new("gdb-multiarch", "gdb-multiarch");
 pub const Z3: Tool = Tool::new("z3", "z3");
 pub const CXX: Tool = Tool::new("c++", "g++");
 
-/// Installs all missing `tools` at once, as root on Debian and its derivatives. Processes that install at the same time wait for each
-/// other, and for other users of apt.
+/// Installs all missing `tools` at once, as root on Debian and its derivatives. Processes that install at the same time wait for
+/// each other, and for other users of apt.
 pub fn require(tools: &[Tool]) -> anyhow::Result<()> {
     Installer::here().require(tools)
 }
@@ -60,11 +60,11 @@ pub fn path(tool: &Tool) -> anyhow::Result<PathBuf> {
 
 struct Installer {
     host: Host,
-    /// A file that a process locks while it installs.
+    /// The file that a process locks while it installs packages.
     lock: PathBuf,
     /// The time between two attempts to get a lock of apt.
     pause: Duration,
-    /// The time after which it gives up a lock of apt.
+    /// The time after which the installer no longer waits for a lock of apt.
     patience: Duration,
 }
 
@@ -87,7 +87,7 @@ impl Installer {
             bail!("{}; {}", missing.not_installed(), self.host.advice(&missing))
         };
         let _lock = self.lock()?;
-        // Another process may have installed them meanwhile.
+        // Another process may have installed some tools meanwhile.
         let missing = self.host.missing(tools);
         if missing.is_empty() {
             return Ok(());
@@ -108,7 +108,7 @@ impl Installer {
         Ok(())
     }
 
-    /// Waits until no other process of this program installs packages, and locks the others out.
+    /// Waits until no other process of this program installs packages. Then locks out other processes.
     fn lock(&self) -> anyhow::Result<Flock<File>> {
         let open = || {
             let mut options = OpenOptions::new();
@@ -125,7 +125,7 @@ impl Installer {
         }
     }
 
-    /// Runs apt-get unattended, and prints its output if it fails. Tries again while another process holds a lock of apt: apt-get
+    /// Runs apt-get unattended, and prints its output if it fails. Tries again while another process holds a lock of apt. apt-get
     /// itself waits for dpkg's lock, but not for the locks of the package lists and the archive.
     fn apt(&self, apt: &Path, arguments: &[&str]) -> anyhow::Result<()> {
         let started = Instant::now();

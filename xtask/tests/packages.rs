@@ -1,23 +1,23 @@
-//! The packages of this workspace and what they depend on, as `cargo metadata` knows them.
+//! Checks the packages of this workspace, and their dependencies as `cargo metadata` lists them.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Licences that can go with "MIT OR Apache-2.0". A dependency must offer one of them.
+/// Licences that are compatible with "MIT OR Apache-2.0". A dependency must offer one of these licences.
 const LICENCES: [&str; 6] =
     ["0BSD", "MIT", "Apache-2.0", "BSD-3-Clause", "Zlib", "(MIT OR Apache-2.0) AND Unicode-3.0"];
 
-/// Dependencies under another licence, which only programs that are not published are linked with, unmodified.
+/// Dependencies under another licence. They are unmodified, and only programs that are not published are linked with them.
 const NOT_PUBLISHED: [(&str, &str); 2] = [
-    // Writes the header of the C interface; what it writes is not covered by its licence.
+    // This crate writes the header of the C interface. Its licence does not cover what it writes.
     ("cbindgen", "MPL-2.0"),
-    // Draws flame graphs for `cargo xtask profile`.
+    // This crate draws flame graphs for `cargo xtask profile`.
     ("inferno", "CDDL-1.0"),
 ];
 
-/// What `cargo metadata` prints.
+/// The output of `cargo metadata`.
 struct Metadata(Value);
 
 impl Metadata {
@@ -41,7 +41,7 @@ impl Metadata {
         self.packages().iter().filter(ours)
     }
 
-    /// Returns the names of all packages that a published one is built from.
+    /// Returns the names of all packages from which a published package is built.
     fn built_in(&self) -> BTreeSet<&str> {
         let mut found = BTreeSet::new();
         let mut open: Vec<_> = self.published().map(|package| &package["id"]).collect();
@@ -74,7 +74,7 @@ fn licences_of_dependencies_can_go_with_ours() {
     assert!(built_in.contains("spin") && !built_in.contains("clap"));
     for package in metadata.packages() {
         let licence = package["license"].as_str().unwrap_or("none");
-        // Older packages write a slash for OR.
+        // Older packages have a slash instead of OR.
         let offers = licence.replace('/', " OR ");
         let mut offers = offers.split(" OR ").map(str::trim);
         let name = name(package);

@@ -1,4 +1,4 @@
-//! The system calls of Linux that matter to a recording, by their numbers on each machine.
+//! The Linux system calls that matter to a recording, and their numbers on each machine.
 
 use crate::decode::Target;
 
@@ -11,7 +11,7 @@ pub(crate) enum SystemCall {
     },
     /// Starts a process.
     Process,
-    /// Turns the process into the program whose name is at `path`.
+    /// Replaces the process's program with the program whose path is at `path`.
     Exec {
         path: u64,
     },
@@ -33,12 +33,12 @@ pub(crate) enum SystemCall {
     Other,
 }
 
-/// Flags of the call clone.
+/// Flags of the system call `clone`.
 const VM: u64 = 0x100;
 const VFORK: u64 = 0x4000;
 const CHILD_CLEARTID: u64 = 0x20_0000;
 
-/// The flag PROT_EXEC of the call mmap.
+/// The flag `PROT_EXEC` of the system call `mmap`.
 const EXECUTE: u64 = 4;
 
 impl SystemCall {
@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn threads_and_processes() {
-        // The C library starts a thread with these flags. The address is the fourth argument on x86-64, the fifth on SPARC.
+        // The C library starts a thread with these flags. The thread's word is the fourth argument on x86-64, and the fifth on
+        // SPARC.
         let thread = [0x3d_0f00, 1, 2, 0x1000, 0x2000];
         let call = |target, number, arguments| SystemCall::new(target, number, arguments);
         assert_eq!(call(Target::X86, 56, thread), SystemCall::Thread { tid: Some(0x1000) });

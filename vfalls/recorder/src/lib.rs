@@ -1,10 +1,10 @@
-//! The plug-in of QEMU's user-mode emulator with which `vfalls record` records programs.
+//! A plug-in for QEMU's user-mode emulator. `vfalls record` records programs with it.
 //!
 //! QEMU calls the plug-in when it translates a block of instructions, when a block executes, when an instruction accesses data, and
-//! around system calls. These calls fill a [`Log`](refs::Log) for each thread, which is encoded into the frames that [`refs`]
+//! around system calls. The plug-in fills a [`Log`](refs::Log) for each thread, and encodes it into the frames that [`refs`]
 //! describes. The program executes as it does without the plug-in.
 //!
-//! The arguments of the plug-in are `frames=PIPE` and `messages=PIPE`, the pipes for its frames and messages, and `limit=N`, to end the
+//! The plug-in writes frames to the pipe `frames=PIPE`, and messages to the pipe `messages=PIPE`. With `limit=N`, it ends the
 //! program soon after N references. Each message is a line:
 //!
 //! ```text
@@ -18,9 +18,9 @@
 //! exits            the program exits, and everything is written
 //! ```
 //!
-//! Simplifications: an instruction that QEMU restarts (a repeated string instruction of x86, after each element) is recorded at each
-//! start. A block that a signal interrupts is recorded whole. A conditional branch of SPARC at the end of a page is recorded as not
-//! taken. The kernel's memory accesses and the traps of SPARC's register windows are not recorded.
+//! Simplifications: QEMU restarts a repeated string instruction of x86 after each element, and each start is recorded. A block that
+//! a signal interrupts is recorded whole. A conditional branch of SPARC at the end of a page is recorded as not taken. The kernel's
+//! memory accesses and the traps of SPARC's register windows are not recorded.
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(dead_code, reason = "QEMU calls it"))]
 

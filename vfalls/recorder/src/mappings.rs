@@ -12,12 +12,12 @@ pub(crate) struct Mappings {
     /// The starts and ends of the emulator's own mappings, which are in the same address space.
     emulator: Vec<(u64, u64)>,
     found: HashSet<(u64, u64, u64, String)>,
-    /// The build id of each file; `None` if it is no ELF file.
+    /// The build id of each file; `None` if the file is not an ELF file.
     files: HashMap<String, Option<Vec<u8>>>,
 }
 
 impl Mappings {
-    /// Notes the emulator's own mappings. The emulator must not have loaded the program.
+    /// Records the emulator's own mappings. Must be called before the emulator loads the program.
     pub(crate) fn before_the_program() -> Self {
         let emulator =
             current_mappings().map(|(mapping, _)| (mapping.start, mapping.end)).collect();
@@ -71,12 +71,12 @@ fn parse(line: &str) -> Option<Mapping> {
     })
 }
 
-/// Returns the build id of an ELF file of 64 bits, empty if it has none; `None` for any other file. No crate parses the file, because
-/// `build.rs` compiles the recorder with `rustc` alone.
+/// Returns the build id of a 64-bit ELF file, or an empty one if the file has none. Returns `None` for any other file. Uses no
+/// crate, because `build.rs` compiles the recorder with `rustc` alone.
 fn build_id(path: &str) -> Option<Vec<u8>> {
     const NOTE: u64 = 4;
     const BUILD_ID: usize = 3;
-    /// The largest size of a segment of notes that is searched.
+    /// The maximum size of a segment of notes that is searched.
     const LONGEST: u64 = 1 << 16;
 
     let file = File::open(path).ok()?;

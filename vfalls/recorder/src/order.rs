@@ -6,13 +6,14 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::lock;
 
-/// The signals that threads of a process give each other.
+/// The signals by which threads of a process wait for each other.
 ///
-/// The C library joins a thread by a load that finds the thread's word cleared by the kernel. So loads of these words are watched.
+/// The C library joins a thread when it loads the thread's word and finds that the kernel has cleared it. So the recorder watches
+/// loads of the words of all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     signals: AtomicU64,
-    /// A bit for each value of bits 11:3 of an address. It is set if a word of 8 bytes with such an address is watched.
+    /// A bit for each value of bits 11:3 of an address. The bit is set if a watched word of 8 bytes has an address with that value.
     watched: [AtomicU64; 8],
     known: Mutex<Known>,
 }
@@ -21,7 +22,7 @@ pub(crate) struct Orders {
 struct Known {
     /// The signal of the latest wake at each address.
     wakes: HashMap<u64, u64>,
-    /// The watched words, by address divided by 8.
+    /// The watched words. The key is the word's address divided by 8.
     threads: HashMap<u64, Watched>,
 }
 
@@ -62,7 +63,7 @@ impl Orders {
         self.watched[word].fetch_or(bit, Ordering::Relaxed);
     }
 
-    /// Returns a new signal: the end of a thread, whose word is at `tid`.
+    /// Returns a new signal for the end of a thread whose word is at `tid`.
     pub(crate) fn end(&self, tid: Option<u64>, thread: u32) -> u64 {
         let signal = self.signal();
         let mut known = self.known();
@@ -80,7 +81,7 @@ impl Orders {
         self.watched[word].load(Ordering::Relaxed) & bit != 0
     }
 
-    /// Returns the signal of the end of the thread that a load of this address joins, if it joins one.
+    /// If a load of this address joins a thread, returns the signal of that thread's end.
     #[cold]
     pub(crate) fn joined(&self, address: u64) -> Option<u64> {
         let mut known = self.known();
@@ -95,7 +96,7 @@ impl Orders {
     }
 }
 
-/// Returns the index and the bit in [`Orders::watched`] of an address.
+/// Returns the index in [`Orders::watched`] and the bit of an address.
 fn place(address: u64) -> (usize, u64) {
     ((address >> 9) as usize & 7, 1 << (address >> 3 & 63))
 }

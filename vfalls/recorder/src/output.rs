@@ -9,7 +9,7 @@ use refs::{Definitions, Frame, Stored};
 
 use crate::lock;
 
-/// The pipes to which all threads write. Each write opens its pipe: the program could see and close a descriptor that stays open.
+/// The pipes to which all threads write. Each write opens its pipe: the program could see and close an open descriptor.
 pub(crate) struct Pipes {
     frames: OsString,
     messages: OsString,
@@ -30,8 +30,8 @@ impl Pipes {
         Self { frames, messages, limit, end, written }
     }
 
-    /// Writes a frame of references, of which `instructions` are fetches, behind the definitions that it needs. Ends the program at the
-    /// limit of references.
+    /// Writes the definitions that a frame of references needs, and then the frame. `instructions` is the number of fetches among
+    /// the references. Ends the program at the limit of references.
     pub(crate) fn references(
         &self,
         frame: &Frame,
@@ -61,7 +61,7 @@ impl Pipes {
         self.append(&bytes, [0; 3]);
     }
 
-    /// Announces frames, and writes them. Ends the program if they cannot be written.
+    /// Announces frames, and then writes the frames. Ends the program if a write fails.
     fn append(&self, bytes: &[u8], [references, instructions, thread]: [u64; 3]) {
         self.say("frames", &format!("{} {references} {instructions} {thread}", bytes.len()));
         let write = || OpenOptions::new().write(true).open(&self.frames)?.write_all(bytes);

@@ -1,5 +1,3 @@
-//! The recorded process.
-
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -19,7 +17,7 @@ use crate::thread::Thread;
 /// The state that all threads share.
 pub(crate) struct Process {
     pub(crate) target: Target,
-    /// The system's number of the recorded process. Forked processes are not recorded.
+    /// The process id of the recorded process. Forked processes are not recorded.
     id: u32,
     pub(crate) definitions: Mutex<Definitions>,
     pub(crate) orders: Orders,
@@ -30,10 +28,9 @@ pub(crate) struct Process {
     threads: AtomicU32,
 }
 
-/// The largest number of threads in a recording.
+/// The maximum number of threads in a recording.
 pub(crate) const MOST_THREADS: u32 = 1 << 16;
 
-/// The start of a thread.
 #[derive(Clone, Copy)]
 struct Start {
     signal: u64,
@@ -42,13 +39,12 @@ struct Start {
 }
 
 thread_local! {
-    /// The thread that this host thread is about to start. [`Process::thread`] takes it: QEMU calls that function on the same host
-    /// thread.
+    /// The thread that this host thread is about to start. QEMU calls [`Process::thread`] on the same host thread, which takes it.
     static START: Cell<Option<Start>> = const { Cell::new(None) };
 }
 
 impl Process {
-    /// Returns this process. The emulator must not have loaded the program.
+    /// Returns this process. Must be called before the emulator loads the program.
     pub(crate) fn new(target: Target, output: Pipes) -> Self {
         Self {
             target,
@@ -67,7 +63,7 @@ impl Process {
         std::process::id() == self.id
     }
 
-    /// Returns the number of a block. Ends the program if there are too many blocks.
+    /// Returns the number of a block of instructions. Ends the program if there are too many blocks.
     pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> u32 {
         let block = self.target.block(address, instructions);
         let number = lock(&self.definitions).block(block);
@@ -155,7 +151,7 @@ impl Process {
         self.output.say("exits", "");
     }
 
-    /// Writes the files that the program has mapped since the last call.
+    /// Writes the mappings of files that are new since the last call.
     fn look(&self) {
         if self.maps.swap(false, Ordering::Relaxed) {
             let new = lock(&self.mappings).look();

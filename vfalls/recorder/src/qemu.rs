@@ -1,5 +1,5 @@
-//! The part of QEMU's plug-in interface, version 1, that the recorder needs: QEMU's docs/devel/tcg-plugins.rst. QEMU looks for
-//! `qemu_plugin_version` and `qemu_plugin_install` of this file, and has the functions of the block `extern "C"`.
+//! The part of QEMU's plug-in interface, version 1, that the recorder needs (QEMU's docs/devel/tcg-plugins.rst). QEMU calls
+//! `qemu_plugin_install` and reads `qemu_plugin_version` here, and provides the functions of the block `extern "C"`.
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
 use std::cell::UnsafeCell;
@@ -16,15 +16,15 @@ use crate::output::Pipes;
 use crate::process::{MOST_THREADS, Process};
 use crate::thread::Thread;
 
-/// QEMU's block of instructions during its translation.
+/// A block of instructions, which QEMU is translating.
 type Block = c_void;
 type Instruction = c_void;
 
 type Simple = extern "C" fn(id: u64, vcpu: c_uint);
 
-/// QEMU_PLUGIN_CB_NO_REGS: callbacks use no registers of the program.
+/// QEMU_PLUGIN_CB_NO_REGS: callbacks do not use the program's registers.
 const NO_REGISTERS: c_int = 0;
-/// QEMU_PLUGIN_MEM_RW: a callback is for loads and stores. (QEMU 7.2 confuses loads and stores if a callback is for one of them.)
+/// QEMU_PLUGIN_MEM_RW: a callback is for loads and stores. (QEMU 7.2 confuses the two if a callback asks for only one.)
 const ACCESSES: c_int = 3;
 
 /// The first field of QEMU's `qemu_info_t`.
@@ -67,7 +67,7 @@ unsafe extern "C" {
     );
     fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
     fn qemu_plugin_mem_is_store(info: u32) -> bool;
-    /// The C library's: ends the process without its exit handlers.
+    /// The C library's function: ends the process without its exit handlers.
     fn _exit(status: c_int) -> !;
 }
 
@@ -78,7 +78,7 @@ pub static qemu_plugin_version: c_int = 1;
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// A thread. While it executes, only its host thread uses it; during a system call, only the holder of the lock.
+/// A thread. While it executes, only its host thread uses it. During a system call, only the holder of its lock uses it.
 struct SharedThread {
     /// Whether the thread is in a system call.
     in_call: Mutex<bool>,
@@ -90,10 +90,10 @@ unsafe impl Sync for SharedThread {}
 // SAFETY: nothing in a `Thread` is bound to a host thread.
 unsafe impl Send for SharedThread {}
 
-/// All threads, by QEMU's number of their virtual processor. QEMU reuses numbers.
+/// All threads. The index is QEMU's number of the thread's virtual processor, which QEMU reuses.
 static THREADS: Mutex<Vec<Option<Arc<SharedThread>>>> = Mutex::new(Vec::new());
 
-/// The same threads, for callbacks that must be fast.
+/// The threads of [`THREADS`], for callbacks that must be fast.
 static FAST_THREADS: [AtomicPtr<SharedThread>; MOST_THREADS as usize] =
     [const { AtomicPtr::new(ptr::null_mut()) }; MOST_THREADS as usize];
 
@@ -101,7 +101,7 @@ fn threads() -> MutexGuard<'static, Vec<Option<Arc<SharedThread>>>> {
     lock(&THREADS)
 }
 
-/// Returns the recorded thread of a virtual processor, and its process.
+/// Returns the recorded thread of a virtual processor, and the thread's process.
 ///
 /// # Safety
 /// The caller is the host thread of this processor, and uses the result only before the thread ends.
@@ -116,10 +116,10 @@ unsafe fn shared_thread<'a>(vcpu: c_uint) -> Option<(&'a SharedThread, &'static 
 /// Returns a recorded thread that executes.
 ///
 /// # Safety
-/// The conditions of [`shared_thread`] hold, and the thread is in no system call.
+/// The conditions of [`shared_thread`] hold, and the thread is not in a system call.
 #[inline(always)]
 unsafe fn executing<'a>(vcpu: c_uint) -> Option<(&'a mut Thread, &'static Process)> {
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller promises the conditions of `shared_thread`.
     let (shared, process) = unsafe { shared_thread(vcpu) }?;
     // SAFETY: the thread executes, and the caller is its host thread.
     Some((unsafe { &mut *shared.thread.get() }, process))
@@ -238,7 +238,7 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     }
 }
 
-/// A block begins to execute. `block` is its number and, in bits 63:32, the number of its instructions.
+/// A block begins to execute. `block` has the block's number in bits 31:0, and its number of instructions in bits 63:32.
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread.
     if let Some((thread, process)) = unsafe { executing(vcpu) } {
@@ -250,8 +250,8 @@ extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
 /// The bit that marks an atomic instruction in the data of [`access`].
 const ATOMIC: usize = 1 << 16;
 
-/// An instruction has accessed data. An atomic instruction is recorded as a load and a store. QEMU 7.2 reports both, but only the store
-/// while several threads execute.
+/// An instruction has accessed data. An atomic instruction is recorded as a load and a store. QEMU 7.2 reports both accesses while
+/// one thread executes, and only the store while several threads do.
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread, and `info` is QEMU's.
     unsafe {
@@ -324,14 +324,14 @@ extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     *in_call = false;
 }
 
-/// The program exits. No thread executes any more, but threads may be in system calls.
+/// The program exits. Threads no longer execute, but may be in system calls.
 extern "C" fn exit(_: u64, _: *mut c_void) {
     let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
         return;
     };
     for shared in threads().iter().flatten() {
         let _lock = lock(&shared.in_call);
-        // SAFETY: the lock is held, and no thread executes.
+        // SAFETY: the lock is held, and the threads no longer execute.
         unsafe { &mut *shared.thread.get() }.write(process, true);
     }
     process.exited();

@@ -1,17 +1,15 @@
-//! A thread of the program.
-
 use std::time::{Duration, Instant};
 
 use refs::{Encoder, Frame, Log, Order};
 
 use crate::process::Process;
 
-/// A thread writes its references at a system call if the last write was at least this time ago, and at least a hundredth of the
-/// thread's life. So frames are few, and a program that is killed loses little.
+/// The minimum time between two writes of a thread's references at system calls. It is also at least a hundredth of the thread's
+/// life. So frames are few, and a program that is killed loses little.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// A thread, and its references since its last frame.
+/// A thread, and its references since the last frame.
 pub(crate) struct Thread {
     pub(crate) log: Log,
     pub(crate) number: u32,
@@ -74,7 +72,7 @@ impl Thread {
         }
     }
 
-    /// Writes the references, unless the last write was recent. The current block must be at its end.
+    /// Writes the references, unless the last write was recent. The current block must have ended.
     pub(crate) fn write_now_and_then(&mut self, process: &Process) {
         let now = Instant::now();
         if now - self.wrote >= PERIOD.max((now - self.began) / TIMES) {

@@ -43,13 +43,13 @@ pub(crate) struct DiffArgs {
 /// A number that differs between the runs.
 #[derive(Debug, Serialize)]
 struct Difference {
-    /// The field of the run that holds it.
+    /// The field of the run that holds the number.
     group: String,
     name: String,
-    /// The number in the first run, and `b` in the second; `None` if the run does not have the number.
+    /// The number in the first run; `b` is the number in the second run. `None` if a run does not have the number.
     a: Option<f64>,
     b: Option<f64>,
-    /// The second number less the first; a missing number counts as 0.
+    /// The second number minus the first; a missing number counts as 0.
     change: f64,
 }
 
@@ -67,7 +67,7 @@ struct Differences {
     numbers: Vec<Difference>,
 }
 
-/// The group of the numbers that stand in no field of another type.
+/// The group of the numbers that are fields of the run itself.
 const RUN: &str = "run";
 
 /// The fields that identify an item of a list, the best first.
@@ -150,8 +150,8 @@ impl Values {
     }
 }
 
-/// Returns the name of an item of a list: its fields of [`NAMES`] up to the first number, or else its fields of [`PLACES`], or else
-/// its number in the list.
+/// Returns the name of an item of a list: its fields of [`NAMES`] up to the first number. An item without these fields has its
+/// fields of [`PLACES`] as its name, or else its number in the list.
 fn label(number: usize, item: &Value) -> String {
     let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),

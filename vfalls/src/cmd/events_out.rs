@@ -88,14 +88,14 @@ fn keep(text: &str) -> anyhow::Result<Keep> {
     by_name("choice", text, Keep::ALL, Keep::name)
 }
 
-/// The files of events, which are complete once they have all events.
 pub(crate) struct Outputs {
     directory: Option<(OutputDirectory, Endian)>,
     chrome: Option<OutputFile>,
 }
 
 impl Outputs {
-    /// Begins the files that `args` name. `force` says whether they replace others; a directory replaces nothing but a trace.
+    /// Begins to write the files that `args` name. `force` says whether they replace files. A directory replaces only another
+    /// trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = |path| {
             OutputDirectory::create(path, |there: &Path| {

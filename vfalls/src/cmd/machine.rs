@@ -43,7 +43,7 @@ pub(crate) struct ConfiguredArgs {
 }
 
 impl ConfiguredArgs {
-    /// Returns the configuration. Its machine is the file's, or else the machine that the other options choose.
+    /// Returns the configuration. Its machine is that of the file, or else the machine that the other options choose.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let MachineArgs { machine, nodes } = self.machine;
         let other = match (machine, nodes) {

@@ -14,7 +14,7 @@ use crate::recorder::{self, Options};
 use crate::say::say;
 use crate::table::{WIDTH, cut};
 
-/// The name of the recording, unless the user gives another.
+/// The name of the recording, unless the user gives another name.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
 /// The name to which an older [`DEFAULT`] is renamed.
@@ -54,12 +54,12 @@ impl SourceArgs {
     }
 }
 
-/// The recordings to replay. Each can be opened several times, but a [`stream`](Self::stream) only once.
+/// The recordings to replay. A [`stream`](Self::stream) can be opened only once, other recordings several times.
 pub(crate) enum ReplaySource {
     Bundled,
-    /// Files; `-` is standard input.
+    /// The paths of files; `-` stands for standard input.
     Files(Vec<PathBuf>),
-    /// A recording that could not be kept. Its file is removed with this value.
+    /// A recording in a temporary file, which is removed when this value is dropped.
     Temporary(OutputFile),
 }
 
@@ -68,9 +68,9 @@ impl ReplaySource {
         matches!(self, Self::Bundled)
     }
 
-    /// Returns the path of a recording that can be opened only once, if there is one: a pipe, or standard input.
+    /// Returns the path of a recording that can be opened only once: a pipe, or standard input. Returns `None` if there is none.
     pub(crate) fn stream(&self) -> Option<&Path> {
-        // A path that does not exist is no stream: when it is opened, the error names it.
+        // A path that does not exist is not a stream: when it is opened, the error names it.
         let is_stream = |path: &&PathBuf| {
             path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
         };
@@ -105,7 +105,7 @@ impl ReplaySource {
     }
 }
 
-/// Returns a line that names recordings.
+/// Returns a line that names these recordings.
 pub(crate) fn line(recordings: &[Recording]) -> String {
     let names: Vec<_> = (recordings.iter())
         .map(|recording| match recording.command() {
@@ -138,7 +138,7 @@ fn record(command: &[OsString]) -> anyhow::Result<ReplaySource> {
     Ok(ReplaySource::Files(vec![DEFAULT.into()]))
 }
 
-/// Gives a complete recording the name [`DEFAULT`]. An older one becomes [`OLDER`].
+/// Gives a complete recording the name [`DEFAULT`]. An older recording becomes [`OLDER`].
 pub(crate) fn keep(file: OutputFile) -> anyhow::Result<()> {
     if Path::new(DEFAULT).exists() {
         fs::rename(DEFAULT, OLDER)

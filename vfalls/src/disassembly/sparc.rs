@@ -2,7 +2,7 @@
 
 use simulator::interpreter::instruction::Register;
 
-/// The names of instructions with op = 2, by op3; `-` for none (table A-3).
+/// The names of instructions with op = 2, by op3; `-` for an unused op3 (table A-3).
 const ARITHMETIC: &str = "\
     add and or xor sub andn orn xnor addc mulx umul smul subc udivx udiv sdiv addcc andcc orcc xorcc \
     subcc andncc orncc xnorcc addccc - umulcc smulcc subccc - udivcc sdivcc taddcc tsubcc taddcctv \
@@ -47,7 +47,7 @@ const fn bits(word: u32, from: u32, many: u32) -> u32 {
     word >> from & ((1 << many) - 1)
 }
 
-/// Returns the name of an instruction and, for arithmetic, loads and stores, its operands; `None` if no instruction has this code.
+/// Returns the name of an instruction, with operands for arithmetic, loads and stores. Returns `None` for an unused code.
 pub(crate) fn disassembly(word: u32) -> Option<String> {
     let op3 = bits(word, 19, 6);
     let rd = register(bits(word, 25, 5));
@@ -138,7 +138,7 @@ fn nth(list: &'static str, number: u32) -> &'static str {
     words.nth(number as usize).unwrap_or("-")
 }
 
-/// Returns the name behind a number in a list of hexadecimal numbers and names.
+/// Returns the name that follows a number in a list of hexadecimal numbers and names.
 fn named(list: &'static str, number: u32) -> Option<&'static str> {
     let mut words = list.split_ascii_whitespace();
     while let (Some(digits), Some(name)) = (words.next(), words.next()) {
@@ -166,7 +166,7 @@ fn second(word: u32) -> String {
 mod tests {
     use super::*;
 
-    /// The GNU assembler translates these lines to these codes, and binutils disassembles them to the same names.
+    /// The GNU assembler translates these lines to these codes, and binutils disassembles the codes to the same names.
     #[test]
     fn words_are_named() {
         for (word, expected) in [
@@ -208,7 +208,7 @@ mod tests {
         ] {
             assert_eq!(disassembly_at(0x1_0000, word), expected, "{word:#x}");
         }
-        // op = 2, op3 = 0x3f; op = 3, op3 = 0x3f; op = 0, op2 = 7.
+        // These three codes are unused: op = 2, op3 = 0x3f; op = 3, op3 = 0x3f; and op = 0, op2 = 7.
         for none in [0x81f8_0000, 0xc1f8_0000, 0x01c0_0000] {
             assert_eq!(disassembly(none), None, "{none:#x}");
         }

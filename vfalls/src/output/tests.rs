@@ -40,7 +40,7 @@ fn directories_are_there_only_when_complete() {
     let place = test_directory("directories");
     let path = place.join("result");
     let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
-    // New, empty, and in place of another.
+    // The output makes a new directory, then replaces it when it is empty.
     for name in ["new", "again"] {
         if name == "again" {
             fs::remove_file(path.join("new")).unwrap();
@@ -57,13 +57,13 @@ fn directories_are_there_only_when_complete() {
     assert_eq!(names(&path), ["again"]);
     made.complete().unwrap();
     assert_eq!((names(&path), names(&place)), (vec!["other".into()], vec!["result".into()]));
-    // Dropped.
+    // A dropped output leaves nothing.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("half", b"").unwrap();
     assert_eq!(names(&place).len(), 2);
     drop(made);
     assert_eq!((names(&path), names(&place)), (vec!["other".into()], vec!["result".into()]));
-    // No directory.
+    // The first path is below a file, and the second below no directory.
     assert!(OutputDirectory::create(path.join("other"), refuse).is_err());
     assert!(OutputDirectory::create(place.join("none/result"), refuse).is_err());
     fs::remove_dir_all(place).unwrap();
@@ -81,7 +81,7 @@ fn refuses_what_is_no_ordinary_file() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// A file that is there, that comes meanwhile, or that comes where there was nothing.
+/// A file that is in the way when the output begins, or comes before it is complete, stays.
 #[test]
 fn files_that_are_in_the_way_stay() {
     let place = test_directory("in-the-way");
@@ -96,7 +96,7 @@ fn files_that_are_in_the_way_stay() {
         file.complete().unwrap_err().to_string(),
         format!("{}: has come meanwhile, and stays; nothing was written", path.display())
     );
-    // A link to nowhere is a name that is taken, meanwhile or from the beginning.
+    // A link to nowhere is in the way, too.
     fs::remove_file(&path).unwrap();
     let file = OutputFile::create(&path, false).unwrap();
     std::os::unix::fs::symlink("nowhere", &path).unwrap();
@@ -110,7 +110,7 @@ fn files_that_are_in_the_way_stay() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// As on a file system without links.
+/// Tests the renaming for file systems that cannot refuse to replace.
 #[test]
 fn a_name_is_taken_only_if_it_is_free() {
     let place = test_directory("claimed");
@@ -125,7 +125,7 @@ fn a_name_is_taken_only_if_it_is_free() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// Someone removes the hidden file.
+/// The renaming fails, because someone has removed the hidden file.
 #[test]
 fn a_name_is_free_again_if_nothing_gets_it() {
     let place = test_directory("removed");
@@ -148,7 +148,7 @@ fn two_outputs_cannot_have_one_name() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// A file that comes meanwhile into a directory stays, whether the directory was absent, empty, or had files that may be replaced.
+/// A file that someone adds to the directory stays. The directory was absent, empty, or had files that may be replaced.
 #[test]
 fn files_that_come_into_a_directory_stay() {
     let place = test_directory("comes-into");
@@ -175,7 +175,7 @@ fn files_that_come_into_a_directory_stay() {
         assert_eq!(names(&place), ["result"]);
         fs::remove_dir_all(&path).unwrap();
     }
-    // An empty directory that comes stays, too.
+    // An empty directory that someone makes stays, too.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("new", b"").unwrap();
     fs::create_dir(&path).unwrap();
@@ -183,7 +183,7 @@ fn files_that_come_into_a_directory_stay() {
     assert!(error.contains("result: has come meanwhile"), "{error}");
     assert!(names(&path).is_empty());
     fs::remove_dir(&path).unwrap();
-    // What comes into the directory that is being written stays there.
+    // A file that someone adds to the hidden directory stays there.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("new", b"").unwrap();
     let hidden = place.join(&names(&place)[0]);
@@ -193,7 +193,7 @@ fn files_that_come_into_a_directory_stay() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// A file comes in place of a directory that may be replaced; or a link to a directory, with a file of the same name.
+/// Someone replaces a directory by a file, or by a link to another directory that has a file of the same name.
 #[test]
 fn what_comes_in_place_of_a_directory_stays() {
     let place = test_directory("in-place");
@@ -221,7 +221,7 @@ fn what_comes_in_place_of_a_directory_stays() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// This program writes no directory into another.
+/// A directory with another directory in it is not replaced: this program makes none.
 #[test]
 fn directories_within_a_directory_stay() {
     let place = test_directory("within");

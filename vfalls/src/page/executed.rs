@@ -16,7 +16,7 @@ use super::sections::{Section, colour, executes, machine, waits};
 use crate::numbers::{TimeUnit, count, counted, short, top};
 use crate::table;
 
-/// The largest number of strands in a chart.
+/// The maximum number of strands in a chart.
 const MOST: usize = 64;
 
 fn state_text(state: GuestState) -> String {
@@ -222,7 +222,7 @@ fn event_figure(number: usize, event: &EventCounts) -> Option<Figure> {
     })
 }
 
-/// Returns the character that the page shows for a character of a console.
+/// Returns the character that the page shows in place of a console's character.
 fn displayable(character: char) -> char {
     match character {
         '\n' | '\t' => character,

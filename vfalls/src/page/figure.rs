@@ -5,15 +5,15 @@ use std::fmt::Write;
 use comfy_table::{Cell, Row, Table};
 use maud::{Markup, PreEscaped, html};
 
-/// A picture, which the page scales to the width of its column.
+/// A picture. The page scales it to the width of the column.
 pub(super) struct Drawing {
     pub width: f64,
     pub height: f64,
-    /// The elements of SVG.
+    /// The SVG elements of the picture.
     pub marks: Markup,
 }
 
-/// The meanings of colours: the class of each colour, and a text.
+/// A legend of colours. Each entry has the class of a colour, and a text that explains the colour.
 pub(super) type Legend = Vec<(String, String)>;
 
 /// Returns the legend of these classes and texts.
@@ -42,7 +42,7 @@ fn cells(row: Option<&Row>) -> impl Iterator<Item = String> {
     row.into_iter().flat_map(Row::cell_iter).map(Cell::content)
 }
 
-/// Returns a table as CSV (RFC 4180, but with a line feed alone at the end of each line).
+/// Returns a table as CSV (RFC 4180, except that lines end with a line feed alone).
 fn csv(table: &Table) -> String {
     let field = |text: String| match text.contains([',', '"', '\n']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -55,7 +55,7 @@ fn csv(table: &Table) -> String {
 }
 
 pub(super) struct Figure {
-    /// A name of letters, digits and hyphens that no other figure of the page has.
+    /// A name of letters, digits and hyphens. No other figure of the page has it.
     pub id: String,
     pub title: String,
     /// Sentences that say how to read the chart, and what it shows.
@@ -63,7 +63,6 @@ pub(super) struct Figure {
     /// The picture; `None` if the table alone is shown.
     pub drawing: Option<Drawing>,
     pub legend: Legend,
-    /// The numbers of the chart.
     pub table: Table,
 }
 
@@ -116,7 +115,7 @@ impl Figure {
     }
 }
 
-/// Returns a text for an address (URL), in which other characters than letters, digits and some signs are escaped.
+/// Returns a text for an address (URL). Escapes all characters but letters, digits and some signs.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {

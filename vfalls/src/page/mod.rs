@@ -1,4 +1,4 @@
-//! Pages of runs: a page is one file of HTML with charts and their numbers, and needs no network and no script.
+//! Pages of runs. A page is one HTML file with charts and their numbers, and needs no network and no script.
 
 mod draw;
 mod executed;
@@ -19,7 +19,7 @@ use sections::{Section, sections, summary};
 /// The style sheet of pages and pictures.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// A page of a run.
+/// The page of a run.
 pub struct Page {
     title: String,
     /// The part before the charts.
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// Returns the page as HTML.
+    /// Returns the page as one HTML file.
     pub fn html(&self) -> String {
         let Self { title, first, sections, complete } = self;
         let id = |number: usize| format!("section-{number}");
@@ -81,7 +81,7 @@ impl Page {
         page.into_string()
     }
 
-    /// Returns the picture of this name, which is its id in the page, as a file of SVG; or the names of all pictures.
+    /// Returns the picture with this id as an SVG file. The error has the names of all pictures.
     pub fn picture(&self, name: &str) -> Result<String, Vec<String>> {
         let mut names = Vec::new();
         for figure in self.sections.iter().flat_map(|section| &section.figures) {

@@ -14,11 +14,11 @@ use crate::numbers::{count, counted, percent};
 use crate::symbols::without_directory;
 use crate::table::{self, Table, cut};
 
-/// The largest number of functions in a chart.
+/// The maximum number of functions in a chart.
 const BARS: usize = 10;
-/// The smallest percentage of the events with which a function is in a chart.
+/// A chart has no functions with a smaller percentage of the events.
 const LEAST: f64 = 1.0;
-/// The largest number of stacks in the table.
+/// The maximum number of stacks in the table.
 const STACKS: usize = 500;
 
 /// The lines of a function in a file.
@@ -39,12 +39,12 @@ pub struct SourceLine {
     pub line: u32,
     /// The text, if the file is known.
     pub text: Option<String>,
-    /// For each event of the profile the estimate from its samples, and the number of times that it really happened.
+    /// For each event of the profile: the number estimated from its samples, and the true number.
     pub counts: Vec<(u64, u64)>,
 }
 
-/// Makes the page of a profile. `stacks` are the folded stacks of all samples; the outermost frame is the event, if the profile has
-/// several. `lines` are the source lines of the hottest functions.
+/// Makes the page of a profile. `stacks` are the folded stacks of all samples. If the profile has several events, the outermost
+/// frame of a stack is the event. `lines` are the source lines of the hottest functions.
 pub fn profile(run: &ProfileReport, stacks: &[String], lines: &[SourceLines]) -> Page {
     let names: Vec<_> = run.events().map(|event| &*event.event).collect();
     let title = format!("{} in {}", names.join(", "), run.program);
@@ -220,7 +220,7 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
     std::iter::once(own).chain(with_calls).collect()
 }
 
-/// Returns a figure with two bars for each of the first rows: by the samples, and in truth.
+/// Returns a figure of the first rows. Each has two bars: the samples and the truth.
 fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Table) -> Figure {
     let hot = |row: &&CodeRow| row.percent.max(row.exact_percent) >= LEAST;
     let hottest: Vec<_> = rows.iter().filter(hot).take(BARS).collect();

@@ -1,4 +1,4 @@
-//! What stands out in a replay: sentences with numbers.
+//! Sentences with numbers about what stands out in a replay.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::page::sections::parts;
 use simulator::memory::{Traffic, TrafficKind};
 use simulator::run::{GuestCalls, Replayed};
 
-/// A sentence, and its weight: about the part of the run that the sentence is about, from 0 to 1.
+/// A sentence and its weight. The weight is roughly the part of the run that the sentence is about, from 0 to 1.
 type Finding = (f64, String);
 
 /// The smallest weight of a sentence that is shown.
@@ -18,7 +18,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Returns the sentences with the largest weights, the largest first: at most `most`, or none if nothing stands out.
+/// Returns at most `most` sentences, those with the largest weights first. Returns none if nothing stands out.
 pub(super) fn sentences(run: &Replayed, names: &Names, most: usize) -> Vec<String> {
     let topics = [
         most_waited_for(run),
@@ -75,7 +75,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     let all = lines.transfers + lines.invalidations;
     let user = line.users.iter().max_by_key(|user| user.times)?;
     let function = names.function(program_of(run, user.thread), user.instruction);
-    // The weight is the part of all misses, the requests that the cache of the node does not serve.
+    // The weight is the part of all misses. Misses are the requests that the node's own cache does not serve.
     let served = run.threads.iter().map(|thread| thread.served);
     let misses: u64 = served.map(|by| by.local + by.remote + by.c2c).sum();
     let sentence = format!(
@@ -87,7 +87,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     Some((ratio(line.moves.transfers, misses), sentence))
 }
 
-/// Finds the pair of nodes of which one serves most misses of the other.
+/// Finds a pair of nodes: one node serves most misses of the other node.
 fn served_by_another_node(run: &Replayed) -> Option<Finding> {
     let gives = |one: &&Traffic| matches!(one.kind, TrafficKind::Memory | TrafficKind::C2c);
     let all: u64 = run.usage.traffic.iter().filter(gives).map(|one| one.lines).sum();
@@ -152,7 +152,7 @@ fn refused_calls(run: &Replayed) -> Option<Finding> {
         guest.name,
         count(all),
     );
-    // Calls are a small part of a run.
+    // Calls take a small part of a run, so the weight is a quarter of the part.
     Some((ratio(times, all) / 4.0, sentence))
 }
 

@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Follows a process through its programs. A program that a version manager has installed is a shell script first, and the real
-/// program last; the process keeps its number.
+/// Follows a process through its programs. With a version manager, a process is first a shell script, and last the real program.
+/// The process id stays the same.
 pub(super) struct Became {
     process: PathBuf,
     emulator: Option<PathBuf>,
-    /// The latest program after the emulator, and its command line.
+    /// The latest program that is not the emulator, and its command line.
     latest: Option<(PathBuf, String)>,
 }
 
@@ -24,9 +24,9 @@ impl Became {
         }
     }
 
-    /// Notes the program that the process executes now.
+    /// Notes which program the process executes now.
     pub(super) fn look(&mut self) {
-        // After the end of the process there is no link.
+        // A process that has ended has no such link.
         let Ok(program) = fs::read_link(self.process.join("exe")) else {
             return;
         };
@@ -40,7 +40,7 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program, unless it is the program `turns`.
+    /// Returns the command line of the latest program, or `None` if that program is `turns`.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);
@@ -48,12 +48,12 @@ impl Became {
     }
 }
 
-/// Returns `true` for this tool's own program, which the process executes between fork and exec.
+/// Returns `true` if this is the tool's own program, which the process executes between fork and exec.
 fn is_own(program: &Path) -> bool {
     std::env::current_exe().is_ok_and(|own| own == program)
 }
 
-/// Returns a command line from /proc in the syntax of a shell, with the path of its program.
+/// Converts a command line from /proc to the syntax of a shell. The path of the program becomes its first word.
 fn command(program: &Path, line: &[u8]) -> String {
     let words = line.strip_suffix(b"\0").unwrap_or(line).split(|byte| *byte == 0);
     let words = words.skip(1).map(|word| quoted(OsStr::from_bytes(word)));

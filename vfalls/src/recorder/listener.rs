@@ -18,11 +18,11 @@ use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
 use zstd::bulk::Compressor;
 
-/// The number of started programs that notes name. A note has the number of the others.
+/// The maximum number of started programs that notes name. For more programs, a note has only their number.
 const MOST_NAMED: usize = 10;
 
-/// The level of compression. A negative level leaves literals uncompressed: the recording is a fifth longer, and is read in a sixth
-/// less time.
+/// The level of compression. A negative level leaves literals uncompressed: the recording is a fifth longer, and reading it takes a
+/// sixth less time.
 const COMPRESSION: i32 = -1;
 
 /// A recording that is being made.
@@ -35,19 +35,19 @@ pub(super) struct Listener {
     references: u64,
     instructions: u64,
     threads: u32,
-    /// The program that the recorded one is about to become.
+    /// The program that the recorded program is about to become.
     turns: Option<String>,
-    /// The programs that the recorded one has started, each with its number of starts.
+    /// The programs that the recorded program has started, each with its number of starts.
     started: Vec<(String, u64)>,
     end: End,
     spinner: ProgressBar,
-    /// The pipe of frames; `None` once they cannot be written.
+    /// The pipe of frames; `None` once the recording cannot be written.
     frames: Option<PipeReader>,
     compressor: Compressor<'static>,
 }
 
 enum End {
-    /// The recorder was killed: it has sent no end.
+    /// The recorder was killed, and has not announced the end.
     Cut,
     /// The recorder has sent everything.
     Exit,
@@ -131,7 +131,7 @@ impl Listener {
                     Ok(false) => return,
                     Err(error) => {
                         self.end = End::CannotWrite(error.root_cause().to_string());
-                        // The recorder's next write fails, and the recorder ends the program.
+                        // Without the pipe, the recorder's next write fails, and the recorder ends the program.
                         self.frames = None;
                         return;
                     }
@@ -209,7 +209,7 @@ impl Listener {
         Ok(true)
     }
 
-    /// Prints a line above the progress.
+    /// Prints a line above the progress bar.
     fn say(&self, line: &str) {
         self.spinner.suspend(|| crate::say::say(line));
     }

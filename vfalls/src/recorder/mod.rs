@@ -46,9 +46,9 @@ pub struct Recorded {
     pub threads: u32,
     /// The length of the file, in bytes.
     pub bytes: u64,
-    /// How the program ended, in words; `None` if it exited with status 0.
+    /// A sentence about the end of the program; `None` if it exited with status 0.
     pub end: Option<String>,
-    /// Notes on parts that are missing, such as programs that this one started.
+    /// Notes on what is missing, such as programs that this program started.
     pub notes: Vec<String>,
 }
 
@@ -67,9 +67,9 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     Program::find(command, options.sysroot).map(drop)
 }
 
-/// Records the program of `command` into `file`, which must exist and be empty, and can be read while it grows. The program has the
-/// standard input, output and error of this process. Prints progress and notes to standard error. After an interrupt, which ends the
-/// program, the recording is kept. Fails if the program makes no reference.
+/// Records the program of `command` into `file`, which must exist and be empty, and can be read while it grows. The program shares
+/// the standard input, output and error of this process. Prints progress and notes to standard error. An interrupt ends the
+/// program, and the recording is kept. Fails if the program makes no reference.
 pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
     let program = Program::find(command, options.sysroot)?;
     let emulator = program.emulator.find()?;
@@ -99,7 +99,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let listener = thread::spawn(move || listener.listen(messages));
     let mut became = Became::new(child.id(), &emulator);
     let status = wait(&mut child, || became.look());
-    // The listener ends when the last writers are closed.
+    // The listener ends when the last write ends of the pipes are closed.
     drop((end, end_of_frames));
     let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
     heard?.complete(status?, became)
@@ -126,14 +126,14 @@ fn plugin() -> anyhow::Result<NamedTempFile> {
     anyhow::bail!("programs are recorded on Linux only, under QEMU's user-mode emulator")
 }
 
-/// Returns a part of an option of the emulator, with its commas doubled: a single comma ends the part.
+/// Returns a text for an option of the emulator. Doubles its commas: a single comma ends a part of the option.
 fn escaped(text: &OsStr) -> OsString {
     let parts: Vec<&[u8]> = text.as_bytes().split(|byte| *byte == b',').collect();
     OsString::from_vec(parts.join(&b",,"[..]))
 }
 
-/// Waits for the program, and calls `look` every 10 ms. After an interrupt, which the terminal may have sent to the program, too, sends
-/// SIGTERM and later SIGKILL.
+/// Waits for the program, and calls `look` every 10 ms. After an interrupt, sends SIGTERM and later SIGKILL; the terminal may have
+/// sent the interrupt to the program, too.
 fn wait(child: &mut Child, mut look: impl FnMut()) -> io::Result<ExitStatus> {
     let steps =
         [(Duration::from_millis(300), Signal::SIGTERM), (Duration::from_secs(3), Signal::SIGKILL)];

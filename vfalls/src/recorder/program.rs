@@ -21,7 +21,7 @@ const SPARC_SYSROOT: &str = "/usr/sparc64-linux-gnu";
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
-    /// QEMU's name of its architecture.
+    /// QEMU's name for the program's architecture.
     pub(super) target: &'static str,
     pub(super) emulator: Tool,
     /// The directory of the shared libraries, if it is not `/`.
@@ -29,8 +29,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Returns the program of a command. Fails if it cannot be recorded: it is missing, a script, or for another machine, or lacks its
-    /// shared libraries.
+    /// Returns the program of a command. Fails if it cannot be recorded: the program is missing, is a script, is for another
+    /// machine, or lacks its shared libraries.
     pub(super) fn find(command: &[OsString], sysroot: Option<&Path>) -> anyhow::Result<Self> {
         let name = command.first().context("expected a program")?;
         let shown = name.display();

@@ -1,4 +1,4 @@
-//! An ELF file: its functions and variables, and its debugging information, if there is any.
+//! An ELF file: its functions and variables, and any debugging information.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -45,15 +45,15 @@ pub(super) struct Binary {
     segments: Vec<Segment>,
     /// The size of a page, in bytes.
     page: u64,
-    /// Sorted by address, without overlaps, as the variables are.
+    /// The functions, sorted by address, without overlaps. `variables` is sorted in the same way.
     functions: Vec<Named>,
     variables: Vec<Named>,
     debugging: Option<addr2line::Loader>,
 }
 
 impl Binary {
-    /// Reads a file, and its separate file of debugging information below `root` or where the file says. Fails if the build id is
-    /// not `build_id`, which may be empty if it is unknown.
+    /// Reads a file, and its separate file of debugging information below `root` or where the file says. Fails if the file's build
+    /// id differs from `build_id`, unless `build_id` is empty.
     pub(super) fn open(path: &Path, build_id: &[u8], root: &Path) -> anyhow::Result<Self> {
         let bytes = input::read(path, LONGEST_PROGRAM)?;
         Self::with_debugging(&bytes, path, build_id, root)
@@ -102,7 +102,7 @@ impl Binary {
         Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
     }
 
-    /// Reads a file that is in memory.
+    /// Reads a file from its bytes.
     pub(super) fn from_elf(bytes: &[u8]) -> anyhow::Result<Self> {
         let binary = Self::new(&[&parse(bytes)?])?;
         let mut file = tempfile::NamedTempFile::new()?;
@@ -139,14 +139,14 @@ impl Binary {
         self.variables[first..].iter().take_while(within).map(|variable| &*variable.name)
     }
 
-    /// Returns the number to add to the addresses of the file, if the byte at `offset` was mapped at `start`, and `lowest` is the
-    /// lowest address at which a part of the file was mapped. Returns `None` if no segment has this offset.
+    /// Returns the number to add to the addresses of the file, if the byte at `offset` was mapped at `start`. `lowest` is the
+    /// lowest address of the file's mappings. Returns `None` if no segment has this offset.
     pub(super) fn loaded_at(&self, start: u64, offset: u64, lowest: u64) -> Option<u64> {
         if !self.anywhere {
             return Some(0);
         }
         let page = |number: u64| number / self.page * self.page;
-        // A page of the file in which one segment ends and others begin is mapped for each of them.
+        // If a page of the file has the end of a segment and beginnings of others, the page is mapped once for each segment.
         let begins = |one: &&Segment| page(one.offset) == offset;
         let holds = |one: &&Segment| (one.offset..one.offset + one.length).contains(&offset);
         let at = |one: &Segment| {
@@ -182,7 +182,7 @@ impl Binary {
         Some((location.file?.to_owned(), location.line?))
     }
 
-    /// Returns the file and line of the source of an instruction, in the function itself, not in a function that is inlined there.
+    /// Returns the file and line of the source of an instruction. They are in the function itself, not in an inlined function.
     pub(super) fn source(&self, address: u64) -> Option<String> {
         let mut frames = self.debugging.as_ref()?.find_frames(address).ok()?;
         let mut outermost = None;
@@ -193,7 +193,7 @@ impl Binary {
         Some(format!("{}:{}", location.file?, location.line?))
     }
 
-    /// Returns the names of the functions that are inlined at an address, the outermost first; none without debugging information.
+    /// Returns the functions that are inlined at an address, the outermost first. The list is empty without debugging information.
     pub(super) fn inlined(&self, address: u64) -> Vec<String> {
         let mut names = Vec::new();
         let debugging = self.debugging.as_ref();
@@ -230,7 +230,7 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
             Some((symbol.address(), symbol.size(), symbol.is_local(), name))
         })
         .collect();
-    // Of several symbols at one address, the longest function comes first, then a global symbol, then the shortest name.
+    // Symbols at one address are sorted: first the longest function, then a global symbol, then the shortest name.
     named.sort_by_key(|&(start, size, local, name)| {
         (start, std::cmp::Reverse(size), local, name.len(), name)
     });
@@ -243,7 +243,7 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
                 0 => section_end(files[0], start),
                 size => Some(start.saturating_add(size)),
             };
-            // A symbol without a size, as in assembly, ends where the next one begins.
+            // A symbol without a size, as in assembly, ends where the next symbol begins.
             end.into_iter().chain(next).min().unwrap_or(start)
         })
         .collect();
@@ -251,7 +251,7 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     named.map(|((start, _, _, name), end)| Named { start, end, name: demangled(name) }).collect()
 }
 
-/// Returns a name as its language spells it. Names of C stay as they are: some, such as `f`, look like mangled types of C++.
+/// Returns a name as its language spells it. Names of C stay as they are, although some, such as `f`, look like mangled C++ types.
 fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
         true => addr2line::demangle_auto(name.into(), None).into_owned(),
@@ -288,7 +288,7 @@ mod tests {
             ("_ZN5queue4pushEi", "queue::push(int)"),
             ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
             ("_RNvC4main3run", "main::run"),
-            // They would be float, int, and char const* as types of C++.
+            // As mangled C++ types, these would be float, int, and char const*.
             ("f", "f"),
             ("i", "i"),
             ("PKc", "PKc"),
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    /// The segments of shared libraries as linkers make them: the addresses of some are pages higher than their offsets.
+    /// A mapping shows where a library is loaded, even if a segment's address is pages higher than its offset, as linkers make it.
     #[test]
     fn where_a_file_is_loaded_follows_from_a_mapping() {
         let base = 0x7f00_0000_0000;
@@ -307,12 +307,12 @@ mod tests {
             let at = shared.loaded_at(base + address, offset, base);
             assert_eq!(at, Some(base), "{address:#x}");
         }
-        // All in one page of the file.
+        // All segments are in one page of the file.
         let small = binary(&[(0, 0, 0x4c0), (0x14c0, 0x4c0, 0x150), (0x2610, 0x610, 0x1b0)]);
         for address in [0, 0x1000, 0x2000] {
             assert_eq!(small.loaded_at(base + address, 0, base), Some(base), "{address:#x}");
         }
-        // The rest of a segment, and a file that is mapped at two places.
+        // Tests the mapping of the rest of a segment, and a file that is mapped at two places.
         let two = binary(&[(0, 0, 0x1345), (0x2345, 0x1345, 0x2000)]);
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, base), Some(base));
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, 0x1000), Some(base));

@@ -20,10 +20,10 @@ use binary::Binary;
 /// The address to which valgrind loads a program that can be loaded anywhere.
 const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 
-/// The directory in which distributions have debugging information that is not in the programs.
+/// The directory in which distributions keep separate debugging information.
 const SEPARATE: &str = "/usr/lib/debug";
 
-/// A file that a program had in memory. It is read when one of its functions is first looked up.
+/// A file that a program had in memory. The file is read when one of its functions is first looked up.
 struct File {
     path: String,
     /// The bytes of the file, if it is bundled with this tool.
@@ -54,17 +54,17 @@ pub(crate) struct Code {
     pub(crate) is_sparc: bool,
 }
 
-/// The functions and variables of a program, and its debugging information, if there is any.
+/// The functions and variables of a program, and any debugging information.
 pub(crate) struct Symbols {
     files: Vec<File>,
-    /// The directory of debugging information that is not in these files.
+    /// The directory of separate debugging information.
     separate: PathBuf,
     places: Places,
 }
 
 /// The places of files in the program's memory.
 enum Places {
-    /// There is one file. An address in it plus this number is the address in the recording.
+    /// There is one file. Its addresses plus this number are the addresses in the recording.
     Everywhere(u64),
     /// The mappings, each with the index of its file.
     Mapped(Vec<(Mapping, usize)>),
@@ -79,8 +79,8 @@ impl Symbols {
         symbols
     }
 
-    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. If `loaded_at` is `None`, the file says where, or else the
-    /// place is valgrind's.
+    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. If that is `None`, its place is valgrind's for a file that
+    /// can be loaded anywhere, and otherwise what the file says.
     fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let binary = Binary::open(path, &[], Path::new(SEPARATE))?;
@@ -103,8 +103,8 @@ impl Symbols {
         }
     }
 
-    /// Returns the symbols of a recorded program, if its files are known: the files that the recording names, with `file` instead of
-    /// one of them, or `file` alone.
+    /// Returns the symbols of a recorded program, if its files are known. These are the files that the recording names. `file`
+    /// replaces one of the files, or is the only file if the recording names none.
     pub(crate) fn of_recording(
         recording: &Recording,
         is_bundled: bool,
@@ -150,7 +150,7 @@ impl Symbols {
         })
     }
 
-    /// Reads a file instead of the program's file with the same build id.
+    /// Reads a file in place of the program's file with the same build id.
     fn with_file(mut self, path: &Path) -> anyhow::Result<Self> {
         let build_id = Binary::build_id(path)?;
         let name = path.display().to_string();
@@ -162,7 +162,7 @@ impl Symbols {
         Ok(self)
     }
 
-    /// Returns the address at which the only file was loaded; `None` if the recording says which files are where.
+    /// Returns the address at which the only file was loaded; `None` if the recording says where each file was loaded.
     pub(crate) fn loaded_at(&self) -> Option<u64> {
         match self.places {
             Places::Everywhere(loaded_at) => Some(loaded_at),
@@ -177,13 +177,13 @@ impl Symbols {
         }
     }
 
-    /// Returns a line on each file that was read and cannot be used.
+    /// Returns a line about each file that was read and cannot be used.
     fn unusable(&self) -> impl Iterator<Item = &str> {
         let binaries = self.files.iter().filter_map(|file| file.binary.get());
         binaries.filter_map(|binary| binary.as_ref().err().map(String::as_str))
     }
 
-    /// Returns the names of the functions that are inlined at an address, the outermost first; none without debugging information.
+    /// Returns the functions that are inlined at an address, the outermost first. The list is empty without debugging information.
     pub(crate) fn inlined(&self, address: u64) -> Vec<String> {
         let inlined = |(binary, at): (&Binary, u64)| binary.inlined(address.wrapping_sub(at));
         self.file_at(address).map(inlined).unwrap_or_default()
@@ -244,7 +244,7 @@ impl Symbols {
     }
 }
 
-/// Returns the last part of a path, with the line number behind it, if there is one.
+/// Returns the last part of a path, including a line number at its end.
 pub(crate) fn without_directory(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

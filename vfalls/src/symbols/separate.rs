@@ -8,15 +8,15 @@ use flate2::Crc;
 use object::Object;
 use simulator::input::{self, LONGEST_PROGRAM};
 
-/// A file with the debugging information of another.
+/// A file with the debugging information of another file.
 pub(super) struct Separate {
     pub(super) path: PathBuf,
     pub(super) bytes: Vec<u8>,
 }
 
 impl Separate {
-    /// Returns the file with the debugging information of the ELF file `elf` at `path`. Looks for its build id below `root`, then for
-    /// the name and the checksum of its section .gnu_debuglink: beside the file, in .debug beside it, and below `root`.
+    /// Returns the file with the debugging information of the ELF file `elf` at `path`. Looks for its build id below `root`. Then
+    /// looks for the name and checksum of .gnu_debuglink: in the same directory, in its directory .debug, and below `root`.
     pub(super) fn find(elf: &object::File<'_>, path: &Path, root: &Path) -> Option<Self> {
         let build_id = elf.build_id().ok().flatten().unwrap_or_default();
         if let Some(path) = by_build_id(root, build_id)
@@ -39,8 +39,8 @@ impl Separate {
         })
     }
 
-    /// Returns the file with the information that this file shares with others, if there is one: where this file says, or below `root`
-    /// by its build id.
+    /// Returns the file with the debugging information that several files share, if there is one. Looks for it where this file
+    /// says, or below `root` by its build id.
     pub(super) fn shared(&self, root: &Path) -> Option<PathBuf> {
         let elf = object::File::parse(&*self.bytes).ok()?;
         let (name, build_id) = elf.gnu_debugaltlink().ok()??;

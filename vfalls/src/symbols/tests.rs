@@ -1,4 +1,4 @@
-//! Symbols of a program that these tests compile, and of the bundled one.
+//! Tests the symbols of a program that these tests compile, and of the bundled program.
 
 use std::path::PathBuf;
 use std::process::{Command, id};
@@ -8,7 +8,7 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 
 use super::*;
 
-/// A library with an exported function, a function that is inlined in it, and a function that it calls.
+/// A library with an exported function. One function is inlined in the exported function, and another is called by it.
 const SOURCE: &str = r#"#![no_std]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -28,7 +28,7 @@ pub extern "C" fn outer(n: u64) -> u64 {
 }
 "#;
 
-/// The line of [`SOURCE`] that is the first of `hidden`.
+/// The line of [`SOURCE`] on which `hidden` begins.
 const HIDDEN_LINE: u32 = 12;
 
 const BUILD_ID: [u8; 4] = [0xab, 0x12, 0xcd, 0x34];
@@ -85,7 +85,7 @@ impl Library {
         BASE + symbol.address()
     }
 
-    /// Returns the symbols of a form of the library, of which every segment is mapped.
+    /// Returns the symbols of a form of the library, with every segment mapped.
     fn symbols(&self, file: &str, build_id: &[u8]) -> Symbols {
         let bytes = fs::read(self.path("full.so")).unwrap();
         let elf = object::File::parse(&*bytes).unwrap();
@@ -104,7 +104,7 @@ impl Library {
         Symbols::with_separate(&mappings, &self.path("apart")).unwrap()
     }
 
-    /// Checks that everything about the functions of a form is known.
+    /// Checks that the symbols of a form know all about its functions.
     fn knows_all(&self, file: &str) {
         let symbols = self.symbols(file, &BUILD_ID);
         let (outer, hidden) = (self.address("outer"), self.address("hidden"));
@@ -140,7 +140,7 @@ fn debugging_information_apart() {
     assert_eq!(bare.function(outer), Some((outer, "outer")), "it is exported");
     assert_eq!((bare.function(hidden), bare.source(outer)), (None, None));
 
-    // By the link to it, beside the file, and below the directory for all.
+    // The debug link finds the file in the same directory, in `.debug`, and in the directory for all debugging information.
     library.objcopy("--only-keep-debug full.so full.debug");
     library.objcopy("--add-gnu-debuglink=full.debug bare.so linked.so");
     library.knows_all("linked.so");
@@ -152,14 +152,14 @@ fn debugging_information_apart() {
     fs::create_dir_all(&below).unwrap();
     fs::rename(library.path(".debug/full.debug"), below.join("full.debug")).unwrap();
     library.knows_all("linked.so");
-    // Of another program with the same name.
+    // A file of another program with the same name is not used.
     let mut bytes = fs::read(below.join("full.debug")).unwrap();
     bytes.push(0);
     fs::write(below.join("full.debug"), bytes).unwrap();
     let wrong = library.symbols("linked.so", &BUILD_ID);
     assert_eq!(wrong.function(hidden), None);
 
-    // By the build id.
+    // The build id finds the file.
     library.objcopy("--only-keep-debug full.so id.debug");
     let ids = library.path("apart/.build-id/ab");
     fs::create_dir_all(&ids).unwrap();
@@ -201,7 +201,7 @@ fn a_file_that_has_changed_is_not_used() {
     );
 }
 
-/// The functions of the bundled program, as `nm` lists them from the whole program.
+/// The bundled program's functions are those that `nm` lists from the unstripped program.
 #[test]
 fn the_bundled_symbols() {
     let symbols = Symbols::bundled();
@@ -230,6 +230,6 @@ fn the_bundled_symbols() {
             assert_eq!(symbols.function(address), Some((start, name)));
         }
     }
-    // Between two functions of the C library.
+    // The address 0 is below all functions, and the maximum address above all functions.
     assert_eq!((symbols.function(0), symbols.function(u64::MAX)), (None, None));
 }

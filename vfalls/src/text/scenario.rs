@@ -8,7 +8,7 @@ use crate::table;
 use crate::text::replay::hypercalls;
 use crate::text::summary::totals;
 
-/// Prints a step and its consequences.
+/// Prints a step and what it changed.
 pub(crate) fn step(output: &mut impl Write, file: &str, step: &StepRun) -> io::Result<()> {
     let StepRun { at, line, action, .. } = step;
     writeln!(output, "At {at} references ({file}:{line}): {action}")?;
@@ -74,7 +74,7 @@ pub(crate) fn phase(output: &mut impl Write, number: usize, phase: &PhaseRun) ->
     output.flush()
 }
 
-/// Prints the end: units, hypercalls, and the comparison with the truth.
+/// Prints the state of the units, the hypercalls, and the comparison with the truth.
 pub(crate) fn end(output: &mut impl Write, outcome: &Played) -> io::Result<()> {
     let Played { references, cycles, .. } = outcome;
     writeln!(output, "After {references} references in {cycles} cycles of machine time:\n")?;

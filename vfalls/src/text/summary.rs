@@ -1,4 +1,4 @@
-//! The result of a replay on one screen.
+//! The result of a replay as text that fits on a screen.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use crate::numbers::counted_plainly;
 use crate::table;
 use crate::text::layouts::time;
 
-/// The number of lines of a screen. Threads that find no room are left out; wrong counters are all listed.
+/// The number of lines of a screen. Threads for which there is no room are left out. Wrong counters are all listed.
 const LINES: usize = 24;
 
-/// The number of lines outside of the tables: three of the header, two empty ones, and the comparison with the truth.
+/// The number of lines outside of the tables: three header lines, two empty lines, and the comparison with the truth.
 const OTHERS: usize = 6;
 
 /// Returns a row for each event: the number of its counters, and the sums of their measured and true counts.
@@ -28,7 +28,7 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
     table::text(&table)
 }
 
-/// Prints the tables of events and threads, and the comparison with the truth. With a header of three lines, that fills one screen.
+/// Prints the tables of events and threads, and the comparison with the truth. With a header of three lines, this fills a screen.
 pub(crate) fn print(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
     let sums = Total::by_event(&outcome.counters);
     let units = units(&sums, outcome);
@@ -37,7 +37,7 @@ pub(crate) fn print(output: &mut impl Write, outcome: &Replayed) -> io::Result<(
     truth(output, outcome)
 }
 
-/// Returns a row for each event: the sum over all units, its rate, and the sum of each node or hub.
+/// Returns a row for each event: the sum over all units, its rate, and the sums of each node or hub.
 fn units(sums: &[Total], outcome: &Replayed) -> String {
     let places = match sums.iter().any(Total::is_by_hub) {
         true => 4,
@@ -59,7 +59,7 @@ fn units(sums: &[Total], outcome: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each thread. If that is more than `most` rows, the last row sums up the threads with fewest instructions.
+/// Returns a row for each thread, but at most `most` rows. The last row then adds up the threads with the fewest instructions.
 fn threads(threads: &[ThreadRun], most: usize) -> String {
     let mut busiest: Vec<&ThreadRun> = threads.iter().collect();
     let shown = match threads.len() > most {
@@ -115,7 +115,7 @@ pub(crate) fn short(number: u64) -> String {
     }
 }
 
-/// Prints whether the counters show what happened, and each counter that does not.
+/// Prints whether the counters show what happened. Lists each counter that does not.
 fn truth(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
     let counters = outcome.counters.len();
     let wrong: Vec<&CounterResult> =

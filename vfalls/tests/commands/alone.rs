@@ -1,4 +1,4 @@
-//! The tool alone: from another directory, without a checkout, and with an empty PATH.
+//! Runs the tool without its checkout: from another directory, and with an empty PATH.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn every_command_needs_no_other_program() {
         "man .",
     ] {
         let ended = alone(&place, line);
-        // Where no clock of the machine is trustworthy, `clocks` says so by its status.
+        // If no clock of the machine is trustworthy, `clocks` ends with status 1.
         let good = ended.status == 0 || line.starts_with("clocks") && ended.status == 1;
         assert!(good, "{line}: {}", ended.stderr);
         assert!(!ended.stderr.starts_with("error"), "{line}: {}", ended.stderr);
@@ -108,7 +108,7 @@ fn a_program_is_recorded_once() {
     run("record -o own.refs -- true").badly("own.refs");
 }
 
-/// Even root can make no file in /proc.
+/// Even root cannot make a file in /proc.
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_recording_that_cannot_be_kept_is_replayed() {

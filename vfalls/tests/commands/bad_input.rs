@@ -114,12 +114,12 @@ fn standard_error_that_cannot_be_written() {
     assert_eq!(end(shell, b"").status, 0);
 }
 
-/// Endless files, and files that are too long.
+/// Endless files and files that are too long are refused.
 #[test]
 fn what_is_too_long() {
     let place = Place::new("too-long");
     for (name, length) in [("trace/metadata", 17 << 20), ("guest.elf", (1 << 30) + 1)] {
-        // A sparse file.
+        // The file is sparse, and takes no space.
         let path = place.file(name, "");
         let file = File::options().write(true).open(path).unwrap();
         file.set_len(length).unwrap();

@@ -1,10 +1,8 @@
-//! `c2c`.
-
 use serde_json::json;
 
 use crate::program::{Place, squeezed, vfalls};
 
-/// In the bundled program, eight clerks count 2,500 sales each in one line, and take 4,000 tickets by one counter: see its README.
+/// Eight clerks of the bundled program count 2,500 sales each in one line, and take 4,000 tickets from a counter: see its README.
 #[test]
 fn the_bundled_program_shares_falsely_and_truly() {
     let place = Place::new("c2c");
@@ -38,7 +36,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
         let (as_is, apart) = (cost[part].as_u64().unwrap(), apart["cost"][part].as_u64().unwrap());
         assert!(apart < as_is, "{part}: {apart} {as_is}");
     }
-    // With the bytes apart, the cost is lower by what the first line moved.
+    // With the bytes apart, the cost is lower by the cost of moving the first line.
     let moved = |part: &str| lines[0][part].as_u64().unwrap();
     let saved = |part: &str| cost[part].as_u64().unwrap() - apart["cost"][part].as_u64().unwrap();
     for part in ["transfers", "invalidations"] {

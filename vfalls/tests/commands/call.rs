@@ -1,9 +1,8 @@
-//! What calls return (FWARC/2007/529 section 3; sun4v specification, "API versioning").
+//! Tests what calls return (FWARC/2007/529 section 3; sun4v specification, "API versioning").
 
 use crate::program::{Place, with_input};
 
-/// Makes the calls of the left column, once from standard input and once from a file, and compares the registers with the right
-/// column.
+/// Makes the calls of the left column from standard input, and again from a file. Compares the registers with the right column.
 fn session(name: &str, arguments: &[&str], calls: &[(&str, &str)]) {
     let input: String = calls.iter().map(|(call, _)| format!("{call}\n")).collect();
     let place = Place::new(name);
@@ -29,11 +28,11 @@ fn registers_are_set_and_got() {
         "registers",
         &["--guest", "0-127:global+htstrand"],
         &[
-            // EBADTRAP before negotiation.
+            // Before negotiation, the call returns EBADTRAP.
             ("0 fast 0x106 2 0x22 3 4 5", "0x7 0x22 0x3 0x4 0x5 0x106"),
             ("0 core 0 0x205 1 1 8 9", "0x0 0x1 0x1 0x8 0x9 0x0"),
             ("70 core 3 0x205 7 7 8 9", "0x0 0x1 0x1 0x8 0x9 0x3"),
-            // A DRAM PCR has 8 bits and the same value from every node; a set leaves %o1 to %o4 alone.
+            // A DRAM PCR has 8 bits and the same value from every node. A write (set) leaves %o1 to %o4 unchanged.
             ("0 fast 0x107 2 0x1ff 3 4 5", "0x0 0x1ff 0x3 0x4 0x5 0x107"),
             ("70 fast 0x106 2 0x22 3 4 5", "0x0 0xff 0x3 0x4 0x5 0x106"),
             ("70 fast 262 6 0 3 4 5", "0x0 0x0 0x3 0x4 0x5 0x106"),
@@ -44,11 +43,11 @@ fn registers_are_set_and_got() {
             ("5 fast 0x107 0 0xc000000000000009", "0x0 0xc000000000000009 0x0 0x0 0x0 0x107"),
             ("5 fast 0x106 0", "0x0 0x9 0x0 0x0 0x0 0x106"),
             ("6 fast 0x106 0 1", "0x0 0x0 0x0 0x0 0x0 0x106"),
-            // PERF_CONFIG has two bits, and each node has its own.
+            // PERF_CONFIG has two bits, and each node has its own PERF_CONFIG.
             ("0 fast 0x107 1 7", "0x0 0x7 0x0 0x0 0x0 0x107"),
             ("63 fast 0x106 1", "0x0 0x3 0x0 0x0 0x0 0x106"),
             ("64 fast 0x106 1", "0x0 0x0 0x0 0x0 0x0 0x106"),
-            // Hubs: two selects of 8 bits in an LPU, of 4 bits in GPD and ASU, and counters of 64 bits.
+            // An LPU has two selects of 8 bits, GPD and ASU two of 4 bits. Hubs' counters have 64 bits.
             ("0 fast 0x107 18 0x12345", "0x0 0x12345 0x0 0x0 0x0 0x107"),
             ("70 fast 0x106 18", "0x0 0x2345 0x0 0x0 0x0 0x106"),
             ("0 fast 0x107 30 0xffff", "0x0 0xffff 0x0 0x0 0x0 0x107"),
@@ -66,24 +65,24 @@ fn refusals_leave_the_registers_alone() {
         &["--guest", "0-127:global+strand", "--guest", "128,130-191:none"],
         &[
             ("0 core 0 0x205 1 1", "0x0 0x1 0x1 0x0 0x0 0x0"),
-            // The other guest has negotiated nothing, and has no rights after it negotiates.
+            // The second guest has not negotiated. It has no rights after it negotiates, either.
             ("128 fast 0x106 2 1 2 3 4", "0x7 0x1 0x2 0x3 0x4 0x106"),
             ("128 core 0 0x205 1 5", "0x0 0x1 0x5 0x0 0x0 0x0"),
             ("191 fast 0x106 2 1 2 3 4", "0xa 0x1 0x2 0x3 0x4 0x106"),
             ("191 fast 0x107 0 1 2 3 4", "0xa 0x1 0x2 0x3 0x4 0x107"),
             ("191 fast 0x106 90 1 2 3 4", "0x6 0x1 0x2 0x3 0x4 0x106"),
-            // HT needs htstrand; `global` does not include DRAM of nodes on which the guest has no strand.
+            // HT needs the grant htstrand. `global` does not include DRAM of nodes on which the guest has no strand.
             ("0 fast 0x107 0 9", "0xa 0x9 0x0 0x0 0x0 0x107"),
             ("0 fast 0x106 0 9", "0x0 0x0 0x0 0x0 0x0 0x106"),
             ("0 fast 0x106 14 1", "0xa 0x1 0x0 0x0 0x0 0x106"),
-            // All 64 bits of ids, functions and versions count.
+            // All 64 bits of ids, function numbers and versions are compared.
             ("0 fast 0x106 90 1 2 3 4", "0x6 0x1 0x2 0x3 0x4 0x106"),
             ("0 fast 0x106 0x100000002 1", "0x6 0x1 0x0 0x0 0x0 0x106"),
             ("0 fast 0x100000106 2 1 2 3 4", "0x7 0x1 0x2 0x3 0x4 0x100000106"),
             ("0 fast 0x105 2 1", "0x7 0x1 0x0 0x0 0x0 0x105"),
             ("0 core 4 1 2", "0x7 0x2 0x0 0x0 0x0 0x4"),
             ("0 core 0x100000000 0x205 1 1", "0x7 0x1 0x1 0x0 0x0 0x100000000"),
-            // Software traps without a service, with all six registers.
+            // Software traps without a service return EBADTRAP in %o0, and preserve the other five registers.
             ("0 trap 0x81 1 2 3 4 5 6", "0x7 0x2 0x3 0x4 0x5 0x6"),
             ("128 trap 0x83", "0x7 0x0 0x0 0x0 0x0 0x0"),
             ("0 trap 254 2 0 0 0 0 0x106", "0x7 0x0 0x0 0x0 0x0 0x106"),

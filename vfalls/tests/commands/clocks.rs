@@ -1,5 +1,3 @@
-//! `vfalls clocks`.
-
 use serde_json::Value;
 
 use crate::program::{Ended, Place};
@@ -18,7 +16,7 @@ fn clock<'a>(report: &'a Value, name: &str) -> &'a Value {
     clocks.find(|clock| clock["name"] == name).unwrap()
 }
 
-/// Returns the number of clocks with a nominal frequency, without the named clock.
+/// Returns the number of clocks with a nominal frequency, other than the named clock.
 fn others(report: &Value, name: &str) -> usize {
     let all = NAMES.iter().filter(|other| ![name, "tsc"].contains(other));
     all.filter(|other| clock(report, other)["present"] == true).count()
@@ -36,7 +34,7 @@ fn all_are_measured_and_the_best_is_chosen() {
         for number in ["hz", "read", "rating"] {
             assert_eq!(clock[number].is_number(), present, "{name} {number}");
         }
-        // Every clock but the cycle counter has a nominal frequency, so that others can be measured against it.
+        // Every clock except the cycle counter has a nominal frequency, so that other clocks can be measured against it.
         let measured = &clock["measured"];
         assert_eq!(measured.is_object(), present && others(&report, name) > 0);
         if let Some(hz) = measured["hz"].as_f64() {
@@ -75,7 +73,7 @@ fn the_operator_disables_and_forces() {
     let stdout = ended.well();
     assert_eq!(clock(&report, "monotonic_raw")["verdict"], "not used: disabled by the operator");
     assert_eq!(clock(&report, "monotonic_raw")["usable"], false);
-    // The monotonic clock is safe, and better than the coarse one.
+    // The monotonic clock is safe, and is better than the coarse clock.
     assert_eq!(clock(&report, "monotonic")["verdict"], "safe");
     assert!(stdout.contains("\nchosen: monotonic"), "{stdout}");
 }

@@ -1,5 +1,3 @@
-//! `diff`.
-
 use serde_json::{Value, json};
 
 use crate::program::{Place, squeezed, vfalls};
@@ -108,7 +106,7 @@ fn what_is_no_run_is_named() {
     vfalls(&["diff", &good, "nowhere.json"]).badly("nowhere.json: cannot be read");
 }
 
-/// Entries are matched wherever they are in their lists.
+/// Entries are matched by their fields, not by their places in the lists.
 #[test]
 fn traffic_is_compared_by_nodes_and_kind() {
     let place = Place::new("diff-traffic");

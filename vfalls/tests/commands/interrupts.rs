@@ -1,4 +1,4 @@
-//! Interrupts, at any moment of a run.
+//! Interrupts a run at any moment.
 
 use std::fs;
 use std::io::Write;
@@ -13,7 +13,7 @@ fn begin() -> Vec<u8> {
     b"I  04001090,3\n".repeat(40)
 }
 
-/// Starts `stat`, which waits for the rest of `begin` while its input is open.
+/// Starts `stat`. While its input is open, it waits for what follows `begin`.
 fn stat(arguments: &[&str], begin: &[u8]) -> Child {
     let mut child = command(&["stat", "-"])
         .args(arguments)
@@ -32,7 +32,7 @@ pub(crate) fn send(signal: &str, child: &Child) {
     assert!(sent.success());
 }
 
-/// Calls `look` every millisecond until it returns something, for at most a minute.
+/// Calls `look` every millisecond until it returns a value. Fails after a minute.
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..60_000 {
         if let Some(found) = look() {
@@ -68,8 +68,8 @@ fn handles_term(child: &Child) -> bool {
     u64::from_str_radix(mask.unwrap().trim(), 16).unwrap() & 1 << (15 - 1) != 0
 }
 
-/// The handler is installed before any file is begun: a process without one may ignore the signal (process 1 of a container
-/// does).
+/// The handler is installed before any file is begun. A process without a handler may ignore the signal, as process 1 of a
+/// container does.
 #[test]
 fn signals_are_handled_before_anything_is_written() {
     for signal in ["INT", "TERM", "HUP"] {
@@ -81,7 +81,7 @@ fn signals_are_handled_before_anything_is_written() {
     }
 }
 
-/// A library that sends SIGTERM as soon as the kernel knows a handler: the earliest possible instant, before the program has
+/// A library that sends SIGTERM as soon as the kernel knows a handler. At this earliest possible instant, the program has not yet
 /// stored what the handler does.
 const AT_ONCE: &str = r#"
 #define _GNU_SOURCE
@@ -115,10 +115,10 @@ fn early_signals_end_the_replay() {
     let place = Place::new("interrupted-early");
     for instant in 0..200 {
         let child = stat(&["--json", &place.at("results.json")], &begin());
-        // Instants within 20 ms, in no order.
+        // The instants are within 20 ms, in no order.
         thread::sleep(Duration::from_micros(instant * 7919 % 20_000));
         send("TERM", &child);
-        // No status: the signal came before the program's first statement.
+        // There is no exit status if the signal came before the program's first statement.
         let status = ended(child);
         assert!(matches!(status, Some(130) | None), "{status:?}");
         assert_eq!(place.names("."), [""; 0]);

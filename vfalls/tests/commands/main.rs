@@ -1,4 +1,4 @@
-//! The commands as a person or a script runs them.
+//! Runs the commands as a person or a script does.
 
 mod alone;
 mod bad_input;

@@ -1,5 +1,3 @@
-//! `md`, and `stat --md`.
-
 use std::fs;
 
 use serde_json::{Value, json};
@@ -140,7 +138,7 @@ fn stat_takes_machine_and_guests() {
     for (name, machine, nodes, guests, counters) in [
         ("maramba-2", "maramba", 2, "primary global+strand, ldg1 htstrand", 10),
         ("batoka-4", "batoka", 4, "primary global+htstrand, ldg1 htstrand, ldg2 none", 58),
-        // A disabled channel: two counters fewer.
+        // With a disabled channel, there are two counters fewer.
         ("batoka-4-disabled", "batoka", 4, "primary global+htstrand, ldg1 htstrand, ldg2 none", 56),
     ] {
         let results = replayed(&place, &format!("refs.txt --md {}", source(name)));

@@ -1,4 +1,4 @@
-//! Pages of a small run with round numbers.
+//! Makes pages of a small run with round numbers.
 
 use serde_json::{Value, json};
 use simulator::run::Run;
@@ -33,7 +33,7 @@ fn what_was_run_is_said_and_what_stands_out() {
         "1,000,000 cycles, 1.000 ms",
         "✗ 1 of 1 counters do not show what happened.",
         "the guest measured 70, the truth is 60",
-        // 900,000 of 1,400,000 cycles; 700,000 of 1,000,000 cycles of waiting; 620 of 1,000 lines.
+        // The percentages are 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and 620 of 1,000 lines.
         "<li>Threads spend 64% of their cycles waiting for memory of another node.</li>\
          <li>70% of all waiting is in the function 0x1000.</li>\
          <li>62% of node 1's misses are served by node 0's memory (620 of 1,000 lines).</li></ol>",
@@ -51,7 +51,7 @@ fn marks_are_where_the_numbers_say() {
             assert!(figure(&page, id).contains(mark), "{id}: {mark}");
         }
     };
-    // 4 and 10 cycles per instruction on an axis of 10 from 92 to 328.
+    // The threads take 4 and 10 cycles per instruction. The axis goes to 10, from x = 92 to 328.
     has(
         "stacks",
         &[
@@ -62,7 +62,7 @@ fn marks_are_where_the_numbers_say() {
             "<title>1 on strand 64: memory of another node, 900,000 cycles, 90%</title>",
         ],
     );
-    // 40,000, 80,000, 0 and 160,000 (in truth 120,000) a second on an axis up to 200,000, 26 high, from 112 to 354.
+    // The rates are 40,000, 80,000, 0 and 160,000 (in truth 120,000). The scale ends at 200,000, 26 high; x goes from 112 to 354.
     has(
         "counter-0",
         &[
@@ -75,7 +75,7 @@ fn marks_are_where_the_numbers_say() {
             "href=\"data:text/csv;charset=utf-8,%22until,%20ms%22,%22NODE0_MCU0,%20reading%22,%22NODE0_MCU0,%20truth%22%0A0.2500,10,10%0A",
         ],
     );
-    // Half of 10 GB/s, busy for half of the time and then for all of it.
+    // The channel moves half of 10 GB/s. It is busy for half of the time, and then for all of it.
     has(
         "channels",
         &[
@@ -84,7 +84,7 @@ fn marks_are_where_the_numbers_say() {
             "<path class=\"limit\" d=\"M112 6H354\"",
         ],
     );
-    // The channels are busy for 20% and 0.5% of the time, the links for 6,300 of 2,000,000 cycles in two directions.
+    // The channels are busy for 20% and 0.5% of the time. The links are busy for 6,300 of 2,000,000 cycles in two directions.
     has(
         "map",
         &[
@@ -98,7 +98,7 @@ fn marks_are_where_the_numbers_say() {
         "traffic",
         &["<title>lines from memory, from node 0 to node 1: 620 lines, 31% of all</title>"],
     );
-    // Event 7 has the last colour; event 1 has the first colour after "nothing".
+    // A cell with 7 misses has the last colour, and a cell with 1 miss the first colour after "nothing".
     has(
         "misses",
         &[
@@ -106,14 +106,14 @@ fn marks_are_where_the_numbers_say() {
             "<path class=\"s1\" d=\"M96 18H225v12H96z\"",
         ],
     );
-    // 980 of 2,000 misses.
+    // The function has 980 of 2,000 misses.
     has(
         "functions",
         &[
             "<td class=\"w\">0x1000</td><td>49.0</td><td>300</td><td>600</td><td>80</td><td>700000</td>",
         ],
     );
-    // 64 bytes are 242 units long, from 112 on.
+    // 64 bytes are 242 units long, and begin at x = 112.
     has(
         "line-1",
         &[
@@ -130,7 +130,7 @@ fn marks_are_where_the_numbers_say() {
             "76 of the 100 calls are the guest's reading of its counters for the charts over time: 3 samples, about 25 calls each.",
         ],
     );
-    // 10, 100 and 1,000 ns on an axis of two decades from 128 to 346; calls of less than 32 ns, and one of at least 992 ns.
+    // The dots are at 10, 100 and 1,000 ns, on two decades from x = 128 to 346. The parts are below 32 ns and from 992 ns on.
     has(
         "latencies",
         &[
@@ -178,7 +178,7 @@ fn a_report_without_details_says_how_to_get_them() {
     assert!(page.contains("<figure id=\"stacks\"") && !page.contains("<figure id=\"counter-0\""));
 }
 
-/// Each picture is a file of its own, with its colours and its legend.
+/// Each picture is a file with its own colours and legend.
 #[test]
 fn a_picture_stands_alone() {
     let page = parsed(REPORT);
@@ -222,7 +222,7 @@ fn a_profile_has_its_numbers() {
     ] {
         assert!(all.contains(says), "{says}");
     }
-    // 60% and 40% of the samples; in truth 55% and 45%.
+    // The functions have 60% and 40% of the samples, and in truth 55% and 45%.
     for (id, mark) in [
         ("self-0", "sum&lt;int&gt; has 60% of the events, in truth 55%."),
         ("self-0", "20% apart (total variation); as many random events are 10% apart on average."),
@@ -233,12 +233,12 @@ fn a_profile_has_its_numbers() {
             "<td class=\"w\">sum&lt;int&gt;</td><td>60.00</td><td>55.00</td><td>6</td><td>606</td><td>550</td>\
              <td class=\"w\">libsum.so</td><td class=\"w\">sum.c:3</td>",
         ),
-        // 40% of what main includes is its own.
+        // Of the samples of main and its callees, 40% are main's own.
         (
             "inclusive-0",
             "<td class=\"w\">main</td><td>100.00</td><td>100.00</td><td>40.00</td><td>45.00</td><td>10</td><td>1000</td>",
         ),
-        // 36 units for each of ten samples; the rows, 15 high, are all, the event, main and sum.
+        // Ten samples are 36 units wide each. The rows are 15 high: all, the event, main and sum.
         (
             "flames",
             "<svg viewBox=\"0 0 360 60\" role=\"img\" aria-label=\"Flame graph. 10 samples of 2 stacks.",
@@ -267,7 +267,7 @@ fn a_profile_has_its_numbers() {
     }
     assert!(!all.contains("http") && !all.contains("<script"));
 
-    // What --json writes has no stacks and lines.
+    // The file of --json has no stacks and no lines.
     let page = page(PROFILE);
     assert!(page.contains("<figure id=\"self-0\"") && !page.contains("<figure id=\"flames\""));
 }
@@ -280,7 +280,7 @@ fn what_has_no_page_is_refused_in_one_line() {
     report["version"] = 999.into();
     let other_version = report.to_string();
     let empty = |kind: &str| json!({ "version": 1, "kind": kind }).to_string();
-    // Most of what a scenario has, a replay has, too.
+    // A scenario's fields are mostly those of a replay.
     let mut scenario: Value = serde_json::from_str(REPORT).unwrap();
     scenario["kind"] = "scenario".into();
     scenario["scenario"] = "a".into();
@@ -337,7 +337,7 @@ fn a_run_that_executes_has_a_page() {
     has("waits", "<td>0</td><td>100</td><td>250</td><td>2.50</td>");
     assert!(!page.contains("no details"));
 
-    // Without a memory system there are neither channels nor events.
+    // Without a memory system, the page shows neither channels nor events.
     let mut plain: Value = serde_json::from_str(EXECUTED).unwrap();
     for part in ["traffic", "channels", "hubs", "links"] {
         plain.as_object_mut().unwrap().remove(part);

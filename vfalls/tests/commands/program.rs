@@ -1,5 +1,3 @@
-//! The tool under test.
-
 use std::fs;
 use std::ops::Deref;
 use std::process::Command;
@@ -50,7 +48,7 @@ impl Deref for Place {
     }
 }
 
-/// Returns a line with one space between its words.
+/// Returns a line with a single space between words.
 pub(crate) fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,3 @@
-//! `stat`.
-
 use std::fmt::Write;
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
@@ -8,8 +6,8 @@ use simulator::replay::Selection;
 
 use crate::program::{Place, vfalls, with_input};
 
-/// A program that loads from many places, stores to few, and fills some sets of the L2 caches: it causes every kind of miss,
-/// transfers between caches, and lines written back.
+/// A program that loads from many places, stores to few, and fills some sets of the L2 caches. It causes every kind of miss,
+/// transfers between caches, and lines that are written back.
 pub(crate) fn program(references: u64) -> String {
     let mut text = String::from("==1== a message\n\n");
     for number in 0..references / 2 {
@@ -27,7 +25,7 @@ pub(crate) fn program(references: u64) -> String {
     text
 }
 
-/// One program on two strands of each node, dealt reference by reference.
+/// Deals the references of one program to two strands of each node.
 const DEALT: &str = "--place deal:0,8,64,72,128,136,192,200";
 
 /// Returns the JSON of `stat`, which must succeed.
@@ -58,11 +56,11 @@ fn by_default_a_guest_measures_the_bundled_program() {
     let by_status = hypercalls["by_status"].as_object().unwrap();
     let sum: u64 = by_status.values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(hypercalls["total"], sum);
-    // A guest with all rights, hubs that are busy now and then, and a guest without rights.
+    // One guest has all rights, and finds hubs busy now and then. The other guest has no rights.
     for status in ["EOK", "EWOULDBLOCK", "ENOACCESS"] {
         assert!(by_status[status].as_u64().unwrap() > 0, "{status}");
     }
-    // 8 channels, 16 link port units, 4 serialization units, 8 strands: two counters each.
+    // There are 8 channels, 16 link port units, 4 serialization units and 8 strands, with two counters each.
     assert_eq!(counters(&results).len(), 72);
     for counter in counters(&results) {
         let keys = ["perfreg", "counter", "strand", "name", "event", "measured", "truth"];
@@ -85,7 +83,7 @@ fn what_it_prints() {
     place.file("refs.txt", program(5_000));
     let stat = "stat refs.txt --place 200 --calls --interval 2000 -e dram:mem_reads,pic:Instr_cnt";
     let output = place.run(stat).well();
-    // Three samples of 8 channels and a strand, under one header.
+    // There are three samples of 8 channels and a strand, under one header.
     for (text, count) in [("NODE3_MCU1", 3), ("strand 200 %pic", 3), ("instance", 1)] {
         assert_eq!(output.matches(text).count(), count, "{text}");
     }
@@ -118,7 +116,7 @@ fn lists_all_events() {
         assert!(list.lines().any(|listed| listed == line), "{line}");
     }
     assert!(list.lines().all(|line| line.len() <= 100), "{list}");
-    // 8, 42, 2, 6 and 39 events; `-e` accepts each of them.
+    // The classes have 8, 42, 2, 6 and 39 events. `-e` accepts each event.
     let events = place.json("events.json");
     assert_eq!(events.as_array().unwrap().len(), 97);
     for event in events.as_array().unwrap() {
@@ -190,7 +188,7 @@ fn a_maramba_has_no_hubs() {
     place.file("refs.txt", program(2_000));
     for (nodes, expected) in [(1, 6), (2, 10)] {
         let results = json(&place, &format!("--machine maramba --nodes {nodes} refs.txt"));
-        // Two counters for each channel and for the strand.
+        // Each channel and the strand have two counters.
         assert_eq!(counters(&results).len(), expected);
         let mut registers = counters(&results).iter().map(|counter| counter["perfreg"].as_u64());
         assert!(registers.all(|register| register.unwrap_or(0) < 18));
@@ -211,7 +209,7 @@ fn recordings_come_together() {
     let results = json(&place, "refs.txt refs.txt -e pic:Instr_cnt");
     assert_eq!(results["references"], 6_000);
     assert_eq!(results["placement"], "spread");
-    // Every other reference is an instruction. The second program's thread is on the next node.
+    // Every second reference is the fetch of an instruction. The second program's thread is on the next node.
     assert_eq!(measured(&results), [1_500, 1_500]);
     let strands: Vec<_> = counters(&results).iter().map(|counter| &counter["strand"]).collect();
     assert_eq!(strands, [0, 64]);
@@ -234,13 +232,13 @@ fn guests_from_a_file() {
         "[[guest]]\nname = \"old\"\nstrands = \"0-63\"\ngrant = \"global+strand\"\ncompatible = true\n\n\
          [[guest]]\nname = \"new\"\nstrands = \"64-127,200\"\ngrant = \"htstrand\"\n",
     );
-    // A guest with htstrand alone measures its own strands and nothing else.
+    // A guest that has only the grant htstrand measures its own strands and nothing else.
     let results = json(&place, "--guests guests.toml refs.txt --place deal:64,65");
     assert_eq!(counters(&results).len(), 4);
     assert!(counters(&results).iter().all(|counter| counter["name"] == "%pic"));
     assert_eq!(results["guests"][0]["name"], "old");
     assert_eq!(results["guests"][1]["grant"], "htstrand");
-    // Without strands on other nodes the first guest may not use their channels; it may use the hubs.
+    // The first guest may use channels only on nodes where it has strands. It may use all hubs.
     let results = json(&place, "--guests guests.toml refs.txt --place 3");
     let names: Vec<&str> =
         counters(&results).iter().map(|counter| counter["name"].as_str().unwrap()).collect();

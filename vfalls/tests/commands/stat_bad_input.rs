@@ -1,5 +1,3 @@
-//! The messages of `stat` for bad input.
-
 use crate::program::Place;
 use crate::stat::program;
 

@@ -1,4 +1,4 @@
-//! `stat -- COMMAND`, with the real emulator: `cargo xtask test` runs these tests.
+//! `stat -- COMMAND` with the real emulator. `cargo xtask test` runs these tests.
 
 use std::fs;
 use std::process::Stdio;
@@ -36,7 +36,7 @@ fn a_long_command_is_cut() {
     let ended = place.run(&format!("stat -- true{}", " argument".repeat(1000)));
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let line = ended.stdout.lines().next().unwrap();
-    // The command is cut after 100 characters.
+    // The line shows the first 100 characters of the command.
     let expected = "recording: vfalls.refs (true argument argument argument argument argument argument argument argument argument \
                     argument argum...)";
     assert_eq!(line, expected);

@@ -1,5 +1,3 @@
-//! `stat --scenario`.
-
 use serde_json::Value;
 
 use crate::program::Place;
@@ -7,7 +5,7 @@ use crate::stat::program;
 
 const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
 
-/// Both guests have strands on both nodes. The first measures, and executes the program on strand 0.
+/// Both guests have strands on both nodes. The first guest measures, and executes the program on strand 0.
 const GUESTS: &str = "[[guest]]\nname = \"old\"\nstrands = \"0-15,64-79\"\ngrant = \"global+htstrand\"\n\n\
                       [[guest]]\nname = \"new\"\nstrands = \"16-31,80-95\"\ngrant = \"none\"\n\n";
 
@@ -23,7 +21,7 @@ fn play(place: &Place, steps: &str) -> (Value, String) {
     (place.json("results.json"), output)
 }
 
-/// Returns how many counters of units outside strands a guest has in a phase.
+/// Returns the number of a guest's counters in a phase, without counters of strands.
 fn units_of(phase: &Value, guest: usize) -> usize {
     let counters = phase["guests"][guest]["counters"].as_array().unwrap();
     counters.iter().filter(|c| c["name"] != "%pic").count()
@@ -39,7 +37,7 @@ fn global_moves_in_the_middle_of_the_run() {
     let moved = &results["steps"][0];
     assert_eq!(moved["awaited"], 32);
     assert!(moved["cross_calls"].as_u64().unwrap() > 32);
-    // While strands have yet to acknowledge, no guest has the right; the first guest keeps %pcr.
+    // No guest has the right while strands have yet to acknowledge. The first guest keeps %pcr.
     let meanwhile: Vec<String> = (moved["meanwhile"].as_array().unwrap().iter())
         .map(|asked| format!("{} {} {}", asked["guest"], asked["register"], asked["status"]))
         .collect();
@@ -52,11 +50,11 @@ fn global_moves_in_the_middle_of_the_run() {
             r#""new" "L2_PERF_CONFIG" "ENOACCESS""#,
         ]
     );
-    // PERF_CONFIG, 4 channels, 4 hubs.
+    // The registers are PERF_CONFIG and those of 4 channels and 4 hubs.
     let found = &moved["found"][0];
     assert_eq!((&found["guest"], &found["registers"]), (&"new".into(), &81.into()));
     assert_eq!(found["not_zero"].as_array().unwrap().len(), 0);
-    // Two counters each in 4 channels, 16 link port units and 4 serialization units.
+    // There are 4 channels, 16 link port units and 4 serialization units, with two counters each.
     let [before, after] = [0, 1].map(|phase| &results["phases"][phase]);
     assert_eq!((&before["from"], &before["to"]), (&0.into(), &5_000.into()));
     assert_eq!([units_of(before, 0), units_of(before, 1)], [48, 0]);
@@ -141,7 +139,7 @@ fn devices_break_and_strands_die() {
     let out: Vec<String> = phases.iter().map(|phase| phase["out_of_service"].to_string()).collect();
     let both = r#"["NODE1_MCU0","ZAM3"]"#;
     assert_eq!(out, ["[]", r#"["ZAM3"]"#, both, both, both, "[]"]);
-    // A missing hub means 10 counters fewer, a missing channel 2.
+    // A missing hub reduces the number of counters by 10, and a missing channel by 2.
     let units: Vec<usize> =
         phases.iter().map(|phase| units_of(phase, 0) + units_of(phase, 1)).collect();
     assert_eq!(units, [48, 38, 36, 36, 36, 48]);

@@ -1,4 +1,4 @@
-//! `stat` with threads: their placement, and their table.
+//! The placement and the table of threads in `stat`.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::program::{Place, squeezed};
 use crate::stat::{json, measured, program};
 
-/// Two threads whose requests follow from the interleaving of memory (512 bytes to a node) and MOESI.
+/// Two threads. Their requests follow from the interleaving of memory (512 bytes to a node) and from MOESI.
 const SHARING: &str = "\
 # strand, what it does, address, bytes
 0  w 0x0 8      # misses, and reads the line from the memory of node 0: local
@@ -49,7 +49,7 @@ fn threads_are_served_where_theory_says() {
         served(&results),
         [json!([0, 0, requests(1, 1, 0, 0)]), json!([1, 1, requests(2, 0, 2, 0)])]
     );
-    // A list of strands, and several recordings, each with memory of its own.
+    // The option lists strands. Each of the two recordings has its own memory.
     let results = json(&place, "sharing sharing --place 7,64-66");
     assert_eq!(results["placement"], "7,64-66");
     let strands: Vec<_> = served(&results).iter().map(|thread| thread[1].clone()).collect();
@@ -64,9 +64,9 @@ fn a_summary_is_a_screen() {
     for line in [
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
-        // Loads and stores of one line by both threads, and two other lines.
+        // Both threads load and store one line, and use two other lines.
         "dram:mem_reads               3",
-        // Without instructions there is neither CPI nor MPKI.
+        // Without instructions, the table has neither CPI nor MPKI.
         "-     -        1      1       1    2",
         "Truth: all 60 counters show exactly what happened (8 references in",
     ] {
@@ -76,7 +76,7 @@ fn a_summary_is_a_screen() {
     let calls = place.run("stat sharing --calls").well();
     assert!(calls.contains("Hypercalls by guest and status:"), "{calls}");
 
-    // 40 threads; thread n executes n + 1 instructions.
+    // Thread n of 40 threads executes n + 1 instructions.
     let mut text = String::new();
     for strand in 0..40 {
         for number in 0..=strand {
@@ -89,7 +89,7 @@ fn a_summary_is_a_screen() {
     assert!(lines.len() <= 24, "{output}");
     assert!(lines.iter().all(|line| line.len() <= 100), "{output}");
     assert!(output.contains("placement: as the recording says, 40 threads on strands 0-39"));
-    // The busiest threads come first; the others, with 1 to 33 instructions, are added up.
+    // The busiest threads come first. One row adds up the others, with 1 to 33 instructions.
     let row = |start: &str| {
         let found = lines.iter().map(|line| squeezed(line)).find(|row| row.starts_with(start));
         found.unwrap_or_else(|| panic!("{start}:\n{output}"))
@@ -99,7 +99,7 @@ fn a_summary_is_a_screen() {
     }
 }
 
-/// Dealt references are not a program's threads.
+/// `deal` splits one thread's references, so its strands do not have threads of their own.
 #[test]
 fn dealing_is_called_artificial() {
     let place = Place::new("stat-deal");
@@ -107,7 +107,7 @@ fn dealing_is_called_artificial() {
     let arguments = "refs.txt -e pic:Instr_cnt --place deal:1,65,2";
     let results = json(&place, arguments);
     assert_eq!(results["placement"], "artificial, deal:1,65,2");
-    // The quantum is 1024 references, every other one an instruction.
+    // The quantum is 1024 references, and every second reference is the fetch of an instruction.
     assert_eq!(measured(&results), [512, 512, 476]);
     let output = place.run(&format!("stat {arguments}")).well();
     assert!(output.contains("placement: artificial, deal:1,65,2\n"), "{output}");

@@ -1,4 +1,4 @@
-//! Scripts of `call`: long ones, and scripts that wait for an answer.
+//! Long scripts of `call`, and scripts that wait for an answer.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
@@ -52,7 +52,7 @@ fn calls_are_answered_one_by_one() {
         writeln!(input, "0 fast 0x107 1 {value}").unwrap();
         assert_eq!(answer(), format!("0x0 {value:#x} 0x0 0x0 0x0 0x107"));
     }
-    // An incomplete line does not delay the answer to the line before it.
+    // An incomplete line does not delay the answer to the previous line.
     input.write_all(b"0 fast 0x106 1\n\n# next\n0 fast 0x1").unwrap();
     assert_eq!(answer(), "0x0 0x3 0x0 0x0 0x0 0x106");
     input.write_all(b"06 90").unwrap();
@@ -78,7 +78,7 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
 }
 
-/// Runs the program with closed standard output. Returns its exit status and its standard error.
+/// Runs the program with a closed standard output. Returns its exit status and its standard error.
 fn unread(arguments: &[&str]) -> (Option<i32>, String) {
     let mut child = command(arguments)
         .stdin(Stdio::null())
@@ -100,7 +100,7 @@ fn a_list_that_nobody_reads_is_no_error() {
     }
 }
 
-/// The file that the user asked for is not written.
+/// The closed pipe keeps the file from being written.
 #[test]
 fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
     let place = Place::new("closed-pipe");

@@ -1,7 +1,7 @@
-//! Real programs of known behaviour, recorded and replayed: the counts are those that theory predicts.
+//! Real programs whose behaviour is known are recorded and replayed. The counts are those that theory predicts.
 //!
-//! Counts that include the C library's own work are compared between a run and a run with twice the work: the difference is the
-//! program's own.
+//! Some counts include the C library's own work. These are compared between two runs, the second with twice the work: the
+//! difference is the program's own.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn compile(place: &Place, compiler: Compiler, name: &str, flags: &str) {
     compiler.compile(place, name, &fs::read_to_string(source).unwrap(), &flags);
 }
 
-/// Records a program and returns the JSON of its replay, with these options of `stat`. Thread n is on node n modulo 4.
+/// Records a program with thread n on node n modulo 4, and returns the JSON of its replay. `options` are options of `stat`.
 fn replay(place: &Place, command: &str, options: &str) -> Value {
     let recorded = place.run(&format!("record --force --output recording -- {command}"));
     assert_eq!(recorded.status, 0, "{command}: {}", recorded.stderr);
@@ -34,13 +34,13 @@ fn total(results: &Value, event: &str) -> i64 {
     counters.map(|counter| counter["measured"].as_i64().unwrap()).sum()
 }
 
-/// Returns, for each thread, the number of accesses served by `l2`, `local`, `remote` or `c2c`.
+/// Returns for each thread the number of accesses that `way` served: `l2`, `local`, `remote` or `c2c`.
 fn served(results: &Value, way: &str) -> Vec<i64> {
     let threads = results["threads"].as_array().unwrap().iter();
     threads.map(|thread| thread["served"][way].as_i64().unwrap()).collect()
 }
 
-/// Two runs of a program, the second with twice the work; the counts are differences of both.
+/// Two runs of a program, the second with twice the work. The counts are the differences between the two runs.
 struct Twice {
     once: Value,
     twice: Value,
@@ -63,7 +63,7 @@ impl Twice {
     }
 }
 
-/// Asserts that a count is the expected one, within a thousandth and the few accesses by which runs of the C library differ.
+/// Asserts that a count is as expected. It may differ by a thousandth, plus a few accesses by which runs of the C library differ.
 #[track_caller]
 fn near(found: i64, expected: i64) {
     let apart = (found - expected).abs();
@@ -71,7 +71,7 @@ fn near(found: i64, expected: i64) {
 }
 
 /// A matrix product on one strand has the misses that cachegrind finds with caches of the same geometry, on the same instructions
-/// and addresses. Cachegrind allocates a line on a store, and the machine does not: therefore the program stores only to elements
+/// and addresses. Cachegrind allocates a line on a store, and the machine does not. Therefore the program stores only to elements
 /// that it has just read.
 ///
 /// On a processor with AVX, cachegrind refuses lines of 16 bytes, because a register is longer. Therefore it runs on an emulated
@@ -88,7 +88,7 @@ fn a_matrix_product_misses_as_cachegrind_says() {
         [("CPU_st_to_PCX", "Dw"), ("L2_dmiss_ld", "DLmr")],
     ];
     let some = [[("DC_miss", "D1mr"), ("L2_dmiss_ld", "DLmr")]];
-    // Size, ways and line size of each cache, in bytes: those of a T2 Plus, then others.
+    // Each text has the size, the ways and the line size of a cache, in bytes. The first caches are those of a T2 Plus.
     for ([l1i, l1d, l2], pairs) in [
         (["16384,8,32", "8192,4,16", "4194304,16,64"], &all[..]),
         (["4096,2,64", "32768,8,32", "1048576,8,64"], &some),
@@ -108,12 +108,12 @@ fn a_matrix_product_misses_as_cachegrind_says() {
             let expected = [theory[of_event], theory[of_other]];
             assert_eq!(found, expected, "{event}, {other}: {l1d}, {l2}");
         }
-        // There are 96 * 96 * 96 products: a thousandth of them is more than a few.
+        // There are 96 * 96 * 96 products, so a thousandth of the count is more than a few accesses.
         assert!(theory["D1mr"] > 50_000, "{}", theory["D1mr"]);
     }
 }
 
-/// Returns the counts of cachegrind for the program `matrix`, with these instruction, data and last-level caches.
+/// Returns cachegrind's counts for the program `matrix`, with these instruction, data and last-level caches.
 #[cfg(target_arch = "x86_64")]
 fn cachegrind(place: &Place, [l1i, l1d, l2]: [&str; 3]) -> HashMap<String, i64> {
     let mut qemu = Command::new("qemu-x86_64");
@@ -153,14 +153,14 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
             near(of_thread, lines);
         }
         near(one.total("cycles_cache_hit"), 15 * lines);
-        // An invalidation goes to each of the three other nodes.
+        // Each invalidation goes to the three other nodes.
         near(one.total("cycles_INV_egress"), 3 * 15 * lines);
 
         let own = Twice::new(&place, "./turns own", LINES, events);
         near(own.served("c2c").iter().sum(), 0);
         near(own.total("cycles_cache_hit"), 0);
         near(own.total("cycles_INV_egress"), 0);
-        // The first four threads read the lines from memory, a quarter of them from their own node's.
+        // The first four threads read the lines from memory. A quarter of the lines is in the memory of a thread's own node.
         let (local, remote) = (own.served("local"), own.served("remote"));
         for thread in 0..4 {
             near(local[thread], lines / 4);
@@ -170,7 +170,7 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
     }
 }
 
-/// Threads on four nodes read a buffer on node 0. Each node reads each line once: node 0 from its own memory, the others from
+/// Threads on four nodes read a buffer on node 0. Each node reads each line once: node 0 from its own memory, the other nodes from
 /// remote memory.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
@@ -194,8 +194,8 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
     }
 }
 
-/// A program reads 8 MB repeatedly: the next line is never in an L2 cache of 4 MB. It writes 8 MB repeatedly: each line is read
-/// before it is written, and written back.
+/// A program reads 8 MB repeatedly, and no L2 cache of 4 MB has the next line. Then the program writes 8 MB repeatedly: each line
+/// is read before it is written, and is written back.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {

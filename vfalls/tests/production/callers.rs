@@ -1,4 +1,4 @@
-//! Strands of guests that make the calls a test asks for, with their registers before and after: see `requests.s`.
+//! Strands of guests that make the calls a test asks for. Records the registers before and after each call: see `requests.s`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,15 +13,15 @@ use tests::random::Random;
 
 use super::watch::Watch;
 
-/// The addresses at which a strand makes a call, at which it is after the call, and at which it is idle.
+/// Three addresses: a strand makes a call at the first, is after the call at the second, and is idle at the third.
 const REQUEST: u64 = 0x8000_1000;
 pub(crate) const ANSWERED: u64 = 0x8000_1004;
 pub(crate) const IDLE: u64 = 0x8000_1008;
 
-/// The limit of instructions until one more strand has booted.
+/// The maximum number of instructions until one more strand has booted.
 const BOOT: u64 = 10_000_000;
 
-/// %l0, the number of the trap.
+/// The register %l0, which has the number of the trap.
 const TRAP: Register = Register::new(16);
 
 /// A call to make: the number of the software trap, and %o0 to %o5.
@@ -36,25 +36,25 @@ pub(crate) struct Request {
 pub(crate) struct Made {
     pub(crate) strand: StrandId,
     pub(crate) request: Request,
-    /// %o0 to %o5 after it.
+    /// The registers %o0 to %o5 after the call.
     pub(crate) after: [u64; 6],
-    /// From the turn at which the call began to the turn after its return.
+    /// The turns from the beginning of the call to the turn after its return.
     pub(crate) turns: Range<usize>,
-    /// The accesses to devices of all strands during the call.
+    /// The accesses of all strands to devices during the call.
     pub(crate) accesses: Range<usize>,
 }
 
 pub(crate) struct Callers {
-    /// In the order of their returns.
+    /// The finished calls, in the order of their returns.
     pub(crate) made: Vec<Made>,
-    /// Calls in progress: the strand's registers before the call, and the turn and the number of accesses at its beginning.
+    /// The calls in progress. Each has the strand's registers, the turn and the number of accesses from before the call.
     calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
     turns: usize,
     random: Random,
 }
 
 impl Callers {
-    /// Runs a machine that was just switched on until these strands ask for their first calls.
+    /// Runs a machine that was just switched on until each of these strands asks for its first call.
     pub(crate) fn new(execution: &mut Execution, strands: &[StrandId], seed: u64) -> Self {
         execution.breakpoints().insert(ANSWERED);
         for _ in strands {
@@ -69,7 +69,7 @@ impl Callers {
         Self { made: Vec::new(), calling: BTreeMap::new(), turns: 0, random: Random(seed) }
     }
 
-    /// Returns the strand that stopped to ask, or `None` if the machine stopped for another reason.
+    /// Returns the strand that asks for a call, or `None` if the machine stopped for another reason.
     pub(crate) fn asks(execution: &Execution, stop: Stop) -> Option<StrandId> {
         match stop {
             Stop::Breakpoint(strand) => (execution.strand(strand).pc == ANSWERED).then_some(strand),
@@ -77,8 +77,8 @@ impl Callers {
         }
     }
 
-    /// Notes the return of the strand's last call, and starts the given call; without one, the strand is idle. Returns an error if the
-    /// last call changed more than its results.
+    /// Records the return of the strand's last call, and starts the call `next`. The strand is idle if `next` is `None`. Returns an
+    /// error if the last call changed more than its results.
     pub(crate) fn turn(
         &mut self,
         execution: &mut Execution,
@@ -114,7 +114,7 @@ impl Callers {
         Ok(())
     }
 
-    /// Lets an idle strand ask again.
+    /// Lets an idle strand ask for a call again.
     pub(crate) fn wake(execution: &mut Execution, id: StrandId) {
         let strand = execution.strand_mut(id);
         if strand.pc == IDLE && strand.level() < Level::Hyperprivileged {
@@ -132,7 +132,7 @@ pub(crate) fn go_on_at(strand: &mut Strand, address: u64) {
     (strand.pc, strand.npc) = (address, address + 4);
 }
 
-/// Gives random values to all registers that a guest has at its trap level, except for those that control execution.
+/// Gives random values to all registers that a guest has at its trap level. Leaves out the registers that control execution.
 pub(crate) fn scramble(strand: &mut Strand, random: &mut Random) {
     let global = random.below(3);
     for level in [0, 1, 2] {
@@ -149,7 +149,7 @@ pub(crate) fn scramble(strand: &mut Strand, random: &mut Random) {
     let mut count = || random.below(8) as u8;
     let [mut can_save, mut can_restore] = [count(), count()];
     let [mut other, mut clean] = [count(), count()];
-    // Every second strand has window counts that software can have.
+    // Every second strand has window counts that software can set.
     if any >> 16 & 1 == 0 {
         can_save %= 7;
         can_restore %= 7 - can_save;
@@ -164,7 +164,7 @@ fn outs(strand: &Strand) -> [u64; 6] {
     [8, 9, 10, 11, 12, 13].map(|number| strand.registers.get(Register::new(number)))
 }
 
-/// Compares a strand before and after a call, without %o0 to %o5. In two windows that were free, values that the guest cannot
+/// Compares a strand before and after a call, except for %o0 to %o5. In two windows that were free, values that the guest cannot
 /// rely on may become 0.
 fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     let differ = |what: &str, before: u64, after: u64| match before == after {
@@ -177,7 +177,7 @@ fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     if before.windows != after.windows {
         return Err(format!("{:?}, and was {:?}", after.windows, before.windows));
     }
-    // %tba, %pstate, %tl and %pil.
+    // The registers are %tba, %pstate, %tl and %pil.
     for number in [5, 6, 7, 8] {
         let [before, after] = [&mut before, &mut after].map(|strand| privileged(strand, number));
         differ(&format!("privileged register {number}"), before, after)?;
@@ -198,7 +198,7 @@ fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
         }
         for number in 16..32 {
             let is_in = number >= 24;
-            // The %i registers of the next window are the %o registers of this one.
+            // The %i registers of the next window are the %o registers of the current window.
             if distance == 1 && (24..30).contains(&number) {
                 continue;
             }
@@ -218,7 +218,7 @@ pub(crate) fn privileged(strand: &mut Strand, number: u8) -> u64 {
     strand.control_register(ControlRegister::Privileged(number), &mut Nothing).unwrap_or_default()
 }
 
-/// Refuses all accesses: only the strand's registers are used.
+/// A bus that refuses all accesses, because only the strand's registers are used.
 struct Nothing;
 
 impl Environment for Nothing {

@@ -1,4 +1,4 @@
-//! The contract sweep on the production image: two guests with two strands each make calls at the same time.
+//! The contract sweep on the production image. Two guests with two strands each make calls at the same time.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -20,10 +20,10 @@ use super::judge::Judge;
 use super::watch::Watch;
 use super::{Booted, Guest, REAL, Task, assembled, image, strand};
 
-/// The most instructions between two calls of any strands.
+/// The maximum number of instructions between two calls of any strands.
 const CALL: u64 = 1_000_000;
 
-/// Functions of trap 0x80 and groups that the image serves besides the performance counters. The model does not know them;
+/// Functions of trap 0x80, and then groups, that the image serves besides the performance counters. The model does not know them.
 /// `services.rs` tests them.
 const OF_KERNELS: [u64; 16] = [
     0x00, 0x01, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x60, 0x61, 0x63, 0x70, 0x71, 0x200,
@@ -72,7 +72,7 @@ fn calls(part: &Part, number: usize) -> Vec<Request> {
     noted.0
 }
 
-/// Returns calls of all kinds; with `long`, many more.
+/// Returns calls of all kinds. With `long`, returns many more calls.
 pub(crate) fn requests(long: bool) -> Vec<Request> {
     let (parts, step) = if long { (8, 1) } else { (2, 8) };
     let mut all = calls(&EVERY_REGISTER, 0);
@@ -80,7 +80,7 @@ pub(crate) fn requests(long: bool) -> Vec<Request> {
     all.extend((0..parts).flat_map(|number| calls(&NEGOTIATION, number)).step_by(step));
     all.extend(calls(&OF_EVERY_GROUP, 2));
     all.extend(calls(&FUNCTIONS, 0).into_iter().step_by(4 * step));
-    // The software traps without a service, and the console.
+    // These calls are for software traps without a service, and for the console.
     for number in 0x81..0xff {
         all.push(Request { trap: number, registers: [2, 0x11, 0x22, 0x33, 0x44, 0x106] });
     }
@@ -90,7 +90,7 @@ pub(crate) fn requests(long: bool) -> Vec<Request> {
     all
 }
 
-/// Two guests: strands, rights in the machine description, and the same rights in the model.
+/// Two guests. Each has its strands, its rights as the machine description names them, and the same rights for the model.
 pub(crate) type Sides = [([usize; 2], &'static str, Grant); 2];
 
 /// Returns the program of `requests.s`.
@@ -119,7 +119,7 @@ pub(crate) fn boot(hypervisor: &[u8], sides: &Sides, seed: u64) -> Ready {
     let world = sides.each_ref().map(|(strands, _, grant)| {
         let strands = strands.map(|strand| strand as u16);
         let mut guest = oracle::Guest::new(strands, *grant);
-        // CORE, for cpu_start.
+        // The guest has negotiated CORE, for cpu_start.
         guest.versions.set(1, 1, 0).unwrap();
         guest
     });
@@ -132,14 +132,14 @@ pub(crate) fn boot(hypervisor: &[u8], sides: &Sides, seed: u64) -> Ready {
     Ready { booted, strands, callers, watch, world }
 }
 
-/// With `PRODUCTION_LONG` in the environment many more calls.
+/// With `PRODUCTION_LONG` in the environment, makes many more calls.
 #[test]
 #[ignore = "builds images"]
 fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
     let requests = requests(env::var_os("PRODUCTION_LONG").is_some());
     let hypervisor = image(Production::Shipped);
     let mut statuses: BTreeMap<u64, usize> = BTreeMap::new();
-    // On one core; on two nodes; on three.
+    // The guests are on one core, on two nodes, and on three nodes.
     let cases: [Sides; 3] = [
         [([0, 1], "global,htstrand", Grant::GLOBAL_HTSTRAND), ([2, 3], "strand", Grant::STRAND)],
         [([0, 64], "htstrand", Grant::HTSTRAND), ([1, 72], "global", Grant::GLOBAL)],
@@ -149,7 +149,7 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
         let Ready { mut booted, strands, mut callers, watch, world } =
             boot(&hypervisor, sides, case);
         let (execution, ids) = (&mut booted.0, strands.concat());
-        // Each strand makes all calls, but starts at a different one.
+        // Each strand makes all calls, and each starts at a different call.
         let mut left: BTreeMap<StrandId, _> = (0..)
             .zip(&ids)
             .map(|(number, id)| {

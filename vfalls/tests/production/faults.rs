@@ -14,13 +14,13 @@ use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, fast, repeated,
 use super::{Booted, ENOACCESS, Guest, image, strand};
 
 /// Stores to devices fail after the return of their call, or while the call waits for them. Then the units are out of service,
-/// everything else goes on, and the neighbour notices nothing.
+/// everything else goes on, and the neighbour is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_store_fails_late() {
     const MCU: [u64; 2] = [2, 4];
     const L2: u64 = 1;
-    // A loop of 3000 instructions.
+    // The entry is a loop of 3000 instructions.
     const WAIT: Entry = [4, 1000, 0, 0, 0, 0, 0, 0];
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
     let mut booted = Booted::new(Production::Shipped, &guests);
@@ -33,19 +33,19 @@ fn a_store_fails_late() {
         booted.0.devices().set_faulty(unit, true);
     }
     let calls = [
-        // Between calls.
+        // This store fails between two calls.
         (fast(SET, MCU[0], 0x11), 0),
         (WAIT, 0),
         (fast(GET, MCU[0], 0), ENOACCESS),
         (fast(SET, MCU[0] + 1, 0), ENOACCESS),
         (fast(SET, 0, 2), 0),
-        // During the next call, which succeeds nevertheless.
+        // This store fails during the next call, which succeeds nevertheless.
         (fast(SET, MCU[1], 0x11), 0),
         (fast(SET, L2, 1), 0),
         (WAIT, 0),
         (fast(GET, L2, 0), 0),
         (fast(GET, MCU[1], 0), ENOACCESS),
-        // While the call waits for the store.
+        // This store fails while its call waits for it.
         (fast(SET, HUB_PCR, 0x0101), ENOACCESS),
         (WAIT, 0),
         (fast(GET, HUB_PCR, 0), ENOACCESS),
@@ -54,7 +54,7 @@ fn a_store_fails_late() {
     booted.list(0, 0, &calls.map(|(entry, _)| entry));
     booted.list(1, 0, &[fast(GET, 0, 0), AGAIN]);
     let made = booted.calls();
-    // One store fails. Then the device works, but its unit stays out of service.
+    // Each device fails for one store. Then the device works again, but its unit stays out of service.
     for (register, unit) in faulty {
         let is_made = |calls: &[Call]| {
             let mut calls = calls.iter();
@@ -81,7 +81,7 @@ fn a_store_fails_late() {
             made.iter().find(|call| (call.function, call.arguments[0]) == (*number, register));
         of_register.unwrap()
     };
-    // The store was in flight from before the L2 call: 80 cycles and more.
+    // The store was in flight from before the L2 call, for at least 80 cycles.
     let (set, next) = (of_first(&SET, MCU[1]), of_first(&SET, L2));
     assert!(next.began < set.ended + 80, "{set:?} {next:?}");
     let neighbours = made.iter().filter(|call| call.strand.index() == 8);
@@ -93,12 +93,12 @@ fn a_store_fails_late() {
     assert!(calls > 100 && last > booted.0.now() - 1000, "{calls}");
 }
 
-/// The operator reports the death of two strands: one that held a hub, and one that asked for it. Before the report no strand
-/// gets the hub; after it all others have their turns. The neighbour notices nothing.
+/// The operator reports the death of two strands: one held a hub, and the other asked for the hub. Before the report no strand gets
+/// the hub. After it all other strands have their turns. The neighbour is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_strand_dies_with_a_hub() {
-    /// `ba .`, in unused memory.
+    /// The address of `ba .` in unused memory.
     const DEAD: u64 = map::PARTITION + 0x7f_0000;
     const WORDS: [u32; 2] = [0x1080_0000, 0x0100_0000];
     const TURNS: usize = 8;
@@ -112,7 +112,7 @@ fn a_strand_dies_with_a_hub() {
         booted.list(0, cpu, &list);
     }
     booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
-    // One strand dies after its store to the hub, another when it asks again.
+    // One strand dies after its store to the hub, and another when it asks for the hub again.
     let image = image(Production::Shipped);
     let elf = elf::parse(&image).unwrap();
     let dead: Vec<StrandId> = ["perfctr_wait_hub", "perfctr_slow"]
@@ -155,8 +155,8 @@ fn a_strand_dies_with_a_hub() {
     assert!(neighbours.all(|call| call.status == 0));
 }
 
-/// The operator sees the death of a guest's last strand, and that a reset does not restart the guest, which has no strand left.
-/// The other guest notices nothing.
+/// The operator sees the death of a guest's last strand. A reset does not restart the guest, which no longer has a strand. The
+/// other guest is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_fails_with_its_last_strand() {
@@ -165,7 +165,7 @@ fn a_guest_fails_with_its_last_strand() {
     let endless = [repeated(GET, 0, 0), AGAIN];
     booted.list(0, 0, &endless);
     booted.list(0, 1, &endless);
-    // A loop of 6,000,000 instructions before the exit.
+    // The guest executes a loop of 6,000,000 instructions before it exits.
     booted.list(1, 0, &[[4, 2_000_000, 0, 0, 0, 0, 0, 0]]);
     booted.0.run(Limits::instructions(3_000_000));
     let mut states = Vec::new();

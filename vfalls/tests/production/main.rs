@@ -1,5 +1,5 @@
-//! The production image on the executing machine: it boots on one strand and on all, isolates guests, and lets one end without
-//! the others. The tests need what builds images.
+//! The production image on the executing machine. It boots on one strand and on all strands, isolates guests, and lets one guest
+//! end without the others. The tests need the tools that build images.
 
 mod attacks;
 mod callers;
@@ -40,13 +40,13 @@ use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, SPARC_GCC};
 
 const MEMORY: u64 = 8 << 20;
-/// Offsets in a guest's memory: of its task, followed by the number of its CPUs and an address, and of its results.
+/// Offsets in a guest's memory. The number of CPUs and an address follow the task. Then come the results.
 const TASK: u64 = 0x40;
 const RESULTS: u64 = 0x80;
-/// The trap table of `guest.s`.
+/// The address of the trap table in `guest.s`.
 const TABLE: u64 = 0x8000_8000;
 
-/// The real address of a guest's memory, unless the test sets another.
+/// The real address of a guest's memory, unless a test sets another address.
 const REAL: u64 = 0x8000_0000;
 
 /// The %pcr of the test: counter 0 counts instructions (2, 0xfd) of privileged software.
@@ -54,7 +54,7 @@ const PCR: u64 = 2 << 14 | 0xfd << 6 | 1 << 1;
 
 const ENOACCESS: u64 = 10;
 
-/// The offset of the first noted trap in a guest's results, in bytes; each trap has 32.
+/// The offset of the first noted trap in a guest's results, in bytes. Each noted trap takes 32 bytes.
 const NOTED: u64 = 64;
 
 /// The tasks of `guest.s`.
@@ -71,7 +71,7 @@ enum Task {
 /// A guest: its program, strands and rights, and the real address of its memory.
 struct Guest<'a> {
     program: &'a [u8],
-    /// Written at [`TASK`], if the program uses them.
+    /// The words to write at [`TASK`], if the program uses them.
     words: Option<[u64; 3]>,
     strands: &'a [usize],
     rights: &'a str,
@@ -93,7 +93,7 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// Builds an image and returns its path. All variants are built in one directory, one after another.
+/// Builds an image and returns its path. All forms of the image are built in one directory, one after another.
 fn built(production: Production) -> PathBuf {
     static TOOLCHAIN: Mutex<Option<Toolchain>> = Mutex::new(None);
     let mut toolchain = TOOLCHAIN.lock().unwrap();
@@ -105,7 +105,7 @@ fn image(production: Production) -> Vec<u8> {
     fs::read(built(production)).unwrap()
 }
 
-/// Assembles a guest of this directory for a real address, and returns the path of the ELF file.
+/// Assembles a guest of this directory for a real address. Returns the path of the ELF file.
 fn assembled(name: &str, real: u64) -> PathBuf {
     let sources = root().join("vfalls/tests/production");
     let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{real:x}.elf"));
@@ -172,7 +172,7 @@ impl Booted {
         Self(execution)
     }
 
-    /// Has the operator do a step on this strand, and runs the machine. The hypervisor must do the step.
+    /// Lets the operator do a step on this strand, and runs the machine. The hypervisor must do the step.
     fn operate(&mut self, on: usize, step: &Step, instructions: u64) {
         self.0.operate(strand(on), step).unwrap();
         self.0.run(Limits::instructions(instructions));
@@ -234,7 +234,7 @@ fn description(nodes: usize, guests: &[Guest<'_>]) -> String {
     text
 }
 
-/// Each CPU of a guest has its number, its argument and its trap table, its own %pcr, and a count of its own instructions.
+/// Each CPU of a guest has its own number, argument, trap table and %pcr, and counts its own instructions.
 #[test]
 #[ignore = "builds images"]
 fn all_cpus_of_two_guests_run() {
@@ -249,7 +249,7 @@ fn all_cpus_of_two_guests_run() {
             assert_eq!(booted.0.guest(number), GuestState::Exited(0));
             for cpu in 0..guest.strands.len() as u64 {
                 let result = booted.results(number as u64, 8 + 8 * cpu);
-                // 100 `nop`s, and either the `wr` before them or the `rd` after them.
+                // Counted are 100 `nop`s, and either the `wr` before the `nop`s or the `rd` after them.
                 let expected = [cpu, 0x100 + cpu, TABLE, 0, result[4], 0, PCR];
                 assert_eq!(result, expected, "CPU {cpu} of {count} strands");
                 assert_eq!(result[4], 101, "CPU {cpu} of {count} strands");
@@ -258,7 +258,7 @@ fn all_cpus_of_two_guests_run() {
     }
 }
 
-/// A guest takes its own traps in its own table, at the right level, and reaches nothing beyond its memory.
+/// A guest takes its own traps in its own trap table at the right level. It reaches nothing beyond its memory.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_takes_its_own_traps() {
@@ -271,15 +271,15 @@ fn a_guest_takes_its_own_traps() {
     let traps = [0x10, 0x34, 0x37, 0x30, 0x30, 0x30, 0x30, 0x08, 0x10];
     for (number, trap) in (0..).zip(traps) {
         let [found, tl, gl, _] = booted.results(1, 8 + 4 * number);
-        // The last trap happens in the handler of another.
+        // The last trap happens in the handler of another trap.
         let level = if number == 8 { 2 } else { 1 };
         assert_eq!([found, tl, gl], [trap, level, level], "trap {number}");
     }
     assert_eq!(booted.0.guest(0), GuestState::Runs);
 }
 
-/// An access beyond the guest's memory, where the next guest's memory is, traps; in an image without the bound it reads that
-/// memory.
+/// An access beyond the guest's memory, where the next guest's memory is, traps. In an image without the bound, the guest reads the
+/// next guest's memory.
 #[test]
 #[ignore = "builds images"]
 fn isolation_is_the_bound() {
@@ -298,7 +298,7 @@ fn isolation_is_the_bound() {
     }
 }
 
-/// A trap that a guest cannot take ends only this guest, and its console says why.
+/// A trap that a guest cannot take ends only this guest. Its console says why.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_ends_alone() {
@@ -316,12 +316,12 @@ fn a_guest_ends_alone() {
     assert!(after > before, "the other goes on");
 }
 
-/// The trap levels from which a guest can return hold nothing of the hypervisor's privilege, not even after a call in which a
-/// device access trapped. In an image that does not clear it, the guest gains the privilege.
+/// A guest can return from some trap levels. These hold nothing of the hypervisor's privilege, not even after a call in which a
+/// device access trapped. In an image that does not clear them, the guest gains the privilege.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_cannot_climb() {
-    /// `wrhpr 0, %htstate`.
+    /// The instruction `wrhpr 0, %htstate`, which clears the privilege.
     const CLEAR: u32 = 0x8398_2000;
     let climbs = |hypervisor: &[u8]| {
         let guest = Guest { rights: "global", ..Guest::new(Task::Climb, &[0]) };
@@ -342,8 +342,8 @@ fn a_guest_cannot_climb() {
     assert!(without.count() > 0);
 }
 
-/// QEMU has no %pcr. The entry code of the image for QEMU differs from the shipped one by a load for `rd` and a store for `wr`:
-/// one instruction for one.
+/// QEMU does not have %pcr. So the entry code of the image for QEMU has a load for each `rd` of the shipped image, and a store for
+/// each `wr`. All other instructions are the same.
 #[test]
 #[ignore = "builds images"]
 fn qemu_executes_the_same_entry_code() {
@@ -353,12 +353,12 @@ fn qemu_executes_the_same_entry_code() {
         [&shipped, &other, &unbounded].map(|file| elf::parse(file).unwrap());
     assert_eq!(entry::difference(&shipped, &other, &[]).unwrap(), None);
     assert_eq!(entry::difference(&shipped, &unbounded, &[]).unwrap(), None);
-    // It is the shipped one that has the registers.
+    // The exception holds only if the shipped image is the one with the registers.
     let back = entry::difference(&other, &shipped, &[]).unwrap();
     assert!(back.unwrap().starts_with("93440000 at "));
 }
 
-/// The operator takes the right of one guest while both make calls, and resets the other.
+/// The operator takes a right from one guest, and resets the other guest. Both make calls meanwhile.
 #[test]
 #[ignore = "builds images"]
 fn the_operator_is_heard() {
@@ -382,7 +382,7 @@ fn the_operator_is_heard() {
     assert_eq!(status, ENOACCESS);
     let [_, status] = booted.results(1, 0);
     assert_eq!(status, 0, "the guest reads a channel");
-    // After the reset guest 1 starts again.
+    // Guest 1 starts again after the reset.
     let [before] = booted.results(1, 0);
     booted.operate(3, &Step::Reset(second), 3_000_000);
     let [after, status] = booted.results(1, 0);

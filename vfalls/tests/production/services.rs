@@ -1,4 +1,4 @@
-//! The services of the image that a small kernel needs besides the performance counters.
+//! Besides the performance counters, the image has services that a small kernel needs.
 
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
@@ -11,9 +11,9 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, core, fast, retried};
 use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, strand};
 
-/// Where the guest has the addresses at which CPUs begin, and their trap table.
+/// The address in the guest of two addresses: where CPUs begin, and where their trap table is.
 const START: u64 = 0x90;
-/// Where the test writes a text, and where the guest writes one.
+/// The address at which the test writes a text, and then the address at which the guest writes one.
 const TEXT: u64 = 0x8_0000;
 const COPY: u64 = 0x8_0040;
 
@@ -26,10 +26,10 @@ const EWOULDBLOCK: u64 = 9;
 const STOPPED: u64 = 1;
 const RUNNING: u64 = 2;
 
-/// A loop that gives other CPUs time to start or stop.
+/// A list entry with a loop, which gives other CPUs time to start or stop.
 const WAIT: Entry = [4, 2000, 0, 0, 0, 0, 0, 0];
 
-/// A CPU of a guest makes these calls while its second CPU makes others and its third CPU yields. %o1 is 9 before each call.
+/// A CPU of a guest makes these calls. The second CPU makes other calls meanwhile, and the third yields. %o1 is first 9.
 #[test]
 #[ignore = "builds images"]
 fn a_kernel_is_served() {
@@ -41,14 +41,14 @@ fn a_kernel_is_served() {
     booted.0.load(TIME, &1_790_000_000_u64.to_be_bytes()).unwrap();
     booted.0.input(0, b"in");
     let starts = [1, 1, cpu, traps, 1, 0, 0x10, 0];
-    // Each call, with its status and its %o1 after it.
+    // The calls. Each has its status, and its %o1 after the call.
     let calls = [
-        // cpu_state: the neighbour's CPUs do not exist.
+        // Calls cpu_state. The neighbour's CPUs do not exist for this guest.
         (fast(0x17, 0, 9), 0, RUNNING),
         (fast(0x17, 1, 9), 0, RUNNING),
         (fast(0x17, 2, 9), 0, RUNNING),
         (fast(0x17, 3, 9), ENOCPU, 9),
-        // cpu_stop, and cpu_start again.
+        // Calls cpu_stop, and then cpu_start again.
         (fast(0x11, 0, 9), EINVAL, 9),
         (retried(0x11, 1, 9), 0, 9),
         (fast(0x17, 1, 9), 0, STOPPED),
@@ -56,19 +56,19 @@ fn a_kernel_is_served() {
         (starts, 0, cpu),
         (WAIT, 0, 0),
         (fast(0x17, 1, 9), 0, RUNNING),
-        // mach_set_soft_state and mach_get_soft_state, once group 3 is negotiated.
+        // Calls mach_set_soft_state and mach_get_soft_state. They need group 3 to be negotiated.
         (fast(0x70, 1, REAL + TEXT), EBADTRAP, REAL + TEXT),
         (core(0, 3, 1), 0, 0),
         (fast(0x70, 1, REAL + TEXT), 0, REAL + TEXT),
         (fast(0x71, REAL + COPY, 9), 0, 1),
-        // Diagnosis: a known group whose functions are refused.
+        // The group Diagnosis is known, but its functions are refused.
         (fast(0x200, REAL, 9), EBADTRAP, 9),
         (core(0, 0x300, 1), 0, 0),
         (fast(0x200, REAL, 9), ENOACCESS, 9),
         (fast(0x201, REAL, 9), ENOACCESS, 9),
-        // tod_get: less than a second after power-on.
+        // Calls tod_get, less than a second after power-on.
         (fast(0x50, 0, 9), 0, 1_790_000_000),
-        // cons_getchar and cons_write.
+        // Calls cons_getchar and cons_write.
         (fast(0x60, 0, 9), 0, b'i'.into()),
         (fast(0x60, 0, 9), 0, b'n'.into()),
         (fast(0x60, 0, 9), EWOULDBLOCK, 9),
@@ -93,7 +93,7 @@ fn a_kernel_is_served() {
     assert_eq!(copy, text);
     assert_eq!(booted.consoles()[..2], ["normal state", ""]);
 
-    // The third CPU stays in cpu_yield until an interrupt: the operator takes a right of the guest.
+    // The third CPU stays in cpu_yield until an interrupt, which comes when the operator takes a right of the guest.
     assert_eq!(booted.0.state(strand(66)), State::Halted);
     let [_, unanswered, ..] = booted.entry(0, 2, 0);
     assert_eq!(unanswered, 5);
@@ -102,7 +102,7 @@ fn a_kernel_is_served() {
     booted.operate(9, &Step::Reconfigure(grants), 200_000);
     let [_, status, ..] = booted.entry(0, 2, 0);
     assert_eq!(status, 0);
-    // The neighbour notices nothing.
+    // The neighbour is not affected.
     assert_eq!(booted.entry(1, 0, 0)[1], 0);
     let mut neighbour = vec![0; 0x1000];
     booted.0.read(map::PARTITION + MEMORY + TEXT, &mut neighbour).unwrap();

@@ -1,4 +1,4 @@
-//! Observes every access of guests, and of the hypervisor on their behalf.
+//! Observes every access of guests, and every access that the hypervisor makes on their behalf.
 
 use std::cell::{RefCell, RefMut};
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) struct Seen {
     text: Range<u64>,
     /// The hypervisor's accesses to devices, and its output to consoles.
     pub(crate) devices: Vec<Observed>,
-    /// Accesses that no guest may cause.
+    /// Accesses that guests must not cause.
     pub(crate) forbidden: Vec<Observed>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Seen {
 pub(crate) struct Watch(Rc<RefCell<Seen>>);
 
 impl Watch {
-    /// Observes a machine with this hypervisor from now on; `guests` are the strands of each guest.
+    /// Observes a machine with this hypervisor from now on. `guests` has the strands of each guest.
     pub(crate) fn new(
         execution: &mut Execution,
         hypervisor: &[u8],

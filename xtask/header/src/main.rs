@@ -1,6 +1,6 @@
-//! Writes the header of the C interface, `guest-abi/c/include/sun4v_perf.h`. Run it by `cargo xtask header`.
+//! Writes the header of the C interface, `guest-abi/c/include/sun4v_perf.h`. `cargo xtask header` runs this program.
 //!
-//! The numbers come from the tables of guest-abi; types and functions come from the source of guest-abi-c, which cbindgen
+//! The numbers come from the tables of guest-abi. The types and functions come from the source of guest-abi-c, which cbindgen
 //! reads.
 //!
 //! The exit status is 1 if `--check` finds a difference, and 2 if the header cannot be made.
@@ -40,7 +40,7 @@ const INTRODUCTION: &str = "\
  * Written by `cargo xtask header`: change guest-abi/src or guest-abi/c/src, not this file.
  */";
 
-/// The files of the C interface that have types and functions, in the order of the header.
+/// The source files of the types and functions of the C interface, in the order of the header.
 const SOURCES: [&str; 2] = ["types", "function"];
 
 fn main() -> ExitCode {
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         }
         Err(error) => (2, format!("{error:#}")),
     };
-    // An error is ignored: the exit status says the same.
+    // An error is ignored: the exit status also reports the failure.
     let _ = writeln!(io::stderr(), "error: {said}");
     ExitCode::from(status)
 }
@@ -87,7 +87,7 @@ fn first_difference(found: &str, expected: &str) -> Option<usize> {
     (found != expected).then(|| same.count() + 1)
 }
 
-/// Returns the header that the source makes.
+/// Returns the header that the current source makes.
 fn header() -> anyhow::Result<String> {
     let config = Config {
         language: Language::C,
@@ -114,7 +114,7 @@ fn header() -> anyhow::Result<String> {
     Ok(text.replace(&format!("{}ull", u64::MAX), &format!("{:#x}ull", u64::MAX)))
 }
 
-/// Joins comments of one line with their delimiters, which cbindgen puts on lines of their own.
+/// Puts a comment of one line on one line with its delimiters, which cbindgen puts on lines of their own.
 fn on_one_line(text: &str) -> String {
     let lines = text.lines().collect::<Vec<_>>();
     let mut rest = &*lines;

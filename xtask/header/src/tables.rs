@@ -52,7 +52,7 @@ pub(crate) fn tables() -> String {
     text.0.trim_end().to_owned()
 }
 
-/// The text so far.
+/// The text of the header so far.
 #[derive(Default)]
 struct Text(String);
 
@@ -71,7 +71,7 @@ impl Text {
         self.define(name, format_args!("{value:#x}ull"), comment);
     }
 
-    /// Writes an enumeration, whose members are names, values and comments.
+    /// Writes an enumeration. Its members are names, values and comments.
     fn enumeration<N: Display, V: Display, C: Display>(
         &mut self,
         name: &str,
@@ -167,7 +167,7 @@ fn sparc(text: &mut Text) {
     text.define("SPARC_PIC_WIDTH", SparcPic::WIDTH, width);
 }
 
-/// Defines the masks and shifts of the selects of a control register, and the mask of all other bits, which `busstat` uses.
+/// Defines the masks and shifts of a control register's selects. Also defines the mask of all other bits, which `busstat` uses.
 fn selects<P: EventSelect>(text: &mut Text, name: &str, writable: &str) {
     for counter in Counter::ALL {
         let (field, number) = (P::field(*counter), counter.index());
@@ -296,7 +296,7 @@ fn events(text: &mut Text) {
     }
 }
 
-/// Returns the name, code and comment of an event in the header. A name that begins with its unit does not get the unit again.
+/// Returns the name, code and comment of an event in the header. The name gets the unit as its beginning, unless it has it already.
 fn event_member(unit: &str, name: &str, code: u16, description: &str) -> (String, String, String) {
     let unit = unit.to_uppercase();
     let letter = |letter: char| match letter.is_ascii_alphanumeric() {

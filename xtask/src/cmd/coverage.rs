@@ -32,7 +32,7 @@ pub struct CoverageArgs {
 
 const CRATES: [&str; 4] = ["guest-abi", "hv-core", "platform", "perfctr-service"];
 
-/// The C interface, which programs in C call: no counts are collected of them.
+/// The C interface. Programs in C call it, and no counts are collected from these programs.
 const FROM_C: &str = "c";
 
 const VERSION: &str = "0.9.1";
@@ -52,7 +52,7 @@ pub fn run(args: CoverageArgs) -> anyhow::Result<()> {
 /// Runs the tests with their output on standard error. Returns the coverage.
 fn measure() -> anyhow::Result<Export> {
     let program = cargo::tool("cargo-llvm-cov", VERSION)?;
-    // Otherwise programs that were built of older sources would be measured too.
+    // Without this step, programs built from older sources would be measured, too.
     let mut clean = Command::new(&program);
     clean.current_dir(root()).args(["llvm-cov", "clean", "--workspace"]);
     cargo::passes(&mut clean).context("cargo llvm-cov clean")?;
@@ -81,8 +81,8 @@ fn measure() -> anyhow::Result<Export> {
     serde_json::from_slice(&text).with_context(|| format!("{}", report.display()))
 }
 
-/// Returns the environment variables that name the tools of the compiler's LLVM for cargo-llvm-cov: none if rustup has installed
-/// them, else Debian's tools of the same version.
+/// Returns the environment variables that name the LLVM tools of the compiler for cargo-llvm-cov. There are none if rustup has
+/// installed the tools. Otherwise they name Debian's tools of the same version.
 fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let own = Path::new(&cargo::rustc(&["--print", "target-libdir"])?).join("../bin/llvm-cov");
     let say = || say("installing the component llvm-tools of the Rust toolchain ...");
@@ -119,7 +119,7 @@ struct ExportFile {
     summary: Summary,
 }
 
-/// The coverage of a file, or of several together.
+/// The coverage of a file, or of several files together.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 struct Summary {
     lines: Share,
@@ -148,7 +148,7 @@ impl Share {
     }
 }
 
-/// The coverage of each crate, and of its files.
+/// The coverage of each crate, and of each of its files.
 #[derive(Debug, Serialize)]
 struct Coverage(BTreeMap<&'static str, OfCrate>);
 

@@ -1,4 +1,4 @@
-//! `fuzz`: libFuzzer makes inputs for the code that reads any input.
+//! `fuzz`: libFuzzer makes inputs for the code that must cope with any input.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -36,11 +36,11 @@ pub struct FuzzArgs {
     minutes: u64,
 }
 
-/// The targets, and the length of their longest inputs in bytes. Longer inputs are slower and reach nothing new.
+/// The targets, each with the maximum length of its inputs in bytes. Longer inputs are slower and reach nothing new.
 const TARGETS: [(&str, u32); 4] =
     [("hypercalls", 4096), ("md_reader", 4096), ("md_round_trip", 2048), ("trace_input", 1024)];
 
-/// The directory of the corpus and of failing inputs, from the root of the workspace.
+/// The directory of the corpus and of failing inputs, relative to the root of the workspace.
 const PLACE: &str = "target/fuzz";
 
 pub fn run(args: FuzzArgs) -> anyhow::Result<()> {
@@ -86,7 +86,7 @@ impl Fuzz {
         Ok(found)
     }
 
-    /// Checks that this rustup has a nightly toolchain, and that toolchain cargo-fuzz.
+    /// Checks that rustup has a nightly toolchain, and that cargo-fuzz is installed.
     fn under(rustup: PathBuf) -> anyhow::Result<Self> {
         let found = Self { rustup };
         let works = |arguments: &[&str]| works(&mut found.nightly(arguments));
@@ -169,18 +169,18 @@ impl Fuzz {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     executions: u64,
-    /// The edges of the control flow that were reached.
+    /// The number of edges of the control flow that were reached.
     edges: u64,
-    /// The features by which libFuzzer tells inputs apart: edges, how often they were taken, and compared values.
+    /// The number of features by which libFuzzer tells inputs apart: edges, how often they were taken, and compared values.
     features: u64,
-    /// The inputs of the corpus.
+    /// The number of inputs in the corpus.
     inputs: u64,
     /// The input that failed.
     found: Option<PathBuf>,
 }
 
 impl Seen {
-    /// Reads a line. Returns whether it reports progress, such as `#1024 pulse  cov: 42 ft: 77 corp: 5/60b ...`.
+    /// Reads a line of libFuzzer. Returns whether the line reports progress, such as `#1024 pulse  cov: 42 ft: 77 corp: 5/60b ...`.
     fn hear(&mut self, line: &str) -> bool {
         if let Some((_, path)) = line.split_once("Test unit written to ") {
             self.found = Some(Path::new(path).to_owned());

@@ -13,7 +13,7 @@ pub struct HeaderArgs {
     check: bool,
 }
 
-/// Becomes the program `header`, a package of its own, so that other commands are built without what it depends on.
+/// Becomes the program `header`. It is in a package of its own, so that other commands are built without its dependencies.
 pub fn run(args: HeaderArgs) -> anyhow::Result<()> {
     become_package("header", args.check.then_some("--check"))
 }

@@ -1,4 +1,4 @@
-//! The commands, one in each module: its arguments, and `run`.
+//! The commands. Each is a module with its arguments and a function `run`.
 
 pub mod bench;
 pub mod bundle;

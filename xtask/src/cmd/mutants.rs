@@ -1,4 +1,4 @@
-//! `mutants`: cargo-mutants changes the code in one place at a time, and a test should fail.
+//! `mutants`: cargo-mutants changes the code in one place at a time. Each change should make a test fail.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -42,30 +42,30 @@ fn shard(text: &str) -> Result<(usize, usize), &'static str> {
 /// The command that installs the version whose files this module reads and writes.
 const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 
-/// The configuration of cargo-mutants, from the root of the workspace.
+/// The configuration of cargo-mutants, relative to the root of the workspace.
 const CONFIG: &str = ".cargo/mutants.toml";
 
-/// The mutants of a thousand that the configuration may exclude by [`Config::exclude_re`].
+/// The maximum number of mutants, out of a thousand, that the configuration may exclude by [`Config::exclude_re`].
 const MOST_EXCLUDED: usize = 30;
 
-/// Tests that run together. The near tests come first: the mutants that they catch are not built for the others.
+/// Tests that run together. The suites closest to the code come first: a mutant that they catch is not built for later suites.
 struct Suite {
     name: &'static str,
-    /// The files whose mutants it tests, if not those of all files.
+    /// The files whose mutants the suite tests; empty for all files.
     files: &'static [&'static str],
-    /// The arguments of `cargo test`, beside the package of the mutant.
+    /// The arguments of `cargo test`, in addition to the package of the mutant.
     tests: &'static str,
-    /// Whether the tests run on SPARC V9, emulated, for code that is compiled only there.
+    /// Whether the tests run on emulated SPARC V9, for code that is compiled only there.
     on_sparc: bool,
 }
 
-/// The last suite tests mutants of all files: what it misses, no suite catches. The suites leave out examples in documentation and
-/// tests that take minutes with a mutant.
+/// The last suite tests mutants of all files: no suite catches a mutant that it misses. The suites leave out examples in
+/// documentation, and tests that take minutes with a mutant.
 const SUITES: [Suite; 4] = [
     Suite {
         name: "tests of the package",
         files: &[],
-        // These compile the C interface by a cargo of their own.
+        // The skipped tests compile the C interface by a cargo of their own.
         tests: "--tests -- --skip=a_program_in_c --skip=a_program_without_libc",
         on_sparc: false,
     },
@@ -97,7 +97,7 @@ const SUITES: [Suite; 4] = [
     Suite {
         name: "whole-system tests",
         files: &[],
-        // Threads call while others negotiate, mend units or move rights, some hundred times.
+        // Most skipped tests have threads that call while others negotiate, mend units or move rights, some hundred times.
         tests: "--package=hv-core --package=sun4v-platform --package=perfctr-service --package=tests --tests -- \
                 --skip=a_program_in_c --skip=a_program_without_libc --skip=a_version_is_never_a_mixture \
                 --skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
@@ -127,7 +127,7 @@ pub fn run(args: MutantsArgs) -> anyhow::Result<()> {
     let records = place.join("mutants.out");
     let _ = fs::remove_dir_all(&records);
     fs::create_dir_all(&records)?;
-    // cargo-mutants passes over mutants that it finds here.
+    // cargo-mutants skips the mutants in this file.
     let caught = records.join("caught.txt");
     let passed_over = all.iter().filter(|name| !chosen.contains(name.as_str()));
     fs::write(&caught, passed_over.map(|name| format!("{name}\n")).collect::<String>())?;
@@ -153,7 +153,7 @@ pub fn run(args: MutantsArgs) -> anyhow::Result<()> {
 }
 
 impl Suite {
-    /// Runs the tests on the mutants that the suites before have not caught.
+    /// Runs the tests on the mutants that no earlier suite has caught.
     fn test(&self, place: &Path) -> anyhow::Result<()> {
         let mut command = mutants(self.on_sparc)?;
         command.args(["--iterate", "--colors=never", "--output"]).arg(place);
@@ -162,14 +162,14 @@ impl Suite {
             command.args(big_endian::ARGUMENTS.map(|argument| format!("--cargo-arg={argument}")));
         }
         let status = command.arg("--").args(self.tests.split(' ')).stdin(Stdio::null()).status();
-        // 2: mutants were missed; 3: tests took too long.
+        // Status 2 means that mutants were missed, and 3 that tests took too long.
         let status = status.context("cargo cannot be run")?;
         ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo mutants ended with {status}");
         Ok(())
     }
 }
 
-/// Returns a call of cargo-mutants.
+/// Returns a command of cargo-mutants.
 fn mutants(on_sparc: bool) -> anyhow::Result<Command> {
     let mut command = match on_sparc {
         true => big_endian::cargo()?,
@@ -179,7 +179,7 @@ fn mutants(on_sparc: bool) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// The part of cargo-mutants' configuration that says which mutants there are.
+/// The part of cargo-mutants' configuration that selects mutants.
 #[derive(Deserialize)]
 struct Config {
     examine_globs: Vec<String>,
@@ -193,7 +193,7 @@ impl Config {
         toml::from_str(&text).context(CONFIG)
     }
 
-    /// Returns the names of all mutants, those that the configuration excludes by regular expressions among them. A name is
+    /// Returns the names of all mutants, including those that the configuration excludes by regular expressions. A name is
     /// `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
     fn mutants(&self) -> anyhow::Result<Vec<String>> {
         let mut command = mutants(false)?;
@@ -204,7 +204,7 @@ impl Config {
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// Returns the mutants that are excluded by regular expressions.
+    /// Returns the mutants that the regular expressions exclude.
     fn excluded<'a>(&self, all: &'a [String]) -> anyhow::Result<BTreeSet<&'a str>> {
         let mut excluded = BTreeSet::new();
         for entry in &self.exclude_re {
@@ -231,7 +231,7 @@ impl Config {
     }
 }
 
-/// Returns the mutants that `args` choose of those that are not excluded.
+/// Returns the mutants that `args` choose and that are not excluded.
 fn chosen<'a>(
     all: &'a [String],
     excluded: &BTreeSet<&str>,

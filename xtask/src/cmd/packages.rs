@@ -19,9 +19,10 @@ pub const PUBLISHED: [&str; 7] = [
     "simulator",
 ];
 
-/// Makes the packages, unpacks them side by side and compiles them there.
+/// Makes the packages, unpacks them side by side, and compiles them there.
 ///
-/// `cargo package` could compile them, but takes a package of a version that it has compiled before for unchanged.
+/// `cargo package` could compile them. But it takes a package for unchanged if it has compiled a package of the same version
+/// before.
 pub fn check() -> anyhow::Result<()> {
     let mut package = cargo();
     package.args("package --quiet --locked --allow-dirty --no-verify".split(' '));

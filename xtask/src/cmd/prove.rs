@@ -43,7 +43,7 @@ impl Steps for Prove {
         step(
             "shuttle",
             "a million random schedules of shuttle, and a million of PCT",
-            // The tests state 10,000 of each, in all.
+            // All tests together make 10,000 schedules of each kind. `SCHEDULES` multiplies this number.
             |()| models("shuttle", &[], &[("SCHEDULES", "100")]),
         ),
         step(
@@ -58,7 +58,7 @@ impl Steps for Prove {
     ];
 }
 
-/// Loom's models that end in minutes without a limit on preemptions, by parts of their names.
+/// Parts of the names of loom's models that end in minutes without a limit on preemptions.
 const UNLIMITED: [&str; 9] = [
     "loom_owned_lock",
     "loom_gate::a_strand_that_has_gone_costs_r_refusals",
@@ -75,15 +75,15 @@ pub fn run(args: ProveArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
-/// The tests with threads, as arguments of `cargo test`.
+/// The tests with threads. Each text has arguments of `cargo test`.
 const WITH_THREADS: [&str; 3] = [
     "--package=hv-core --test=trace threads",
     "--package=perfctr-service --lib guest::tests",
     "--package=tests --test=hub_threads --test=l2_threads --test=negotiation_threads --test=operator_threads --test=rights_threads",
 ];
 
-/// Runs the tests with threads in Miri. Each seed is another order of the threads, and another choice among the values that weak
-/// memory lets a load return.
+/// Runs the tests with threads in Miri. Each seed chooses another order of the threads, and other values that weak memory lets a
+/// load return.
 fn miri() -> anyhow::Result<()> {
     const MISSING: &str = "Miri is missing; type: \
          rustup toolchain install nightly --component miri --component rust-src";

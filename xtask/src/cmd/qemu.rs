@@ -110,7 +110,7 @@ fn judge(end: &End, timeout: u64) -> Result<(), Mismatch> {
     }))
 }
 
-/// The entry of a guest that this machine can load.
+/// Returns the entry of a guest that this machine can load.
 fn entry(path: &Path) -> anyhow::Result<u64> {
     let name = || path.display().to_string();
     let file = input::read(path, LONGEST_PROGRAM)?;

@@ -42,7 +42,7 @@ pub struct TestArgs {
 struct Test;
 
 impl Steps for Test {
-    /// The instructions that steps count, for the step that compares them with README files.
+    /// The numbers of instructions that steps count. A later step compares them with README files.
     type Shared = Counted;
     const STEPS: &'static [CommandStep<Counted>] = &[
         step("tools", "tools and dependencies that the steps need", |_| prepare()),
@@ -68,7 +68,7 @@ impl Steps for Test {
             "programs",
             "tests that need other programs: recordings with the real emulator; the interpreter beside it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands",
             |_| {
-                // The whole workspace: with fewer packages selected, cargo rebuilds them with fewer features.
+                // Checks the whole workspace: with fewer packages selected, cargo rebuilds them with fewer features.
                 cargo_passes(
                     "test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number -- --ignored",
                 )
@@ -98,7 +98,7 @@ pub fn run(args: TestArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
-/// Runs cargo with arguments that have no spaces.
+/// Runs cargo with arguments that spaces separate.
 pub(crate) fn cargo_passes(arguments: &str) -> anyhow::Result<()> {
     passes(cargo().args(arguments.split(' ')))
 }
@@ -114,9 +114,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks: models of parts, which stand beside the code of a crate, and of the whole service, in
-/// `tests`. Their target directory is their own, because the flag rebuilds everything. If there are `names`, only models whose
-/// names contain one of them run.
+/// Runs the models that loom or shuttle checks. Some model parts, beside the code of a crate; others model the whole service, in
+/// `tests`. They have a target directory of their own, because the flag rebuilds everything. If there are `names`, only models
+/// whose names contain one of them run.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],
@@ -151,7 +151,7 @@ fn prepare() -> anyhow::Result<()> {
     cargo_passes("fetch --quiet --locked")
 }
 
-/// Adds the components with cargo fmt and cargo clippy to the toolchain if they are missing.
+/// Adds the components with cargo fmt and cargo clippy to the toolchain, if the components are missing.
 fn components() -> anyhow::Result<()> {
     let works = |subcommand: &str| works(cargo().args([subcommand, "--version"]));
     let mut missing = vec![("fmt", "rustfmt"), ("clippy", "clippy")];
@@ -170,7 +170,7 @@ fn components() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of every kind of call. The budgets are for x86-64: other hosts only print the counts.
+/// Counts the instructions of every kind of call. The budgets are for x86-64, so other hosts only print the counts.
 fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();
@@ -183,13 +183,13 @@ fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     if cfg!(target_arch = "x86_64") { kept } else { Ok(()) }
 }
 
-/// The part of `qemu --json` that is read.
+/// The fields of `qemu --json` that this program reads.
 #[derive(Deserialize)]
 struct OnSparc {
     instructions: BTreeMap<String, u64>,
 }
 
-/// Checks the images on SPARC V9, their budgets included.
+/// Checks the images on SPARC V9, and compares their counts with the budgets.
 fn qemu(counted: &mut Counted) -> anyhow::Result<()> {
     let file = root().join("target/qemu.json");
     passes(Command::new(env::current_exe()?).args(["qemu", "--force", "--json"]).arg(&file))?;
@@ -200,7 +200,7 @@ fn qemu(counted: &mut Counted) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares the figures in README files with the counts of the steps before.
+/// Compares the figures in README files with the counts of earlier steps.
 fn readme(counted: &mut Counted) -> anyhow::Result<()> {
     if !cfg!(target_arch = "x86_64") {
         say(format_args!("not compared: the figures are for x86-64"));

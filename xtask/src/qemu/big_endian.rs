@@ -1,4 +1,4 @@
-//! The tests of the library crates on a big-endian processor: SPARC V9, emulated by `qemu-sparc64`.
+//! Tests the library crates on a big-endian processor: SPARC V9, which `qemu-sparc64` emulates.
 
 use std::process::Command;
 
@@ -14,10 +14,10 @@ const TARGET: &str = "sparc64-unknown-linux-gnu";
 /// Where Debian keeps the C library of the target.
 const LIBRARY: &str = "/usr/sparc64-linux-gnu";
 
-/// Arguments of [`cargo`], with which it compiles for SPARC V9.
+/// The arguments with which [`cargo`] compiles for SPARC V9.
 pub const ARGUMENTS: [&str; 3] = ["-Zbuild-std=std,panic_unwind,test", "--target", TARGET];
 
-/// Returns a call of cargo that can compile for SPARC V9 and run what it compiles.
+/// Returns a cargo command that can compile for SPARC V9, and run the compiled program.
 pub fn cargo() -> anyhow::Result<Command> {
     tools::require(&[SPARC_GCC, SPARC_LIBC, QEMU_SPARC])?;
     let (linker, emulator) = (SPARC_GCC.find()?, QEMU_SPARC.find()?);
@@ -26,13 +26,13 @@ pub fn cargo() -> anyhow::Result<Command> {
     cargo
         .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_LINKER", linker)
         .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_RUNNER", runner)
-        // A backtrace takes the emulated program a minute, so nothing reads what it is made of.
+        // A backtrace takes the emulated program a minute, so there are none.
         .env("RUST_BACKTRACE", "0")
         .env("CARGO_PROFILE_TEST_DEBUG", "0");
     Ok(cargo)
 }
 
-/// Compiles the tests of `guest-abi`, `hv-core`, `platform` and `perfctr-service` for SPARC V9, and runs them.
+/// Runs the tests of `guest-abi`, `hv-core`, `platform` and `perfctr-service`, compiled for SPARC V9.
 pub fn test() -> anyhow::Result<()> {
     let mut cargo = cargo()?;
     cargo

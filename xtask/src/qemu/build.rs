@@ -12,25 +12,25 @@ use clap::ValueEnum;
 use super::toolchain::Toolchain;
 use crate::cargo::{passes, root};
 
-/// What the service reaches in an image.
+/// What the service in an image reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Devices {
     /// Models of the devices.
     Models,
-    /// Physical addresses: the image as it is shipped, whose devices QEMU does not have. Reads give 0.
+    /// Physical addresses, as in the shipped image. QEMU does not have devices there: reads give 0.
     Mmio,
     /// As `mmio`, but channel 1 of node 0 and hub 3 fault.
     Faults,
-    /// As `mmio`, but calls leave the hypervisor's values in registers.
+    /// As `mmio`, but calls leave the hypervisor's values in registers, which is a leak.
     Leaks,
-    /// As `models`, but the guest may change the machine, and which strand it is.
+    /// As `models`, but the guest may change the machine, and may choose which strand it is.
     Control,
-    /// As `mmio`, but words of memory are in place of the registers, and the guest may change the machine, and which strand it is.
+    /// As `mmio`, but words of memory replace the registers. The guest may change the machine, and may choose which strand it is.
     Memory,
 }
 
 impl Devices {
-    /// Returns the name on the command line. A feature of the image has the same name, if there is one.
+    /// Returns the name on the command line. A feature of the image, if there is one, has the same name.
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
@@ -38,10 +38,10 @@ impl Devices {
 
 pub(super) const TARGET: &str = "sparc64-unknown-none-sun4v";
 
-/// The folder of the guest in Rust that is there to be copied. Other images take its target file, too.
+/// The folder of the example guest in Rust. Other images use its target file, too.
 const GUEST_TO_COPY: &str = "guest-abi/guests/rust";
 
-/// Returns the directory in which images are built and the files for booting them are written.
+/// Returns the directory for built images and for the files that boot them.
 pub fn directory() -> PathBuf {
     root().join("target/images")
 }
@@ -56,13 +56,13 @@ pub fn hypervisor(toolchain: &Toolchain, devices: Devices) -> anyhow::Result<Pat
     build(toolchain, "board", &name, &["--features", features])
 }
 
-/// The forms of the image for the machine that executes.
+/// The forms of the production image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Production {
     Shipped,
-    /// For QEMU: words of memory are in place of %pcr and %pic.
+    /// For QEMU: words of memory replace %pcr and %pic.
     PcrInMemory,
-    /// The memory of guests has no end.
+    /// Accesses of guests are not bounded by the end of their memory.
     Unbounded,
 }
 
@@ -78,7 +78,7 @@ pub fn production(toolchain: &Toolchain, form: Production) -> anyhow::Result<Pat
     build_in(HYPERVISOR, toolchain, "hypervisor-image", name, features)
 }
 
-/// Builds the hypervisor as it is shipped from the sources of another checkout, and returns the path of the image.
+/// Builds the hypervisor from the sources of another checkout, in the shipped form. Returns the path of the image.
 pub fn hypervisor_of(checkout: &Path, toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let target = checkout.join("target/images");
     let mut cargo = cargo(toolchain, checkout, HYPERVISOR);
@@ -87,7 +87,7 @@ pub fn hypervisor_of(checkout: &Path, toolchain: &Toolchain) -> anyhow::Result<P
     Ok(target.join(TARGET).join("release/hypervisor-image"))
 }
 
-/// Builds the image in the documentation of `perfctr_service::sparc64`.
+/// Builds the image that the documentation of `perfctr_service::sparc64` shows.
 pub fn example(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "example", "documented", &[])
 }
@@ -97,14 +97,14 @@ pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "guest", "checks", &[])
 }
 
-/// Builds the guest in Rust that is there to be copied.
+/// Builds the example guest in Rust.
 pub fn guest_to_copy(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let mut cargo = cargo(toolchain, root(), GUEST_TO_COPY);
     cargo.args(["--locked", "--target-dir"]).arg(directory());
     complete(&mut cargo, "sun4v-guest", "rust")
 }
 
-/// Builds the guest that says what it finds on the production image.
+/// Builds the guest that prints what it finds on the production image.
 pub fn kernel(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "kernel", "tests", &[])
 }
@@ -125,8 +125,8 @@ pub(super) fn bare_metal(checkout: &Path, directory: &Path) -> [OsString; 7] {
 
 const HYPERVISOR: &str = "hypervisor/image";
 
-/// Returns a call of cargo that builds images of the workspace in `folder` of a checkout. An image is the same, byte for byte, wherever
-/// the checkout, the toolchain and the downloaded crates are.
+/// Returns a cargo command that builds images of the workspace in `folder` of a checkout. An image is the same, byte for byte,
+/// wherever the checkout, the toolchain and the downloaded crates are.
 fn cargo(toolchain: &Toolchain, checkout: &Path, folder: &str) -> Command {
     let mut cargo = toolchain.cargo();
     let sysroot = toolchain.rustc.ancestors().nth(2).unwrap_or(Path::new("/"));
@@ -160,7 +160,7 @@ fn build(
     build_in("tests/images", toolchain, package, variant, features)
 }
 
-/// Builds a package of the workspace in `folder`, and keeps the image for `variant` beside those of other variants.
+/// Builds a package of the workspace in `folder`. Keeps its image under the name `variant`, beside the images of other variants.
 fn build_in(
     folder: &str,
     toolchain: &Toolchain,
@@ -173,7 +173,7 @@ fn build_in(
     complete(&mut cargo, package, variant)
 }
 
-/// Runs a call of cargo that builds a package. Returns the path of a copy of the image, which is named for its variant, too.
+/// Runs a cargo command that builds a package. Copies the image to a name with the variant, and returns the path of the copy.
 fn complete(cargo: &mut Command, package: &str, variant: &str) -> anyhow::Result<PathBuf> {
     passes(cargo).with_context(|| format!("the image {package} ({variant}) does not build"))?;
     let built = directory().join(TARGET).join("release").join(package);

@@ -1,4 +1,4 @@
-//! The hypervisor and the guest that `vfalls` contains, and the toolchain that builds them, byte for byte.
+//! The hypervisor and the guest that `vfalls` contains, and the toolchain that builds exactly these bytes.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use crate::tools::{self, SPARC_LD, SPARC_OBJCOPY};
 /// The folder of the bundled files, in the checkout.
 const FOLDER: &str = "vfalls/bundled";
 
-/// The file beside the bundled ones that names the toolchain: the lines of [`versions`].
+/// The file in the folder of the bundled files that names the toolchain. It has the lines of [`versions`].
 const TOOLCHAIN: &str = "toolchain.txt";
 
 /// The names of the bundled files, without `.elf.gz`.
@@ -34,7 +34,7 @@ pub fn bundled(name: &str) -> anyhow::Result<Vec<u8>> {
     Ok(elf)
 }
 
-/// Returns the lines that name a toolchain: the compiler with its commit, and the linker.
+/// Returns two lines that name a toolchain: the compiler with its commit, and the linker.
 pub fn versions(toolchain: &Toolchain) -> anyhow::Result<String> {
     let first_line = |command: &mut Command| -> anyhow::Result<String> {
         let said = output(command.arg("--version"), "a version")?;
@@ -52,14 +52,14 @@ pub fn pinned() -> anyhow::Result<String> {
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
-/// Builds the images, and returns them as they are bundled, in the order of [`NAMES`].
+/// Builds the images. Returns them in the bundled form, in the order of [`NAMES`].
 pub fn build(toolchain: &Toolchain) -> anyhow::Result<[Vec<u8>; 2]> {
     let hypervisor = build::production(toolchain, Production::Shipped)?;
     let guest = build::guest_to_copy(toolchain)?;
     Ok([stripped(&hypervisor)?, stripped(&guest)?])
 }
 
-/// Returns an image without debugging information. Symbols stay: they name what traps.
+/// Returns an image without debugging information. Symbols stay, because messages about traps name functions.
 pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     let stripped = image.with_extension("stripped");
     let mut objcopy = Command::new(tools::path(&SPARC_OBJCOPY)?);
@@ -68,7 +68,7 @@ pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(fs::read(&stripped)?)
 }
 
-/// Rebuilds the bundled files. With `pins`, the toolchain that is found becomes the pinned one; otherwise it must be the pinned one.
+/// Rebuilds the bundled files. The toolchain that is found must be the pinned toolchain. With `pins`, it becomes the pinned one.
 pub fn make(pins: bool) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let found = versions(&toolchain)?;
@@ -81,7 +81,7 @@ pub fn make(pins: bool) -> anyhow::Result<()> {
         "the bundled files are built by\n{pinned}here is\n{found}(rustup toolchain install, or --pin to build them by this one)"
     );
     for (name, elf) in NAMES.into_iter().zip(build(&toolchain)?) {
-        // No name and no time.
+        // The compressed file has no name and no time.
         let mut gz = GzBuilder::new().write(Vec::new(), Compression::best());
         gz.write_all(&elf)?;
         fs::write(path(name), gz.finish()?)?;

@@ -13,8 +13,8 @@ use crate::tools::{self, SPARC_GCC};
 const SOURCES: &str = "guest.c preserved.c contract.c report.c ../assembly/entry.s ../assembly/around.s ../assembly/deep.s \
                        ../assembly/left.s ../assembly/level.s";
 
-/// Options as for a kernel: no FPU, and no addresses beyond 32 bits. The assembly files do not declare that they need no executable
-/// stack (`noexecstack`).
+/// Options as for a kernel: no FPU, and no addresses beyond 32 bits. The assembly files do not say that they need no executable
+/// stack, so an option for the linker does (`noexecstack`).
 const FLAGS: &str = "-std=c99 -Wall -Wextra -Werror -pedantic -O2 -ffreestanding -fno-pie -fno-pic -mcpu=v9 -mcmodel=medlow -mno-fpu \
                      -Wa,-Av9b -nostdlib -static -no-pie -Wl,--build-id=none,--gc-sections -Wl,-z,noexecstack";
 

@@ -1,8 +1,8 @@
-//! Whether two images have the same entry code: what the one is tested for holds for the other.
+//! Compares the entry code of two images. If it is the same, tests of one image also hold for the other image.
 //!
-//! The entry code is all that executes of a call on the fast path: the boot code, the trap table, the veneers and leaf functions,
-//! the handlers of faults, and the way to Rust and back. Each instruction of it must be the same in both images, but for addresses of
-//! other code and of data: these must have the same symbol or, if they have none, hold the same constants.
+//! The entry code is all that a call on the fast path executes: the boot code, the trap table, the veneers and leaf functions, the
+//! handlers of faults, and the way to Rust and back. Each instruction must be the same in both images, except for addresses of
+//! other code and of data. These addresses must have the same symbol or, without a symbol, hold the same constants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use vfalls::cmd::boot::elf::{self, Elf, instructions};
 
-/// The symbols that the entry code begins and ends with.
+/// The symbols at the beginning and the end of the entry code.
 const ENTRY: [&str; 2] = ["sun4v_image_start", "__leaf_end"];
 
-/// The bytes of an entry of the trap table, and the number of the entry of software trap 0.
+/// The size of an entry of the trap table in bytes, and the number of the entry of software trap 0.
 const TRAP_ENTRY: u64 = 32;
 const SOFTWARE_TRAPS: u64 = 0x100;
 
-/// An image: its symbols, and the instructions of its entry code.
+/// The symbols of an image, and the instructions of its entry code.
 struct Image {
     symbols: BTreeMap<u64, BTreeSet<String>>,
     code: Vec<(u64, u32)>,
-    /// Constants, and the address of the first.
+    /// The address of the first constant, and the bytes of all constants.
     constants: (u64, Vec<u8>),
 }
 
@@ -51,7 +51,7 @@ impl Image {
         Ok(Self { symbols, code, constants })
     }
 
-    /// Returns the names at an address or next below it, and the distance from them.
+    /// Returns the names at the nearest address with names that is not above `address`, and the distance from there.
     fn names(&self, address: u64) -> Option<(&BTreeSet<String>, u64)> {
         let (at, names) = self.symbols.range(..=address).next_back()?;
         Some((names, address - at))
@@ -82,8 +82,8 @@ fn last_name(symbol: &str) -> String {
     parts.last().unwrap_or(symbol).to_owned()
 }
 
-/// Returns the first difference between the entry code of two images, but for the trap table's entries of software traps that one of
-/// them claims.
+/// Returns the first difference between the entry code of two images. Does not compare the trap table's entries of software traps
+/// that one of the images claims.
 pub fn difference(
     shipped: &Elf<'_>,
     tested: &Elf<'_>,
@@ -99,7 +99,8 @@ pub fn difference(
 
 fn first_difference(images: &[Image; 2]) -> Option<String> {
     let [shipped, tested] = images;
-    // The upper halves of addresses, by register, and where those are that differ and whose address is not complete.
+    // For each register, the upper halves of its addresses in both images. `open` has the registers whose upper halves differ, and
+    // whose lower halves have not come yet.
     let mut upper = [None; 32];
     let mut open = BTreeMap::new();
     for ((address, a), (other, b)) in shipped.code.iter().zip(&tested.code) {
@@ -141,13 +142,13 @@ fn first_difference(images: &[Image; 2]) -> Option<String> {
     open.values().next().map(|address| format!("another constant at {address:#x}"))
 }
 
-/// Returns whether the second instruction is what stands for the first on a machine without %pcr: the load or store of a word of the
-/// strand's block (%g6), for `rd %pcr, %o1` or `wr %g3, 0, %pcr`.
+/// Returns whether `tested` replaces `shipped` on a machine without %pcr. It does if it loads or stores a word of the strand's
+/// block (%g6), and the shipped instruction is `rd %pcr, %o1` or `wr %g3, 0, %pcr`.
 const fn stands_for_pcr(shipped: u32, tested: u32) -> bool {
     matches!((shipped, tested & !0x1fff), (0x9344_0000, 0xd259_a000) | (0xa180_e000, 0xc671_a000))
 }
 
-/// Returns whether the addresses have the same symbol in their images, or the same constants at them.
+/// Returns whether two addresses, one in each image, have the same symbol or hold the same constants.
 fn is_same(images: &[Image; 2], [a, b]: [u64; 2]) -> bool {
     let [shipped, tested] = images;
     let constants = shipped.constants(a);

@@ -1,4 +1,4 @@
-//! Where a fatal trap happened: the hypervisor prints registers, and this adds functions and lines.
+//! Finds where a fatal trap happened. The hypervisor prints registers, and this module adds functions and lines.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,8 +8,8 @@ use crate::cargo::{output, root};
 use crate::tools::{self, SPARC_ADDR2LINE};
 use vfalls::cmd::boot::fatal::addresses;
 
-/// Returns a line for each address of code among the registers that the hypervisor has printed: the address of the trap, and the
-/// addresses of calls in %o7 and, window by window, in %i7. Addresses that are in no function are left out.
+/// Returns a line for each address of code among the registers that the hypervisor has printed. The addresses are the address of
+/// the trap, and the addresses of calls in %o7 and, window by window, in %i7. Leaves out addresses that are in no function.
 pub fn places(console: &str, boot: &Boot<'_>) -> anyhow::Result<String> {
     let Some((is_hypervisor, addresses)) = addresses(console) else {
         return Ok(String::new());
@@ -24,8 +24,7 @@ pub fn places(console: &str, boot: &Boot<'_>) -> anyhow::Result<String> {
     Ok(lines)
 }
 
-/// Returns the functions, the inlined ones first, and lines that an address, in hexadecimal, belongs to; `None` if there is
-/// none.
+/// Returns the lines and functions of a hexadecimal address, the inlined functions first; `None` if the address is in no function.
 fn place(program: &Path, address: &str) -> anyhow::Result<Option<String>> {
     let mut addr2line = Command::new(tools::path(&SPARC_ADDR2LINE)?);
     let options = ["--addresses", "--functions", "--demangle", "--inlines", "--pretty-print"];

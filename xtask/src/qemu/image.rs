@@ -6,7 +6,7 @@ use object::{Object, ObjectSymbol};
 
 use vfalls::cmd::boot::elf::{self, Elf, instructions};
 
-/// The name of a check, and the reason why it failed, if it did.
+/// The name of a check, and the reason if it failed.
 pub type Finding = (&'static str, Option<String>);
 
 /// The mangled name of a symbol, and its address.
@@ -27,10 +27,10 @@ const UNWANTED: [&str; 6] = [
     "__rust_alloc",
 ];
 
-/// The registers that the fast path writes: %g1 to %g5, and %o0 and %o1 (8 and 9) with the results.
+/// The registers that the fast path writes: %g1 to %g5, and the results in %o0 and %o1 (8 and 9).
 const WRITTEN: [u32; 7] = [1, 2, 3, 4, 5, 8, 9];
 
-/// Checks an image. Returns all checks with their results.
+/// Checks an image. Returns the result of each check.
 pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     let symbols = symbols(elf)?;
     let instructions = instructions(elf)?;
@@ -70,8 +70,8 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     ])
 }
 
-/// Returns whether an image lets its guest control the machine, as only an image for tests does. Symbols and the function
-/// number of the call show it.
+/// Returns whether an image lets its guest control the machine. Only images for tests do. Symbols and the function number of the
+/// call show it.
 pub fn has_control(elf: &Elf<'_>) -> anyhow::Result<bool> {
     Ok(control(&symbols(elf)?, &instructions(elf)?).is_some())
 }
@@ -95,27 +95,27 @@ const fn op3(code: u32) -> u32 {
     code >> 19 & 0x3f
 }
 
-/// Returns whether this is `save` or `restore`.
+/// Returns whether this instruction is `save` or `restore`.
 const fn is_save(code: u32) -> bool {
     op(code) == 2 && matches!(op3(code), 0x3c | 0x3d)
 }
 
-/// Returns whether this is `call`, or `jmpl` that writes its address to a register.
+/// Returns whether this instruction is `call`, or a `jmpl` that writes its address to a register.
 const fn is_call(code: u32) -> bool {
     op(code) == 1 || op(code) == 2 && op3(code) == 0x38 && code >> 25 & 31 != 0
 }
 
-/// `membar #Sync`
+/// The instruction `membar #Sync`.
 const SYNC: u32 = 0x8143_e040;
 
-/// Returns whether `membar #Sync` comes before the first call from an address on.
+/// Returns whether, from an address on, `membar #Sync` comes before the first call.
 fn waits_first(instructions: &[(u64, u32)], from: u64) -> bool {
     let codes = instructions.iter().skip_while(|(address, _)| *address < from);
     let mut before = codes.map(|(_, code)| *code).take_while(|code| !is_call(*code));
     before.any(|code| code == SYNC)
 }
 
-/// Returns whether the instruction at an address is `stx`, and what follows is `membar #Sync` and `stw %g0`.
+/// Returns whether the instruction at an address is `stx`, and `membar #Sync` and `stw %g0` follow.
 fn waits(instructions: &[(u64, u32)], address: u64) -> bool {
     let mut from = instructions.iter().skip_while(|(at, _)| *at != address);
     let mut next = || from.next().map_or(0, |(_, code)| *code);
@@ -128,7 +128,7 @@ fn waits(instructions: &[(u64, u32)], address: u64) -> bool {
         && release >> 25 & 31 == 0
 }
 
-/// Returns whether this uses floating point registers or conditions: operations, loads, stores and branches.
+/// Returns whether this instruction uses floating point registers or conditions. It may be an operation, load, store or branch.
 const fn is_float(code: u32) -> bool {
     match op(code) {
         0 => matches!(code >> 22 & 7, 5 | 6),
@@ -143,9 +143,9 @@ const fn target(code: u32) -> Option<u32> {
     let rd = code >> 25 & 31;
     match op(code) {
         0 if code >> 22 & 7 == 4 => Some(rd),
-        // All but writes to state registers, traps, barriers, returns, and instructions for windows.
+        // All write a register except: writes to state registers, traps, barriers, returns, and instructions for windows.
         2 if !matches!(op3(code), 0x30..=0x33 | 0x39..=0x3b | 0x3e) && rd != 0 => Some(rd),
-        // All but stores; exchanges write a register.
+        // All write a register except stores. Exchanges are not stores: they write a register.
         3 if !matches!(op3(code), 0x04..=0x07 | 0x0e | 0x14..=0x17 | 0x1e) => Some(rd),
         _ => None,
     }

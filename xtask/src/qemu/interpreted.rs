@@ -1,4 +1,4 @@
-//! The same run on the simulator's own interpreter: a second opinion on both.
+//! Runs an image on the simulator's own interpreter, and compares this run with QEMU's. Each of the two tests the other.
 
 use std::fs;
 use std::time::Instant;
@@ -13,17 +13,17 @@ use vfalls::cmd::boot::console::Console;
 use vfalls::cmd::boot::elf;
 use vfalls::interrupt::{self, Interrupted};
 
-/// How many instructions are executed before somebody looks at the console and at the clock.
+/// The number of instructions between two checks of the console and the clock.
 const BATCH: u64 = 1 << 16;
 
-/// Boots, and returns what the guest writes, and how the run ends.
+/// Boots the guest. Returns what the guest writes, and how the run ends.
 pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     let deadline = Instant::now() + boot.timeout;
     let mut execution = loaded(boot)?;
     let mut console = Console::default();
     loop {
         match execution.run(Limits::instructions(BATCH)) {
-            // The hypervisor switches the machine off, or halts, when it has written how the guest has ended.
+            // Before the hypervisor switches the machine off, or halts, it has written how the guest ended.
             Stop::Limit | Stop::Off | Stop::Ended => {}
             stop => bail!("the machine stops: {stop:?}"),
         }
@@ -38,7 +38,7 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     }
 }
 
-/// Returns the first line that a guest does not write as under QEMU, or how it ends.
+/// Returns the first line of the guest that differs from its line under QEMU, or how the run ends, if that differs.
 pub(super) fn difference((said, end): &(Vec<u8>, End), there: &(String, End)) -> Option<String> {
     let said = String::from_utf8_lossy(said);
     let lines = said.lines().zip(there.0.lines());
@@ -49,7 +49,7 @@ pub(super) fn difference((said, end): &(Vec<u8>, End), there: &(String, End)) ->
     (!same).then(|| format!("it ends with {end:?}, under QEMU with {:?}", there.1))
 }
 
-/// Returns a machine with everything in its memory.
+/// Returns a machine that has all images and words in its memory.
 fn loaded(boot: &Boot<'_>) -> anyhow::Result<Execution> {
     let mut execution =
         Execution::new(&Setup { niagara: true, ..Setup::new(Machine::new(Model::Batoka, 1)?) })?;

@@ -1,4 +1,4 @@
-//! One run of QEMU's niagara machine.
+//! Runs an image on QEMU's niagara machine.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -26,18 +26,18 @@ pub const TASK: u64 = MEMORY.end - 8;
 pub struct Boot<'a> {
     pub hypervisor: &'a Path,
     pub guest: &'a Path,
-    /// Words to put into memory: address and value.
+    /// Words to put into memory, each with its address and value.
     pub words: &'a [(u64, u64)],
-    /// The time after which the guest is ended.
+    /// The time after which the run is ended.
     pub timeout: Duration,
-    /// The port of this computer at which QEMU waits for a debugger before it executes anything.
+    /// If set, QEMU waits for a debugger at this port of this computer before it executes anything.
     pub gdb: Option<u16>,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The guest ended with this code. Codes from 2^32 on are the hypervisor's own.
+    /// The guest ended with this code. Codes from 2^32 on come from the hypervisor itself.
     Code(u64),
     TimeOut,
     /// QEMU itself ended, with this message.
@@ -47,13 +47,13 @@ pub enum End {
 /// The partition's memory, in MB.
 const MEGABYTES: u64 = ONLY_GUEST >> 20;
 
-/// The partition's memory, which guests are loaded to.
+/// The partition's memory, into which guests are loaded.
 pub const MEMORY: Range<u64> = PARTITION..PARTITION + ONLY_GUEST;
 
-/// ROM files that QEMU needs and the images do not use.
+/// ROM files that QEMU needs, and that the images do not use.
 const EMPTY: [&str; 5] = ["nvram1", "1up-md.bin", "1up-hv.bin", "q.bin", "openboot.bin"];
 
-/// A QEMU process, which is killed when this is dropped.
+/// A QEMU process. It is killed when this value is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -64,7 +64,7 @@ impl Drop for Running {
     }
 }
 
-/// Boots, copies what the guest writes to `show`, and ends QEMU. Returns what the guest wrote, and how the run ended.
+/// Boots the guest, copies its output to `show`, and ends QEMU. Returns the guest's output, and how the run ended.
 pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, End)> {
     let qemu = tools::path(&QEMU_SUN4V)?;
     let roms = roms()?;
@@ -115,7 +115,7 @@ pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, En
     Ok((text, end))
 }
 
-/// Reads the console until the guest ends. Returns it, and how the guest ended, or `None` if QEMU ends first.
+/// Reads the console until the guest ends. Returns the console's text, and how the guest ended, or `None` if QEMU ends first.
 fn watch(
     bytes: &Receiver<Vec<u8>>,
     timeout: Duration,
@@ -143,7 +143,7 @@ fn watch(
     }
 }
 
-/// Returns a receiver of all that is read from a pipe until it is closed.
+/// Returns a receiver of everything that is read from a pipe until the pipe is closed.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -158,7 +158,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Returns an option of QEMU with a path, in which commas are doubled.
+/// Returns an option of QEMU that has a path. Doubles the commas of the path.
 fn loader(key: &str, path: &Path) -> anyhow::Result<String> {
     let text =
         path.to_str().with_context(|| format!("{}: expected a name in UTF-8", path.display()))?;

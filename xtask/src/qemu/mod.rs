@@ -1,69 +1,71 @@
-//! The service on its own instruction set: bare-metal images, built here and run by QEMU's niagara machine.
+//! The service on its own instruction set: bare-metal images, which are built here and run by QEMU's niagara machine.
 //!
 //! # Guests of your own
-//! An ELF file for SPARC V9, linked at 0x8000_0000 or above, in the partition's 128 MB of memory. It begins at the
-//! file's entry, in privileged mode at TL 0 and GL 0 with the MMU off, interrupts off (PIL 15) and 64-bit addresses, in
-//! window 0 with six windows to save. Every register is zero, but %o0 and %o1 hold the address of the entry. There is no trap
-//! table yet, and no memory is cleared: what the ELF file does not load is zero.
+//! A guest is an ELF file for SPARC V9, linked at 0x8000_0000 or above, in the partition's 128 MB of memory. It begins at the
+//! file's entry, in privileged mode at TL 0 and GL 0. The MMU and interrupts are off (PIL 15), addresses have 64 bits, and the
+//! window is 0 with six windows to save. Every register is zero, except that %o0 and %o1 hold the address of the entry. There is no
+//! trap table yet. Memory that the ELF file does not load is zero.
 //!
-//! The hypervisor serves trap 0xff, functions 0 (api_set_version), 1 (cons_putchar), 2 (exit) and 3 (api_get_version),
-//! and trap 0x80, functions 0x106 and 0x107, of API group 0x205, for strand 0 and all its registers. Of the software traps
-//! between these two it claims 0x84 and 0xfe, for its checks: they return their number and the sum of %o0 to %o5. All others
-//! answer EBADTRAP. The guest ends by `exit`, with a code that is 0 if all went well. A trap that privileged code cannot take
-//! (no device at a physical address, a trap above TL 2) ends it too: the hypervisor prints the registers, and this program
-//! the functions and lines of the addresses in them, from the ELF file's symbols and debugging information.
+//! The hypervisor serves these traps for strand 0 and all its registers:
+//! - Trap 0xff: functions 0 (api_set_version), 1 (cons_putchar), 2 (exit) and 3 (api_get_version).
+//! - Trap 0x80: functions 0x106 and 0x107 of API group 0x205.
+//! - Software traps 0x84 and 0xfe, which it claims for its checks: they return their number and the sum of %o0 to %o5.
+//! - All other software traps between 0x80 and 0xff return EBADTRAP.
 //!
-//! The devices are models, or what `--devices` says. A run is the same every time: %tick and %stick advance with the
-//! instructions executed, 102.4 for each.
+//! The guest ends by `exit`. Its code is 0 if all went well. A trap that privileged code cannot take (no device at a physical
+//! address, or a trap above TL 2) ends the guest, too. The hypervisor then prints the registers. This program prints the functions
+//! and lines of the addresses in the registers, from the ELF file's symbols and debugging information.
+//!
+//! The devices are models, or what `--devices` says. A run is the same every time: %tick and %stick advance by 102.4 for each
+//! executed instruction.
 //!
 //! # The sweep
-//! The tests on the host make more than two million calls beside a reference model, in hundreds of machines, with every
-//! grant, with hubs that are busy and units that fault. The guest makes the same calls by real traps. For that there is a
-//! build of the hypervisor (`control`) with a call more, by which its guest switches another machine on, changes it, and
-//! says which strand it is. What the guest is answered and what is counted must be what it is on the host; where it is not, the
-//! first call that differs is named. There, with models, every call takes the slow path.
+//! The tests on the host make more than two million calls beside a reference model: in hundreds of machines, with every grant, with
+//! hubs that are busy and units that fault. The guest makes the same calls by real traps. Its hypervisor is the build `control`,
+//! which has an additional call: with it the guest switches another machine on, changes the machine, and says which strand it is.
+//! The guest's answers and counts must be those of the host. Otherwise the first call that differs is named. With models, every
+//! call takes the slow path.
 //!
-//! Another build with that call (`memory`) has the entry code as it is shipped, and so its fast path. QEMU has no devices: in
-//! memory, the service's register table gets the addresses of words in place of those of registers. A device that faults or is
-//! busy has an address that is not aligned, so that the access of the fast path traps. %pcr is a word, too, so that HOLDOV is
-//! left out of what is written to it. Between the registers are words that must stay as they are.
+//! The build `memory` also has this call, and has the shipped entry code with its fast path. QEMU has no devices, so the service's
+//! register table has the addresses of words in memory instead of registers. A device that faults or is busy has an unaligned
+//! address, so that the access of the fast path traps. %pcr is a word, too, so HOLDOV is left out of what is written to it. The
+//! words between the registers must stay as they are.
 //!
 //! # Sampling
-//! A guest samples with `guest_abi::sampling`, in its handler of overflow traps, on the same build of the hypervisor.
+//! A guest samples with `guest_abi::sampling`, in its handler of overflow traps, on the hypervisor's build `control`.
 //!
-//! - Real: the guest's trap table, and all that happens in it. `rd` and `wr` of %pcr and %pic trap there as illegal
-//!   instructions. The overflow trap is interrupt_level_15 (0x4f), which the processor takes when bit 15 of %softint is set
-//!   and PSTATE.IE and PIL let it; the address of a sample is the TPC of that trap, its mode is in TSTATE, its time %stick.
-//!   What the handler does is what a guest does on hardware, calls for HT included.
-//! - Modelled: the counters. The guest's handler of illegal instructions decodes the instruction, does it by the call that
-//!   only this build has, on the `StrandUnit` of `platform::models`, and skips it. They do not see what the processor does:
-//!   the guest tells them by the same call what happens, so it is known to a unit what must be counted. Where that leaves
-//!   an overflow pending, the hypervisor sets bit 15 of %softint, and the trap comes on return from the call, at the
-//!   instruction behind it, or when the guest lets it.
-//! - Not shown: a trap in the middle of a program that does not call, and how far it is from the instruction that caused
-//!   it; samples in user mode.
+//! - Real: the guest's trap table, and all that happens in it. `rd` and `wr` of %pcr and %pic trap as illegal instructions. The
+//!   overflow trap is interrupt_level_15 (0x4f), which the processor takes when bit 15 of %softint is set and PSTATE.IE and PIL
+//!   permit it. A sample's address is the TPC of the trap, its mode is in TSTATE, and its time is %stick. The handler does what a
+//!   guest does on hardware, and also calls for HT.
+//! - Modelled: the counters. The guest's handler of illegal instructions decodes the instruction, does it by the additional call on
+//!   the `StrandUnit` of `platform::models`, and skips it. The counters do not see what the processor does: the guest tells them by
+//!   the same call what happens. If this leaves an overflow pending, the hypervisor sets bit 15 of %softint. The trap comes on
+//!   return from the call, at the next instruction, or when the guest permits it.
+//! - Not shown: a trap in the middle of a program that does not call, the distance of this trap from the instruction that caused
+//!   it, and samples in user mode.
 //!
-//! # Two that execute
-//! The simulator's own interpreter executes the same images with the guests that check the service. They print the same there, byte for
-//! byte, and take as many instructions.
+//! # The simulator's interpreter
+//! The simulator's own interpreter executes the same images with the guests that check the service. The guests print the same bytes
+//! there, and take the same number of instructions.
 //!
 //! # What QEMU does not show
-//! - %pcr and %pic: QEMU has neither. In images with devices %pcr is a word of the strand's memory (feature
-//!   `pcr-in-memory` of `platform`), so that the one instruction that reads or writes it is a load or a store.
-//! - Devices of the processor: `mmio` reads 0 where they would be.
-//! - Isolation of memory: with the MMU off a guest reads and writes the hypervisor's memory, because the machine does
-//!   not translate real addresses. Nothing here says that a guest cannot.
-//! - Levels of globals: a guest can select level 3, which privileged code cannot on UltraSPARC T2 Plus, and find there
-//!   what the veneers left.
-//! - Trap levels above 2: a guest can set them by `wrpr %tl`, which privileged code cannot on UltraSPARC T2 Plus. A trap
-//!   at TL 6 ends QEMU. (A trap at TL 2 goes to the hypervisor, as there, and ends the guest.)
+//! - %pcr and %pic: QEMU has neither. In images with devices, %pcr is a word of the strand's memory (feature `pcr-in-memory` of
+//!   `platform`), and a load or a store replaces the one instruction that reads or writes %pcr.
+//! - Devices of the processor: `mmio` reads 0 at their addresses.
+//! - Isolation of memory: with the MMU off, a guest reads and writes the hypervisor's memory, because the machine does not
+//!   translate real addresses. Nothing here shows that a guest cannot.
+//! - Levels of globals: a guest can select level 3, and find there what the veneers left. Privileged code cannot do so on
+//!   UltraSPARC T2 Plus.
+//! - Trap levels above 2: a guest can set them by `wrpr %tl`. Privileged code cannot do so on UltraSPARC T2 Plus. A trap at TL 6
+//!   ends QEMU. (A trap at TL 2 goes to the hypervisor and ends the guest, as on the processor.)
 //! - More than one strand.
-//! - Stores that fail after the strand has gone on: QEMU's fail at once or never. In the image `faults` an instruction of the guest
-//!   or of the hypervisor is replaced by one that traps, and what the processor would report of the store is what the guest has
-//!   asked for by software trap 0x84. The registers in which the UltraSPARC T2 reports it are not read.
+//! - Stores that fail after the strand has gone on: QEMU's stores fail at once or never. In the image `faults`, an instruction that
+//!   traps replaces an instruction of the guest or of the hypervisor. By software trap 0x84, the guest says what the processor
+//!   would report of the store. The registers in which the UltraSPARC T2 reports it are not read.
 //!
-//! What the guest writes to its console is looked through for lines that begin with `check NAME: passed`,
-//! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).
+//! The guest's console is searched for lines that begin with `check NAME: passed`, `check NAME: FAILED`, `count NAME: N` and
+//! `cases: N`: see [`Report`](report::Report).
 
 pub mod big_endian;
 pub mod build;

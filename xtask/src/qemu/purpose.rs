@@ -1,4 +1,4 @@
-//! The purpose of each instruction of a call, as the comments in its source say it. What a call does in Rust is counted as one.
+//! Shows the purpose of each instruction of a call, from comments in the source. All that a call does in Rust is one purpose.
 
 use std::array;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ const TRAP_TABLE: &str = include_str!("../../../platform/src/sparc64/table.rs");
 const FAST_PATH: &str = include_str!("../../../perfctr-service/src/sparc64/fast_path.rs");
 const SLOW_PATH: &str = include_str!("../../../platform/src/sparc64/general.rs");
 
-/// A call: the name of its count, the comment at its entry in the trap table, and the labels that it branches to.
+/// A call: the name of its count, the comment at its entry in the trap table, and the labels to which it branches.
 type Call = (&'static str, &'static str, &'static [&'static str]);
 
 const CALLS: [Call; 10] = [
@@ -29,7 +29,7 @@ const CALLS: [Call; 10] = [
 const FAST: &str = "! 0x180";
 const CORE: &str = "! 0x1ff";
 
-/// The words for purposes in the source, and what they stand for.
+/// The words for purposes in the source, and their meanings.
 const PURPOSES: [(&str, &str); 16] = [
     ("state", "switch to the hypervisor's PSTATE and GL"),
     ("block", "load the strand's block from the scratchpad"),
@@ -49,19 +49,19 @@ const PURPOSES: [(&str, &str); 16] = [
     ("return", "set the status, done"),
 ];
 
-/// The purpose of the instructions by which a call enters and leaves Rust.
+/// The purpose of the instructions that enter and leave Rust.
 const ENTER: &str = "enter";
 
 /// A line of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Label(&'static str),
-    /// An instruction, and the word for its purpose.
+    /// An instruction, and the word for the instruction's purpose.
     Instruction(&'static str, &'static str),
 }
 
 impl Line {
-    /// Returns what is in a line, if it is a label or an instruction with a purpose.
+    /// Returns the label or the instruction with a purpose in a line of the source, if it has one.
     fn new(line: &'static str) -> Option<Self> {
         let line = line.trim().trim_end_matches(',').trim_matches('"').trim();
         let (code, comment) =
@@ -76,7 +76,7 @@ impl Line {
     }
 }
 
-/// Returns the source, from the entry in the trap table on.
+/// Returns the source from the entry in the trap table on.
 fn source(entry: &str) -> Vec<Line> {
     let entry = TRAP_TABLE
         .lines()
@@ -89,7 +89,7 @@ fn source(entry: &str) -> Vec<Line> {
     source
 }
 
-/// Adds the lines up to the next `.endr`, this number of times. (A macro has the number of windows for `.rept`.)
+/// Adds the lines up to the next `.endr`, repeated this number of times. (A macro fills in the number of windows after `.rept`.)
 fn repeat(
     lines: &mut (impl Iterator<Item = &'static str> + Clone),
     times: usize,
@@ -110,7 +110,7 @@ fn repeat(
     }
 }
 
-/// `platform::sparc64::layout::FIRST_WINDOWS`, which the host does not compile.
+/// The constant `platform::sparc64::layout::FIRST_WINDOWS`. The host does not compile that module.
 const FIRST_WINDOWS: usize = 2;
 
 /// Returns the purposes of the instructions of a call that branches to these labels.
@@ -129,7 +129,7 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
         }
         let operand = code.rsplit(' ').next();
         if let Some(label) = labels.next_if(|label| operand == Some(**label)) {
-            // What is annulled is not executed.
+            // An annulled instruction is not executed, and so not counted.
             if let (false, Some(Line::Instruction(_, slot))) =
                 (code.starts_with("ba,a"), source.get(at))
             {
@@ -142,7 +142,7 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
     purposes
 }
 
-/// Returns a table and a check that its sums equal the counts.
+/// Returns a table of purposes, and the line of a check that the table's sums equal the counts.
 pub fn lines(counted: &BTreeMap<String, u64>) -> String {
     let calls = CALLS.map(|(_, entry, labels)| purposes(&source(entry), labels));
     let names = CALLS.map(|(name, ..)| name).join("|>");
@@ -151,7 +151,7 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
         let of_call = |call: &Vec<&str>| call.iter().filter(|purpose| **purpose == word).count();
         table.add_row([what.to_owned()].into_iter().chain(cells(calls.each_ref().map(of_call))));
     }
-    // The rest of what was counted, where a call enters Rust.
+    // Where a call enters Rust, the other instructions that were counted are in Rust.
     let rust: [usize; CALLS.len()] = array::from_fn(|call| {
         let (count, assembly) = (counted.get(CALLS[call].0), &calls[call]);
         let enters = count.filter(|_| assembly.contains(&ENTER));
@@ -160,7 +160,7 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
     table.add_row(["serve the call, in Rust".to_owned()].into_iter().chain(cells(rust)));
     let sums = array::from_fn(|call| calls[call].len() + rust[call]);
     table.add_row(["all".to_owned()].into_iter().chain(cells(sums)));
-    // A machine without hubs counts no calls for them.
+    // On a machine without hubs, calls for hubs are not counted.
     let wrong = CALLS.iter().zip(sums).find_map(|((call, ..), sum)| {
         let count = *counted.get(*call)?;
         (count != sum as u64).then(|| format!("{call} takes {count}, the table has {sum}"))

@@ -1,4 +1,4 @@
-//! The results that a guest writes to its console, one a line.
+//! The results that a guest writes to its console, one on each line.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::budgets::OF_SPARC;
 pub struct Report {
     pub passed: Vec<String>,
     pub failed: Vec<String>,
-    /// How many calls were compared with the contract.
+    /// The number of calls that were compared with the contract.
     pub cases: u64,
-    /// Instructions from the trap to `done`, both included, by kind of call. %pcr is a word in memory there, because
+    /// The number of instructions for each kind of call, from the trap to `done`, including both. %pcr is a word in memory, because
     /// QEMU does not have it.
     pub instructions: BTreeMap<String, u64>,
     pub console: String,
@@ -38,7 +38,7 @@ impl Report {
         self.console.push_str(console);
     }
 
-    /// Returns the line of a check that this program makes, as a guest writes it. `wrong` is the reason why it failed.
+    /// Returns the line of a check that this program makes, as a guest writes it. `wrong` is the reason if the check failed.
     pub fn line(name: &str, wrong: Option<&str>) -> String {
         match wrong {
             None => format!("check {name}: passed\n"),
@@ -46,7 +46,7 @@ impl Report {
         }
     }
 
-    /// Returns the table of what was counted, and a check for each kind of call that has a budget.
+    /// Returns a table of the counts, and the line of a check for each kind of call that has a budget.
     pub fn budgets(&self) -> String {
         let counted = OF_SPARC.all.iter().filter_map(|budget| {
             let count = self.instructions.get(budget.name)?;

@@ -1,4 +1,4 @@
-//! The sweep on the host, and the first call for which a guest's answer differs.
+//! Makes the sweep on the host, and finds the first call for which a guest's answer differs.
 
 use guest_abi::{Hub, HvError, StrandId};
 use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
@@ -14,7 +14,7 @@ use sweep::{Configuration, System, parts};
 
 use super::report::Report;
 
-/// Machines of models, with guests that fit them, below the services of the hypervisor.
+/// Machines with models of the devices, and guests that fit them. The hypervisor's services use them.
 struct Host;
 
 impl Machines for Host {
@@ -38,7 +38,7 @@ impl Machines for Host {
     }
 }
 
-/// What is below the services beside the counters. The sweep does not call these, but negotiates them.
+/// What services other than the counters need. The sweep negotiates these services, and does not call them.
 #[derive(Clone, Copy)]
 struct Below;
 
@@ -89,9 +89,9 @@ impl Image for Below {
 /// The devices of the guest's machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SweptDevices {
-    /// Models of them.
+    /// Models of the devices.
     Models,
-    /// Words of memory, and the entry code as it is shipped.
+    /// Words of memory in place of devices, with the shipped entry code.
     Memory,
 }
 
@@ -115,8 +115,8 @@ pub fn expected(of: SweptDevices, detail: Detail) -> Vec<String> {
     lines
 }
 
-/// Compares what a guest has written of each part with the host. Returns a check for each part and a line with its number of
-/// calls. If a part differs, `ask` boots the guest again to report more of it.
+/// Compares what a guest has written for each part with the host. Returns a check for each part, and a line with the part's number
+/// of calls. If a part differs, `ask` boots the guest again to report more of the part.
 pub fn compare(
     of: SweptDevices,
     console: &str,
@@ -143,7 +143,7 @@ fn calls(line: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the first call of a part that is answered differently.
+/// Returns the first call of a part for which the answer differs.
 fn locate(
     of: SweptDevices,
     part: usize,
@@ -162,7 +162,7 @@ fn locate(
     Ok(format!("configuration {number} ({configuration}), event {call}: {difference}"))
 }
 
-/// Returns the first line that is not as expected: its number, and both lines.
+/// Returns the number of the first line that differs from `expected`, and both lines.
 fn first_difference(console: &str, expected: &[String]) -> Option<(usize, String)> {
     let mut lines = console.lines();
     expected.iter().enumerate().find_map(|(number, expected)| {

@@ -1,4 +1,4 @@
-//! A Rust toolchain that can build its own `core`, and the linker.
+//! Finds a Rust toolchain that can build its own `core`, and the linker.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,22 +10,22 @@ use anyhow::Context;
 
 use crate::tools::{self, DEBIAN_RUST, SPARC_LD, Tool};
 
-/// A Rust compiler that has the source of its library.
+/// A Rust toolchain that has the source of the standard library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolchain {
     pub cargo: PathBuf,
     pub rustc: PathBuf,
 }
 
-/// Where a toolchain keeps the source of the library.
+/// The path, in a toolchain, of a file of the standard library's source.
 const SOURCE: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 
-/// Debian's own toolchain, beside any of rustup.
+/// The directory of Debian's own toolchain.
 const DEBIAN: &str = "/usr";
 
 impl Toolchain {
-    /// Returns a toolchain of rustup that has the component rust-src, nightly before the others; else Debian's, which is
-    /// installed if necessary.
+    /// Returns a toolchain of rustup that has the component rust-src, if possible nightly. Otherwise returns Debian's toolchain,
+    /// which it installs if necessary.
     pub fn find() -> anyhow::Result<Self> {
         let (toolchain, tools) = Self::choose();
         let required = tools::require(&tools);
@@ -53,7 +53,7 @@ impl Toolchain {
         }
     }
 
-    /// Returns the first suitable toolchain of rustup. Names are in reverse order, which puts nightly before numbers.
+    /// Returns the first suitable toolchain of rustup. The names are in reverse order, so nightly comes before numbers.
     fn of_rustup(home: &Path) -> Option<Self> {
         let entries = fs::read_dir(home.join("toolchains")).ok()?;
         let mut places = entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>();
@@ -66,12 +66,12 @@ impl Toolchain {
             .find(Self::is_new_enough)
     }
 
-    /// Returns a call of its cargo with its rustc, and with unstable features, which building the standard library needs.
+    /// Returns a command of the toolchain's cargo. Permits unstable features, because building the standard library needs them.
     pub fn cargo(&self) -> Command {
         self.command(&self.cargo)
     }
 
-    /// Returns a call of the shell that finds this toolchain first, and with unstable features.
+    /// Returns a command of the shell that finds this toolchain first. Permits unstable features.
     pub fn shell(&self) -> Command {
         let mut path = OsString::from(self.cargo.parent().unwrap_or(&self.cargo));
         if let Some(others) = env::var_os("PATH") {
@@ -85,7 +85,7 @@ impl Toolchain {
 
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        // The settings of the cargo that runs this program are not meant for this one.
+        // The settings of the cargo that runs this program are not meant for the toolchain's cargo.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
             let of_cargo = ["CARGO", "RUSTC", "RUSTUP", "RUSTFLAGS", "RUSTDOC"];
@@ -102,7 +102,7 @@ impl Toolchain {
         Self { cargo: place.join("bin/cargo"), rustc: place.join("bin/rustc") }
     }
 
-    /// Returns whether its cargo has the option for target descriptions.
+    /// Returns whether the toolchain's cargo has the option for target descriptions.
     fn is_new_enough(&self) -> bool {
         let help = Command::new(&self.cargo)
             .args(["-Z", "help"])

@@ -6,7 +6,7 @@ use super::*;
 const TOOL: Tool = Tool::new("tool", "package");
 const SECOND: Tool = Tool::new("second", "other");
 
-/// Returns a host whose programs are those of a new directory.
+/// Returns a host whose only programs are in a new directory.
 fn host(name: &str, root: bool) -> (Installer, PathBuf) {
     let directory = env::temp_dir().join(format!("xtask-tools-{}-{name}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
@@ -19,15 +19,15 @@ fn host(name: &str, root: bool) -> (Installer, PathBuf) {
     (host, directory)
 }
 
-/// Writes a script from another process. If this one wrote it, a child that another test starts meanwhile would inherit
-/// the open file, and a file that is open for writing cannot be executed.
+/// Writes a script from another process. If this process wrote it, a child that another test starts meanwhile would inherit the
+/// open file. A file that is open for writing cannot be executed.
 pub(crate) fn program(path: &Path, text: &str) {
     let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
     let status = Command::new("sh").args(["-c", write, "sh"]).arg(path).arg(text).status();
     assert!(status.unwrap().success());
 }
 
-/// Makes an apt-get that logs its calls and begins with the commands `before`. After an update, installing `package` and
+/// Makes an apt-get that logs its calls, and begins with the commands `before`. After an update, a call that installs `package` and
 /// `other` makes `tool` and `second`.
 fn apt_get(place: &Path, before: &str) {
     let script = format!(
@@ -60,7 +60,7 @@ fn finds_what_can_be_run() {
         [None, None, None]
     );
     host.require(&[TOOL]).unwrap();
-    // A tool whose name has a slash is any file.
+    // A tool whose name has a slash can be any file.
     let file = |name: &str| Tool::new(name.to_owned().leak(), "package");
     let text = place.join("text");
     assert_eq!(host.host.locate(&file(text.to_str().unwrap())), Some(text));
@@ -104,13 +104,13 @@ fn locks_of_apt_are_waited_for() {
     host.require(&[TOOL, SECOND]).unwrap();
     assert_eq!(log(&place), ["update", "update", "update", "install", "install"]);
 
-    // It does not wait for ever.
+    // The installer stops waiting after a time.
     fs::remove_file(place.join("tool")).unwrap();
     apt_get(&place, locked);
     host.patience = Duration::from_millis(100);
     let error = format!("{:#}", host.require(&[TOOL]).unwrap_err());
     assert!(error.ends_with("apt-get update failed with exit status: 100"), "{error}");
-    // Another failure is final.
+    // Any other failure is final.
     host.patience = Duration::from_secs(600);
     apt_get(&place, "echo 'E: Unable to fetch some archives' >&2\nexit 100");
     assert!(host.require(&[TOOL]).is_err());
@@ -121,9 +121,9 @@ fn locks_of_apt_are_waited_for() {
 fn two_at_once_install_once() {
     let (first, place) = host("two", true);
     let (second, _) = host("two", true);
-    // Fails if another apt-get runs at the same time.
+    // This apt-get fails if another apt-get runs at the same time.
     apt_get(&place, "/bin/mkdir at-work || exit 1\n/bin/sleep 0.2\n/bin/rmdir at-work");
-    // The lock belongs to the open file, so two threads stand for two processes.
+    // The lock belongs to the open file, so two threads stand for two processes here.
     thread::scope(|scope| {
         for host in [first, second] {
             scope.spawn(move || host.require(&[TOOL, SECOND]).unwrap());

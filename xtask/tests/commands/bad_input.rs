@@ -1,5 +1,3 @@
-//! Bad input.
-
 use vfalls::cmd::boot::elf;
 
 use crate::program::{place, xtask};
@@ -11,7 +9,7 @@ fn arguments() {
     }
 }
 
-/// The files are refused before anything is built, installed or written.
+/// The command refuses these files before it builds, installs or writes anything.
 #[test]
 fn guests() {
     let place = place("guests");
@@ -29,14 +27,14 @@ fn guests() {
     for (file, says) in [
         (Vec::new(), not_elf),
         (b"#!/bin/sh\n".to_vec(), not_elf),
-        // In order: a 32-bit file, a little-endian one, one for x86-64.
+        // The files are a 32-bit file, a little-endian file, and a file for x86-64.
         (with(4, &[1]), not_elf),
         (with(5, &[1]), not_elf),
         (with(18, &[0, 62]), not_elf),
         (good[..20].to_vec(), not_whole),
         (good[..100].to_vec(), not_whole),
         (good[..good.len() - 1].to_vec(), not_whole),
-        // Headers, then sections, far beyond the end of the file; then a segment with more bytes in the file than in memory.
+        // The headers, or the sections, are far beyond the end of the file, or a segment has more bytes in the file than in memory.
         (with(32, &[0x7f; 8]), not_whole),
         (with(40, &[0x7f; 8]), not_whole),
         (with(64 + 40, &[0, 0, 0, 0, 0, 0, 0, 4]), not_whole),

@@ -1,4 +1,4 @@
-//! gdb attached to QEMU's machine.
+//! Attaches gdb to QEMU's machine.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
@@ -15,7 +15,7 @@ use crate::program::command;
 fn a_debugger_stops_at_a_function_of_the_guest() {
     let guest = build::guest_to_copy(&Toolchain::find().unwrap()).unwrap();
     let guest = guest.to_str().unwrap();
-    // The listener is dropped, which frees the port for QEMU.
+    // The listener is dropped here, so that QEMU can use the port.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .unwrap()

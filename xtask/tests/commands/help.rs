@@ -1,5 +1,3 @@
-//! Help.
-
 use crate::program::{command, end, xtask};
 
 #[test]

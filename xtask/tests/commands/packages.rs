@@ -1,8 +1,8 @@
-//! Commands that are packages of their own: what cargo is called with, by a script that takes its place.
+//! Tests commands that are packages of their own. A script takes cargo's place and shows its arguments.
 
 use crate::program::{command, end, place, script};
 
-/// Runs the program, which calls cargo once, to run this package. Returns the last of cargo's arguments.
+/// Runs the program, which calls cargo once to run this package. Returns the last `last` arguments of cargo.
 fn called(package: &str, arguments: &[&str], last: usize) -> Vec<String> {
     let place = place(&arguments.join("-").replace('/', ""));
     let cargo = script(&place, "cargo", "printf '%s\\n' \"$@\"\nexit 3");

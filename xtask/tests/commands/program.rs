@@ -1,4 +1,4 @@
-//! The program that is tested.
+//! Runs the program that is tested.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,10 +1,10 @@
-//! `prove`, with scripts in place of cargo and rustup that only log their calls.
+//! Runs `prove` with scripts in place of cargo and rustup. The scripts only log their calls.
 
 use std::fs;
 
 use crate::program::{Ended, command, end, listed, place, script, xtask};
 
-/// Runs `prove` with these arguments. Returns how it ended, and the calls that were logged. rustup runs no Miri.
+/// Runs `prove` with these arguments, and a rustup that cannot run Miri. Returns how `prove` ended, and the logged calls.
 fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
     let place = place(name);
     let log = place.path().join("log");

@@ -13,7 +13,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Returns the architecture with this name of QEMU's.
+    /// Returns the architecture that QEMU calls `name`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "x86_64" => Some(Self::X86),
@@ -52,8 +52,8 @@ pub(crate) enum Transfer {
 }
 
 impl Transfer {
-    /// Returns the exit of a block whose instruction with this number transfers control. `next` is the address of the instruction that
-    /// follows an untaken branch.
+    /// Returns the exit of a block. `instruction` is the number of the instruction that transfers control, and `next` is the
+    /// address of the instruction that follows an untaken branch.
     fn exit(self, instruction: usize, next: u64) -> Exit {
         let instruction = instruction as u16;
         match self {

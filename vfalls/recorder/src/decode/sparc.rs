@@ -4,13 +4,13 @@ use refs::Exit;
 
 use super::Transfer;
 
-/// Returns the exit of a block. `end` is the address after its last instruction.
+/// Returns the exit of a block. `end` is the address after the block's last instruction.
 ///
-/// A control transfer is the last instruction but one, with its delay slot behind it, or the last: QEMU ends a block at a branch that
-/// annuls its delay slot, and at the end of a page. If the page ends between a conditional branch and its delay slot, the branch counts
-/// as not taken, because the next block is always the delay slot.
+/// A control transfer is the last instruction but one, and its delay slot is the last. It is itself the last instruction at the end
+/// of a page, or if it is a branch that annuls its delay slot: QEMU ends the block there. If the page ends between a conditional
+/// branch and its delay slot, the branch counts as not taken, because the next block is always the delay slot.
 pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
-    // Of two transfers, the second is in the delay slot of the first.
+    // If both instructions transfer control, the second is in the delay slot of the first.
     let from = instructions.len().saturating_sub(2);
     let found = (from..instructions.len()).find_map(|at| {
         let word = u32::from_be_bytes(instructions[at].try_into().ok()?);
@@ -21,7 +21,7 @@ pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     };
     let last = at + 1 == instructions.len();
     match transfer {
-        // A trap has no delay slot.
+        // A trap does not have a delay slot.
         Transfer::Trap if !last => Exit::None,
         Transfer::Conditional if last && word & ANNUL != 0 => {
             transfer.exit(at, end.wrapping_add(4))
@@ -30,7 +30,7 @@ pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     }
 }
 
-/// Returns `true` for LDSTUB, SWAP and their forms for alternate spaces, CASA and CASXA.
+/// Returns `true` for LDSTUB, LDSTUBA, SWAP, SWAPA, CASA and CASXA.
 pub(crate) fn is_atomic(instruction: &[u8]) -> bool {
     let Ok(bytes) = instruction.try_into() else {
         return false;
@@ -54,7 +54,7 @@ fn transfer(word: u32) -> Option<Transfer> {
         // BPr
         (0, 3, _) => Some(Transfer::Conditional),
         (1, ..) => Some(Transfer::Call),
-        // JMPL: to %o7, or from %i7 or %o7 behind the call
+        // JMPL: a call writes %o7; a return jumps to %i7 or %o7, plus 8 or 12.
         (2, _, 0x38) => Some(match (field(25, 5), field(14, 5), field(13, 1), field(0, 13)) {
             (15, ..) => Transfer::Call,
             (0, 15 | 31, 1, 8 | 12) => Transfer::Return,
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn an_annulled_delay_slot_is_skipped() {
-        // bne,a at 0x1004: its delay slot is at 0x1008, and executes only if it is taken.
+        // bne,a at 0x1004. Its delay slot at 0x1008 executes only if the branch is taken.
         let expected = Exit::Conditional { instruction: 1, next: 0x100c };
         assert_eq!(exit_of(&[NOP, 0x3280_0004], 0x1008), expected);
         assert_eq!(exit_of(&[NOP, 0x3080_0004], 0x1008), Exit::Jump { instruction: 1 });

@@ -4,7 +4,7 @@ use refs::Exit;
 
 use super::Transfer;
 
-/// Returns the exit of a block. `end` is the address after its last instruction.
+/// Returns the exit of a block. `end` is the address after the block's last instruction.
 pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     let transfer = instructions.last().and_then(|last| transfer(last));
     transfer.map_or(Exit::None, |transfer| transfer.exit(instructions.len() - 1, end))
@@ -19,7 +19,7 @@ fn opcode(instruction: &[u8]) -> Option<usize> {
     instruction.iter().position(|byte| !prefix(byte))
 }
 
-/// Returns `true` for an instruction with the prefix LOCK, and for XCHG, which needs none.
+/// Returns `true` for XCHG, and for an instruction with the prefix LOCK.
 pub(crate) fn is_atomic(instruction: &[u8]) -> bool {
     opcode(instruction).is_some_and(|at| {
         instruction[..at].contains(&LOCK) || matches!(instruction[at], 0x86 | 0x87)

@@ -19,7 +19,7 @@ enum State {
 }
 
 impl Console {
-    /// Adds the next bytes of the UART. Returns the text among them.
+    /// Adds the next bytes of the UART. Returns the bytes that belong to the guest's text.
     pub fn push(&mut self, bytes: &[u8]) -> &[u8] {
         let old = self.text.len();
         for byte in bytes {
@@ -39,7 +39,7 @@ impl Console {
         &self.text[old..]
     }
 
-    /// Returns all bytes but the hypervisor's message.
+    /// Returns all bytes except the hypervisor's message.
     pub fn text(&self) -> &[u8] {
         &self.text
     }

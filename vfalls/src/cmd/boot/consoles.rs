@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::cmd::boot::console::Console;
 use simulator::execute::Execution;
 
-/// The consoles of all guests. With several guests, each line is printed behind the name of its guest.
+/// The consoles of all guests. With several guests, each line begins with the name of its guest.
 pub(crate) struct Consoles {
     guests: Vec<GuestConsole>,
     /// Whether the output ends with an incomplete line.
@@ -52,7 +52,7 @@ impl Consoles {
         output.flush()
     }
 
-    /// Prints a message on a line of its own, after an incomplete line of a console.
+    /// Ends the incomplete line of a console, if there is one, and prints a message on a line of its own.
     pub(crate) fn tell(&mut self, line: &str, output: &mut impl Write) -> io::Result<()> {
         self.end_alone(output)?;
         writeln!(output, "{line}")
@@ -82,7 +82,7 @@ impl Consoles {
     }
 }
 
-/// Prints a line behind the name of its guest, and clears the buffer.
+/// Prints a line that begins with the name of its guest, and clears the buffer.
 fn end_line(name: &str, line: &mut Vec<u8>, output: &mut impl Write) -> io::Result<()> {
     write!(output, "{name}: ")?;
     output.write_all(line)?;

@@ -1,4 +1,4 @@
-//! The machine description that the hypervisor reads: the user's file with the guests' memory added, or a machine with one guest.
+//! The machine description that the hypervisor reads: the user's file plus the guests' memory, or a machine with one guest.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ use simulator::machine::guests::NamedGuest;
 
 use crate::cmd::boot::images::Image;
 
-/// A machine description that the hypervisor can read, and what it describes.
+/// A machine description that the hypervisor can read, and the machine and guests that it describes.
 pub(crate) struct Complete {
     /// The description in binary form.
     pub(crate) bytes: Vec<u8>,
@@ -25,7 +25,7 @@ pub(crate) struct Complete {
 }
 
 /// Reads a description, binary or TOML, and adds the memory and the entry of each guest. Without images, each guest is the bundled
-/// one. Fails if the number of images is not the number of guests.
+/// guest. Fails if the number of images differs from the number of guests.
 pub(crate) fn from_file(path: &Path, images: Vec<Image>, memory: u64) -> anyhow::Result<Complete> {
     let name = || path.display().to_string();
     let description =

@@ -11,9 +11,9 @@ use simulator::execute::Execution;
 /// An ELF file for SPARC V9, which [`parse`] has checked.
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
 
-/// Parses the headers of an ELF file for SPARC V9. The error distinguishes another kind of file from a file that is cut off.
+/// Parses the headers of an ELF file for SPARC V9. The error says whether the file is of another kind or is cut off.
 pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
-    // e_ident, e_type and e_machine.
+    // The fields e_ident, e_type and e_machine.
     let kind = file.get(..20).unwrap_or_default();
     ensure!(
         kind.starts_with(b"\x7fELF\x02\x02") && kind.ends_with(&EM_SPARCV9.0.to_be_bytes()),
@@ -45,7 +45,7 @@ pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     Ok(entry)
 }
 
-/// Returns the addresses of the segments that are loaded; `None` if the file ends before a segment does.
+/// Returns the addresses of the loaded segments; `None` if a segment goes beyond the end of the file.
 fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     let mut segments = Vec::new();
     for header in elf.elf_program_headers() {
@@ -62,7 +62,7 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     Some(segments)
 }
 
-/// Loads each segment of an ELF file for SPARC V9 at its physical address plus `moved`.
+/// Loads an ELF file for SPARC V9. Each segment is loaded at its physical address plus `moved`.
 pub fn load(file: &[u8], execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
     let elf = parse(file)?;
     for part in elf.elf_program_headers() {
@@ -80,7 +80,7 @@ pub fn address(elf: &Elf<'_>, name: &str) -> anyhow::Result<u64> {
     symbol.with_context(|| format!("the image has no symbol {name}"))
 }
 
-/// Returns the size of the section with this name in bytes; 0 if there is none.
+/// Returns the size in bytes of the section with this name; 0 if the file has no section with this name.
 pub fn size(elf: &Elf<'_>, name: &str) -> u64 {
     elf.section_by_name(name).map_or(0, |section| section.size())
 }
@@ -105,13 +105,13 @@ pub fn program(address: u64, instructions: &[u32]) -> Vec<u8> {
     let size = 4 * instructions.len() as u64;
     let mut file = b"\x7fELF\x02\x02\x01".to_vec();
     file.resize(16, 0);
-    // An executable for SPARC V9 with one program header and no sections.
+    // The file is an executable for SPARC V9 with one program header and without sections.
     file.extend([2, EM_SPARCV9.0].map(u16::to_be_bytes).concat());
     file.extend(1_u32.to_be_bytes());
     file.extend([address, 64, 0].map(u64::to_be_bytes).concat());
     file.extend(0_u32.to_be_bytes());
     file.extend([64_u16, 56, 1, 64, 0, 0].map(u16::to_be_bytes).concat());
-    // PF_R | PF_X.
+    // The segment's flags are PF_R | PF_X.
     file.extend([PT_LOAD.0, 5].map(u32::to_be_bytes).concat());
     let part = [HEADERS, address, address, size, size, 4];
     file.extend(part.map(u64::to_be_bytes).concat());

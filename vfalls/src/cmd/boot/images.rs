@@ -14,14 +14,14 @@ use crate::cmd::boot::elf;
 /// The length limit of an image file, in bytes.
 const LONGEST: u64 = 1 << 30;
 
-// Compressed by gzip; bundled/README.md names their sources.
+// Images compressed by gzip. bundled/README.md names their sources.
 const HYPERVISOR: &[u8] = include_bytes!("../../../bundled/hypervisor.elf.gz");
 const GUEST: &[u8] = include_bytes!("../../../bundled/guest.elf.gz");
 
 /// An ELF file for SPARC V9.
 #[derive(Clone)]
 pub(crate) struct Image {
-    /// The name in messages.
+    /// The name that messages use.
     pub(crate) name: String,
     /// The path; `None` for a bundled image.
     pub(crate) path: Option<PathBuf>,
@@ -62,12 +62,12 @@ impl Image {
         Ok(Self { name, path: path.map(Path::to_owned), bytes, entry })
     }
 
-    /// Loads each segment at its address plus `moved`.
+    /// Loads the image. Each segment is loaded at its address plus `moved`.
     pub(crate) fn load(&self, execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
         elf::load(&self.bytes, execution, moved).with_context(|| self.name.clone())
     }
 
-    /// Returns the name of the file without its extension; `guest` for a bundled image.
+    /// Returns the file's name without its extension; `guest` for a bundled image.
     pub(crate) fn short(&self) -> String {
         let stem = self.path.as_deref().and_then(Path::file_stem);
         stem.map_or_else(|| "guest".to_owned(), |stem| stem.to_string_lossy().into_owned())

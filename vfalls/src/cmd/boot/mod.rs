@@ -133,7 +133,7 @@ pub(crate) struct BootArgs {
     force: Force,
 }
 
-/// The largest number of instructions between two looks at the consoles and the operator's steps.
+/// The maximum number of instructions between two checks of the consoles and the operator's steps.
 const BATCH: u64 = 1 << 20;
 
 /// The length limit of a console's input, in bytes.
@@ -299,7 +299,7 @@ fn load(
     execution
         .load(map::DESCRIPTION.start, &complete.bytes)
         .context("the machine description is too long")?;
-    // Hypervisors that read no description find the machine and the entry at these addresses.
+    // A hypervisor that does not read the description finds the machine and the entry at these addresses.
     execution.load(MACHINE, &machine_word(complete.machine).to_be_bytes())?;
     execution.load(ENTRY, &complete.images[0].entry.to_be_bytes())?;
     Ok(())

@@ -1,4 +1,4 @@
-//! The functions and source lines of a fatal trap.
+//! Prints the functions and source lines of the addresses in a fatal trap's message.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -48,7 +48,7 @@ pub(crate) fn print(
 }
 
 impl Image {
-    /// Returns the word at a virtual address, from the file.
+    /// Returns the word at a virtual address, as the image file has it.
     fn word(&self, address: u64) -> Option<u32> {
         let elf = elf::parse(&self.bytes).ok()?;
         let mut parts = elf.elf_program_headers().iter();

@@ -11,16 +11,16 @@ use crate::table::{self, cut};
 use simulator::analysis::sharing::{Code, Separated, SharedLine, SharingReport, byte_list};
 use simulator::machine::strands::ranges;
 
-/// The largest number of rows in the table of a line's users.
+/// The maximum number of rows in the table of a line's users.
 const MOST_GROUPS: usize = 24;
 
-/// The largest number of characters of a function's name.
+/// The maximum number of characters of a function's name.
 const MOST_NAME: usize = 40;
 
-/// The largest number of variables that are named for a line.
+/// The maximum number of variables that are named for a line.
 const MOST_VARIABLES: usize = 3;
 
-/// Prints the lines, the users of each line, and the cost of a replay with the bytes of falsely shared lines apart.
+/// Prints the lines, the users of each line, and the cost of a replay with the falsely shared bytes in separate lines.
 pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Result<()> {
     let SharingReport { program, configuration, placement, threads, .. } = report;
     let SharingReport { cost, lines_moved, lines, apart, .. } = report;
@@ -87,7 +87,7 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
     write!(output, "{}", table::text(&table))
 }
 
-/// Threads that use the same bytes by the same instruction.
+/// Threads that use the same bytes with the same instruction.
 #[derive(Default)]
 struct Group<'a> {
     code: Option<&'a Code>,
@@ -96,7 +96,7 @@ struct Group<'a> {
     times: u64,
 }
 
-/// Returns a table of the users of a line, sorted by their lowest byte, and then in falling order of use.
+/// Returns a table of the users of a line, sorted by their lowest byte. Users of the same lowest byte are sorted by falling use.
 fn users(line: &SharedLine) -> String {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for user in &line.users {

@@ -15,7 +15,7 @@ pub(super) struct CallLine {
 pub(super) enum Trap {
     /// 0x80.
     Fast,
-    /// One of 0x81 to 0xfe.
+    /// A trap from 0x81 to 0xfe.
     Other(u8),
     /// 0xff.
     Core,
@@ -36,7 +36,7 @@ impl Malformed {
 
 const FORM: &str = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
 
-/// Parses a line. Returns `None` for a line of white space and a comment.
+/// Parses a line. Returns `None` for an empty line or a comment.
 pub(super) fn parse(text: &str) -> Result<Option<CallLine>, Malformed> {
     let text = text.split('#').next().unwrap_or_default().trim();
     if text.is_empty() {
@@ -64,7 +64,7 @@ pub(super) fn parse(text: &str) -> Result<Option<CallLine>, Malformed> {
     Ok(Some(CallLine { strand, trap, registers }))
 }
 
-/// Parses the number of a software trap that is neither fast nor core.
+/// Parses the number of a software trap other than the fast and core traps.
 fn trap_number(word: &str) -> Result<u8, Malformed> {
     match number(word)? {
         number @ 0x81..=0xfe => Ok(number as u8),

@@ -127,7 +127,7 @@ impl<W: Write> Answers<'_, W> {
         let [o0, o1, o2, o3, o4, o5] = after.to_array();
         write!(self.stream, "{o0:#x} {o1:#x} {o2:#x} {o3:#x} {o4:#x} {o5:#x}")?;
         if self.terminal {
-            // Consoles write to standard error: a flush after each call keeps the order.
+            // Consoles write to standard error. A flush after each call keeps their output and the answers in order.
             writeln!(self.stream, "  {}", names::describe(call, &after))?;
             return self.flush();
         }

@@ -10,10 +10,10 @@ use perfctr_service::GuestConfig;
 
 use super::line::{self, Malformed, Trap};
 
-/// The largest length of a line, in bytes.
+/// The maximum length of a line, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// The largest number of characters of a bad line in an error.
+/// The maximum number of characters of a bad line that an error shows.
 const SHOWN: usize = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) struct Script<R> {
 }
 
 impl<R: Read> Script<R> {
-    /// Returns the script in `stream`. Errors name it `name`.
+    /// Returns the script in `stream`. Errors call it `name`.
     pub(super) fn new(name: String, stream: R, guests: &[GuestConfig]) -> Self {
         let guests = guests.iter().enumerate().filter_map(|(number, config)| {
             GuestId::new(number).map(|id| ScriptGuest { id, config: *config, stopped: None })
@@ -89,7 +89,7 @@ impl<R: Read> Script<R> {
         Ok(Some(ScriptCall { caller, trap: line.trap, registers: line.registers }))
     }
 
-    /// Returns a strand and the index of its guest, or the text of an error's "expected".
+    /// Returns a strand and the index of its guest. The error is the text that a message gives as expected.
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {

@@ -23,7 +23,7 @@ impl Embedder for StderrConsole {
             ConsoleOutput::Byte(byte) => &[byte][..],
             ConsoleOutput::Break => b"(break)",
         };
-        // An error is ignored: a console accepts everything, even if nobody reads it.
+        // An error is ignored: a console accepts all output, even if nobody reads it.
         let _ = io::stderr().write_all(bytes);
         Ok(())
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// The numbers of readings of the system's time of day, and of the corrections that they caused.
+/// Counts the readings of the system's time of day, and the corrections that these readings caused.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     pub(super) readings: u32,
@@ -15,12 +15,12 @@ pub(super) struct Day {
     pub(super) slewed: u32,
     /// Readings after which the time stepped forward or stood still.
     pub(super) stepped: u32,
-    /// The lead over the system's time of day at the end, in nanoseconds.
+    /// The lead of the computed time over the system's time of day at the end, in nanoseconds.
     pub(super) ahead: i64,
 }
 
 impl Day {
-    /// Counts a reading by its result.
+    /// Counts a reading by the correction that it caused.
     fn note(&mut self, followed: Followed) {
         self.readings += 1;
         match followed {
@@ -42,7 +42,7 @@ pub(super) struct Following<C> {
 }
 
 impl<C: Clock> Following<C> {
-    /// Begins with the system's time of day, if there is one. `step` is the step of the clock in nanoseconds.
+    /// Begins with the system's time of day. Returns `None` if the system has none. `step` is the step of the clock in nanoseconds.
     pub(super) fn new(clock: C, step: u64) -> Option<Self> {
         let system = HostClock::time_of_day()?;
         Some(Self {
@@ -60,7 +60,7 @@ impl<C: Clock> Following<C> {
         self.found.note(self.day.follow(reading));
     }
 
-    /// Returns the counts, and measures the lead.
+    /// Measures the lead, and returns the counts.
     pub(super) fn end(mut self) -> Day {
         let reading = read(&self.clock, self.step, &self.system);
         let day = self.day.at(reading.after);

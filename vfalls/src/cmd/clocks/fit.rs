@@ -1,4 +1,4 @@
-//! Fits a straight line to the differences of two clocks: its slope is their drift.
+//! Fits a straight line to the differences between two clocks. The slope of the line is the drift.
 
 /// A line through points (x, y), by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,7 +14,7 @@ pub(crate) enum ClockName {
     Tsc,
     /// CLOCK_MONOTONIC_RAW, at the rate of the hardware.
     MonotonicRaw,
-    /// CLOCK_MONOTONIC, whose rate follows the time of day, by at most 500 parts per million.
+    /// CLOCK_MONOTONIC. To follow the time of day, its rate changes by at most 500 parts per million.
     Monotonic,
     /// CLOCK_MONOTONIC_COARSE, the time of the latest timer interrupt.
     MonotonicCoarse,
@@ -71,7 +71,7 @@ enum How {
 }
 
 impl HostClock {
-    /// Returns a clock, if the host has it. The frequency of the cycle counter is set by [`with_hz`](Self::with_hz).
+    /// Returns a clock, if the host has it. [`with_hz`](Self::with_hz) sets the frequency of the cycle counter.
     pub(crate) fn find(name: ClockName, processors: &Processors) -> Option<Self> {
         if name == ClockName::Tsc {
             cycles()?;
@@ -86,7 +86,7 @@ impl HostClock {
             });
         }
         let hazards = match name {
-            // It reads no counter: a timer interrupt updates a variable.
+            // This clock reads a variable that a timer interrupt updates, and no counter.
             ClockName::MonotonicCoarse => Hazards::default(),
             _ => processors.kernel_hazards(),
         };
@@ -120,7 +120,7 @@ impl HostClock {
         self
     }
 
-    /// Returns the clock, described as a clock on which the processors disagree.
+    /// Marks the clock as a clock on which the processors disagree.
     pub(crate) fn unsynchronised(mut self) -> Self {
         self.description.scope = Scope::StrandUnsynchronised;
         self

@@ -55,7 +55,7 @@ pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 
-/// Returns the largest step back, in ticks, that a thread sees after a reading of another thread.
+/// Returns the largest number of ticks by which a thread's reading is before another thread's earlier reading.
 pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     const TIME: Duration = Duration::from_millis(30);
     let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -154,7 +154,7 @@ impl Rounds {
 
     /// Returns the drift of `clock` from the clock `from`: slope and error in parts per million, scatter in nanoseconds.
     pub(crate) fn drift(&self, clock: usize, from: usize) -> Option<Fit> {
-        // The first clock measures time for every pair, so that a swap of the two clocks changes only the sign.
+        // The first clock measures time for every pair, so that a swap of the two clocks changes only the sign of the drift.
         let difference = |round: &Vec<f64>| {
             let apart = round.get(clock)? - round.get(from)?;
             Some((round.first()? / 1e9, apart))

@@ -70,7 +70,7 @@ fn name(text: &str) -> anyhow::Result<ClockName> {
     by_name("clock", text, &ClockName::ALL, ClockName::text)
 }
 
-/// The number of rounds, in each of which all clocks are read.
+/// The number of rounds. Each round reads all clocks.
 const ROUNDS: u32 = 300;
 /// The number of rounds between two checks of the watchdog.
 const ROUNDS_PER_CHECK: u32 = 20;
@@ -253,7 +253,7 @@ fn row(name: ClockName, clock: Option<&HostClock>, verdict: Verdict) -> ClockRow
     }
 }
 
-/// Shows the next step of the work, or fails after an interrupt.
+/// Shows the next step of the work. Fails after an interrupt.
 fn step(progress: &ProgressBar, message: &'static str) -> anyhow::Result<()> {
     ensure!(!interrupt::happened(), Interrupted);
     progress.set_message(message);

@@ -20,14 +20,14 @@ use simulator::recording::BUNDLED_SOURCE;
 /// The number of lines that are shown before and after a line with a count.
 const CONTEXT: u32 = 3;
 
-/// The largest number of characters of an instruction that are shown.
+/// The maximum number of characters of an instruction that are shown.
 const MOST_INSTRUCTION: usize = 60;
 
 /// Prints a profile of the instructions or source lines of functions.
 pub(crate) struct Annotator<'a> {
     pub(crate) report: &'a ProfileReport,
     pub(crate) symbols: &'a Symbols,
-    /// Whether the program is the bundled one, whose source is part of this tool.
+    /// Whether the program is the bundled program, whose source is part of this tool.
     pub(crate) is_bundled: bool,
     /// The directory in which sources are looked for first.
     pub(crate) source: Option<PathBuf>,
@@ -35,11 +35,11 @@ pub(crate) struct Annotator<'a> {
     pub(crate) instructions: bool,
 }
 
-/// For each event of the report the estimate from its samples, and the number of times that it really happened.
+/// For each event of the report: the number estimated from its samples, and the true number.
 type EventCounts = Vec<(u64, u64)>;
 
 impl Annotator<'_> {
-    /// Prints all functions with this name, which may be the last part of a path of C++ or Rust. Fails if none has samples or events.
+    /// Prints all functions with this name, which may be the last part of a C++ or Rust path. Fails if none has samples or events.
     pub(crate) fn print(&self, output: &mut impl Write, name: &str) -> anyhow::Result<()> {
         let rows = || self.report.events().flat_map(|event| &event.rows);
         let is_meant = |one: &str| one == name || one.rsplit("::").next() == Some(name);
@@ -59,7 +59,7 @@ impl Annotator<'_> {
         self.symbols.function(address).map(|(start, _)| start)
     }
 
-    /// Returns the source lines with counts of the functions that have most samples, `functions` of them for each event.
+    /// Returns the source lines with counts of the hottest functions. `functions` is the number of functions for each event.
     pub(crate) fn hottest(&self, functions: usize) -> Vec<SourceLines> {
         let of_event = |event: &EventProfile| -> Vec<u64> {
             let rows = event.rows.iter().filter(|row| row.samples > 0);
@@ -68,7 +68,7 @@ impl Annotator<'_> {
         let found: Vec<u64> = self.report.events().flat_map(of_event).collect();
         let mut all = self.counts(&found.iter().copied().collect());
         let mut lines = Vec::new();
-        // A function that several events name comes once.
+        // A function that several events name appears once.
         for start in found {
             let Some(counts) = all.remove(&start) else {
                 continue;
@@ -90,8 +90,8 @@ impl Annotator<'_> {
         lines
     }
 
-    /// Returns the counts of the instructions of these functions, by the first address of the function and the address of the
-    /// instruction.
+    /// Returns the counts of these functions' instructions. The outer key is the first address of the function, and the inner key
+    /// the address of the instruction.
     fn counts(&self, found: &BTreeSet<u64>) -> BTreeMap<u64, BTreeMap<u64, EventCounts>> {
         let mut counts: BTreeMap<u64, BTreeMap<u64, EventCounts>> = BTreeMap::new();
         for (number, event) in self.report.events().enumerate() {
@@ -111,7 +111,7 @@ impl Annotator<'_> {
         counts
     }
 
-    /// Returns the counts of the lines of each file, from the counts of instructions.
+    /// Adds up the counts of instructions by file and line.
     fn by_line(
         &self,
         counts: &BTreeMap<u64, EventCounts>,
@@ -257,7 +257,7 @@ impl Annotator<'_> {
         Ok(print(output, &table)?)
     }
 
-    /// Returns a table without rows. It has two columns for each event (three if there is only one event) and the columns `rest`.
+    /// Returns a table without rows. Each event has two columns, or three if there is only one event. The columns `rest` follow.
     fn table(&self, rest: &str) -> Table {
         let events: Vec<_> = self.report.events().collect();
         let columns: Vec<_> =

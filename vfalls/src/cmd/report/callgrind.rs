@@ -18,9 +18,9 @@ type Costs = Vec<u64>;
 /// The costs of a function.
 #[derive(Default)]
 struct FunctionCosts {
-    /// The costs of its instructions, by file and line.
+    /// The costs of the function's own instructions, by file and line.
     own: BTreeMap<(String, u32), Costs>,
-    /// The costs of its callees, by call.
+    /// The costs of the function's callees, by call.
     calls: BTreeMap<CallEdge, Costs>,
 }
 

@@ -1,7 +1,7 @@
 //! Flame graphs: stacks in folded form, one on each line, and the picture that the `inferno` crate draws of them.
 //!
-//! Each active function has a frame and, with debugging information, each function that is inlined there. If several events are
-//! sampled, the outermost frame is the event.
+//! Each active function has a frame. With debugging information, each function that is inlined there has a frame, too. If several
+//! events are sampled, the outermost frame is the event.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,7 +14,7 @@ use simulator::analysis::profile::report::ProfileReport;
 
 use crate::symbols::Symbols;
 
-/// Returns the stacks of all samples, each with its frames from the outermost on, separated by semicolons, and its number of samples.
+/// Returns a line for each stack: its frames from the outermost on, separated by semicolons, and its number of samples.
 pub(crate) fn folded(report: &ProfileReport, symbols: Option<&Symbols>) -> Vec<String> {
     let functions = symbols.map(|symbols| symbols as &dyn Functions);
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();

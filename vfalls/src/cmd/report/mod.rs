@@ -81,7 +81,7 @@ pub(crate) struct ReportArgs {
     force: Force,
 }
 
-/// The number of functions of each event whose source lines the page shows.
+/// For each event, the page shows the source lines of this number of functions.
 const PAGE_FUNCTIONS: usize = 5;
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
@@ -128,7 +128,7 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
     output::complete_json(json, &Run::from(sampled.report))
 }
 
-/// Writes a file, if there is one.
+/// Writes and completes a file, if the user names one.
 fn complete(
     file: Option<OutputFile>,
     path: Option<PathBuf>,

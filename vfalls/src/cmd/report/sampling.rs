@@ -145,7 +145,7 @@ impl SamplingArgs {
     }
 }
 
-/// Prints a note if most samples are in no function of the file: another program may have been recorded, or loaded elsewhere.
+/// Prints a note if most samples are in no function of the file. The recorded program may be another, or be loaded elsewhere.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;

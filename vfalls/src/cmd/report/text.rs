@@ -12,7 +12,7 @@ use crate::cmd::machine::differences;
 use crate::symbols::without_directory;
 use crate::table::{self, cut};
 
-/// Returns a table of the events of a unit, which says of each whether a recording can cause it.
+/// Returns a table of the events of a unit. It says for each event whether a recording can cause the event.
 pub(crate) fn list(unit: SampledUnit) -> String {
     let mut table = table::with_header("event|occurs|about");
     for event in events::all(unit) {
@@ -54,7 +54,7 @@ pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> i
     )
 }
 
-/// The largest number of characters of a function's name that are printed. Names of C++ and Rust can have hundreds.
+/// The maximum number of printed characters of a function's name. C++ and Rust names can have hundreds of characters.
 const MOST_NAME: usize = 60;
 
 fn print_event(
@@ -116,7 +116,7 @@ fn own_table(event: &EventProfile) -> String {
     table::text(&table)
 }
 
-/// Returns a table of functions with the events of their callees, and without.
+/// Returns a table of functions, with and without the events of their callees.
 fn inclusive_table(event: &EventProfile, inclusive: &[CodeRow]) -> String {
     let place = PlaceColumns::new(event, inclusive);
     let header = format!(">Children|>In truth|>Self|>In truth|>Samples{}", place.header);
@@ -134,7 +134,7 @@ fn inclusive_table(event: &EventProfile, inclusive: &[CodeRow]) -> String {
     table::text(&table)
 }
 
-/// The columns that name a place in the code: its function or page, and its file and source, if any place has them.
+/// The columns that name a place in the code: its function or page, and its file and source if they are known for any place.
 struct PlaceColumns {
     header: String,
     files: bool,

@@ -200,7 +200,7 @@ fn list(args: &StatArgs) -> anyhow::Result<()> {
     output::complete_json(json, &events)
 }
 
-/// Prints the recordings, the machine and the placement on a line each, the lines of a file of `--config`, and an empty line.
+/// Prints a line each for recordings, machine and placement. Then prints the lines of a file of `--config`, and an empty line.
 pub(crate) fn header(
     output: &mut impl Write,
     prepared: &Prepared,
@@ -329,7 +329,7 @@ pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) ->
     }
 }
 
-/// Returns a bar that shows on a terminal which part of these recordings has been read.
+/// Returns a bar that shows on a terminal how much of these recordings has been read.
 pub(crate) fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
     if !io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());

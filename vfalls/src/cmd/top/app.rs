@@ -31,13 +31,13 @@ pub(crate) struct About {
     pub(crate) colours: bool,
 }
 
-/// What a key asks of the program, beside another view.
+/// A request of a key, other than for another view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Nothing,
-    /// Another pace, and this number of steps during a pause.
+    /// A new pace, and the number of steps to make during a pause.
     Pace(u64),
-    /// To be suspended, as the shell does on Ctrl-Z.
+    /// Suspend the program, as Ctrl-Z does in a shell.
     Stop,
     Quit,
 }
@@ -61,18 +61,18 @@ pub(crate) struct App {
     about: About,
     pub(crate) pace: Pace,
     view: View,
-    /// The column by which each view is sorted.
+    /// For each view, the column by which its rows are sorted.
     sort: [usize; View::ALL.len()],
     scroll: usize,
-    /// Whether numbers count from the start, not from the end of the interval before.
+    /// Whether numbers count from the start of the replay, not from the end of the previous interval.
     whole: bool,
     help: bool,
     ended: bool,
     /// The latest sample, with numbers since the start.
     now: Option<LiveSample>,
-    /// The numbers since the sample before.
+    /// The numbers since the previous sample.
     last: Option<Replayed>,
-    /// The number of lines that can be scrolled and that the screen had room for.
+    /// The number of scrolled lines for which the screen had room.
     room: usize,
 }
 
@@ -96,7 +96,7 @@ impl App {
     /// Shows the next sample.
     pub(crate) fn sample(&mut self, next: LiveSample) {
         let last = self.now.as_ref().map(|now| next.run.since(&now.run));
-        // The sample of the end adds nothing if the replay ends with an interval.
+        // The last sample adds nothing if the replay ends at the end of an interval.
         if last.as_ref().is_none_or(|last| last.references > 0) {
             self.last = Some(last.unwrap_or_else(|| next.run.clone()));
         }

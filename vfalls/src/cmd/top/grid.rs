@@ -1,4 +1,4 @@
-//! Columns, bars and numbers of the views, in ASCII, so that every terminal and every file shows them.
+//! Columns, bars and numbers of the views. They are in ASCII, so that every terminal and every file shows them.
 
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
@@ -7,15 +7,15 @@ use ratatui::text::{Line, Span};
 pub(crate) struct Grid {
     /// `true` for each column whose cells align right.
     right: Vec<bool>,
-    /// The column by which the rows are sorted, which is underlined.
+    /// The column by which the rows are sorted. Its header is underlined.
     sorted: Option<usize>,
     rows: Vec<Vec<Line<'static>>>,
-    /// The numbers of the rows that are headers.
+    /// The indexes of the rows that are headers.
     headers: Vec<usize>,
 }
 
 impl Grid {
-    /// Returns a grid without rows. `header` has the form of [`table::with_header`](crate::table::with_header)'s.
+    /// Returns a grid without rows. `header` has the form that [`table::with_header`](crate::table::with_header) takes.
     pub(crate) fn new(header: &str) -> Self {
         let names = || header.split('|');
         let mut grid = Self {
@@ -131,7 +131,6 @@ pub(crate) fn shares(parts: &[(char, Color, u64)], width: usize) -> Line<'static
     line
 }
 
-/// Returns the title of a part of a view.
 pub(crate) fn title(text: &str) -> Line<'static> {
     Line::from(text.to_owned()).add_modifier(Modifier::BOLD)
 }

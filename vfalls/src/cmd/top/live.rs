@@ -1,4 +1,4 @@
-//! The replay, in a thread of its own, at a pace that the view sets.
+//! The replay. It runs in its own thread, at a pace that the view sets.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use anyhow::{Context, anyhow};
 use simulator::replay::{Now, Prepared, Progress, RunError};
 use simulator::run::Replayed;
 
-/// The numbers of samples per second that `-` and `+` choose from; `None` is full speed.
+/// The numbers of samples per second from which `-` and `+` choose; `None` is full speed.
 const RATES: [Option<u32>; 8] =
     [Some(1), Some(2), Some(5), Some(10), Some(20), Some(50), Some(100), None];
 
 /// The index in [`RATES`] of 10 samples per second, which people can follow.
 const TEN_A_SECOND: usize = 3;
 
-/// The stack of the replay's thread. Without optimisation, several frames of it hold a service of 160 KB.
+/// The stack size of the replay's thread. Without optimisation, several stack frames each hold a service of 160 KB.
 const STACK: usize = 8 << 20;
 
 /// The speed of the replay.
@@ -50,7 +50,7 @@ impl Pace {
 /// The state of the replay at the end of an interval.
 #[derive(Clone)]
 pub(crate) struct LiveSample {
-    /// The result of the replay up to here.
+    /// The result of the replay until now.
     pub(crate) run: Replayed,
     /// The number of bytes of the recordings that have been read.
     pub(crate) read: u64,
@@ -64,7 +64,7 @@ impl LiveSample {
 
 struct State {
     pace: Pace,
-    /// The number of samples that a pause still lets pass.
+    /// The number of samples that the replay may still make during a pause.
     steps: u64,
     stopped: bool,
     /// The latest sample, until the view takes it.
@@ -81,8 +81,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands the view a sample, unless the replay goes at full speed and the view has not taken the sample before. Then waits as
-    /// long as the pace asks for; `since` is the end of the wait before.
+    /// Gives the view a sample, unless the replay goes at full speed and the view has not taken the previous sample. Then waits as
+    /// long as the pace requires. `since` is the end of the previous wait.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
@@ -144,7 +144,7 @@ impl Live {
         Ok(Self { shared, thread: Some(thread.context("the replay cannot have a thread")?) })
     }
 
-    /// Returns the latest sample, once.
+    /// Returns the latest sample, unless the view has taken it already.
     pub(crate) fn take(&self) -> Option<LiveSample> {
         self.shared.state().latest.take()
     }
@@ -157,7 +157,7 @@ impl Live {
         self.shared.changed.notify_all();
     }
 
-    /// Returns the result after the end of the replay, once; `None` before the end.
+    /// Returns the result once, after the end of the replay. Returns `None` before the end.
     pub(crate) fn ended(&mut self) -> anyhow::Result<Option<Replayed>> {
         let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) else {
             return Ok(None);

@@ -24,7 +24,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Returns the names of these programs' code, or of the bundled program's.
+    /// Looks up names in the code of these programs, or of the bundled program.
     pub(crate) fn new(programs: &[Recording], bundled: bool) -> Self {
         let symbols = |program: &Recording| {
             let symbols = match bundled {
@@ -45,7 +45,7 @@ impl Names {
         ends.take_while(|ends| *ends <= thread).count()
     }
 
-    /// Returns the name of an instruction of a program, which is looked up once.
+    /// Returns the name of an instruction of a program. Each name is looked up once.
     pub(crate) fn name(&self, program: usize, address: Option<u64>) -> Rc<Name> {
         let Some(address) = address else {
             let function = "(data without instructions)".to_owned();

@@ -1,4 +1,4 @@
-//! The terminal, which every end of the view but SIGKILL restores.
+//! The terminal. It is restored however the view ends, except by SIGKILL.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -21,15 +21,15 @@ use ratatui::prelude::{CrosstermBackend, Terminal};
 /// Whether the terminal shows the view, and must be restored.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
-/// Locked while the terminal is written to.
+/// The lock that a thread holds while it writes to the terminal.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// The view's terminal.
+/// The terminal while it shows the view.
 pub struct Screen(Terminal<CrosstermBackend<BufWriter<File>>>);
 
 impl Screen {
-    /// Saves what the terminal shows, and clears it for the view. A panic restores it before the panic is reported, and an interrupt
-    /// before the process ends.
+    /// Saves what the terminal shows, and clears it for the view. The terminal is restored before a panic is reported, and before
+    /// an interrupt ends the process.
     pub fn open() -> anyhow::Result<Self> {
         interrupt::clean_up()?;
         interrupt::before_end(close);
@@ -66,12 +66,12 @@ impl Drop for Screen {
     }
 }
 
-/// Returns standard output without the lock and the buffer that the process shares: a thread that has ended may still hold them.
+/// Returns standard output without the process's shared lock and buffer: a thread that has ended may still hold these two.
 fn output() -> io::Result<File> {
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Waits until no other thread writes to the terminal. Returns `None` after 100 ms: the writer may have ended, or be this thread.
+/// Waits until no other thread writes to the terminal. Gives up after 100 ms: the writer may have ended, or be this thread.
 fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..100 {
         match WRITING.try_lock() {

@@ -9,7 +9,7 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// The number of blocks before intervals are skipped: then every second interval has a block, later every fourth.
+/// After this number of blocks, only every second interval has a block, later only every fourth.
 const BLOCKS: u64 = 50;
 
 /// Prints fewer and fewer blocks, so that a long replay does not fill the screen with ever more text.

@@ -1,4 +1,4 @@
-//! Horizontal bars of parts.
+//! Horizontal bars that consist of parts.
 
 use maud::html;
 
@@ -7,16 +7,16 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Bar {
     pub label: String,
-    /// For each part the class of its colour, its length, and the text that the browser shows on it.
+    /// For each part: the class of its colour, its length, and the text that the browser shows for it.
     pub parts: Vec<(&'static str, f64, String)>,
-    /// The text behind the bar.
+    /// The text on the right of the bar.
     pub value: String,
 }
 
 const STEP: f64 = 19.0;
 const ABOVE: f64 = 4.0;
 
-/// Draws bars on an axis from 0 to `end` with this title. Long labels stand above their bars, others on the left.
+/// Draws bars on an axis from 0 to `end` with this title. Long labels are above their bars, short labels on the left.
 pub(crate) fn bars(bars: &[Bar], end: f64, title: &str) -> Drawing {
     let labels = room(bars.iter().map(|bar| &*bar.label));
     let above = labels > WIDTH / 3.0;

@@ -1,4 +1,4 @@
-//! The bytes of a line that are used, a row for each user.
+//! The used bytes of a line of memory, with a row for each user.
 
 use std::ops::Range;
 
@@ -15,9 +15,9 @@ pub(crate) struct ByteUser {
 /// Neighbouring bytes that a user uses in the same way.
 pub(crate) struct Span {
     pub bytes: Range<usize>,
-    /// Whether the bytes are read (the upper half of the row has a mark), and whether they are written (the lower half has one).
+    /// Whether the bytes are read (a mark in the upper half of the row), and whether they are written (a mark in the lower half).
     pub use_: [bool; 2],
-    /// The class of the colour.
+    /// The class of the span's colour.
     pub class: &'static str,
     pub words: String,
 }

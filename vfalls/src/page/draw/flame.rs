@@ -10,14 +10,14 @@ use crate::page::figure::Drawing;
 
 /// The height of a box.
 const ROW: f64 = 15.0;
-/// The largest average width of a character.
+/// The maximum of the average width of a character.
 const CHARACTER: f64 = 6.2;
 /// The width of the narrowest box that is drawn.
 const NARROWEST: f64 = 0.4;
-/// The largest number of boxes that are drawn above each other.
+/// The maximum number of boxes that are drawn above each other.
 pub(crate) const DEEPEST: usize = 64;
 
-/// The samples of a stack of calls, and the boxes of the functions that it calls, by name.
+/// The samples of a stack of calls, and the boxes of the functions that its last function calls, by name.
 #[derive(Default)]
 struct FlameBox<'a> {
     samples: u64,
@@ -25,7 +25,7 @@ struct FlameBox<'a> {
 }
 
 impl FlameBox<'_> {
-    /// Returns the number of boxes that are drawn above each other, this one included. `unit` is the width of a sample.
+    /// Returns the number of boxes that are drawn above each other, including this box. `unit` is the width of a sample.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
         1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)
@@ -64,7 +64,7 @@ impl FlameBox<'_> {
     }
 }
 
-/// Draws stacks, each with the names of its functions from the outermost on, and its number of samples.
+/// Draws stacks. Each has the names of its functions from the outermost on, and its number of samples.
 pub(crate) fn flame(stacks: &[(Vec<&str>, u64)]) -> Drawing {
     let mut all = FlameBox::default();
     for (frames, samples) in stacks {

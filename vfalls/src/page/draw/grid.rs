@@ -1,4 +1,4 @@
-//! Numbers that are shown by the colours of cells.
+//! Numbers that the colours of cells show.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ const CELL: f64 = 6.0;
 const ABOVE: f64 = 6.0;
 
 impl Cells<'_> {
-    /// Draws a heat map. Names that would overlap others are left out.
+    /// Draws a heat map. Leaves out names that would overlap.
     pub(crate) fn heat(&self, scale: &Scale) -> Drawing {
         let axis = Axis::of_time(LEFT, self.ends.last().copied().unwrap_or(0), self.unit);
         let height = if self.rows.len() > 24 { CELL } else { 2.0 * CELL };
@@ -63,7 +63,7 @@ impl Cells<'_> {
     }
 }
 
-/// Draws a square of numbers for each kind of traffic. Each number is for the way from the node of its row to the node of its column.
+/// Draws a square of numbers for each kind of traffic. A number's row is the node that sends, its column the node that receives.
 pub(crate) fn matrices(kinds: &[(String, Vec<Vec<u64>>)], scale: &Scale) -> Drawing {
     let sum: u64 = kinds.iter().flat_map(|(_, rows)| rows.iter().flatten()).sum();
     let nodes = kinds.first().map_or(0, |(_, rows)| rows.len());

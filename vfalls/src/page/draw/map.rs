@@ -10,11 +10,11 @@ use crate::page::figure::Drawing;
 pub(crate) struct Link {
     pub node: usize,
     pub hub: usize,
-    /// The busy part of its time, from 0 to 1.
+    /// The part of the time in which the link is busy, from 0 to 1.
     pub used: f64,
 }
 
-/// The parts of a machine, each with the busy part of its time, from 0 to 1.
+/// The parts of a machine. Each has the part of the time in which it is busy, from 0 to 1.
 pub(crate) struct MachineMap {
     /// The channels of each node, with their numbers.
     pub channels: Vec<Vec<(usize, f64)>>,

@@ -1,5 +1,5 @@
-//! Charts as SVG. Colours are classes of the style sheet, so that a chart can be light or dark. Charts are 360 units wide, and text is
-//! 10 units high, so that it can be read on a screen of 400 pixels.
+//! Charts as SVG. Colours are classes of the style sheet, so that a chart can be light or dark. Charts are 360 units wide. Text is
+//! 10 units high, which is legible on a screen of 400 pixels.
 
 mod bars;
 mod bytes;
@@ -26,7 +26,7 @@ use crate::page::figure::Legend;
 
 pub(super) const WIDTH: f64 = 360.0;
 
-/// The classes of the colours of parts, in the order of use: colours that colour-blind people can tell apart (Okabe and Ito).
+/// The classes of the colours of parts, in the order of use. Colour-blind people can tell these colours apart (Okabe and Ito).
 pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
 /// The number of colours of a scale.
@@ -58,7 +58,7 @@ impl Axis {
         self.left + (self.right - self.left) * part
     }
 
-    /// Draws vertical lines at round values from `top` to `bottom`, the values below, and the title.
+    /// Draws vertical lines from `top` to `bottom` at round values, the values below the lines, and the title.
     fn marks(&self, top: f64, bottom: f64, title: &str) -> Markup {
         let ticks = ticks(self.end, 6);
         let step = ticks.get(1).copied().unwrap_or(1.0);
@@ -87,13 +87,14 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale for the busy part of the time, from 0 to 1. It is the same on every page, and finest for small parts.
+    /// Returns the scale for the busy part of the time, from 0 to 1. It is the same on every page. Most colours are for small
+    /// parts.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }
     }
 
-    /// Returns a scale for numbers up to `most`. The smallest numbers of its colours grow by a constant factor.
+    /// Returns a scale for numbers up to `most`. From colour to colour, the smallest number grows by a constant factor.
     pub(super) fn of_counts(most: u64) -> Self {
         let colours = SCALE - 1;
         let ratio = (most.max(1) as f64).powf(1.0 / colours as f64).max(1.0 + 1e-9);
@@ -105,7 +106,7 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns a scale for numbers up to `most`. The smallest numbers of its colours grow by a constant step.
+    /// Returns a scale for numbers up to `most`. From colour to colour, the smallest number grows by a constant step.
     pub(super) fn of_equal_parts(most: u64) -> Self {
         let colours = SCALE as u64 - 1;
         let mut least: Vec<f64> =
@@ -114,14 +115,13 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns the colour of a number, from 0.
+    /// Returns the index of a number's colour.
     pub(super) fn level(&self, number: f64) -> usize {
         let level = self.least.partition_point(|least| *least <= number);
-        // A scale with fewer colours skips some of them, up to the last.
+        // A scale with fewer colours skips some, but has the last.
         level * (SCALE - 1) / self.least.len().max(1)
     }
 
-    /// Returns the classes of the colours.
     fn classes(&self) -> impl Iterator<Item = String> {
         let number = self.least.len().max(1);
         (0..=self.least.len()).map(move |level| format!("s{}", level * (SCALE - 1) / number))
@@ -171,7 +171,7 @@ mod tests {
         );
         let scale = Scale::of_equal_parts(70);
         assert_eq!([0.0, 1.0, 10.0, 60.0, 70.0].map(|n| scale.level(n)), [0, 1, 2, 7, 7]);
-        // Few numbers have few colours.
+        // A scale of small numbers has few colours.
         let scale = Scale::of_counts(1);
         assert_eq!(
             scale.legend(),

@@ -12,7 +12,7 @@ pub(crate) struct Strip {
     pub label: String,
     /// The value of each interval, drawn as an area.
     pub values: Vec<f64>,
-    /// The value of each interval that the area is compared with, drawn as a line.
+    /// For each interval, the value that is compared with the area, drawn as a line.
     pub truth: Option<Vec<f64>>,
 }
 

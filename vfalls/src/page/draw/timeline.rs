@@ -1,4 +1,4 @@
-//! Events on an axis of time, a row for each kind of event.
+//! Events on an axis of time, with a row for each kind of event.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct EventRow {
     pub label: String,
-    /// The class of the colour.
+    /// The class of the events' colour.
     pub class: &'static str,
     /// The times of the events, in cycles.
     pub at: Vec<u64>,

@@ -260,7 +260,7 @@ fn over_time(run: &Replayed, details: &Details) -> Option<Figure> {
     })
 }
 
-/// The largest number of kinds of events in the chart.
+/// The maximum number of kinds of events in the chart.
 const MOST_KINDS: usize = 16;
 
 fn events(run: &Replayed, details: &Details) -> Option<Figure> {

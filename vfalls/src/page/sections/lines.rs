@@ -12,9 +12,9 @@ use simulator::analysis::sharing::{SharedLine, Sharing, Use, User, byte_list};
 use simulator::machine::strands::ranges;
 use simulator::run::Replayed;
 
-/// The largest number of lines whose users are drawn.
+/// The maximum number of lines whose users are drawn.
 const MOST_LINES: usize = 3;
-/// The largest number of users of a line that are drawn.
+/// The maximum number of users of a line that are drawn.
 const MOST_USERS: usize = 32;
 
 /// The colours and names of uses.

@@ -8,7 +8,7 @@ use crate::table;
 use simulator::analysis::details::{Details, Heat, Missed};
 use simulator::run::Replayed;
 
-/// The largest number of functions or instructions in a chart.
+/// The maximum number of functions or instructions in a chart.
 const MOST: usize = 12;
 
 pub(super) fn figures(run: &Replayed, details: &Details, names: &Names) -> Vec<Figure> {
@@ -67,7 +67,7 @@ const SERVED: [(&str, &str); 3] = [
     ("c4", "cache of another node"),
 ];
 
-/// The misses of a function by the part of [`SERVED`], and the cycles that it waited for them.
+/// The misses of a function for each part of [`SERVED`], and the cycles that the function waited for them.
 struct FunctionMisses {
     name: String,
     misses: [u64; 3],

@@ -1,5 +1,3 @@
-//! The sections of a page.
-
 mod calls;
 mod lines;
 mod machine;
@@ -22,7 +20,7 @@ pub(super) struct Section {
     pub figures: Vec<Figure>,
 }
 
-/// Returns the sections of a replay's page that have charts.
+/// Returns the sections of a replay's page, without sections that have no charts.
 pub(super) fn sections(run: &Replayed, names: &Names) -> Vec<Section> {
     let section = |title: &str, figures: Vec<Figure>| Section { title: title.to_owned(), figures };
     let mut first = threads::figures(run);

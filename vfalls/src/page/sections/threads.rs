@@ -6,7 +6,7 @@ use crate::page::figure::{Figure, legend};
 use crate::table;
 use simulator::run::{Replayed, Stack, ThreadRun};
 
-/// The largest number of threads in the chart.
+/// The maximum number of threads in the chart.
 const MOST: usize = 64;
 
 pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
@@ -56,7 +56,7 @@ pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
     let drawn: Vec<_> = shown.iter().map(bar).collect();
     let longest = run.threads.iter().map(|one| cpi(one.cycles, one.instructions));
     let colours = PARTS.iter().zip(names).filter(|(_, name)| {
-        // Parts that no thread has need no colour.
+        // The legend leaves out parts of which no thread has any cycles.
         run.threads
             .iter()
             .any(|one| parts(&one.stack).iter().any(|(part, cycles)| part == name && *cycles > 0))
@@ -71,7 +71,7 @@ pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
     }]
 }
 
-/// Returns the name and the cycles of each part of a stack, in the order of a bar.
+/// Returns the name and the cycles of each part of a stack, in the order in which a bar shows the parts.
 pub(in crate::page) fn parts(stack: &Stack) -> [(&'static str, u64); 9] {
     [
         ("busy", stack.busy),

@@ -7,10 +7,10 @@ use crate::table::{self, Table};
 use simulator::analysis::details::{CounterSeries, Series};
 use simulator::run::Replayed;
 
-/// The largest number of units in a chart.
+/// The maximum number of units in a chart.
 const MOST: usize = 32;
 
-/// Returns the charts, the lowest first.
+/// Returns the charts, sorted by height.
 pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
     let mut figures = bandwidth(run, series);
     figures.extend(counters(run, series));
@@ -124,13 +124,13 @@ fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
     channels.into_iter().chain(links).collect()
 }
 
-/// A channel or a link, with the numbers of each interval.
+/// A channel or a link, and its numbers for each interval.
 struct Way<'a> {
     label: String,
-    /// In cycles, the sum of all directions.
+    /// Busy cycles, added up over all directions.
     busy: &'a [u64],
     bytes: &'a [u64],
-    /// In bytes per second.
+    /// The maximum rate, in bytes per second.
     limit: f64,
     directions: f64,
 }
@@ -204,7 +204,7 @@ fn most_of(drawn: &[Strip]) -> f64 {
     values.copied().fold(0.0, f64::max)
 }
 
-/// Draws strips. `limit` is the part of a limit that the top is, if there is a limit.
+/// Draws strips. `limit` says what part of a limit the top is, if there is a limit.
 fn chart(
     run: &Replayed,
     series: &Series,

@@ -1,4 +1,4 @@
-//! A replay and an execution of one scenario do the same.
+//! A replay and an execution of one scenario have the same effects.
 
 use std::fmt::Write as _;
 use std::io::Cursor;
@@ -22,9 +22,9 @@ use xtask::qemu::bundle;
 
 use crate::program::Place;
 
-/// The hypervisor has booted before the first step, and the replay ends after the last.
+/// Before the first step, the hypervisor has booted. After the last step, the replay ends.
 ///
-/// A guest loses rights while one of its strands is dead and a device is broken; steps that the rights do not allow are rejected.
+/// A guest loses rights while one of its strands is dead and a device is broken. Steps that the rights do not allow are rejected.
 /// At the end a hub is out of service, because no strand could scrub it.
 const STEPS: &str = r#"
 step 2_100_000 kill      strand=65
@@ -82,7 +82,7 @@ fn description() -> Vec<u8> {
     description::parse(&text).unwrap().build().unwrap()
 }
 
-/// What the steps did, and the state after the last of them.
+/// The effects of the steps, and the state after the last step.
 #[derive(Debug, PartialEq)]
 struct Left {
     steps: Vec<StepRun>,
@@ -90,7 +90,7 @@ struct Left {
     grants: Vec<String>,
 }
 
-/// Returns a step without the fields that replay and execution do not share.
+/// Returns a step without the fields that differ between replay and execution.
 fn common(step: &StepRun) -> StepRun {
     StepRun { unit: None, settled: None, ..step.clone() }
 }
@@ -140,7 +140,7 @@ fn executed(place: &Place) -> Left {
     load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened());
     load(map::DESCRIPTION.start, &description());
     for number in 0..GUESTS.len() as u64 {
-        // ba . ; nop
+        // The guest's program is `ba .; nop`.
         let code = [0x1080_0000_u32, 0x0100_0000].map(u32::to_be_bytes);
         load(map::PARTITION + number * MEMORY, code.as_flattened());
     }

@@ -12,8 +12,8 @@ use xtask::qemu::toolchain::Toolchain;
 use crate::boot::{THREE, run};
 use crate::program::Place;
 
-/// Returns what does not depend on the compiler: what guests print, except for the number of reads that bring lines of memory; the
-/// hypercalls. Then the guest instructions of each strand, which do.
+/// Returns two parts of the results. The first does not depend on the compiler: the guests' output, without the number of reads
+/// that bring lines of memory, and the hypercalls. The second does: the guest instructions of each strand.
 fn results(arguments: &[&str]) -> ((Vec<String>, Value), Vec<u64>) {
     let place = Place::new("bundled-images");
     let printed = run(&[arguments, &["--json", &place.at("results.json")]].concat()).well();
@@ -48,7 +48,7 @@ fn the_bundled_images_do_what_their_sources_do() {
     }
 }
 
-/// Where the pinned toolchain is not installed, the other tests compare what the images do.
+/// Needs the pinned toolchain. Without it, the other tests compare what the images do.
 #[test]
 #[ignore = "builds images"]
 fn the_pinned_toolchain_makes_the_bundled_bytes() {
@@ -77,7 +77,7 @@ fn the_hypervisor_is_the_same_in_any_directory() {
     assert!(fs::read(here).unwrap() == fs::read(there).unwrap());
 }
 
-/// Copies a file, or a folder without what was built in it.
+/// Copies a file, or a folder without its build output.
 fn copy(from: &Path, to: &Path) {
     if from.is_file() {
         fs::create_dir_all(to.parent().unwrap()).unwrap();

@@ -7,7 +7,7 @@ use xtask::tools::{self, GDB};
 
 use crate::program::command;
 
-/// The script for gdb. `PORT` stands for the port.
+/// The script for gdb, with `PORT` in place of the port.
 const COMMANDS: [&str; 14] = [
     "set pagination off",
     "set endian big",

@@ -1,5 +1,3 @@
-//! `vfalls boot`.
-
 mod both;
 mod bundled;
 mod debugger;
@@ -57,7 +55,7 @@ fn guests_of_a_description() {
 #[test]
 fn a_fatal_trap_says_where() {
     let place = Place::new("fatal-trap");
-    // nop; ldx [%g0 + 1], %g1: a misaligned address, in a guest without a trap table.
+    // nop; ldx [%g0 + 1], %g1. The address is misaligned, and the guest has no trap table.
     let program = elf::program(0x8000_0000, &[0x0100_0000, 0xc258_2001]);
     let ended = run(&[&place.file("trap.elf", program)]);
     assert_eq!(ended.status, 1);
@@ -68,12 +66,12 @@ fn a_fatal_trap_says_where() {
     assert_eq!(last, Some("trap: %tpc 0x80000004 0xc2582001 (ldx [%g0 + 1], %g1)"));
 }
 
-/// The program has symbols and lines, and traps in a procedure. Each register was written, or was 0 at the guest's start.
+/// The program has symbols and lines, and traps in a procedure. The test knows the value of every register.
 #[test]
 #[ignore = "needs a compiler for SPARC"]
 fn a_fatal_trap_has_registers_symbols_and_lines() {
-    /// %g, %o, and %l and %i of the procedure. It is called in window 1 (%tstate, bits 4:0) with PRIV and PEF (bits 12 and 10);
-    /// %o7 is the address of the call. The guest starts with its address in %o0 and %o1.
+    /// The globals and %o registers, and the %l and %i registers of the procedure. The guest starts with its address in %o0 and
+    /// %o1. The procedure is called in window 1 (%tstate, bits 4:0) with PRIV and PEF (bits 12 and 10); %o7 is the call's address.
     const REGISTERS: &str = "\
 guest: trap 0x34 at 0x8000001c, TL 1
 %tpc 000000008000001c  %tnpc 0000000080000020  %tstate 0000000000001401
@@ -133,7 +131,7 @@ fn a_page_has_what_happened() {
     for part in ["Consoles", "Strands", "Hypercalls"] {
         assert!(page.contains(&format!(">{part}</h2>")), "{part}");
     }
-    // Tables of both strands, and of the only guest's calls.
+    // The page has tables of both strands, and of the only guest's calls.
     for cell in ["guest's instructions", "hypervisor's", "CPI", "calls"] {
         assert!(page.contains(&format!("<th scope=\"col\">{cell}")), "{cell}");
     }

@@ -1,4 +1,4 @@
-//! An operator's steps, on guests of a description.
+//! Carries out an operator's steps on the guests of a machine description.
 
 use serde_json::{Value, json};
 
@@ -11,9 +11,9 @@ fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
     format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{}", keys.collect::<String>())
 }
 
-/// The first guest has strands 0, 8 and 64, and at first no right to the memory channels; the second has strands 72 and 80, and
-/// the right; the third has strand 88. A channel breaks before the first guest gets the right, and is mended before that guest's
-/// reset; the third guest's strand dies.
+/// The first guest has strands 0, 8 and 64, and at first no right to the memory channels. The second guest has strands 72 and 80,
+/// and this right. The third guest has strand 88, which dies. A channel breaks before the first guest gets the right, and is mended
+/// before this guest is reset.
 #[test]
 fn rights_move_units_break_and_strands_die() {
     let place = Place::new("scenario");
@@ -28,7 +28,7 @@ fn rights_move_units_break_and_strands_die() {
         step(2_000_000, "kill", &[("strand", "88")]),
         step(5_000_000, "mend", &[("unit", "\"NODE0_MCU1\"")]),
         step(5_500_000, "reset", &[("guest", "\"primary\"")]),
-        // All strands have waited for ever since long before this step.
+        // Before this step, all strands already wait for ever.
         step(900_000_000, "grant", &[("right", "\"strand\""), ("guest", "\"ldg2\"")]),
     ];
     place.file("steps.toml", steps.concat());
@@ -51,7 +51,7 @@ fn rights_move_units_break_and_strands_die() {
         ]
     );
     let lines = |text: &str| happened.lines().filter(|line| line.contains(text)).count();
-    // Three of the four channels of its two nodes work. After the reset all work, and the caches hold the lines.
+    // Before the reset, three of the four channels work. After it, all four work, and the caches hold the lines.
     assert_eq!(lines("primary: 3 strands, 60000 loads each"), 2);
     assert_eq!(lines("primary: 16384 lines read, "), 2);
     assert_eq!(lines(" reads in 3 memory channels"), 1);
@@ -68,7 +68,7 @@ fn rights_move_units_break_and_strands_die() {
         (&json!(200_000), &json!(1), &Value::Null, &Value::Null)
     );
     assert!(grant["rejected"].is_string());
-    // The channel was broken when a guest lost the right, and could not be scrubbed.
+    // The channel was broken when a guest lost the right. So nothing could scrub the channel.
     let unit = json!({
         "unit": "NODE0_MCU1", "in_service": false, "clean": false, "faults": 1, "stuck": 0,
     });
@@ -76,12 +76,12 @@ fn rights_move_units_break_and_strands_die() {
     let states = report["guests"].as_array().unwrap().iter();
     let states: Vec<_> = states.map(|guest| &guest["state"]).collect();
     assert_eq!(states, [&json!({"exited": 0}), &json!({"exited": 0}), &json!("failed")]);
-    // One call, to the broken channel.
+    // The guest makes one call, to the broken channel.
     let refused = &report["guests"][0]["hypercalls"]["by_status"]["ENOACCESS"];
     assert_eq!(refused, 1);
 }
 
-/// Neither a change of rights nor a reset waits for a dead strand. After the reset the guest no longer has that CPU.
+/// A change of rights and a reset do not wait for a dead strand. After the reset the guest no longer has the dead CPU.
 #[test]
 fn nobody_waits_for_the_dead() {
     let place = Place::new("scenario-of-the-dead");

@@ -1,5 +1,3 @@
-//! `stat --events-chrome`.
-
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -16,7 +14,7 @@ fn chrome() {
         let trace = place.json("events.json");
         let events = trace["traceEvents"].as_array().unwrap();
         let of_kind = |ph: &'static str| events.iter().filter(move |event| event["ph"] == ph);
-        // Every call has a slice; slices of one strand do not overlap.
+        // Every call has a slice. The slices of a strand do not overlap.
         let summary = summary(&place, "events");
         let calls = summary["calls"].as_array().unwrap().iter();
         let calls: u64 = calls.map(|calls| calls["total"].as_u64().unwrap()).sum();
@@ -51,7 +49,7 @@ fn chrome() {
     }
 }
 
-/// Returns the names of processes and of their threads. Numbers begin with 1; every process and thread with events has a name.
+/// Returns the names of processes and threads. Checks that numbers begin with 1, and that no event lacks a name.
 fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
     let mut names = HashMap::new();
     for event in events {

@@ -1,4 +1,4 @@
-//! Files that `--events-out` and `--events-chrome` write or find.
+//! The files that `--events-out` and `--events-chrome` write or replace.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use crate::interrupts::wait_for;
 use crate::program::{Place, command};
 use crate::stat;
 
-/// The identifiers in the files are the same, too.
+/// Even the identifiers in the files are the same.
 #[test]
 fn files_are_the_same_each_time() {
     let place = Place::new("events-same");
@@ -27,7 +27,7 @@ fn existing_directories() {
     let place = Place::new("events-in-the-way");
     place.file("refs.txt", stat::program(100));
     let run = |arguments: &str| place.run(&format!("stat refs.txt --events-out {arguments}"));
-    // The directory is missing, then empty, then holds a trace.
+    // The directory is first missing, then empty, then holds a trace.
     run("events").well();
     fs::remove_dir_all(place.at("events")).unwrap();
     fs::create_dir(place.at("events")).unwrap();
@@ -36,7 +36,7 @@ fn existing_directories() {
     place.file("events/strand_001", "left over");
     run("events --force").well();
     assert_eq!(place.names("events"), ["metadata", "strand_000", "strand_248"]);
-    // The directory holds something else.
+    // The directory holds a file that is not part of a trace.
     place.file("other/letter", "");
     run("other --force").badly("other: is not empty, and holds no trace of this program");
     run("refs.txt --force").badly("is there and is no directory");
@@ -49,7 +49,7 @@ fn existing_directories() {
     assert_eq!(place.names("events").len(), 3);
 }
 
-/// Another program puts a file into the directory, or beside it under the name of another output, during the replay.
+/// During the replay, another program makes a file in the directory, or a file with the name of another output.
 #[test]
 fn what_comes_meanwhile_stays() {
     let place = Place::new("events-meanwhile");

@@ -1,5 +1,3 @@
-//! `stat --events-out`, `stat --events-chrome`, and `events`.
-
 mod chrome;
 mod files;
 
@@ -12,7 +10,7 @@ use xtask::tools::BABELTRACE;
 use crate::program::{Ended, Place, vfalls};
 use crate::stat;
 
-/// Runs babeltrace2, which must succeed. Returns what it writes to standard output and to standard error.
+/// Runs babeltrace2, which must succeed. Returns its standard output and its standard error.
 fn babeltrace(place: &Place, arguments: &str) -> (String, String) {
     let program = Command::new(BABELTRACE.find().unwrap());
     let Ended { status, stdout, stderr } = (**place).run(program, arguments);
@@ -20,7 +18,7 @@ fn babeltrace(place: &Place, arguments: &str) -> (String, String) {
     (stdout, stderr)
 }
 
-/// Returns the events of a trace, a line each, and what babeltrace2 writes to standard error.
+/// Returns a line for each event of a trace, and the standard error of babeltrace2.
 fn lines(place: &Place) -> (String, String) {
     babeltrace(place, "--clock-cycles --no-delta events")
 }
@@ -72,7 +70,7 @@ fn the_default_run_records_every_call_and_loses_none() {
         let of_registers = calls.iter().filter(|calls| calls["call"] != "set_version");
         let recorded = by_status(of_registers.map(|calls| (&calls["guest"], &calls["by_status"])));
         assert_eq!(recorded, counted);
-        // Every EWOULDBLOCK of this run concerns a hub.
+        // In this run, only calls to a hub return EWOULDBLOCK.
         let conflicts = summary["conflicts"].as_array().unwrap();
         let conflicts = conflicts.iter().flat_map(|part| part["hubs"].as_array().unwrap());
         let conflicts: u64 = conflicts.map(|count| count.as_u64().unwrap()).sum();
@@ -89,7 +87,7 @@ fn what_events_prints() {
         " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
         "\n           get          ZAM3_ASU_PIC0       10         10\n",
-        // Of 8 channels: 2 calls at the start, and 3 at each of 10 samples and at the end.
+        // For 8 channels, there are 2 calls at the start, and 3 at each of the 10 samples and at the end.
         "\nget          dram       EOK        280   26   26   26       26     22\n",
         "\nHow long they took, in ticks:\n\ncall         registers  ended    calls  50%  90%  99%  longest  in ns\n",
         "\nCalls that could not have their hub at once:\n\n ",
@@ -100,7 +98,7 @@ fn what_events_prints() {
     assert_eq!(place.run("events events").well(), output);
 }
 
-/// A trace that babeltrace2 writes has the same summary, and merges with a trace of another replay.
+/// A trace that babeltrace2 copies has the same summary. It merges with a trace of another replay.
 #[test]
 fn other_programs_read_write_and_merge_traces() {
     let place = Place::new("events-merged");
@@ -116,7 +114,7 @@ fn other_programs_read_write_and_merge_traces() {
     assert!(first.starts_with("[1700000000.0"), "{first}");
     assert!(last.starts_with("[1700000001.0"), "{last}");
     vfalls(&["stat", "--events-epoch", "5"]).badly("--events-out");
-    // babeltrace2 can read no later epoch.
+    // This is the latest epoch that babeltrace2 can read.
     small(&place, "--events-out late --events-epoch 9000000000");
     assert!(babeltrace(&place, "--clock-seconds late").0.starts_with("[9000000000.0"));
     place.run("stat --events-out late --events-epoch 9000000001").badly("9000000000");
@@ -165,7 +163,7 @@ fn a_scenario_is_recorded_too() {
     let place = Place::new("events-scenario");
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
     place.run(&format!("stat --scenario {scenario} --events-out events")).well();
-    // `global` passes from one guest to the other, a hub faults and returns, a guest is reset.
+    // `global` passes from one guest to the other. A hub faults and returns. A guest is reset.
     let expected = serde_json::json!({
         "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
         "unit_out_of_service": 1, "unit_returned": 1,

@@ -12,7 +12,7 @@ use simulator::recording::{Chunk, Order, Recording, Reference};
 
 use crate::program::{Ended, Place};
 
-/// A compiler command and its first arguments.
+/// The command of a compiler, and its first arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compiler(&'static str, &'static [&'static str]);
 
@@ -48,7 +48,7 @@ struct Read {
 #[derive(Default)]
 struct Thread {
     references: Vec<Reference>,
-    /// Each with the number of the reference that it precedes.
+    /// The orders, each with the number of the reference that follows it.
     order: Vec<(usize, Order)>,
 }
 
@@ -86,7 +86,7 @@ fn printed(ended: &Ended, word: &str) -> u64 {
     u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// Returns the files in a place that are no compiled programs.
+/// Returns the files in a place that are not compiled programs.
 fn recordings(place: &Place) -> Vec<String> {
     let mut names = place.names(".");
     names.retain(|name| name.contains("refs"));

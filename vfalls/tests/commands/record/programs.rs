@@ -8,7 +8,7 @@ use simulator::recording::{Flow, Kind};
 use super::{Compiler, HOST, Read, SPARC, SPARC_STATIC, printed, record};
 use crate::program::Place;
 
-/// Calls ten times a function that copies a thousand words.
+/// Calls a function ten times. The function copies a thousand words.
 const COPY: &str = r#"
 #include <stdio.h>
 static volatile long from[1000], to[1000];
@@ -53,7 +53,7 @@ fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
         assert!(found == expected, "{word}: {} accesses", found.len());
     }
 
-    // Ten calls and ten returns; the loop branches back 999 times of 1000.
+    // The function is called ten times and returns ten times. Its loop branches back 999 times of 1000.
     let begin = printed(&ended, "copy");
     let mut flows = HashMap::new();
     for one in thread.references.iter().filter(|one| one.kind.is_fetch()) {
@@ -68,7 +68,7 @@ fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
     assert_eq!(returns.map(|(_, count)| count).collect::<Vec<_>>(), [&10]);
     assert_eq!(flows.get(&(begin, Flow::Next)), Some(&10));
     let calls = thread.references.windows(3).filter(|three| {
-        // On SPARC, the delay slot comes between.
+        // On SPARC, the delay slot comes between the call and the function.
         let fetched = three.iter().any(|one| one.kind.is_fetch() && one.address == begin);
         three[0].flow == Flow::Call && fetched
     });
@@ -123,7 +123,7 @@ fn shared_libraries_are_named_with_their_build_ids() {
         });
         assert!(executed, "{name}");
     }
-    // No file of the emulator is in the recording.
+    // The recording names no file of the emulator.
     let mut paths = read.recording.mappings().iter().map(|mapping| &mapping.path);
     assert!(!paths.any(|path| path.contains("qemu") || path.contains("recorder")));
 }

@@ -7,7 +7,7 @@ use simulator::recording::{Kind, Order};
 use super::{Compiler, HOST, Read, SPARC_STATIC, Thread, printed, record};
 use crate::program::Place;
 
-/// Starts four threads one after another, each of which stores 500 words of its own, and joins them.
+/// Starts four threads one after another, and joins them. Each thread stores 500 words of its own.
 const FOUR: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ fn waits(order: &[(usize, Order)]) -> Vec<u64> {
     order.iter().filter_map(wait).collect()
 }
 
-/// Follows all orders, each thread until it must wait. Returns whether all threads reach their ends.
+/// Follows all orders: a thread goes on until it must wait for another. Returns whether all threads reach their ends.
 fn ends(read: &Read) -> bool {
     let mut given = HashSet::new();
     let mut left: Vec<_> = read.threads.iter().map(|thread| &*thread.order).collect();
@@ -84,7 +84,7 @@ fn four(name: &str, compiler: Compiler) {
         let stored = stored.filter(|one| (words..words + 16_000).contains(&one.address));
         let stored: Vec<_> = stored.map(|one| one.address).collect();
         assert_eq!(stored, (0..500).map(|at| begin + at * 8).collect::<Vec<_>>());
-        // A thread first waits for its start, and last signals its end.
+        // A thread's first order waits for its start, and its last order signals its end.
         let (at, Order::Wait(start)) = thread.order[0] else { panic!("{:?}", thread.order) };
         assert!(at == 0 && signals(main).contains(&start), "{main:?}");
         let (at, Order::Signal(end)) = thread.order[thread.order.len() - 1] else {
@@ -141,7 +141,7 @@ fn a_wake_comes_before_the_wait_that_it_ends() {
     assert_eq!(record(&place, "-- ./turns").status, 0);
     let read = Read::from_place(&place);
     let [first, second] = &*read.threads else { panic!("{} threads", read.threads.len()) };
-    // A fast thread need not wait.
+    // A thread does not have to wait in every turn.
     let ended_waits = |waiting: &Thread, waking: &Thread| {
         let signals: HashSet<_> = signals(&waking.order).into_iter().collect();
         let waits = waits(&waiting.order);

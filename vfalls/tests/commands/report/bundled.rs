@@ -9,8 +9,8 @@ use crate::program::{Place, squeezed};
 use crate::report::{distance, number, profile, run};
 use crate::stat::program;
 
-/// Profiles the bundled program without an event, and compares the instructions of each function with those in the program's
-/// README. Returns the text and the JSON.
+/// Profiles the bundled program. Compares the number of instructions of each function with the number in the program's README.
+/// Returns the text and the JSON.
 fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (String, Value) {
     let (output, json) = profile(place, &format!("--unit {unit} {arguments}"));
     assert_eq!((&json["unit"], &json["event"]), (&unit.into(), &event.into()));
@@ -20,7 +20,7 @@ fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (
     assert_eq!(number(&json["exact_count"]), 2_552_121);
     let samples = number(&json["samples"]);
     assert!(samples >= 3_000, "{samples}");
-    // Each of the eight strands may end with up to a period that is not sampled.
+    // At the end of each of the eight strands, up to a period of instructions may not be sampled.
     let all = 2_552_121 / number(&json["period"]);
     assert!((all - 8..=all).contains(&samples), "{samples}");
     assert_eq!(number(&json["lost"]), 0);
@@ -106,7 +106,7 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     let header = "# Children In truth Self In truth Samples Function";
     let header_is = |line: &str| squeezed(line).starts_with(header);
     assert!(output.lines().any(header_is), "{output}");
-    // 248,805 and 56,032 of 2,552,121 instructions.
+    // The functions have 248,805 and 56,032 of 2,552,121 instructions.
     let serves = |line: &&str| line.contains(" serve_customers");
     let serves = squeezed(output.lines().find(serves).unwrap());
     let cells: Vec<&str> = serves.split(' ').collect();
@@ -124,7 +124,7 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     assert!(samples(&format!("{work};sort_by_price;sort_by_price ")) > 700);
     assert!(samples(&format!("{work};serve_customers;find_order ")) > 100);
 
-    // The inclusive counts that callgrind_annotate shows for both events.
+    // These are the inclusive counts that callgrind_annotate shows for both events.
     let misses = |rows: &Value, name| {
         let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name);
         number(&row.unwrap()["exact"])

@@ -1,4 +1,4 @@
-//! `report`: its lists, its help, and bad input.
+//! The lists, help and error messages of `report`.
 
 use guest_abi::event::SparcEvent;
 
@@ -29,7 +29,7 @@ fn what_is_not_modelled_says_so() {
     }
 }
 
-/// Says which events a recording cannot cause, and what limits the others.
+/// The list says which events a recording cannot cause, and what limits the others.
 #[test]
 fn the_list_says_what_a_recording_cannot_cause() {
     let place = Place::new("profile-list");

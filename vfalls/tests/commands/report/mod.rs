@@ -1,5 +1,3 @@
-//! `vfalls report`.
-
 mod bundled;
 mod messages;
 mod source;
@@ -50,7 +48,7 @@ fn without_symbols_there_are_pages() {
     place.file("refs.txt", program(4_000));
     let (output, json) = profile(&place, "refs.txt -c 10");
     assert_eq!((&json["rows_by"], number(&json["samples"])), (&"page".into(), 200));
-    // 2000 instructions of 4 bytes from 0x400000 on, 1024 to a page.
+    // There are 2000 instructions of 4 bytes from 0x400000 on. A page has 1024 of them.
     let expected = [("page 0x400000", 1024), ("page 0x401000", 976)];
     assert_eq!(exact(&json), expected);
     let table = output.lines().filter(|line| line.contains(" page 0x"));
@@ -61,7 +59,7 @@ fn without_symbols_there_are_pages() {
     assert!(piped.replace("standard input", "").lines().skip(3).eq(output.lines().skip(3)));
 }
 
-/// Two strands execute 40 and 60 instructions, placed by the file or by `--place`; one R10000 executes all.
+/// Two strands execute 40 and 60 instructions. The file or `--place` names the strands. One R10000 executes all 100.
 #[test]
 fn threads_of_a_file_by_hand() {
     let place = Place::new("profile-threads");
@@ -90,12 +88,12 @@ fn threads_of_a_file_by_hand() {
     }
 }
 
-/// Functions of a program have names; addresses outside are named by page.
+/// Functions of a program have names. Addresses outside functions are shown by page.
 #[test]
 fn symbols_of_a_file() {
     let place = Place::new("profile-symbols");
     let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
-    // Functions of the bundled program, and an address that may be a stack's.
+    // The addresses are in functions of the bundled program, except for one that may be in a stack.
     let refs = [line(0x10_0a84, 500), line(0x10_0cac, 300), line(0x1fff_0000, 200)].concat();
     place.file("refs.txt", refs);
     let (_, json) = profile(&place, &format!("refs.txt --symbols {BUNDLED_ELF} -c 10"));

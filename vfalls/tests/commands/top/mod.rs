@@ -4,7 +4,7 @@ mod terminal;
 mod text;
 mod tmux;
 
-/// Two threads on two nodes, of 500 instructions each: they read separate memory, and write to different bytes of one line.
+/// Two threads of 500 instructions each, on two nodes. They read separate memory, and write to different bytes of one line.
 fn two_threads() -> String {
     let turn = |number: u64| {
         let (one, other) = (0x10_0000 + number * 64, 0x90_0000 + number * 64);

@@ -16,7 +16,7 @@ use crate::top::two_threads;
 use simulator::run::Run;
 use vfalls::cmd::top::screen::Screen;
 
-/// Returns the detailed JSON of the replay in which the guest reads its counters after every 100 references.
+/// Returns the detailed JSON of a replay whose guest reads its counters after every 100 references.
 fn expected(terminal: &Terminal) -> Value {
     let machine = Machine::new(Model::Batoka, 4).unwrap();
     let setup = Setup {
@@ -67,7 +67,7 @@ fn is_coloured(screen: &str) -> bool {
     (1..4).any(|colour| screen.contains(&format!("38;5;{colour}m")))
 }
 
-/// Steps from the first interval to the end. The last state of each view is that of a replay without pauses.
+/// Steps through the replay. At the end, each view shows the same as after a replay without pauses.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn every_view_shows_the_results() {
@@ -75,7 +75,7 @@ fn every_view_shows_the_results() {
     terminal.wait(|screen| screen.contains("the last 100 references") && screen.contains("PAUSED"));
     terminal.keys(&["s"]);
     terminal.wait(|screen| screen.contains("  200 references"));
-    // One step at a time: two quick steps show the interval of both together.
+    // The keys come one at a time: the view would show the intervals of two quick steps together.
     terminal.keys(&["Right"]);
     terminal.wait(|screen| screen.contains("  300 references"));
     terminal.keys(&["s"]);
@@ -166,7 +166,7 @@ fn other_sizes_and_keys() {
     assert!(screen.contains("stopped before the end"), "{screen}");
 }
 
-/// One signal, or two at once.
+/// One signal comes, or two come at once.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn a_signal_gives_the_terminal_back() {
@@ -183,7 +183,7 @@ fn a_signal_gives_the_terminal_back() {
     }
 }
 
-/// The program for the test below, in a terminal.
+/// The test below runs this test in a terminal.
 #[test]
 #[ignore = "panics where a test wants it to"]
 fn panics() {

@@ -19,7 +19,7 @@ fn a_block_for_each_interval_and_then_what_stat_prints() {
         text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand)\n"),
         "{text}"
     );
-    // 8 channels, 4 hubs with 4 link port units and one address serialization unit, 2 strands: each with two events.
+    // Two events each: on 8 channels, on the 4 link port units and the address serialization unit of 4 hubs, and on 2 strands.
     let end = text.lines().last().unwrap();
     assert!(
         end.starts_with("Truth: all 60 counters show exactly what happened (2000 references in "),
@@ -35,7 +35,7 @@ fn a_block_for_each_interval_and_then_what_stat_prints() {
     assert!(!text.contains('\u{1b}'), "there is nothing for a terminal");
 }
 
-/// Blocks become longer: 50 of one interval, 25 of two, 25 of four, and so on.
+/// The blocks cover more and more intervals: first 50 blocks of one interval, then 25 of two, 25 of four, and so on.
 #[test]
 fn many_intervals_have_few_blocks() {
     let mut program = String::new();

@@ -1,4 +1,4 @@
-//! A real terminal: tmux (a package of Debian).
+//! A real terminal, which tmux (a package of Debian) provides.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::program::Place;
 
-/// A terminal with a shell, in a tmux server of its own that ends with it.
+/// A terminal with a shell, in its own tmux server. The server ends with this value.
 pub(crate) struct Terminal {
     place: Place,
 }
@@ -37,7 +37,7 @@ impl Terminal {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Presses keys, by tmux's names.
+    /// Presses keys, which tmux names.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
@@ -62,7 +62,7 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p", "-S", "-"])
     }
 
-    /// Returns the screen with escape sequences of colours.
+    /// Returns the screen with the escape sequences of its colours.
     pub(crate) fn colours(&self) -> String {
         self.tmux(&["capture-pane", "-e", "-p"])
     }
@@ -80,7 +80,7 @@ impl Terminal {
         }
     }
 
-    /// Returns tmux's flags of the alternate screen and of the cursor.
+    /// Returns tmux's flags for the alternate screen and the cursor.
     pub(crate) fn state(&self) -> String {
         self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"])
     }

@@ -1,5 +1,5 @@
-//! The guest that attacks, with two strands that make attacks at the same time. Whenever an attack ends the guest, the operator
-//! resets it.
+//! The guest that attacks. Its two strands make attacks at the same time. Whenever an attack ends the guest, the operator resets
+//! it.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -16,14 +16,14 @@ use crate::callers::{ANSWERED, IDLE, go_on_at, privileged};
 use crate::contract::program;
 use crate::{MEMORY, REAL};
 
-/// In instructions: the limit of an attack whose outcome the architecture demands, and the limit of any other attack.
+/// The maximum number of instructions of an attack whose outcome the architecture demands, and then of any other attack.
 const DEMANDED: u64 = 100_000;
 const ATTACK: u64 = 2000;
 
-/// The guest is reset after this number of turns in which no attack ends.
+/// The operator resets the guest if no attack ends for this number of turns.
 const AWAY: usize = 1000;
 
-/// The attacker's trap table, in which every trap jumps to `CAUGHT`; then the address and size of attacks in its memory.
+/// The attacker's trap table: every trap jumps to `CAUGHT`. Then the address and size of attacks in the attacker's memory.
 const TABLE: u64 = 0x8000;
 const VECTORS: u64 = 0x400;
 const CAUGHT: u64 = REAL + 0x1_0000;
@@ -32,7 +32,7 @@ const SIZE: u64 = 0x200;
 
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// An access that no guest may cause.
+    /// An access to memory or a device that guests must not cause.
     Forbidden(Observed),
     Other(String),
 }
@@ -49,15 +49,15 @@ enum Outcome {
     Endless,
 }
 
-/// Numbers of attacks and resets.
+/// The numbers of attacks and resets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) tried: usize,
-    /// Attacks with a demand, which was met.
+    /// The number of attacks for which the architecture demands an outcome. All had this outcome.
     pub(super) demanded: usize,
-    /// Attacks among `demanded` in which a trap was taken.
+    /// The number of attacks in `demanded` in which the guest took a trap.
     pub(super) traps: usize,
-    /// Resets of the guest because it had ended or did not go on.
+    /// Resets of the guest, because it had ended or because its attacks did not end.
     pub(super) resets: usize,
 }
 
@@ -72,25 +72,25 @@ struct Flight {
 /// The guest that attacks.
 pub(super) struct Attacker<'a> {
     guest: usize,
-    /// Its strands. The operator acts on a strand of the neighbour.
+    /// The guest's strands, and a strand of the neighbour, on which the operator acts.
     pub(super) ids: [StrandId; 2],
     operator: StrandId,
     /// The privileged registers of a guest at its start.
     control: Privileged,
     kind: &'a Kind,
-    /// The numbers of attacks still to be made, and of those that the guest's death interrupted.
+    /// The numbers of attacks to make, and the numbers of attacks to make again, because the guest's death interrupted them.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],
     /// Whether the operator has been asked to reset the guest.
     resets: bool,
-    /// Turns since an attack last ended.
+    /// The number of turns since an attack last ended.
     idle: usize,
     pub(super) tally: Tally,
 }
 
 impl<'a> Attacker<'a> {
-    /// Makes one of the two guests the attacker. Its first program negotiates.
+    /// Makes one of the two guests the attacker. Its first program negotiates the performance counters.
     pub(super) fn new(
         execution: &mut Execution,
         strands: [[StrandId; 2]; 2],
@@ -125,7 +125,7 @@ impl<'a> Attacker<'a> {
         self.again.is_empty() && self.flights.iter().all(Option::is_none) && !self.resets
     }
 
-    /// Judges the attack of a strand that has stopped, and starts the next one.
+    /// Judges the attack of a strand that has stopped. Then starts the next attack.
     pub(super) fn stopped(
         &mut self,
         execution: &mut Execution,
@@ -134,7 +134,7 @@ impl<'a> Attacker<'a> {
         let outcome = match execution.strand(self.ids[strand]).pc {
             CAUGHT => {
                 let mut registers = execution.strand(self.ids[strand]).clone();
-                // %tt and %tl.
+                // These are %tt and %tl.
                 let [number, level] = [3, 7].map(|number| privileged(&mut registers, number));
                 Outcome::Trapped { number, level }
             }
@@ -171,7 +171,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Lets a strand make the next attack. While one strand makes an attack that ends the guest, the other is idle.
+    /// Lets a strand make the next attack. The other strand is idle during an attack that ends the guest.
     fn next(&mut self, execution: &mut Execution, strand: usize) {
         let other = self.flights[1 - strand].as_ref();
         let dies = |attack: &Attack| attack.demanded == Demanded::Death;
@@ -246,8 +246,8 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Has the operator reset the guest, which has ended or does not go on. Attacks in progress with an unknown end are what
-    /// ended the guest, or are made again.
+    /// Lets the operator reset the guest, which has ended or does not go on. An attack in progress may have ended the guest, or
+    /// else is made again.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {
@@ -275,7 +275,7 @@ impl<'a> Attacker<'a> {
         self.again.retain(|number| *number != NEGOTIATION);
         self.again.push(NEGOTIATION);
         self.prepare(execution);
-        // Until the reset its strands are idle, so that no attack ends.
+        // The guest's strands are idle until the reset, so that no attack ends.
         for id in self.ids {
             let strand = execution.strand_mut(id);
             if strand.level() < Level::Hyperprivileged {
@@ -288,13 +288,13 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Writes the trap table and the attacker's stops into its memory.
+    /// Writes the trap table and the attacker's stops into the attacker's memory.
     fn prepare(&self, execution: &mut Execution) {
         elf::load(program(), execution, self.base() - REAL).unwrap();
         let cpus = (self.ids.len() as u64).to_be_bytes();
         execution.load(self.base() + 0x48, &cpus).unwrap();
         for vector in 0..VECTORS {
-            // `ba,a`
+            // Each entry of the table is `ba,a` to `CAUGHT`.
             let words = (CAUGHT - REAL - TABLE - 32 * vector) / 4;
             let branch = 0x3068_0000 | words as u32;
             let at = self.base() + TABLE + 32 * vector;

@@ -7,11 +7,11 @@ use simulator::execute::map;
 use crate::judge::cells;
 use crate::{MEMORY, REAL};
 
-/// The end of the guest's memory, and the physical address of its neighbour's.
+/// The end of the guest's memory, and the physical address of the neighbour's memory.
 pub(super) const END: u64 = REAL + MEMORY;
 pub(super) const NEIGHBOUR: u64 = map::PARTITION + MEMORY;
 
-/// Memory of the guest that its program does not use.
+/// Memory that belongs to the guest, and that the guest's program does not use.
 pub(super) const OWN: u64 = REAL + 0x60_0000;
 
 /// Addresses at and beside the edges of every region, with every alignment.
@@ -50,8 +50,8 @@ pub(super) const fn is_own(address: u64) -> bool {
 
 pub(super) const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
 
-/// Addresses all over the physical space: around each power of two, every 64 KB of the hypervisor and of the neighbour, the edges
-/// of read-only memory, the registers of two consoles, and the registers of all other devices.
+/// Addresses all over the physical space: around each power of two, every 64 KB of the memories of the hypervisor and the
+/// neighbour, the edges of read-only memory, the registers of two consoles, and the registers of all other devices.
 pub(super) fn addresses() -> &'static [u64] {
     static ALL: OnceLock<Vec<u64>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -67,7 +67,7 @@ pub(super) fn addresses() -> &'static [u64] {
     })
 }
 
-/// Values of registers.
+/// Values that attacks put into registers.
 pub(super) const VALUES: [u64; 13] = [
     0,
     1,
@@ -84,5 +84,5 @@ pub(super) const VALUES: [u64; 13] = [
     u64::MAX,
 ];
 
-/// Values of %o1 in calls: sizes, addresses, and others.
+/// Values of %o1 in calls.
 pub(super) const SECONDS: [u64; 7] = [0, 1, 8, 0x100, MEMORY, OWN, u64::MAX];

@@ -1,6 +1,7 @@
-//! The kinds of attacks: for each attack, its program and what the architecture demands of it.
+//! The kinds of attacks. For each attack, a kind gives its program and the outcome that the architecture demands.
 //!
-//! Each kind is a product of a few lists. An attack is a number below the size of the product; its digits choose from the lists.
+//! Each kind is a product of a few lists. An attack is a number below the size of the product. The digits of the number choose an
+//! entry from each list.
 
 use simulator::execute::map;
 use simulator::interpreter::WindowState;
@@ -22,10 +23,10 @@ pub(super) struct Kind {
     pub(super) name: &'static str,
     /// The number of attacks of this kind.
     pub(super) count: usize,
-    /// The distance between the attacks that are tried if time is short. It has no divisor in common with the lengths of the
-    /// lists, so that each entry of each list is still chosen.
+    /// The distance between the attacks that are tried if time is short. It has no divisor in common with the lengths of the lists,
+    /// so each entry of each list is still chosen.
     pub(super) stride: usize,
-    /// Whether the guest has rights, and so reaches devices.
+    /// Whether the guest has rights, with which it reaches devices.
     pub(super) has_rights: bool,
     attack: fn(&mut Index) -> Attack,
 }
@@ -63,13 +64,13 @@ pub(super) static ALL: [&Kind; 12] = [
     &kind("at random", 5000, 13, |index| random::attack(&mut Random(index.below(5000) as u64))),
 ];
 
-/// Stands for the number of an attack: the guest's first program, which negotiates.
+/// Stands in place of an attack's number for the guest's first program, which negotiates.
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
     pub(super) fn attack(&self, number: usize) -> Attack {
         if number == NEGOTIATION {
-            // Negotiates performance counters 1.1.
+            // Negotiates version 1.1 of the performance counters.
             let words = [mov(O0, 0x205), mov(O1, 1), mov(10, 1), mov(O5, 0), trap(0xff)];
             return Attack::new(words, Demanded::Goes);
         }
@@ -80,7 +81,7 @@ impl Kind {
     }
 }
 
-/// The digits of an attack's number that are not used yet.
+/// The unused digits of an attack's number.
 struct Index(usize);
 
 impl Index {
@@ -99,7 +100,7 @@ impl Index {
 #[derive(Clone, Debug)]
 pub(super) struct Attack {
     pub(super) words: Vec<u32>,
-    /// By number: registers of the current window, and globals.
+    /// Registers of the current window and globals, each by its number.
     pub(super) registers: Vec<(u32, u64)>,
     pub(super) windows: WindowState,
     pub(super) window: usize,
@@ -113,13 +114,13 @@ pub(super) struct Attack {
 /// What the architecture demands of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demanded {
-    /// No trap: the program reaches its end.
+    /// There is no trap, and the program reaches its end.
     Goes,
     /// The guest takes this trap.
     Trap(u16),
-    /// The guest ends: it cannot take the trap, or it calls exit.
+    /// The guest ends, because it cannot take the trap or because it calls exit.
     Death,
-    /// The architecture leaves it open.
+    /// The architecture does not demand an outcome.
     Anything,
 }
 
@@ -150,25 +151,25 @@ impl Attack {
     }
 }
 
-/// `ldtw`, which becomes `ldtxa` in some spaces.
+/// The opcode of `ldtw`, which is `ldtxa` in some address spaces.
 const LDTW: u32 = 0x03;
 
-/// The spaces of memory that privileged software may use: primary, secondary, nucleus, as if user, real, and real uncached, and
-/// each in the other byte order (UltraSPARC Architecture 2007, table 10-1).
+/// The address spaces of memory that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary,
+/// nucleus, as if user, real, and real uncached. Each comes in both byte orders.
 const OF_MEMORY: [u32; 16] = [
     0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89, 0x80, 0x88,
 ];
 
-/// Every instruction in every space at every edge.
+/// Every load, store and atomic instruction, in every address space and at every edge.
 fn space(index: &mut Index) -> Attack {
     let space = index.below(256) as u32;
-    // By opcode: the order decides which attacks are tried if time is short.
+    // The instructions are sorted by opcode, because their order decides which attacks are tried if time is short.
     let mut accesses_and_cas = [&ACCESSES[..], &CAS].concat();
     accesses_and_cas.sort_unstable();
     let (op3, size) = index.one_of(&accesses_and_cas);
     let address = index.one_of(&EDGES);
     let demanded = match space {
-        // Spaces in which `ldtw` loads pairs of 64 bits.
+        // In these spaces, `ldtw` loads pairs of 64 bits.
         0x22..=0x2f | 0xe2..=0xef if op3 == LDTW => Demanded::Anything,
         _ if !address.is_multiple_of(size) => Demanded::Trap(0x34),
         0x30..=0x7f => Demanded::Trap(0x37),
@@ -199,12 +200,12 @@ fn address(index: &mut Index) -> Attack {
     Attack::new([accesses(op3, L4, L2, space)], demanded).with([(L2, address)])
 }
 
-/// Every instruction that jumps, to addresses all over the space.
+/// Every instruction that jumps, to addresses all over the physical space.
 fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // %tpc and %tnpc lack bits 1:0.
+        // A misaligned jump traps, except by %tpc and %tnpc, which do not have bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),
@@ -232,12 +233,12 @@ fn register(index: &mut Index) -> Attack {
     let value = index.one_of(&VALUES);
     let level = index.below(2) as u64;
     const NONE: Demanded = Demanded::Trap(0x10);
-    // UltraSPARC Architecture 2007, chapter 7, RDasr, WRasr, RDPR, WRPR, RDHPR and WRHPR.
+    // The demands are from UltraSPARC Architecture 2007, chapter 7: RDasr, WRasr, RDPR, WRPR, RDHPR and WRHPR.
     let demanded = match (op3, register) {
         (RDHPR | WRHPR, _) => NONE,
-        // Trap level 0 has no trap stack.
+        // Trap level 0 does not have a trap stack.
         (RDPR | WRPR, 0..=3) if level == 0 => NONE,
-        // %tick belongs to the hypervisor.
+        // The register %tick belongs to the hypervisor.
         (WRPR, 4) => NONE,
         // The write may end privileged mode.
         (WRPR, PSTATE) => Demanded::Anything,
@@ -259,13 +260,13 @@ fn register(index: &mut Index) -> Attack {
 
 /// Calls cpu_state of CPU 0.
 const CPU_STATE: [u32; 3] = [mov(O0, 0), mov(O5, 0x17), trap(0x80)];
-/// Returns calls that set a register of a hub. Both strands make them at the same time, so that the hypervisor takes its deepest
-/// path.
+/// Returns calls that set a register of a hub. Both strands make these calls at the same time, so that the hypervisor takes its
+/// deepest path.
 fn hub() -> Vec<u32> {
     [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
 }
 
-/// Every combination of the window counts, most of which software never sets, followed by an instruction that uses windows.
+/// Every combination of the window counts, then an instruction that uses windows. Software never sets most combinations.
 fn window(index: &mut Index) -> Attack {
     let [can_save, can_restore, other, clean] = [(); 4].map(|()| index.below(8) as u8);
     let way = index.below(6);
@@ -273,7 +274,7 @@ fn window(index: &mut Index) -> Attack {
     let state = (mixed * 11 % 64) as u8;
     let chosen = u16::from(if other == 0 { state & 7 } else { state >> 3 });
     let handler = u16::from(other != 0) * 0x20 + 4 * chosen;
-    // UltraSPARC Architecture 2007, section 5.6 and chapter 7, SAVE, RESTORE, RETURN and FLUSHW.
+    // The demands are from UltraSPARC Architecture 2007, section 5.6 and chapter 7: SAVE, RESTORE, RETURN and FLUSHW.
     let demanded = match way {
         0 if can_save == 0 => Demanded::Trap(0x80 + handler),
         0 if clean == can_restore => Demanded::Trap(0x24),
@@ -296,16 +297,16 @@ fn window(index: &mut Index) -> Attack {
     }
 }
 
-/// Invalid stack pointers before calls for which the hypervisor spills windows.
+/// An invalid stack pointer, and then a call for which the hypervisor spills windows.
 fn stack(index: &mut Index) -> Attack {
-    // A window is saved 2047 bytes above its stack pointer.
+    // A window is saved 2047 bytes above the stack pointer.
     let stack = index.one_of(&EDGES).wrapping_sub(index.one_of(&[0, 2047]));
     let can_save = index.below(7) as u8;
     let words = match index.below(6) {
         0 => CPU_STATE.into(),
         1 => hub(),
-        // api_set_version, a performance counter call without a valid register, cons_write of 0 bytes, and a trap without a
-        // service.
+        // Calls api_set_version. The next three attacks are a performance counter call without a valid register, cons_write of 0
+        // bytes, and a trap without a service.
         2 => vec![mov(O0, 1), mov(O1, 1), mov(10, 0), mov(O5, 0), trap(0xff)],
         3 => vec![mov(O0, 90), mov(O5, 0x106), trap(0x80)],
         4 => vec![mov(O1, 0), mov(O5, 0x63), trap(0x80)],
@@ -321,7 +322,7 @@ fn stack(index: &mut Index) -> Attack {
 const TRAPS: usize = TRAPS_OF_GUESTS + 128;
 const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
 
-/// The traps that a guest can cause: of instructions, interrupts, windows and software. The last 128 belong to the hypervisor.
+/// The traps that a guest can cause by instructions, interrupts, windows and software. The last 128 traps belong to the hypervisor.
 fn traps() -> impl Iterator<Item = u16> {
     let of_instructions = [0x08, 0x10, 0x11, 0x20, 0x23, 0x24, 0x28, 0x30, 0x34, 0x37];
     let of_windows = (0x80..0x100).step_by(4);
@@ -336,7 +337,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
     let words = match taken {
         0x08 => vec![computes(JMPL, L4, L2, 0), NOP],
         0x10 => vec![ILLEGAL[0]],
-        // Leaves privileged mode.
+        // The program leaves privileged mode.
         0x11 => vec![wrpr(PSTATE, 0), computes(RDPR, L4, TL, 0)],
         // faddd
         0x20 => vec![0x89a0_0842],
@@ -347,7 +348,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
         0x34 => vec![accesses(0x0b, L4, L2, number(1))],
         0x37 => vec![accesses(0x1b, L4, L2, 0x4f << 5)],
         0x41..=0x4f => vec![
-            // %softint, %pil, and PRIV and IE.
+            // Writes %softint, then %pil, then the bits PRIV and IE.
             computes(WR, 20, L3, 0),
             wrpr(PIL, 0),
             wrpr(PSTATE, 6),
@@ -380,7 +381,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
     }
 }
 
-/// Every trap at trap levels 0 and 1. Software traps of the hypervisor pass an unknown function number.
+/// Every trap at trap levels 0 and 1. Software traps that the hypervisor serves pass an unknown function number.
 fn level(index: &mut Index) -> Attack {
     let level = index.below(2) as u64;
     let taken = traps().nth(index.below(TRAPS)).unwrap();
@@ -391,7 +392,7 @@ fn level(index: &mut Index) -> Attack {
     provoked(taken, demanded).at(level)
 }
 
-/// Every trap that the guest cannot take, because it is at trap level 2 or its trap table is outside its memory; and the calls
+/// Every trap that the guest cannot take, because it is at trap level 2 or its trap table is outside its memory. Also the calls
 /// that end a guest.
 fn death(index: &mut Index) -> Attack {
     let (level, table) = index.one_of(&[
@@ -411,8 +412,8 @@ fn death(index: &mut Index) -> Attack {
     attack
 }
 
-/// Returns from a trap level that no trap has entered, with every bit of %tstate, also after a call that nests traps in the
-/// hypervisor. The hypervisor's privilege must not be on the trap stack: the next instruction, `rdhpr`, traps.
+/// Returns from a trap level that no trap has entered, with every bit of %tstate. Some returns come after a call that nests traps
+/// in the hypervisor. The trap stack must not hold the hypervisor's privilege, so `rdhpr`, the next instruction, must trap.
 fn returns(index: &mut Index) -> Attack {
     let retry = index.below(2) as u32;
     let level = index.below(3) as u64;
@@ -430,7 +431,7 @@ fn returns(index: &mut Index) -> Attack {
     }
     words.extend([wrpr(TL, level as u32), wrpr(GL, 0)]);
     if level == 0 {
-        // At trap level 0 `done` and `retry` are illegal.
+        // `done` and `retry` are illegal at trap level 0.
         words.push(computes(DONE, retry, 0, 0));
         return Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN)]);
     }
@@ -448,7 +449,7 @@ fn returns(index: &mut Index) -> Attack {
     Attack { level: level - 1, ..attack }
 }
 
-/// Every function of both traps, except those that end the guest or stop a CPU, with edges as arguments, at every trap level.
+/// Every function of both traps at every trap level, with edges as arguments, but no function that ends the guest or stops a CPU.
 fn call(index: &mut Index) -> Attack {
     let (trap_number, function) = match index.below(292) as u64 {
         // exit, cpu_stop and cpu_yield.
@@ -469,8 +470,8 @@ fn call(index: &mut Index) -> Attack {
     attack.with((O0..).zip(arguments)).at(level)
 }
 
-/// A program that changes its own next instruction: to each software trap that a guest may use, and to every instruction of every
-/// form.
+/// A program that changes its own next instruction. The new instruction is each software trap that a guest may use, and each
+/// instruction of every form.
 fn own_code(index: &mut Index) -> Attack {
     let (word, demanded) = match index.below(128 + 512 + 32) as u32 {
         software @ ..128 => (trap(software), Demanded::Trap(0x100 + software as u16)),

@@ -1,6 +1,6 @@
-//! One guest attacks the production image while another makes calls. The attacker reaches nothing outside its own memory, the
-//! neighbour's calls are answered as the reference model says, and the hypervisor goes on. Images without one guarding
-//! instruction fail this test.
+//! One guest attacks the production image while another guest makes calls. The attacker reaches nothing outside its own memory, the
+//! neighbour's calls are answered as the reference model says, and the hypervisor goes on. An image without one of its guarding
+//! instructions fails this test.
 
 mod attacker;
 mod edges;
@@ -27,17 +27,17 @@ use crate::{MEMORY, image};
 use attacker::{Attacker, Failure, Tally};
 use kinds::Kind;
 
-/// The instructions of a turn of the test.
+/// The number of instructions in a turn of the test.
 const TURN: u64 = 2000;
 
-/// The limit of a call of the neighbour, in turns.
+/// The maximum number of turns that a call of the neighbour takes.
 const PATIENCE: usize = 2000;
 
-/// The neighbour makes at least this number of calls more than the attacker makes attacks.
+/// The neighbour must make at least this number of calls more than the attacker makes attacks.
 const AHEAD: usize = 100;
 
-/// Boots this hypervisor and lets one guest make the numbered attacks of a kind, while the other makes calls. Returns the first
-/// failure. Panics if the reference model disagrees with an answer to the neighbour.
+/// Boots this hypervisor. One guest makes the numbered attacks of a kind, while the other guest makes calls. Returns the first
+/// failure. Panics if an answer to the neighbour differs from the reference model's.
 fn attacked(
     hypervisor: &[u8],
     (sides, guest): (&Sides, usize),
@@ -85,7 +85,7 @@ fn attacked(
             return Err(Failure::Other("the calls of the neighbour do not end".to_owned()));
         }
     }
-    // Runs on until the last stores to devices are complete.
+    // The machine goes on until the last stores to devices are complete.
     execution.breakpoints().clear();
     execution.run(Limits::instructions(TURN));
     let seen = watch.seen();
@@ -101,24 +101,24 @@ fn attacked(
     }
     let mut judge = Judge::new(world);
     judge.judge(&callers.made, &seen.devices);
-    // The attacker writes its %pcr without a call, so only the neighbour's is compared.
+    // The attacker writes its %pcr without a call, so only the neighbour's %pcr is compared.
     judge.end(execution, &peaceful);
     Ok(attacker.tally)
 }
 
-/// Guests of one core, and of two nodes, and the number of the attacker. Only in the last case does the attacker have the right to devices.
+/// Two guests on one core or on two nodes, and the number of the attacker. Only in the last case may the attacker use devices.
 const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], "strand", Grant::STRAND), ([2, 3], "global,htstrand", Grant::GLOBAL_HTSTRAND)], 0),
     ([([2, 64], "global,strand", Grant::GLOBAL_STRAND), ([3, 65], "", Grant::NONE)], 1),
     ([([0, 1], "strand", Grant::STRAND), ([2, 3], "global,htstrand", Grant::GLOBAL_HTSTRAND)], 1),
 ];
 
-/// With `PRODUCTION_LONG` in the environment all attacks of every kind; otherwise one in `stride`, which still uses every entry
-/// of every list.
+/// With `PRODUCTION_LONG` in the environment, makes all attacks of every kind. Otherwise makes one of `stride` attacks, which still
+/// uses every entry of every list.
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
-    // For each kind: all attacks; then, if time is short, those tried, those with a demand, and those that must trap.
+    // For each kind, the number of attacks. Then the numbers if time is short: made, with a demand, and with a demanded trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
         (7305, [1044, 1044, 1042]),
@@ -156,7 +156,7 @@ fn attacks_reach_nothing() {
     }
 }
 
-/// An image that lacks one guarding instruction fails under attacks of one kind, for the expected reason.
+/// Attacks of one kind break an image that lacks a guarding instruction, for the expected reason.
 #[test]
 #[ignore = "builds images"]
 fn attacks_break_what_is_broken() {
@@ -165,7 +165,7 @@ fn attacks_break_what_is_broken() {
         let image = with_word(&hypervisor, address, word);
         // The second guest attacks.
         let (sides, guest) = &SIDES[2];
-        // Calls of the neighbour would fail too.
+        // Calls of the neighbour would also fail, so it makes none.
         let numbers = (first..kind.count).step_by(step);
         let outcome = attacked(&image, (sides, *guest), &[], (kind, numbers));
         let Err(Failure::Forbidden(access)) = outcome else {
@@ -175,29 +175,29 @@ fn attacks_break_what_is_broken() {
     }
 }
 
-/// The memory of the second guest.
+/// The memory of the second guest, which attacks.
 const OWN: Range<u64> = map::PARTITION + MEMORY..map::PARTITION + 2 * MEMORY;
 
 /// An image without one guarding instruction.
 struct Broken {
     what: &'static str,
-    /// The attacks that find it: the first number, and the distance to the next.
+    /// The attacks that find the missing instruction: their kind, the first number, and the distance to the next.
     kind: &'static Kind,
     first: usize,
     step: usize,
-    /// The changed instruction's address, and its replacement.
+    /// The address of the changed instruction, and the instruction that replaces it.
     address: u64,
     word: u32,
-    /// Whether an access is one that the removed instruction prevents.
+    /// Returns whether the removed instruction prevents this access.
     reason: fn(&Observed) -> bool,
 }
 
-/// Returns whether an access of this kind comes from a guest and is outside of the guest's memory.
+/// Returns whether a guest makes an access of this kind outside the guest's memory.
 fn is_outside(access: &Observed, kind: Access) -> bool {
     (access.level, access.kind) == (Level::Privileged, kind) && !OWN.contains(&access.physical)
 }
 
-/// Returns the broken images, each with one changed instruction.
+/// Returns the broken images. Each has one changed instruction.
 fn broken(hypervisor: &[u8]) -> [Broken; 3] {
     let elf = elf::parse(hypervisor).unwrap();
     let symbol = |name| elf::address(&elf, name).unwrap();
@@ -231,11 +231,11 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
             data..end,
             |access| is_outside(access, Access::Load),
         ),
-        // The entry of a spill of the guest's windows becomes an entry that spills by the stack pointer.
+        // The entry that spills the guest's windows now spills by the stack pointer.
         Broken {
             what: "a spill",
             kind: &kinds::STACKS,
-            // Stack pointers that put a window into the neighbour's memory, and calls that nest deeply.
+            // The attacks use stack pointers that put a window into the neighbour's memory, and calls that nest deeply.
             first: 399,
             step: 2 * 26,
             address: table + 0xa0 * 32,

@@ -12,8 +12,8 @@ use tests::assembler::{
     TNPC, TSTATE, WR, WRHPR, WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
-/// Address spaces: memory as primary, nucleus, real and cacheable; both scratchpads; strands, interrupts and translation; errors
-/// and diagnostics.
+/// The address spaces: memory as primary, nucleus, real and cacheable. Then both scratchpads. Then strands, interrupts and
+/// translation. Then errors and diagnostics.
 const SPACES: [u32; 30] = [
     0x80, 0x88, 0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x1c, 0x1d, 0x24, 0x20, 0x4f, 0x41, 0x63, 0x72,
     0x73, 0x74, 0x50, 0x54, 0x57, 0x58, 0x5c, 0x5f, 0x4c, 0x4a, 0x21, 0x25, 0x42, 0x45,
@@ -27,7 +27,7 @@ pub(super) fn attack(random: &mut Random) -> Attack {
     for _ in 0..1 + random.below(6) {
         words.extend(some(random));
     }
-    // A call with random registers.
+    // Makes a call with random registers.
     words.extend(call(random));
     let mut attack = Attack::new(words, Demanded::Anything);
     attack = attack.with((1..32).map(|number| (number, value(random))));
@@ -43,7 +43,7 @@ pub(super) fn attack(random: &mut Random) -> Attack {
     attack
 }
 
-/// Returns addresses at edges and near them, and other values.
+/// Returns an address at an edge or near it, or another value.
 fn value(random: &mut Random) -> u64 {
     let any = random.next_u64();
     let near = match random.below(4) {
@@ -82,7 +82,7 @@ fn second(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns one instruction, or several that belong together.
+/// Returns one instruction, or several instructions that belong together.
 fn some(random: &mut Random) -> Vec<u32> {
     let (rd, rs1, operand) = (register(random), register(random), second(random));
     let small = number(random.below(8) as u32);
@@ -90,7 +90,7 @@ fn some(random: &mut Random) -> Vec<u32> {
         0..5 => vec![access(random)],
         5 | 6 => vec![computes(WRPR, random.below(17) as u32, rs1, operand)],
         7 => {
-            // The window counts, %tl and %gl.
+            // The registers are the window counts, %tl and %gl.
             let which = random.one_of(&[TL, 9, 10, 11, 12, 13, GL]);
             vec![computes(WRPR, which, 0, small)]
         }
@@ -108,7 +108,7 @@ fn some(random: &mut Random) -> Vec<u32> {
         },
         11 => vec![computes(DONE, random.below(2) as u32, 0, 0)],
         12 => {
-            // save, restore, flushw, saved to invalw, return.
+            // The instructions are save, restore, flushw, saved to invalw, and return.
             let op3 = random.one_of(&[0x3c, 0x3d, 0x2b, 0x31, 0x39]);
             let rd = if op3 == 0x31 { rd % 6 } else { rd };
             vec![computes(op3, rd, rs1, operand)]
@@ -117,13 +117,13 @@ fn some(random: &mut Random) -> Vec<u32> {
         14..17 => call(random),
         17 => climb(random),
         18 => {
-            // A call that nests deeply in the hypervisor, then a read of the trap stack that the call left.
+            // Makes a call that nests deeply in the hypervisor, and then reads the trap stack that the call left.
             let mut words = deep(random);
             words.extend(climb(random));
             words
         }
         19 => {
-            // A trap in a trap handler, at every level, with the trap table anywhere.
+            // Causes a trap in a trap handler at every level. The trap table may be anywhere.
             let table = random.below(4) == 0;
             let tba = computes(WRPR, TBA, rs1, 0);
             let word = random.one_of(&[
@@ -141,7 +141,7 @@ fn some(random: &mut Random) -> Vec<u32> {
             ]
         }
         20 => {
-            // Another stack pointer, and windows that are spilled.
+            // Sets another stack pointer, and causes windows to be spilled.
             vec![
                 computes(0x02, SP, rs1, 0),
                 computes(0x3c, SP, SP, number(0x1f40)),
@@ -150,7 +150,7 @@ fn some(random: &mut Random) -> Vec<u32> {
             ]
         }
         21 => {
-            // A program that changes its own next instructions.
+            // Changes the program's own next instructions.
             let offset = 4 * (2 + random.below(6) as u32);
             vec![read_pc(L1), accesses(4, rd, L1, number(offset)), FLUSH]
         }
@@ -159,7 +159,7 @@ fn some(random: &mut Random) -> Vec<u32> {
     }
 }
 
-/// A load, store or atomic instruction of any size in any space.
+/// Returns a load, store or atomic instruction of any size in any address space.
 fn access(random: &mut Random) -> u32 {
     let (rd, rs1) = (register(random), register(random));
     let (op3, _) = random.one_of(&ACCESSES);
@@ -176,7 +176,7 @@ fn access(random: &mut Random) -> u32 {
     accesses(op3, rd, rs1, second)
 }
 
-/// A hypercall with the current registers as arguments.
+/// Returns a hypercall whose arguments are the current registers.
 fn call(random: &mut Random) -> Vec<u32> {
     let function = random.one_of(&FUNCTIONS);
     let other = 0x81 + random.below(0x7e) as u32;
@@ -186,7 +186,7 @@ fn call(random: &mut Random) -> Vec<u32> {
         _ => function,
     };
     let mut words = vec![mov(O5, function)];
-    // The number of a CPU or of a register.
+    // The argument is the number of a CPU or of a register.
     if random.below(2) == 0 {
         words.push(mov(O0, random.below(92) as u32 & !2));
     }
@@ -194,7 +194,7 @@ fn call(random: &mut Random) -> Vec<u32> {
     words
 }
 
-/// A call that needs many register windows: it writes the guest's memory to the console.
+/// Returns a call that needs many register windows: it writes the guest's memory to the console.
 fn deep(random: &mut Random) -> Vec<u32> {
     let function = random.one_of(&[0x01, 0x63, 0x70]);
     vec![
@@ -209,7 +209,7 @@ fn deep(random: &mut Random) -> Vec<u32> {
     ]
 }
 
-/// Returns from a trap level that no trap has entered to the instructions that follow.
+/// Returns from a trap level that no trap has entered. The target is the next instruction of the program.
 fn climb(random: &mut Random) -> Vec<u32> {
     let level = 1 + random.below(2) as u32;
     vec![
@@ -217,7 +217,7 @@ fn climb(random: &mut Random) -> Vec<u32> {
         computes(0x00, L1, L1, number(7 * 4)),
         wrpr(TL, level),
         computes(WRPR, TNPC, L1, 0),
-        // PRIV and PEF.
+        // The value has the bits PRIV and PEF.
         sethi(L2, 0x1400),
         computes(WRPR, TSTATE, L2, 0),
         computes(0x3e, 0, 0, 0),

@@ -1,9 +1,10 @@
-//! Compares the production image with the reference model: answers, registers and accesses of calls that strands make at the same
-//! time.
+//! Compares the production image with the reference model. Strands make calls at the same time; their answers, registers and
+//! accesses are compared.
 //!
-//! Accesses to devices are ordered, and the model makes the calls in their order. Negotiations access no device: some order of
-//! the negotiations that were made at the same time must explain them. A call during its guest's negotiation has the version
-//! before or after it. EWOULDBLOCK needs a reason: an access in flight, or a refused strand.
+//! - Accesses to devices have an order. The model makes the calls in this order.
+//! - Negotiations access no device. The test finds an order of simultaneous negotiations that explains them. A call during its
+//!   guest's negotiation has the version before or after it.
+//! - EWOULDBLOCK needs a reason: an access in flight, or a refused strand.
 
 mod negotiations;
 
@@ -22,13 +23,13 @@ use tests::oracle::{
 use crate::callers::Made;
 use negotiations::is_negotiation;
 
-/// The most cycles between the issue and the completion of a store to a register of a channel.
+/// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The most refusals of one strand on behalf of another.
+/// The maximum number of refusals of a strand on behalf of another strand.
 const ON_BEHALF: usize = 4;
 
-/// A possible value of a channel's register, the strand that stored it, and the time.
+/// A value that a channel's register may have, the strand that stored the value, and the time of the store.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
     value: u64,
@@ -36,18 +37,18 @@ struct Stored {
     time: u64,
 }
 
-/// The model, and the state of the comparison.
+/// The reference model, and the state of the comparison.
 pub(crate) struct Judge {
     world: World,
     channels: BTreeMap<Cell, Vec<Stored>>,
-    /// The PICs of hubs that may have counted since they were written.
+    /// The PICs of hubs that may have counted since they were last written.
     counted: BTreeSet<Cell>,
     /// The number of calls answered with each status.
     pub(crate) statuses: BTreeMap<u64, usize>,
 }
 
 impl Judge {
-    /// Starts with a machine that was just switched on.
+    /// Starts the comparison with a machine that was just switched on.
     pub(crate) fn new(mut world: World) -> Self {
         for bank in (0..4).flat_map(|node| (0..8).map(move |bank| Cell::L2 { node, bank })) {
             // Reset leaves the cache off (bit 0).
@@ -61,7 +62,7 @@ impl Judge {
         }
     }
 
-    /// Compares calls and their accesses to devices. No other calls may overlap them.
+    /// Compares these calls and their accesses to devices. No other calls may overlap these calls.
     pub(crate) fn judge(&mut self, made: &[Made], devices: &[Observed]) {
         let own = |call: &Made| -> Vec<(usize, Observed)> {
             let places = call.accesses.clone();
@@ -76,7 +77,7 @@ impl Judge {
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|call| {
             let first = accesses[*call].first();
-            // Calls without an access keep their position in the order of their strand.
+            // A call without accesses keeps its position among the calls of its strand.
             let at = first.map_or(made[*call].accesses.start, |(place, _)| *place);
             (at, first.is_some(), made[*call].turns.start)
         });
@@ -92,7 +93,7 @@ impl Judge {
         }
     }
 
-    /// Compares the final registers of the devices, and the %pcr of these strands.
+    /// Compares the final values of the devices' registers, and of these strands' %pcr.
     pub(crate) fn end(&mut self, execution: &Execution, strands: &[StrandId]) {
         for (cell, node) in cells() {
             let on = StrandId::new(64 * node).unwrap();
@@ -108,8 +109,8 @@ impl Judge {
         }
     }
 
-    /// Makes a call in the model for each version that its guest may have. Returns for which versions answer and accesses are
-    /// right.
+    /// Makes a call in the model for each version that its guest may have. For each version, returns whether the call's answer and
+    /// accesses are right.
     fn versions_of(&mut self, call: &Made, seen: &[Observed]) -> [bool; VERSIONS.len()] {
         let node = World::node_of(call.strand.number().into());
         let number = u16::from(call.strand.number());
@@ -141,7 +142,7 @@ impl Judge {
         if let Some(hub) = hub.filter(|_| refused) {
             self.world.hubs[hub] = HubCondition::Busy;
         }
-        // Only a set changes the results.
+        // Only a write (set, function 0x107) changes the registers.
         let before =
             (function == 0x107).then(|| (self.world.devices.clone(), self.world.pcr.clone()));
         let versions = self.world.guests[guest].versions.clone();
@@ -154,7 +155,7 @@ impl Judge {
             self.world.guests[guest].versions = assumed;
             let mut outcome = self.world.call(number, trap, call.request.registers);
             outcome.accesses.retain(|access| access.target != Target::Pcr);
-            // The model has no L2 lock.
+            // The model does not have the L2 lock, so it does not refuse this call.
             if refused && id == 1 && outcome.regs[0] == EOK {
                 outcome.regs[0..2].copy_from_slice(&[EWOULDBLOCK, call.request.registers[1]]);
             }
@@ -181,7 +182,7 @@ impl Judge {
         possible
     }
 
-    /// Checks a loaded value. For a channel, a value that the register may have at this time is copied to the model.
+    /// Checks a loaded value. If a channel's register may have this value at this time, copies the value to the model.
     fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) {
         match cell.unit() {
             Unit::Mcu { .. } => {
@@ -199,7 +200,7 @@ impl Judge {
         }
     }
 
-    /// Notes a stored value.
+    /// Records a stored value.
     fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
         match (cell, cell.unit()) {
             (_, Unit::Mcu { .. }) => {
@@ -238,7 +239,7 @@ impl Judge {
             _ => None,
         };
         let of: Vec<_> = made.iter().filter_map(|call| Some((device(call)?, call))).collect();
-        // The calls are in the order of their returns; few overlap.
+        // The calls are in the order of their returns. Few calls overlap, so the calls nearby are enough.
         let overlaps = |number: usize| {
             let (unit, call) = &of[number];
             let around = &of[number.saturating_sub(64)..(number + 64).min(of.len())];
@@ -269,11 +270,11 @@ impl Judge {
     }
 }
 
-/// The minor versions of group 0x205 that a guest can have.
+/// The minor versions of group 0x205 that a guest can have; `None` is a guest that has not negotiated it.
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {
-    /// Returns whether this value has replaced an earlier one for all loads of a strand.
+    /// Returns whether all loads of a strand see this value instead of the earlier value.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
         let is_there = self.strand == Some(strand) || time > self.time + LATE;
         let comes_later = self.time > earlier.time + LATE
@@ -295,7 +296,7 @@ fn accessed(access: &Observed) -> Access {
     Access::done(Target::Address(access.physical), action)
 }
 
-/// Returns the registers of all devices, each with a node that reaches it.
+/// Returns the registers of all devices, each with a node from which it can be reached.
 pub(crate) fn cells() -> impl Iterator<Item = (Cell, usize)> {
     let nodes = (0..4).map(|node| (Unit::L2 { node }, node));
     let channels = (0..8).map(|number| Unit::Mcu { node: number / 2, mcu: number % 2 });

@@ -1,4 +1,4 @@
-//! Negotiations of one guest, which its strands make at the same time.
+//! Negotiations that several strands of a guest make at the same time.
 
 use tests::oracle::Trap;
 use tests::oracle::negotiation::Versions;
@@ -7,7 +7,7 @@ use super::{Judge, VERSIONS};
 use crate::callers::{Made, Request};
 
 impl Judge {
-    /// Finds an order of a guest's negotiations in which the model answers each as the image did. Every other call must have the
+    /// Finds an order of a guest's negotiations in which the model's answers are those of the image. Every other call must have the
     /// answer of a version that the guest had before, during or after overlapping negotiations.
     pub(super) fn negotiated(
         &mut self,
@@ -26,7 +26,7 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The possible versions, each with the calls that come before this one in the order but return later.
+        // The possible versions. Each is listed with the calls that come earlier in the order and return later.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();
@@ -74,7 +74,7 @@ impl Judge {
         let by_strand: Vec<_> = by_strand.collect();
         for call in others {
             let turns = &made[call].turns;
-            // The calls of a strand do not overlap.
+            // Two calls of the same strand do not overlap.
             let meanwhile = by_strand.iter().flat_map(|own| {
                 let after = own.partition_point(|place| had[*place].0.end <= turns.start);
                 let meanwhile = own[after..].iter();
@@ -93,7 +93,7 @@ impl Judge {
         }
     }
 
-    /// Returns the versions after a call, if the model with the versions before the call answers as the image did.
+    /// Returns the versions after a call. Returns `None` if the model's answer from `versions` is not the image's answer.
     fn answers(&mut self, guest: usize, call: &Made, versions: &Versions) -> Option<Versions> {
         self.world.guests[guest].versions = versions.clone();
         let number = call.strand.number().into();

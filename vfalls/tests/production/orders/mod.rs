@@ -1,13 +1,13 @@
-//! All orders of the accesses of two strands that call a hub: the shipped code, instruction by instruction, answers as the gate's
-//! pure function does.
+//! Two strands call a hub, and the test explores all orders of their accesses. The shipped code, instruction by instruction,
+//! answers as the gate's pure function does.
 //!
-//! The shared memory is the hub's arbiter and the hub's registers. A strand executes until its next access to shared memory;
-//! after each such access either strand may continue. Both choices are explored from every reachable state, and from a state that
-//! several orders reach only once. A store to the hub and the `membar` that waits for it are one access.
+//! The shared memory is the hub's arbiter and the hub's registers. A strand executes until its next access to shared memory. After
+//! each access either strand may continue, and both choices are explored. A state that several orders reach is explored once. A
+//! store to the hub and the `membar` that waits for it count as one access.
 //!
 //! The allowed outcomes come from [`Turns::step`], in every order of the two calls' own events. While the calls overlap, a strand
-//! may be remembered before its ask is decided, or be refused and remembered without a decision because it found the other strand
-//! in the gate.
+//! may be remembered before its ask is decided. It may also be refused and remembered without a decision, because it found the
+//! other strand in the gate.
 
 mod specified;
 
@@ -30,13 +30,13 @@ use super::lists::{AGAIN, EWOULDBLOCK, GET, HUB_PCR, SET};
 use super::{Booted, Guest};
 use specified::{Call, Outcome, Specified};
 
-/// Two strands that call at the same time, and a third that called before.
+/// Two strands that call at the same time, and a third strand that called before them.
 const STRANDS: [usize; 3] = [3, 70, 130];
 const A: usize = 0;
 const B: usize = 1;
 const C: usize = 2;
 
-/// The hub's register before the calls, and the value that a call sets.
+/// The value of the hub's register before the calls, and then the value that a call sets.
 const BEFORE: u64 = 0x0101;
 const WRITTEN: u64 = 0x0202;
 
@@ -47,27 +47,27 @@ const REMEMBERED: u64 = 8;
 const TURN: u64 = 40;
 const LAST: u64 = 48;
 const LOCK: u64 = 56;
-/// The arbiter's size, with the counts of its progress.
+/// The size of the arbiter, including the counts of its progress.
 const ARBITER: u64 = 128;
 
-/// `membar #Sync`.
+/// The instruction `membar #Sync`.
 const SYNC: u32 = 0x8143_e040;
-/// `ta 0x80`.
+/// The instruction `ta 0x80`.
 const TRAP: u32 = 0x91d0_2080;
 
 fn strand(number: usize) -> StrandId {
     super::strand(STRANDS[number])
 }
 
-/// Returns the strand's token in the word at [`STATE`], without the lowest bit.
+/// Returns the strand's token as the word at [`STATE`] holds it, without the lowest bit.
 fn token(number: usize) -> u32 {
     (STRANDS[number] as u32 + 1) << 1
 }
 
-/// What the machine's observer noted since it was last cleared.
+/// What the machine's observer recorded since it was last cleared.
 #[derive(Default)]
 struct Noted {
-    /// Accesses of hyperprivileged software: whether the access is a store, and its address.
+    /// The accesses of hyperprivileged software. Each has its address, and `true` for a store.
     accesses: Vec<(bool, u64)>,
 }
 
@@ -76,28 +76,28 @@ struct Noted {
 struct State {
     strands: [Strand; 2],
     calls: [Call; 2],
-    /// The call that returned before the other began.
+    /// The call that returned before the other call began, if one did.
     first: Option<usize>,
     device: u64,
-    /// The words of memory that differ from the initial ones, each with the strand that wrote it last.
+    /// The words of memory that differ from the initial memory. Each has its value, and the strand that wrote it last.
     memory: BTreeMap<u64, (u64, usize)>,
 }
 
-/// The machine, and the exploration of all orders.
+/// The machine, and the state of the exploration.
 struct Orders {
     booted: Booted,
     noted: Rc<RefCell<Noted>>,
-    /// The address of `ta 0x80` in the guest.
+    /// The address of the instruction `ta 0x80` in the guest.
     trap: u64,
     arbiter: u64,
     hub: u64,
-    /// The initial memory of the hypervisor, and its address.
+    /// The address and the content of the hypervisor's initial memory.
     base: (u64, Vec<u8>),
-    /// As [`State::memory`], of the current state.
+    /// The words of the current state, in the form of [`State::memory`].
     memory: BTreeMap<u64, (u64, usize)>,
     functions: [u64; 2],
     known: HashMap<[u64; 2], u128>,
-    /// The outcomes, with [`State::first`].
+    /// The outcomes, each with its [`State::first`].
     ends: HashSet<(Outcome, Option<usize>)>,
 }
 
@@ -133,7 +133,7 @@ impl Orders {
             known: HashMap::new(),
             ends: HashSet::new(),
         };
-        // On the fast path, the first store of a call takes the hub, and the next access is to the hub.
+        // On the fast path, a call's first store takes the hub, and its next access is the access to the hub.
         for number in [C, B, A] {
             new.noted.borrow_mut().accesses.clear();
             new.begin(number, SET, BEFORE);
@@ -149,7 +149,7 @@ impl Orders {
             stores().min().unwrap() >> 20 << 20
         };
         assert_eq!(new.arbiter % 64, 0, "{:#x}", new.arbiter);
-        // All memory that the calls store to, stacks included.
+        // The 16 MiB include all memory that the calls store to, and the stacks.
         new.base = (first, vec![0; 16 << 20]);
         new.booted.0.read(first, &mut new.base.1).unwrap();
         new
@@ -217,7 +217,7 @@ impl Orders {
         );
     }
 
-    /// Returns the status of a finished call, and the value that it read.
+    /// Returns the status of a finished call, and the value that the call read.
     fn answer(&self, number: usize, function: u64) -> (u64, u64) {
         let registers = &self.booted.0.strand(strand(number)).registers;
         let o0 = Register::O0.index() as u32;
@@ -226,7 +226,7 @@ impl Orders {
         (status, if read { value } else { 0 })
     }
 
-    /// Decodes the gate's words.
+    /// Returns the state that the gate's words encode.
     fn turns(&mut self) -> Turns {
         let mut turns = Turns::NEW;
         for node in 0..4 {
@@ -244,7 +244,7 @@ impl Orders {
         turns
     }
 
-    /// Puts the machine into a state.
+    /// Puts the machine into this state.
     fn enter(&mut self, state: &State) {
         let before = std::mem::replace(&mut self.memory, state.memory.clone());
         let (start, base) = (self.base.0, &self.base.1);
@@ -267,7 +267,7 @@ impl Orders {
         devices.write(strand(A), hub, state.device).unwrap();
     }
 
-    /// Returns the machine's state, with these calls.
+    /// Returns the machine's current state, with these calls.
     fn state(&self, calls: [Call; 2], first: Option<usize>) -> State {
         let hub = PhysicalAddress(self.hub);
         State {
@@ -279,7 +279,7 @@ impl Orders {
         }
     }
 
-    /// Returns the state after the strand's next access.
+    /// Returns the state after the next access of a strand.
     fn next(&mut self, state: &State, number: usize) -> State {
         self.enter(state);
         let (mut calls, mut first) = (state.calls, state.first);
@@ -294,7 +294,7 @@ impl Orders {
         if !self.is_within(number) {
             let (status, value) = self.answer(number, self.functions[number]);
             calls[number] = Call::Done(status, value);
-            // A finished strand's stack and its own words no longer matter.
+            // After a strand's call, its stack and its own words no longer matter.
             let arbiter = self.arbiter..self.arbiter + ARBITER;
             let (start, base) = (self.base.0, &self.base.1);
             self.memory.retain(|address, (_, by)| {
@@ -309,7 +309,7 @@ impl Orders {
         self.state(calls, first)
     }
 
-    /// Explores all orders from a state, and returns their number.
+    /// Explores all orders from a state. Returns their number.
     fn explore(&mut self, state: &State) -> u128 {
         let key = state.key();
         if let Some(orders) = self.known.get(&key) {
@@ -331,14 +331,14 @@ impl Orders {
         orders
     }
 
-    /// Notes the outcome of a state in which both calls have returned.
+    /// Records the outcome of a state in which both calls have returned.
     fn end(&mut self, state: &State) {
         let turns = self.turns();
         let [hub, closed, lock] = [STATE, CLOSED, LOCK].map(|at| self.arbiter_word(at));
         assert_eq!(lock, 0);
         let open = turns.remembered.is_empty();
         assert_eq!(closed == 0, open, "{turns:?}");
-        // A shut gate is closed, and only the third strand may still hold the hub.
+        // A shut gate is closed. Only the third strand may still hold the hub.
         assert!(hub & 1 <= closed, "{hub} {turns:?}");
         assert!([0, token(C)].contains(&(hub & !1)), "{hub} {turns:?}");
         let (calls, device) = (state.calls, state.device);
@@ -348,7 +348,7 @@ impl Orders {
 }
 
 impl State {
-    /// Returns a key of the state: two hashes, equal for different states with a probability of 2^-128.
+    /// Returns a key of the state: two hashes. Two different states have the same key with a probability of 2^-128.
     fn key(&self) -> [u64; 2] {
         let mut text = String::new();
         for (strand, call) in self.strands.iter().zip(self.calls) {
@@ -368,14 +368,14 @@ impl State {
     }
 }
 
-/// A step before the two calls.
+/// A step that happens before the two calls.
 #[derive(Clone, Copy)]
 enum Step {
     /// The strand makes a whole call.
     Calls(usize),
-    /// The strand makes a call and stops after its access.
+    /// The strand makes a call, and stops after its access to the hub.
     Accesses(usize),
-    /// The stopped call goes on to its end.
+    /// The strand that stopped ends its call.
     Ends(usize),
 }
 
@@ -420,7 +420,7 @@ fn two_calls_of_a_hub_in_every_order() {
                     orders.advance(number);
                     let served = specified.asks(number);
                     if served && matches!(step, Accesses(_)) {
-                        // The access of the fast path to a free hub.
+                        // This is the fast path's access to a free hub.
                         orders.advance(number);
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! The outcomes of two calls of a hub that [`Turns::step`] allows.
+//! The outcomes that [`Turns::step`] allows for two calls of a hub.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ pub(super) enum Call {
     /// The call has not begun.
     Waits,
     Within,
-    /// The status, and the value read.
+    /// The call's status, and the value that it read.
     Done(u64, u64),
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Outcome {
     pub(super) turns: Turns,
 }
 
-/// A hub's state under [`Turns::step`].
+/// A hub's state, which [`Turns::step`] changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Specified {
     pub(super) outcome: Outcome,
@@ -39,7 +39,7 @@ impl Specified {
         answer
     }
 
-    /// Lets a strand ask. Returns `true` if its access is in flight.
+    /// Lets a strand ask for the hub. Returns `true` if its access is in flight.
     pub(super) fn asks(&mut self, number: usize) -> bool {
         let event = match self.holder {
             Some(_) => HubEvent::AsksTaken(strand(number)),
@@ -52,7 +52,7 @@ impl Specified {
         served
     }
 
-    /// Adds all possible outcomes of the calls. Without `overlap` the first call returns before the second begins.
+    /// Adds all possible outcomes of the calls. Without `overlap`, the first call returns before the second call begins.
     pub(super) fn outcomes(
         self,
         functions: [u64; 2],

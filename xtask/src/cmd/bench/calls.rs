@@ -1,4 +1,4 @@
-//! Measures the wall time of calls, its ratio to rustsbi's call, and how much calls of two strands slow each other down.
+//! Measures the wall time of calls, its ratio to rustsbi's call, and how much simultaneous calls slow each other down.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -11,20 +11,20 @@ use vfalls::table;
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Times {
-    /// Kind of call, nanoseconds, and their ratio to rustsbi's call, in the order of the measurement.
+    /// The kinds of calls in the order of the measurement. Each has its nanoseconds, and their ratio to rustsbi's call.
     calls: Vec<(String, f64, f64)>,
-    /// Name of the calls that threads make at once, and their rates, in the order of the measurement.
+    /// The calls that threads make at once, in the order of the measurement. Each has its name and its rates.
     threads: Vec<(String, Rates)>,
 }
 
-/// Calls in a second of wall time.
+/// Numbers of calls in a second of wall time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Rates {
-    /// One thread.
+    /// The rate of one thread.
     one: f64,
-    /// The sum of two threads.
+    /// The sum of the rates of two threads.
     two: f64,
-    /// `two` divided by `one`.
+    /// The rate `two` divided by the rate `one`.
     ratio: f64,
 }
 

@@ -8,7 +8,7 @@ use simulator::memory::Config;
 
 use super::time::timed;
 
-/// A loop over 2 KB: about a sixth of its instructions load or store, and a sixth are branches.
+/// A loop over 2 KB. About a sixth of its instructions are loads and stores, and a sixth are branches.
 const PROGRAM: [u32; 14] = [
     0x1100_0800, // sethi %hi(0x200000), %o0
     0x9210_0000, // clr %o1
@@ -26,14 +26,14 @@ const PROGRAM: [u32; 14] = [
     0x9202_6008, // add %o1, 8, %o1
 ];
 
-/// The instructions of a round.
+/// The number of instructions in a round.
 const INSTRUCTIONS: usize = 5_000_000;
 
-/// The rates that are measured: a name, and the memory system.
+/// The measured rates. Each has a name and a memory system.
 pub(super) const KINDS: [(&str, Option<Config>); 2] =
     [("without a memory system", None), ("with the memory system", Some(Config::T2_PLUS))];
 
-/// Executes the program. Returns the number of instructions and the seconds of processor time.
+/// Executes the program. Returns the number of its instructions and the seconds of processor time.
 pub(super) fn executed(memory: Option<Config>) -> anyhow::Result<(usize, f64)> {
     let mut execution =
         Execution::new(&Setup { memory, ..Setup::new(Machine::new(Model::Batoka, 4)?) })?;

@@ -1,5 +1,7 @@
-//! Counts instructions: of a call, from the guest's registers in memory to the answer in memory; of a sample, from the entry of the
-//! guest's overflow handler to its end; and of a reference that `vfalls stat` replays.
+//! Counts three kinds of instructions:
+//! - of a call, from the guest's registers in memory to the answer in memory
+//! - of a sample, from the entry to the end of the guest's overflow handler
+//! - of a reference that `vfalls stat` replays
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,7 +14,7 @@ use anyhow::{Context, ensure};
 use crate::cargo;
 use crate::tools::{self, VALGRIND};
 
-/// How many times `call-cost` makes a call, and `sample-cost` takes a sample.
+/// The number of calls that `call-cost` makes, and of samples that `sample-cost` takes.
 const TIMES: u64 = 1000;
 
 /// The programs of `tests` that make calls and take samples.
@@ -21,11 +23,11 @@ const PROGRAMS: [&str; 2] = ["call-cost", "sample-cost"];
 /// A call or a sample whose instructions are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallKind {
-    /// The name, which is the argument of the program.
+    /// The name of the kind, which is the argument of the program.
     pub(crate) name: &'static str,
     /// The index of the program in [`PROGRAMS`].
     program: usize,
-    /// The function whose instructions are counted, together with the functions that it calls.
+    /// The function whose instructions are counted, including the functions that it calls.
     function: &'static str,
 }
 
@@ -41,7 +43,7 @@ const fn sampling(name: &'static str) -> CallKind {
     CallKind { program: 1, ..call(name, "sample_cost::sample") }
 }
 
-/// All kinds: calls; the nearest function of rustsbi, for comparison; and samples with one counter, with random periods,
+/// All kinds: calls, rustsbi's nearest function for comparison, and samples. The samples are with one counter, with random periods,
 /// and with both counters overflowing at once.
 pub(crate) const CALLS: [CallKind; 14] = [
     ours("get_dram"),
@@ -60,7 +62,7 @@ pub(crate) const CALLS: [CallKind; 14] = [
     sampling("sample_both"),
 ];
 
-/// The programs that make the calls and take the samples, and valgrind.
+/// The programs that make the calls and take the samples.
 pub(crate) struct Counter {
     valgrind: PathBuf,
     programs: [PathBuf; 2],
@@ -73,7 +75,7 @@ impl Counter {
         Ok(Self { valgrind: tools::path(&VALGRIND)?, programs: [calls?, samples?] })
     }
 
-    /// Returns the instructions of one call or sample, rounded up. The number repeats exactly.
+    /// Returns the number of instructions of one call or sample, rounded up. The number is the same each time.
     pub(crate) fn count(&self, kind: &CallKind) -> anyhow::Result<u64> {
         let program = &self.programs[kind.program];
         let collect = format!("--toggle-collect={}", kind.function);
@@ -82,8 +84,8 @@ impl Counter {
         Ok(collected.div_ceil(TIMES))
     }
 
-    /// Returns the instructions for each of the references of the bundled recording: those of `vfalls stat` with these arguments,
-    /// less those that it takes for a recording of one reference.
+    /// Returns the number of instructions for a reference of the bundled recording. Counts those of `vfalls stat` with these
+    /// arguments, minus those for a recording of one reference.
     pub(crate) fn replay(
         &self,
         vfalls: &Path,
@@ -91,7 +93,7 @@ impl Counter {
         references: u64,
     ) -> anyhow::Result<u64> {
         let bundled = cargo::root().join("simulator/bundled/workload.refs");
-        // Short enough for the buffer of a pipe.
+        // The recording is short enough for the buffer of a pipe.
         let (short, mut end) = io::pipe()?;
         end.write_all(b"0 r 0x1000\n")?;
         drop(end);
@@ -103,12 +105,12 @@ impl Counter {
         Ok(whole.saturating_sub(stat(short.into())?) / references)
     }
 
-    /// Returns the instructions of a program with these arguments, from its start to its end.
+    /// Returns the number of instructions of a program with these arguments, from its start to its end.
     pub(super) fn whole(&self, program: &Path, arguments: &[OsString]) -> anyhow::Result<u64> {
         self.collected(&[], program, arguments, Stdio::null())
     }
 
-    /// Returns the instructions that callgrind counts of a program, with these options.
+    /// Returns the number of instructions of a program that callgrind counts with these options.
     fn collected(
         &self,
         options: &[&str],

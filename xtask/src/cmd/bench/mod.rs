@@ -64,17 +64,17 @@ struct Report {
     recording: BTreeMap<&'static str, Cost>,
 }
 
-/// The rounds for the rate that the JSON file has, and for each other rate.
+/// The number of rounds for the rate that the JSON file has, and then the number for each other rate.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 const READING_ROUNDS: usize = 5;
 const RECORDING_ROUNDS: usize = 2;
 
-/// Further rates: the numbers of strands and nodes on which the recording is replayed.
+/// Further rates. Each has the numbers of strands and nodes on which the recording is replayed.
 const FURTHER: [(usize, usize); 7] =
     [(8, 4), (64, 1), (64, 2), (64, 4), (128, 2), (128, 4), (256, 4)];
 
-/// How the bundled recording is replayed to count the instructions of a reference: a name, and the arguments of `vfalls stat`.
+/// The replays that count the instructions of a reference of the bundled recording: a name, and the arguments of `vfalls stat`.
 const REPLAYS: [(&str, &[&str]); 5] = [
     ("on 1 strand", &["--place", "0"]),
     ("on the 8 strands of a core", &["--place", "0-7"]),
@@ -96,7 +96,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
     let measured = [CALLS.len(), REPLAYS.len(), 1 + FURTHER.len(), execution::KINDS.len()];
     let programs = reading::KINDS.len() + PROGRAMS.len();
-    // Three more: two builds, and the time of calls.
+    // The other three steps are two builds and the time of calls.
     let steps = measured.iter().sum::<usize>() + programs + 3;
     let bench = Bench { progress: ProgressBar::new(steps as u64).with_style(style) };
 
@@ -126,16 +126,16 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Instructions, by the name of the call or replay.
+/// Numbers of instructions, by the name of the call or replay.
 type Counts = BTreeMap<&'static str, u64>;
 
-/// The progress bar on standard error, and tables on standard output.
+/// Shows a progress bar on standard error, and tables on standard output.
 struct Bench {
     progress: ProgressBar,
 }
 
 impl Bench {
-    /// Does a step of the work. Fails if an interrupt came before or during it.
+    /// Does a step of the work. Fails after an interrupt.
     fn step<T>(&self, name: &str, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
         self.progress.set_message(name.to_owned());
         ensure!(!interrupt::happened(), Interrupted);
@@ -158,7 +158,7 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// Counts the instructions of a reference in every kind of replay.
+    /// Counts the instructions of a reference in each of [`REPLAYS`].
     fn count_references(&self, counter: &Counter) -> anyhow::Result<Counts> {
         let vfalls = self.step("building vfalls", cargo::vfalls)?;
         let references = replay::recording()?.len() as u64;
@@ -174,7 +174,7 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// Times the replay. Returns the best rate of replaying the decoded recording once, in references per second.
+    /// Measures the time of the replay. Returns the best rate, in references per second, of replaying the decoded recording once.
     fn time(&self) -> anyhow::Result<u64> {
         let references = replay::recording()?;
         let mut table = table::with_header(

@@ -1,4 +1,4 @@
-//! Measures what `vfalls stat` takes for each reference of a file, from the file to the counters.
+//! Measures the cost of each reference of a file that `vfalls stat` reads, from the file to the counters.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,13 +28,13 @@ pub(super) enum FileKind {
     OneThread,
     /// A recording of a program of 64 threads.
     ManyThreads,
-    /// Text of lackey.
+    /// Lackey's output, which is text.
     Lackey,
-    /// Text of lackey, compressed.
+    /// Lackey's output, compressed.
     LackeyZstd,
 }
 
-/// All kinds, and the names of their figures and budgets. Elsewhere than on x86-64 programs cannot be recorded.
+/// All kinds of files, and the names of their figures and budgets. Programs can be recorded only on x86-64.
 pub(super) const KINDS: &[(FileKind, &str)] = match cfg!(target_arch = "x86_64") {
     true => &[
         (FileKind::OneThread, "reference_own"),
@@ -68,7 +68,7 @@ impl Figures {
     }
 }
 
-/// A short and a long file of one kind, and the file of `vfalls stat --json`.
+/// A short and a long file of one kind, and the path of the file that `vfalls stat --json` writes.
 pub(super) struct Files {
     vfalls: PathBuf,
     short: OutputFile,
@@ -76,18 +76,18 @@ pub(super) struct Files {
     json: OutputFile,
 }
 
-/// The part of `vfalls stat --json` that is read.
+/// The fields of `vfalls stat --json` that this program reads.
 #[derive(Deserialize)]
 struct Replayed {
     references: u64,
 }
 
 struct Lengths {
-    /// The lines that `sort` sorts.
+    /// The number of lines that `sort` sorts.
     numbers: u32,
-    /// The rounds of each thread of `threads.c`.
+    /// The number of rounds of each thread of `threads.c`.
     rounds: u32,
-    /// The lines of lackey.
+    /// The number of lackey's lines.
     lackey: usize,
 }
 
@@ -114,8 +114,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Returns the instructions for each reference: the difference between the long and the short file, so that the start of the
-    /// program does not count.
+    /// Returns the number of instructions for each reference. It is computed from the difference between the long and the short
+    /// file, so that the start of the program does not count.
     fn instructions(&self, counter: &Counter) -> anyhow::Result<u64> {
         let count = |file: &OutputFile| {
             let instructions = counter.whole(&self.vfalls, &self.arguments(file))?;
@@ -126,7 +126,7 @@ impl Files {
         Ok((long.0.saturating_sub(short.0)).div_ceil(long.1 - short.1))
     }
 
-    /// Measures the times of the long file, the best of `rounds` rounds.
+    /// Measures the times for the long file: the best of `rounds` rounds.
     pub(super) fn figures(&self, counter: &Counter, rounds: usize) -> anyhow::Result<Figures> {
         let (mut cpu, mut wall) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..rounds {
@@ -158,7 +158,7 @@ impl Files {
     }
 }
 
-/// Counts the instructions of a reference of each kind of file that has a budget, and prints them.
+/// Counts and prints the instructions of a reference of each kind of file that has a budget.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();
@@ -169,7 +169,7 @@ pub(super) fn within_budget() -> anyhow::Result<()> {
     OF_X86.keep(&counts)
 }
 
-/// Makes a file. `scratch` is a file for intermediate results.
+/// Makes a file of this kind. `scratch` is a file for intermediate results.
 fn make(kind: FileKind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::Result<()> {
     match kind {
         FileKind::OneThread => {
@@ -206,7 +206,7 @@ fn record(command: &[OsString], file: &Path) -> anyhow::Result<()> {
     recorder::record(command, file, Options::default()).map(drop)
 }
 
-/// Writes the first `lines` lines that lackey prints of `sort`.
+/// Writes the first `lines` lines of lackey's output for the program `sort`.
 fn lackey(lines: usize, file: &Path, scratch: &Path) -> anyhow::Result<()> {
     fs::write(scratch, numbers((lines / 400) as u32))?;
     let mut lackey = Command::new(tools::path(&VALGRIND)?)

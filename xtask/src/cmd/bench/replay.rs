@@ -14,7 +14,7 @@ use simulator::recording::{Chunk, Recording, Reference, bundled};
 use simulator::replay::placement::Placement;
 use simulator::replay::scheduler::Scheduler;
 
-/// The rates of several rounds, in references per second.
+/// The rates of all rounds, in references per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     pub(super) best: f64,
@@ -23,7 +23,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// Runs `rounds` rounds of `round`, which returns its number of references and its seconds of processor time.
+    /// Calls `round` for each of `rounds` rounds. `round` returns its number of references and its seconds of processor time.
     pub(super) fn measure(
         rounds: usize,
         mut round: impl FnMut() -> anyhow::Result<(usize, f64)>,
@@ -38,7 +38,7 @@ impl Rates {
     }
 }
 
-/// Returns the devices of a machine, with all counters set to events that happen often.
+/// Returns the devices of a machine, with all counters set to frequent events.
 fn devices(machine: Machine) -> anyhow::Result<Devices> {
     let devices = Devices::new(machine);
     let strands = (0..machine.strands()).filter_map(StrandId::new);
@@ -52,7 +52,7 @@ fn devices(machine: Machine) -> anyhow::Result<Devices> {
     Ok(devices)
 }
 
-/// Replays a recording with its threads spread over a Batoka with `nodes` nodes. Returns the number of references and the seconds
+/// Replays a recording. Its threads are spread over a Batoka with `nodes` nodes. Returns the number of references and the seconds
 /// of processor time.
 fn replay(nodes: usize, recording: Recording) -> anyhow::Result<(usize, f64)> {
     let machine = Machine::new(Model::Batoka, nodes)?;
@@ -101,8 +101,8 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
     }
 }
 
-/// Replays references in memory, a piece on each of `strands` strands of `nodes` nodes. Returns their number and the seconds of
-/// processor time.
+/// Replays references from memory. Each of `strands` strands on `nodes` nodes replays a piece. Returns the number of references and
+/// the seconds of processor time.
 pub(super) fn decoded(
     references: &[Reference],
     strands: usize,
@@ -110,7 +110,7 @@ pub(super) fn decoded(
 ) -> anyhow::Result<(usize, f64)> {
     let pieces = references.chunks(references.len().div_ceil(strands).max(1));
     let chunk = |piece: &[Reference]| {
-        // A piece begins with the fetch of an instruction, not with data of one that the piece before fetches.
+        // A piece begins with the fetch of an instruction. Data before this fetch belong to an instruction of the previous piece.
         let whole = piece.iter().skip_while(|one| !one.kind.is_fetch());
         Chunk::new(whole.copied().collect(), Vec::new())
     };

@@ -1,4 +1,4 @@
-//! The processor time and wall time of work.
+//! Measures the processor time and the wall time of work.
 
 use std::time::Instant;
 
@@ -8,13 +8,13 @@ use nix::sys::resource::{UsageWho, getrusage};
 /// Times in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
-    /// The sum over all processors.
+    /// The sum of the times of all processors.
     pub(super) cpu: f64,
-    /// By the host's monotonic clock.
+    /// The time of the host's monotonic clock.
     pub(super) wall: f64,
 }
 
-/// Does work, and returns its result and the time of all threads of this process, or of the child processes that `work` waits for.
+/// Returns the result and the time of `work`: the time of all threads of this process, or of the children that `work` waits for.
 pub(super) fn timed<T>(
     who: UsageWho,
     work: impl FnOnce() -> anyhow::Result<T>,

@@ -14,14 +14,14 @@ fn every_status_is_met_often() {
             }
         }
     }
-    // EOK, EINVAL, EBADTRAP, EWOULDBLOCK, ENOACCESS, ENOTSUPPORTED; no other.
+    // The statuses are EOK, EINVAL, EBADTRAP, EWOULDBLOCK, ENOACCESS and ENOTSUPPORTED.
     assert!(counts.keys().eq(&["0", "6", "7", "9", "a", "d"]), "{counts:?}");
     assert!(counts.values().all(|count| *count >= 50), "{counts:?}");
 }
 
 #[test]
 fn the_first_difference_is_found() {
-    // A part with few calls, and a guest that answers all but one of them as the host does.
+    // The part has few calls. The guest answers all but one of them as the host does.
     let part = parts::ALL.len() - 2;
     let mut ask = |detail| {
         let mut lines = expected(SweptDevices::Models, detail);

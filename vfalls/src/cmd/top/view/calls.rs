@@ -1,4 +1,4 @@
-//! Hypercalls, and the counters that the guest reads by them.
+//! Hypercalls, and the counters that the guest reads by hypercalls.
 
 use ratatui::style::Stylize;
 use ratatui::text::Line;

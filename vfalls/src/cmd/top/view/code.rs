@@ -14,10 +14,10 @@ use crate::cmd::top::names::Name;
 use crate::numbers::count;
 use crate::table::cut;
 
-/// The number of columns by which rows can be sorted: all of them.
+/// The number of columns, each of which can sort the rows.
 pub(super) const COLUMNS: usize = 7;
 
-/// Returns the misses of each function or source line, by the name that `name` gives it.
+/// Adds up the misses of all instructions to which `name` gives the same function or source line.
 fn by_name(
     of: &Replayed,
     look: Look<'_>,

@@ -72,7 +72,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each pair of nodes: the lines that went from the first to the second.
+/// Returns a row for each pair of nodes, with the lines that went from the first node to the second.
 fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();

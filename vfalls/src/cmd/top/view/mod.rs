@@ -23,14 +23,14 @@ pub(crate) use overview::summary;
 /// The lines of a view.
 #[derive(Default)]
 pub(crate) struct ViewPage {
-    /// The lines that stay.
+    /// The lines that do not scroll.
     pub(crate) head: Vec<Line<'static>>,
-    /// The lines that can be scrolled.
+    /// The lines that scroll.
     pub(crate) rows: Vec<Line<'static>>,
 }
 
 impl ViewPage {
-    /// Returns a table whose header stays.
+    /// Returns a table whose header does not scroll.
     fn table(mut lines: Vec<Line<'static>>) -> Self {
         Self { rows: lines.split_off(1), head: lines }
     }
@@ -49,7 +49,7 @@ pub(crate) enum View {
     /// The lines of memory that move between nodes.
     Sharing,
     Calls,
-    /// The guest's counts beside the true ones.
+    /// The guest's counts beside the true counts.
     Counters,
 }
 
