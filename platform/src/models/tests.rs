@@ -1,4 +1,4 @@
-//! All devices together, by address.
+//! Tests of all devices together, accessed by address.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{array, thread, vec::Vec};
@@ -197,7 +197,7 @@ fn a_strand_has_its_own_cross_calls() {
     let hardware: &dyn StrandRegisters = &devices;
     devices.advance(99);
     assert_eq!(hardware.ticks(strand(3)), 99);
-    // Two cross-calls that are sent before the strand takes one are delivered as one.
+    // If two cross-calls are sent before the strand takes one, the strand gets a single one.
     for to in [70, 6, 70] {
         hardware.cross_call(strand(to));
     }

@@ -1,4 +1,4 @@
-//! The unit alone.
+//! Tests of the unit without other devices.
 
 use guest_abi::event::SparcEvent;
 
@@ -8,7 +8,7 @@ const UT: u64 = 1 << 2;
 const OV0: u64 = 1 << 18;
 const OV1: u64 = 1 << 31;
 
-/// Returns a PCR that counts these codes (`SL << 8 | MASK`) in user mode.
+/// Returns a PCR that counts `code0` and `code1` (`SL << 8 | MASK`) in user mode.
 fn counting(code0: u64, code1: u64) -> u64 {
     UT | code0 << 6 | code1 << 19
 }
@@ -70,7 +70,7 @@ fn one_mask_bit_is_not_the_same_bit_of_another_class() {
     assert_eq!(unit.pic(), 0x0000_0002_0000_0001);
 }
 
-/// Events in different clocks all count. Events in one clock count once, with any MASK that selects one of them.
+/// Events in different clocks all count. Several events in one clock count once if MASK selects at least one of them.
 #[test]
 fn mask_bits_are_ored() {
     let together = |mask| SparcSelect::new(2, mask).unwrap();
@@ -83,7 +83,7 @@ fn mask_bits_are_ored() {
         unit.count(together(0x03), 1);
         assert_eq!(unit.pic(), at_once << 32 | at_once, "{mask:#x}");
     }
-    // Atomics are also loads and stores. 0x2fd counts all instructions.
+    // Atomics count as loads and as stores. 0x2fd counts all instructions.
     for code in [0x208, 0x210, 0x280, 0x218, 0x298, 0x2fd] {
         let mut unit = strand(code, 0x244);
         unit.count(together(0x98), 5);
@@ -103,7 +103,7 @@ fn classes_8_to_15_count_flushed_instructions_too() {
     }
 }
 
-/// A counter with class 0, which selects nothing, counts idle clocks with any MASK, and overflows.
+/// A counter with select 0 counts idle clocks, whatever MASK is, and overflows.
 #[test]
 fn a_select_of_0_counts_idle_clocks() {
     for (code, counts) in [(0x000, 1), (0x0ff, 1), (0x810, 1), (0x200, 0), (0x240, 0)] {
@@ -201,7 +201,7 @@ fn reserved_and_empty_selects_count_nothing() {
     }
 }
 
-/// The values at a read, a write and a stop in each phase, with an event in every clock and the first update after `ahead` clocks.
+/// With an event in every clock: the values at a read, after a write and after a stop. The first update comes after `ahead` clocks.
 #[test]
 fn each_phase_of_eight() {
     for ahead in 1..=8_u8 {
@@ -247,7 +247,7 @@ fn each_phase_of_eight() {
     assert_eq!((Phase::new(0), Phase::new(9)), (None, None));
 }
 
-/// In every phase an event that finds PIC at -16 to -1 sets OV. After more than 8 clocks without events the handler finds -15 to -6.
+/// In every phase an event at -16 to -1 of PIC sets OV. After more than 8 clocks without events, the handler finds -15 to -6.
 #[test]
 fn the_trap_in_each_phase() {
     for ahead in 1..=8_u8 {
@@ -273,7 +273,7 @@ fn the_trap_in_each_phase() {
     }
 }
 
-/// Without TOE, OV is set when PIC wraps, and PIC wraps only when it is brought up to date.
+/// Without TOE, a wrap of PIC sets OV. PIC wraps only at an update.
 #[test]
 fn ov_without_toe_comes_with_the_wrap() {
     let mut unit = strand(0x208, 0x200);
