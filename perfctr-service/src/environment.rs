@@ -1,9 +1,9 @@
-//! The hardware and the tracer that an image gives the service.
+//! The hardware and the tracer that a hypervisor image gives the service.
 
 use hv_core::trace::{Off, Trace};
 use platform::{Bus, StrandRegisters};
 
-/// `(bus, registers)` or, for a service that records [events](crate::trace::ServiceEvent), `(bus, registers, tracer)`.
+/// `(bus, registers)`, or `(bus, registers, tracer)` for a service that records [events](crate::trace::ServiceEvent).
 pub trait Environment {
     /// Accesses device registers.
     type Bus: Bus;

@@ -67,7 +67,7 @@ impl Watchdog {
             Err(Problem::Skip(skipped)) => return Finding::Skipped(skipped),
             Err(Problem::Bad(source, fault)) => (source, fault),
         };
-        // The reference counts, because the chosen source may have lost time, for example by standing still.
+        // The time comes from the reference, because the chosen source may have lost time, for example by standing still.
         let last = self.last.as_ref();
         let at_least = last.map_or(0, |last| observer.time_by_reference(last));
         let Ok(chosen) = keeper.demote(source, strand, at_least) else {

@@ -1,4 +1,4 @@
-//! The judgement, in written cases and at random.
+//! Tests of the judgement, in written cases and at random.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -10,10 +10,10 @@ use super::Stopwatches;
 use super::judgement::{Counts, Found, Watch};
 use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
-/// A look: what it finds, the growth of each count (ended, chip busy, entered), and the ticks since the last look.
+/// A look: the finding, the growth of each count (ended, chip busy, entered), and the ticks since the last look.
 type Look = (Found, [u32; 3], u64);
 
-/// Plays looks from a time on. Returns the verdict of each.
+/// Makes looks, the first at the time `from`. Returns for each look whether the unit is stuck.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
     let look = |(found, [ended, chip_busy, entered], ticks): Look| {
@@ -34,7 +34,8 @@ const fn busy(ticks: u64) -> Look {
 
 const BUSY: Look = busy(PAUSE);
 
-/// Returns the number of looks after which the unit is stuck if `last` follow 32 busy looks, which have waited 31 of 32 pauses.
+/// Returns the number of looks after which the unit is stuck. The looks are 32 busy looks, which have waited 31 of 32 pauses, and then
+/// `last`.
 fn stuck_with(last: &[Look]) -> Option<usize> {
     let looks = [BUSY; 32].into_iter().chain(last.iter().copied());
     let stuck = stuck(u64::MAX - 5 * PAUSE, looks);
@@ -46,10 +47,10 @@ fn cases() {
     let back = |ticks: u64| ticks.wrapping_neg();
     for (last, expected) in [
         (&[BUSY][..], Some(33)),
-        // One tick too early; equal readings add nothing.
+        // The first look is one tick too early. Equal readings add nothing.
         (&[busy(PAUSE - 1), busy(0)], None),
         (&[busy(PAUSE - 1), busy(1)], Some(34)),
-        // A pause, and steps back.
+        // A look after a pause, and clocks that go back.
         (&[busy(PAUSE + 1), BUSY], None),
         (&[busy(3600 * LIMIT), BUSY], None),
         (&[busy(back(1)), BUSY], None),
@@ -57,12 +58,12 @@ fn cases() {
         // An access has ended.
         (&[(Found::Busy, [1, 0, 0], PAUSE), BUSY], None),
         (&[(Found::Turn, [1, 0, 0], 0), BUSY], None),
-        // In a turn of another strand the chip was busy for some strand, or no strand has learnt anything.
+        // In another strand's turn: the chip was busy for some strand, or no strand has learnt anything.
         (&[(Found::Turn, [0, 1, 0], PAUSE)], Some(33)),
         (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
         (&[(Found::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),
         (&[(Found::Turn, [0, 0, 0], PAUSE), busy(1)], None),
-        // The gate cannot be entered, and no strand has entered since the last look, or a strand has.
+        // The gate cannot be entered: no strand has entered since the last look, or a strand has.
         (&[(Found::Locked, [0, 0, 0], PAUSE)], Some(33)),
         (&[(Found::Locked, [0, 0, 1], PAUSE), BUSY], None),
     ] {
@@ -99,23 +100,23 @@ fn looks() -> impl Strategy<Value = Vec<Look>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A unit to which an access ends at least once in 32 looks is never stuck, whatever a clock shows.
+    /// If an access to a unit ends at least once in 32 looks, the unit is never stuck, whatever the clock shows.
     #[test]
     fn a_unit_that_serves_is_not_stuck(from: u64, mut looks in looks(), every in 1..=32_usize) {
         looks.iter_mut().step_by(every).for_each(|look| look.1[0] = 1);
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
-    /// A strand makes a pause, or its clock steps back, at least once in 32 looks.
+    /// If a strand pauses, or its clock goes back, at least once in 32 looks, it never finds the unit stuck.
     #[test]
     fn a_strand_that_makes_pauses_finds_nothing_stuck(from: u64, mut looks in looks(), every in 1..=32_usize, pause in PAUSE + 1..) {
         looks.iter_mut().step_by(every).for_each(|look| look.2 = pause);
-        // A look that finds nothing does not end the pause.
+        // Every look finds the unit busy, because a look that finds nothing does not end the pause.
         looks.iter_mut().for_each(|look| look.0 = Found::Busy);
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
-    /// A strand asks without a pause for a unit that never works again. The unit is stuck when the limit is over, and not earlier.
+    /// A strand asks without a pause for a unit that never works again. The unit is stuck when the limit has passed, and not earlier.
     #[test]
     fn a_unit_that_is_dead_is_stuck(from: u64, gaps in prop::collection::vec(1..=PAUSE, 200..400)) {
         let looks = gaps.iter().map(|ticks| (Found::Busy, [0; 3], *ticks));

@@ -46,7 +46,7 @@ fn every_step_of_global() {
     }
 }
 
-/// Bit 0: asked. Bit 1: excused. Bit 2: scrub %pcr and %pic. Bit 3: scrub HT.
+/// In the bits of a strand's word, bit 0 is asked, bit 1 excused, bit 2 scrub %pcr and %pic, and bit 3 scrub HT.
 #[test]
 fn every_step_of_a_strand() {
     use Scrub::{Ht, Nothing, Pcr};
@@ -102,8 +102,8 @@ fn holds(granted: &str, held: &str, starting: bool) -> Holding {
     Holding { granted: granted.parse().unwrap(), held: held.parse().unwrap(), starting }
 }
 
-/// What a guest is granted and holds; the right that it keeps; what it is granted and holds then; what its strands scrub, and whether
-/// `global` is revoked.
+/// Columns: the grant and the held rights before; the rights that remain granted; the grant and the held rights after; what the strands
+/// scrub; whether `global` is revoked.
 #[test]
 fn a_guest_loses_what_it_is_not_granted_any_more() {
     for case in [
@@ -113,7 +113,7 @@ fn a_guest_loses_what_it_is_not_granted_any_more() {
         "htstrand htstrand none none none Pcr true",
         "global+strand global+strand global global global Pcr false",
         "global+strand global+strand htstrand strand strand Nothing true",
-        // It has waited for what it loses.
+        // The guest has waited for a right that it loses now.
         "global+htstrand strand htstrand htstrand strand Nothing true",
         "global+htstrand global global global global Pcr false",
     ] {
