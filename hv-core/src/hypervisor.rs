@@ -150,8 +150,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         &self.contexts
     }
 
-    /// Returns the functions that this handler may serve. For all other functions, trap entries can return EBADTRAP without a call
-    /// of Rust.
+    /// Returns the functions that this handler may serve. For all other functions, trap entries can return EBADTRAP without a call of Rust.
     pub fn served(&self) -> Served<'a> {
         Served {
             fast: Hypervisor::<S, E, T>::FAST,
@@ -257,8 +256,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .versions
                 .version::<S>(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched at this moment, either path is
-            // right.
+            // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched at this moment, either path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
                     Ok(asked) if !asked.version.is(asked.granted) => return None,

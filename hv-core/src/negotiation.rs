@@ -110,8 +110,7 @@ impl Negotiated {
     pub(crate) fn is(&self, version: NegotiatedVersion) -> bool {
         let is = self.get() == version;
         if cfg!(target_arch = "sparc64") {
-            // The processor keeps the order of the two loads (total store order). This fence stops the compiler from changing the
-            // order.
+            // The processor keeps the order of the two loads (total store order). This fence stops the compiler from changing the order.
             compiler_fence(Ordering::Acquire);
         } else {
             fence(Ordering::Acquire);
@@ -121,8 +120,7 @@ impl Negotiated {
 
     /// Stores a version. The caller then calls [`Service::version_changed`](crate::Service::version_changed).
     pub(crate) fn set(&self, version: NegotiatedVersion) {
-        // An exchange, because loom does not order stores of two strands. Relaxed: afterwards the service publishes it by its own
-        // exchange.
+        // An exchange, because loom does not order stores of two strands. Relaxed: afterwards the service publishes it by its own exchange.
         self.0.swap(version.0.into(), Ordering::Relaxed);
     }
 }

@@ -34,9 +34,8 @@ pub trait Service {
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {}
 
-    /// Resets the guest's data to its state at boot. The hypervisor has called [`version_changed`](Self::version_changed) before,
-    /// with nothing negotiated. `on` is the strand that executes this function. During the call, no strand executes code of the
-    /// guest.
+    /// Resets the guest's data to its state at boot. The hypervisor has called [`version_changed`](Self::version_changed) before, with
+    /// nothing negotiated. `on` is the strand that executes this function. During the call, no strand executes code of the guest.
     fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
@@ -78,8 +77,7 @@ pub trait Context {
 /// The versions that one guest has negotiated, in the order of a list of services.
 pub type NegotiatedGroups = [Negotiated; 4];
 
-/// A list of services: `()`, or a tuple of up to four. If several services have the same group or function, the first one serves
-/// it.
+/// A list of services: `()`, or a tuple of up to four. If several services have the same group or function, the first one serves it.
 pub trait Services {
     /// The contexts that all services have for a strand.
     type Contexts<'a>
@@ -102,8 +100,7 @@ pub trait Services {
     /// Returns the negotiated version of a group; `None` if no service has the group.
     fn version(negotiated: &NegotiatedGroups, group: ApiGroup) -> Option<Version>;
 
-    /// Returns the version that a guest gets when it asks for version `wanted` of a group. Fails with EINVAL if no service has the
-    /// group.
+    /// Returns the version that a guest gets when it asks for version `wanted` of a group. Fails with EINVAL if no service has the group.
     fn ask(
         negotiated: &NegotiatedGroups,
         group: ApiGroup,

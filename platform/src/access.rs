@@ -36,8 +36,7 @@ impl core::error::Error for AccessError {}
 ///
 /// - An access happens after every load of memory that precedes the access on the strand.
 /// - [`read`](Self::read) and [`write`](Self::write) return when the device has answered, before any later store.
-/// - A fast path in assembly may end before its write is complete. [`complete_writes`](Self::complete_writes) comes before the next
-///   access.
+/// - A fast path in assembly may end before its write is complete. [`complete_writes`](Self::complete_writes) comes before the next access.
 ///
 /// This needs a barrier if the machine does not order stores to devices with accesses to memory: `membar #Sync` on SPARC V9.
 pub trait Bus {

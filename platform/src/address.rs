@@ -62,8 +62,7 @@ pub const fn hub_access(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddre
     PhysicalAddress(HUB_LOCAL + ((address >> 12) << 14) + ((hub as u64) << 12) + (address & 0xfff))
 }
 
-/// Returns the global address of a hub register (section 3.1): the [access address](hub_access) with the hub's number also in bits
-/// 35:34.
+/// Returns the global address of a hub register (section 3.1): the [access address](hub_access) with the hub's number also in bits 35:34.
 pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let PhysicalAddress(access) = hub_access(hub, unit, role);
     PhysicalAddress(access - HUB_LOCAL + HUB_GLOBAL + ((hub as u64) << GLOBAL_SHIFT))

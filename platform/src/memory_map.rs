@@ -8,8 +8,7 @@
 //! | [`DESCRIPTION`] | the machine description |
 //! | [`ROM`] | [`RESET_CODE`] at [`RESET`] |
 //!
-//! The addresses of RAM, ROM and the first console are those of QEMU's machine `niagara`. The other addresses are this project's
-//! own.
+//! The addresses of RAM, ROM and the first console are those of QEMU's machine `niagara`. The other addresses are this project's own.
 
 use core::ops::Range;
 
@@ -127,9 +126,8 @@ pub mod property {
     pub const ENTRY: &str = "entry";
 }
 
-/// The message at the end of a guest or of the hypervisor, written to the console of a machine without a description:
-/// [`DLE`](escape::DLE), [`END`](escape::END), a decimal number and LF. A guest cannot forge it, because each DLE that the guest
-/// writes is doubled.
+/// The message at the end of a guest or of the hypervisor, written to the console of a machine without a description: [`DLE`](escape::DLE),
+/// [`END`](escape::END), a decimal number and LF. A guest cannot forge it, because each DLE that the guest writes is doubled.
 pub mod escape {
     /// The byte that is doubled if the guest writes it.
     pub const DLE: u8 = 0x10;

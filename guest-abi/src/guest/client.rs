@@ -28,8 +28,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates version `wanted`. The hypervisor may grant a lower minor number: see [`version`](Self::version).
     ///
     /// # Errors
-    /// If the hypervisor refuses, in which case an earlier negotiated version stays, or if it grants a higher minor number than
-    /// `wanted`.
+    /// If the hypervisor refuses, in which case an earlier negotiated version stays, or if it grants a higher minor number than `wanted`.
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, wanted)?;
         Ok(Self { hypercall, version })
@@ -110,9 +109,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set(pmu.into().pcr(), pcr.into())
     }
 
-    /// Selects the event of one counter of a PMU, and leaves the event of the other counter. The method reads the PCR and then
-    /// writes it: if two callers do so at once, one caller may undo the change of the other. Fails as [`get`](Self::get) and
-    /// [`set`](Self::set).
+    /// Selects the event of one counter of a PMU, and leaves the event of the other counter. The method reads the PCR and then writes it:
+    /// if two callers do so at once, one caller may undo the change of the other. Fails as [`get`](Self::get) and [`set`](Self::set).
     pub fn select<U: PmuKind>(
         &self,
         pmu: U,

@@ -76,8 +76,7 @@ impl<S: StrandCounters> StrandDriver<S> {
         self.counters.set_pic(SparcPic::new());
     }
 
-    /// Stops counting: clears UT and ST, and keeps the other bits of the PCR. Each counter loses up to 8 events: see
-    /// [`StrandCounters`].
+    /// Stops counting: clears UT and ST, and keeps the other bits of the PCR. Each counter loses up to 8 events: see [`StrandCounters`].
     ///
     /// # Errors
     /// If HT is set. Hyperprivileged events still count then.
@@ -112,8 +111,7 @@ impl<S: StrandCounters> StrandDriver<S> {
         self.stop().or_else(by_service)
     }
 
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT is clear and stays
-    /// clear.
+    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT is clear and stays clear.
     ///
     /// # Errors
     /// The service's status: ENOACCESS without the right to HT. The counters then stay stopped.
@@ -133,8 +131,7 @@ impl<S: StrandCounters> StrandDriver<S> {
         }
     }
 
-    /// Returns `true` if the hypervisor has cleared HT since a start with `started_with`. The counts then lack hyperprivileged
-    /// events.
+    /// Returns `true` if the hypervisor has cleared HT since a start with `started_with`. The counts then lack hyperprivileged events.
     pub fn revoked(&self, started_with: SparcPcr) -> bool {
         started_with.hypervisor() && !self.counters.pcr().hypervisor()
     }

@@ -1,7 +1,6 @@
 //! The bit fields of the registers.
 //!
-//! Every control register selects an event for each of two counters: see [`EventSelect`]. A change of one event leaves all other
-//! bits.
+//! Every control register selects an event for each of two counters: see [`EventSelect`]. A change of one event leaves all other bits.
 
 mod dram;
 mod hub;

@@ -34,8 +34,7 @@ impl Pace {
         Self::new(Rhythm::Events(period))
     }
 
-    /// Returns a pace of one sample per `ticks` of running time. The first period is `first`; later periods follow the rate of the
-    /// events.
+    /// Returns a pace of one sample per `ticks` of running time. The first period is `first`; later periods follow the rate of the events.
     pub const fn interval(ticks: NonZeroU32, first: Period) -> Self {
         Self::new(Rhythm::Ticks(ticks, first))
     }
@@ -108,8 +107,7 @@ impl Pacer {
         self.current
     }
 
-    /// Begins the next period at the time `now`; the last period had `events` events. Returns `true` if the interrupt exceeded the
-    /// bound.
+    /// Begins the next period at the time `now`; the last period had `events` events. Returns `true` if the interrupt exceeded the bound.
     pub(super) fn next(&mut self, now: u64, events: u64) -> bool {
         if let Rhythm::Ticks(ticks, _) = self.pace.rhythm {
             let took = now.saturating_sub(self.sampled_at).max(1);

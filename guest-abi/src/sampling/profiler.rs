@@ -42,8 +42,7 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for NoRoom<E> {}
 /// The events that count at the same time, indexed by counter.
 type Turn<E> = [Option<Slot<E>>; 2];
 
-/// Counts and samples up to `2 * TURNS` events on one unit. Holds up to `SAMPLES` samples (at least 1) until [`pop`](Self::pop)
-/// takes them.
+/// Counts and samples up to `2 * TURNS` events on one unit. Holds up to `SAMPLES` samples (at least 1) until [`pop`](Self::pop) takes them.
 ///
 /// The owner calls [`handle`](Self::handle) for each interrupt of the unit. If there is more than one turn, the owner also calls
 /// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. The counters are
@@ -159,8 +158,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         self.samples.len()
     }
 
-    /// Returns a report on each event, as of the last interrupt, rotation or stop. Reports come in the order of turns, counter 0
-    /// first.
+    /// Returns a report on each event, as of the last interrupt, rotation or stop. Reports come in the order of turns, counter 0 first.
     pub fn events(&self) -> impl Iterator<Item = EventReport<U::Event>> {
         self.turns.iter().flatten().flatten().map(|slot| slot.report(self.enabled))
     }

@@ -20,8 +20,7 @@ pub struct EventReport<E> {
     pub samples: u64,
     /// The number of samples that were lost because there was no room.
     pub lost: u64,
-    /// The number of periods that ended before the interrupt of an earlier period. The sample of the earlier period stands for them
-    /// too.
+    /// The number of periods that ended before the interrupt of an earlier period. The sample of the earlier period stands for them too.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,

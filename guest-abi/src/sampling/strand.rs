@@ -17,8 +17,7 @@ pub struct OwnCounters<S, H> {
 }
 
 impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
-    /// Returns the counters as a unit. Its methods have to run on the strand of the counters. Hyperprivileged events need a
-    /// service.
+    /// Returns the counters as a unit. Its methods have to run on the strand of the counters. Hyperprivileged events need a service.
     pub const fn new(counters: S, service: Option<PerfCounters<H>>) -> Self {
         Self { counters, service }
     }

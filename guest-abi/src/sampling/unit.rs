@@ -50,8 +50,7 @@ pub trait CounterUnit {
     /// the other counter.)
     fn write(&mut self, counter: Counter, value: u32);
 
-    /// Returns the counters whose interrupt is pending: the counter has overflowed, is not acknowledged, and is programmed to
-    /// interrupt.
+    /// Returns the counters whose interrupt is pending: the counter has overflowed, is not acknowledged, and is programmed to interrupt.
     fn overflowed(&self) -> CounterSet;
 
     /// Acknowledges the overflows of these counters, which interrupt again only at their next overflow. Changes no value, except

@@ -41,18 +41,13 @@ pub enum Followed {
 /// ```
 /// use hv_core::time::{DayReading, Followed, TimeOfDay};
 ///
-/// The clock shows 5 s. The reference shows 9,000 s, and is updated every 10 ms.
-/// const SECOND: u64 = 1_000_000_000;
-/// let (clock, late) = (5 * SECOND, 10_000_000);
-/// let mut day = TimeOfDay::new(DayReading { before: clock, day: 9000 * SECOND, after: clock, late });
+/// The clock shows 5 s. The reference shows 9,000 s, and is updated every 10 ms. const SECOND: u64 = 1_000_000_000; let (clock, late) = (5
+/// * SECOND, 10_000_000); let mut day = TimeOfDay::new(DayReading { before: clock, day: 9000 * SECOND, after: clock, late });
 ///
-/// A second later on the clock, 1 s and 1 ms have passed on the reference. The 1 ms is made up in the next 2 s.
-/// let (clock, shown) = (clock + SECOND, 9001 * SECOND + 1_000_000);
-/// let reading = DayReading { before: clock, day: shown, after: clock, late };
-/// assert_eq!(day.follow(reading), Followed::Faster(1_000_000));
-/// assert_eq!(day.at(clock), 9001 * SECOND);
-/// assert_eq!(day.at(clock + SECOND), 9002 * SECOND + 500_000);
-/// assert_eq!(day.at(clock + 2 * SECOND), 9003 * SECOND + 1_000_000);
+/// A second later on the clock, 1 s and 1 ms have passed on the reference. The 1 ms is made up in the next 2 s. let (clock, shown) = (clock
+/// + SECOND, 9001 * SECOND + 1_000_000); let reading = DayReading { before: clock, day: shown, after: clock, late };
+/// assert_eq!(day.follow(reading), Followed::Faster(1_000_000)); assert_eq!(day.at(clock), 9001 * SECOND); assert_eq!(day.at(clock +
+/// SECOND), 9002 * SECOND + 500_000); assert_eq!(day.at(clock + 2 * SECOND), 9003 * SECOND + 1_000_000);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TimeOfDay {
@@ -89,8 +84,7 @@ impl TimeOfDay {
         self.last
     }
 
-    /// Follows the reference. Call it regularly, at most once per millisecond. Between calls the time of day drifts as the clock
-    /// does.
+    /// Follows the reference. Call it regularly, at most once per millisecond. Between calls the time of day drifts as the clock does.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
         let DayReading { before, day, after, .. } = reading;
         let Some(taken) = after.checked_sub(before).filter(|_| after >= self.clock) else {

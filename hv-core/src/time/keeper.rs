@@ -127,8 +127,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     /// Retires a source. If it is the chosen source, the best of the other sources replaces it. The time then continues from its
     /// present value, or from `at_least` if that is later. Returns the index of the source that is then chosen.
     ///
-    /// Fails if the source was never usable, if it is the last source (which stays in use), or if another strand is changing the
-    /// source.
+    /// Fails if the source was never usable, if it is the last source (which stays in use), or if another strand is changing the source.
     pub fn demote(
         &self,
         source: usize,
@@ -146,8 +145,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         if changed { Ok(self.chosen()) } else { Err(NoUsableClock) }
     }
 
-    /// Begins an epoch with the best source. Returns `false` if no source is left. Only the strand that has set `changing` may call
-    /// it.
+    /// Begins an epoch with the best source. Returns `false` if no source is left. Only the strand that has set `changing` may call it.
     fn begin_epoch(&self, strand: StrandId, at_least: u64) -> bool {
         // Reads the new source before the old one, so that the new epoch includes the time between the two reads.
         let Some((source, ticks)) = self.best_readable(strand) else {
@@ -241,8 +239,7 @@ impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
     #[inline]
     fn ticks(&self) -> u64 {
         match self.keeper.time(self.strand) {
-            // Atomic because a trap handler may read the clock in the middle of this function. Relaxed: no other strand uses the
-            // clock.
+            // Atomic because a trap handler may read the clock in the middle of this function. Relaxed: no other strand uses the clock.
             Some(time) => self.last.fetch_max(time, Ordering::Relaxed).max(time),
             None => self.last.load(Ordering::Relaxed),
         }

@@ -10,10 +10,8 @@
 ///     probe_ns: 200,
 ///     timer_hz: 100,
 ///     longest_off_ns: 20_000_000,
-/// };
-/// 32 bits of the clock minus 9 and 4: the layout of Clock19.
-/// assert_eq!((HERE.lowest_cut(), HERE.highest_cut()), (9, 4));
-/// const _: () = assert!(Clock19::CLOCK_BITS == 32 - HERE.lowest_cut() - HERE.highest_cut());
+/// }; 32 bits of the clock minus 9 and 4: the layout of Clock19. assert_eq!((HERE.lowest_cut(), HERE.highest_cut()), (9, 4)); const _: () =
+/// assert!(Clock19::CLOCK_BITS == 32 - HERE.lowest_cut() - HERE.highest_cut());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions {
@@ -50,9 +48,8 @@ impl Conditions {
         }
     }
 
-    /// Returns the longest distance between heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (up to 64
-    /// bits). Each wrap then has a heartbeat even if one is missing and the next one is late. Returns `None` if the timer interrupt
-    /// is too rare.
+    /// Returns the longest distance between heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (up to 64 bits).
+    /// Each wrap then has a heartbeat even if one is missing and the next one is late. Returns `None` if the timer interrupt is too rare.
     pub const fn heartbeat(&self, bits: u32) -> Option<u64> {
         let (Some(latency), Some(interval)) = (self.latency(), self.interval()) else {
             return None;

@@ -71,8 +71,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
-        // Relaxed: these stores come after the fence. A reader that loads one of their values also finds that the number has
-        // changed.
+        // Relaxed: these stores come after the fence. A reader that loads one of their values also finds that the number has changed.
         self.base.store(start.base, Ordering::Relaxed);
         self.first.store(start.first, Ordering::Relaxed);
         self.discarded.store(start.discarded, Ordering::Relaxed);

@@ -79,8 +79,7 @@ impl core::error::Error for MdError {}
 pub struct NodeError<'a> {
     /// The name of the node.
     pub node: &'a str,
-    /// The offset of the wrong property from the first byte of the description. If no single property is wrong, the offset of the
-    /// node.
+    /// The offset of the wrong property from the first byte of the description. If no single property is wrong, the offset of the node.
     pub offset: usize,
     /// The problem with the property or node.
     pub problem: Problem<'a>,

@@ -136,8 +136,7 @@ impl<'a> Node<'a> {
             .transpose()
     }
 
-    /// Returns the number with this name; `None` if there is no such property. Fails if there are several, or if the value is not a
-    /// number.
+    /// Returns the number with this name; `None` if there is no such property. Fails if there are several, or if the value is not a number.
     pub fn number(self, name: &str) -> Result<Option<u64>, NodeError<'a>> {
         let number = |value| match value {
             Value::Number(number) => Some(number),
@@ -146,8 +145,7 @@ impl<'a> Node<'a> {
         self.picked(name, number, Problem::NotANumber)
     }
 
-    /// Returns the string with this name; `None` if there is no such property. Fails if there are several, or if the value is not a
-    /// string.
+    /// Returns the string with this name; `None` if there is no such property. Fails if there are several, or if the value is not a string.
     pub fn string(self, name: &str) -> Result<Option<&'a str>, NodeError<'a>> {
         let string = |value| match value {
             Value::String(string) => Some(string),

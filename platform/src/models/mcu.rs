@@ -1,5 +1,4 @@
-//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), based on the register transfer level of the UltraSPARC
-//! T2.
+//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), based on the register transfer level of the UltraSPARC T2.
 
 use guest_abi::McuRole;
 use guest_abi::event::DramEvent;

@@ -15,8 +15,7 @@ const LOW: u64 = (1 << LOW_BITS) - 1;
 /// - The comparator compares when the counter changes, and when software writes ALARM_0. It matches each time the counter reaches
 ///   ALARM_0, so it matches again after 2^27 counts.
 /// - The multiplied crystal is never faster than the external clock, if the rate of that clock is known.
-/// - A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real devices: every later access
-///   faults.
+/// - A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real devices: every later access faults.
 #[derive(Clone, Debug)]
 pub struct PtimerEngine {
     input: Input,

@@ -1,5 +1,4 @@
-//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator and a 56-bit counter. A ratio sets the
-//! counter's rate.
+//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator and a 56-bit counter. A ratio sets the counter's rate.
 //!
 //! Software sees the counter in two registers of 32 bits. Bits 26:0 of the counter are bits 31:5 of TIME_0; bits 55:27 are bits
 //! 28:0 of TIME_1. A *time* is the 64 bits of both registers. Each count advances it by [`STEP`]. At the rate [`NANOSECONDS`], it
@@ -18,8 +17,7 @@
 //! - Bit 16 of CLOCK_SOURCE, the "maximum", selects another clock.
 //! - NV40 itself has no CLOCK_SOURCE and no crystal: it works like the families before it.
 //!
-//! The driver does not use [`Bus`](crate::Bus), because the registers have 32 bits. [`PtimerRegisters`] knows the address of the
-//! registers.
+//! The driver does not use [`Bus`](crate::Bus), because the registers have 32 bits. [`PtimerRegisters`] knows the address of the registers.
 
 mod alarms;
 mod ratio;
@@ -43,8 +41,7 @@ pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
 #[doc(alias = "MAX_FREQUENCY")]
 pub(crate) const EXTERNAL: u32 = 1 << 16;
 
-/// The registers of NV3 and later. Each has 32 bits. Values are offsets in bytes in the register space of the graphics processor
-/// (BAR 0).
+/// The registers of NV3 and later. Each has 32 bits. Values are offsets in bytes in the register space of the graphics processor (BAR 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
     /// Bit 0: the comparator has matched. Stays set until software writes 1 to it.
@@ -59,8 +56,7 @@ pub enum Register {
     /// Multiplies the rate of the input clock. At most NUMERATOR; 0 stops the counter.
     #[doc(alias = "PTIMER.DENOMINATOR")]
     Denominator = 0x9210,
-    /// The input clock (NV41 and later): the external clock if bit 16 is set, else the crystal times (bits 7:0 + 1) / (bits 12:8 +
-    /// 1).
+    /// The input clock (NV41 and later): the external clock if bit 16 is set, else the crystal times (bits 7:0 + 1) / (bits 12:8 + 1).
     #[doc(alias = "PTIMER.CLOCK_SOURCE")]
     ClockSource = 0x9220,
     /// Bits 26:0 of the counter.
@@ -117,8 +113,7 @@ pub enum Input {
         /// The rate of this clock in Hz. It depends on the board.
         core_hz: u32,
     },
-    /// NV41 and later: a multiplied and divided crystal, or an external clock, which is faster. [`NV41`](Self::NV41) has the usual
-    /// rates.
+    /// NV41 and later: a multiplied and divided crystal, or an external clock, which is faster. [`NV41`](Self::NV41) has the usual rates.
     Nv41 {
         /// The rate of the crystal in Hz.
         crystal_hz: u32,

@@ -45,8 +45,7 @@ impl fmt::Display for RatioError {
 impl core::error::Error for RatioError {}
 
 impl Setting {
-    /// Returns the setting for a counter rate in Hz. If 16-bit numbers cannot reach it, returns the setting for the nearest
-    /// possible rate.
+    /// Returns the setting for a counter rate in Hz. If 16-bit numbers cannot reach it, returns the setting for the nearest possible rate.
     ///
     /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, but not faster than
     /// the external clock. The counts then come at more even intervals. If no multiple reaches the wanted rate, the setting selects
@@ -156,8 +155,7 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     Some((last.0 as u16, last.1 as u16))
 }
 
-/// Returns the distance of `of` from `a / b`, times `b` and both denominators. The products are integers that compare like the
-/// distances.
+/// Returns the distance of `of` from `a / b`, times `b` and both denominators. The products are integers that compare like the distances.
 fn distance(of: Convergent, a: u64, b: u32, other: Convergent) -> u128 {
     let (found, wanted) = (u128::from(of.0) * u128::from(b), u128::from(a) * u128::from(of.1));
     found.abs_diff(wanted) * u128::from(other.1)

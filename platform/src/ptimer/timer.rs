@@ -88,8 +88,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
 
     /// Returns the time: a multiple of [`STEP`] below 2^61.
     ///
-    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0. Fails with `Torn` if they
-    /// never agree.
+    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0. Fails with `Torn` if they never agree.
     pub fn time(&self) -> Result<u64, PtimerError> {
         let mut high = self.read(Register::Time1)?;
         for _ in 0..READS {

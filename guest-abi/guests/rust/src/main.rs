@@ -41,8 +41,7 @@ const MOST: usize = 64;
 const ROUNDS: u64 = 20;
 const TIMES: u64 = 1000;
 
-/// The number of loads between two samples. A round has 3000 loads, far from a multiple of 347, so samples fall everywhere in a
-/// round.
+/// The number of loads between two samples. A round has 3000 loads, far from a multiple of 347, so samples fall everywhere in a round.
 const PERIOD: u32 = 347;
 
 type Unit = OwnCounters<Sun4v, Sun4v>;
@@ -231,8 +230,7 @@ fn interrupted(strand: &Strand, address: u64) -> Interrupted<SparcMode> {
     }
 }
 
-/// Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions after the counted
-/// load.
+/// Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions after the counted load.
 #[unsafe(no_mangle)]
 extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
     // SAFETY: the write clears bit 15 of %softint, the cause of this trap.

@@ -97,8 +97,7 @@ impl R10000Event {
         self as u8 & 0xf
     }
 
-    /// Returns the events with this name, in upper or lower case: at most one per counter. A space, hyphen or slash matches an
-    /// underscore.
+    /// Returns the events with this name, in upper or lower case: at most one per counter. A space, hyphen or slash matches an underscore.
     pub fn named(name: &str) -> impl Iterator<Item = Self> {
         let alike = |(ours, theirs): (u8, u8)| match theirs {
             b' ' | b'-' | b'/' => ours == b'_',

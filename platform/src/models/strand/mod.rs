@@ -1,5 +1,4 @@
-//! A model of a strand's counters (FWARC/2007/529 section 2.1), based on the public sources of the UltraSPARC T2. The T2 Plus may
-//! differ.
+//! A model of a strand's counters (FWARC/2007/529 section 2.1), based on the public sources of the UltraSPARC T2. The T2 Plus may differ.
 
 mod behind;
 mod skid;
@@ -14,31 +13,26 @@ use behind::Behind;
 pub use behind::Phase;
 pub use skid::Early;
 
-/// For each class, the MASK that a counter counts in the current mode. 0 to 7 are completed instructions, 8 to 15 flushed
-/// instructions.
+/// For each class, the MASK that a counter counts in the current mode. 0 to 7 are completed instructions, 8 to 15 flushed instructions.
 type Counted = [u8; 16];
 
-/// %pcr and %pic of one strand, and bit 15 of its %softint. After reset all are 0, and the strand is in user mode and takes
-/// interrupts.
+/// %pcr and %pic of one strand, and bit 15 of its %softint. After reset all are 0, and the strand is in user mode and takes interrupts.
 ///
-/// The unit sets OVn when counter n wraps. With TOEn it sets OVn earlier, as [`Early`] states. A write with HOLDOVn does not change
-/// OVn.
+/// The unit sets OVn when counter n wraps. With TOEn it sets OVn earlier, as [`Early`] states. A write with HOLDOVn does not change OVn.
 ///
 /// - The trap is requested as long as an OV bit and its TOE bit are both set. An event of a flushed instruction also requests the
 ///   trap, for a moment, if it would overflow a counter that does not count flushed instructions.
 /// - A request sets bit 15 of %softint if the strand takes interrupts and is not in hyperprivileged mode. Bit 15 causes the trap
 ///   (tt 0x4f), and stays set until the handler clears it.
 ///
-/// By default PIC shows every event at once. [`set_phase`](Self::set_phase) makes the unit update PIC every 8 clocks, as hardware
-/// does.
+/// By default PIC shows every event at once. [`set_phase`](Self::set_phase) makes the unit update PIC every 8 clocks, as hardware does.
 #[derive(Clone, Debug)]
 pub struct StrandUnit {
     /// The register without HOLDOV.
     pcr: SparcPcr,
     pic: [u32; 2],
     counted: [Counted; 2],
-    /// The highest value of a counter at which an event has no further effect. A wrap or a higher value calls
-    /// [`noted`](Self::noted).
+    /// The highest value of a counter at which an event has no further effect. A wrap or a higher value calls [`noted`](Self::noted).
     quiet: [u32; 2],
     early: Early,
     mode: SparcMode,
@@ -181,11 +175,9 @@ impl StrandUnit {
         left.min().map_or(u64::MAX, u64::from)
     }
 
-    /// Counts `n` clocks. In each clock, all events of this select happen together. Classes 8 to 15 stand for a flushed
-    /// instruction.
+    /// Counts `n` clocks. In each clock, all events of this select happen together. Classes 8 to 15 stand for a flushed instruction.
     ///
-    /// Report events of one class in the same clock together. With updates every 8 clocks, the `n` clocks begin with the current
-    /// clock.
+    /// Report events of one class in the same clock together. With updates every 8 clocks, the `n` clocks begin with the current clock.
     #[inline(always)]
     pub fn count(&mut self, events: impl Into<SparcSelect>, n: u32) {
         let events = events.into();
