@@ -4,8 +4,8 @@ use core::sync::atomic::AtomicBool;
 
 /// A set of function numbers. Numbers below [`LIMIT`](Self::LIMIT) are in the set one by one; larger numbers are all in it, or none.
 ///
-/// Trap entries read the set in assembly. It is an array of bytes, 1 or 0: one byte for each number below the limit, then one byte
-/// for all larger numbers.
+/// Trap entries read the set in assembly. It is an array of bytes, 1 or 0: one for each number below the limit, then one for all larger
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FunctionSet {

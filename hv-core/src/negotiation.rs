@@ -104,8 +104,7 @@ impl Negotiated {
         NegotiatedVersion(self.0.load(Ordering::Relaxed) as u8)
     }
 
-    /// Returns `true` if `version` is negotiated. A later load of a word that a service has derived from the version stays after
-    /// the load of the version.
+    /// Returns `true` if `version` is negotiated. A later load of a word that was derived from the version stays after this load.
     #[inline(always)]
     pub(crate) fn is(&self, version: NegotiatedVersion) -> bool {
         let is = self.get() == version;

@@ -9,8 +9,7 @@ use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 ///
 /// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///
-/// A service may have group CORE, and then determines its versions. Its functions are still functions of trap 0x80. The hypervisor
-/// itself serves trap 0xff.
+/// A service may have group CORE, and then determines its versions. Its functions belong to trap 0x80: the hypervisor serves trap 0xff.
 pub trait Service {
     /// The number of the group.
     const GROUP: ApiGroup;

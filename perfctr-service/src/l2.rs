@@ -16,8 +16,7 @@ fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
 }
 
-/// Decides which strand has the L2 control registers of a node. A strand holds them across accesses, so that a write of all banks is one
-/// step.
+/// Decides which strand has the L2 control registers of a node. A strand holds them across accesses: a write of all banks is one step.
 #[derive(Debug)]
 pub(crate) struct L2Arbiter {
     lock: OwnedLock,
@@ -41,8 +40,7 @@ impl L2Arbiter {
         Some(HeldL2 { progress: &self.progress, _lock: lock })
     }
 
-    /// Counts that a strand could not take the registers. `watch` and `now` are the strand's. Returns `true` if they were taken for too
-    /// long.
+    /// Counts that a strand could not take the registers. `watch` and `now` are the strand's. Returns `true` if it took too long.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         watch.look(&self.progress, Found::Busy, 0, now)
     }
@@ -70,8 +68,7 @@ impl HeldL2<'_> {
         Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
     }
 
-    /// Sets PERF_CONFIG of all banks, and changes no other bits. If a bank fails, restores the earlier banks. If that fails too, calls
-    /// `differ`.
+    /// Sets PERF_CONFIG of all banks, and changes no other bits. If a bank fails, restores the earlier banks, else calls `differ`.
     #[inline(always)]
     pub(crate) fn set(
         &self,

@@ -137,8 +137,7 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
     }
 }
 
-/// Serves the waiting step, if there is one, on the strand `on`, which executes this function. `rest` does the image's part of a death or a
-/// reset.
+/// Serves the waiting step, if there is one, on the strand `on`, which executes this function. `rest` does the image's part.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,

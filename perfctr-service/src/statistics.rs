@@ -128,8 +128,7 @@ const OPERATIONS: usize = 2;
 const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
-/// The counts of one strand. Only this strand writes them, without read-modify-write. Relaxed, because a count says nothing about other
-/// memory.
+/// The counts of one strand. Only this strand writes them, without read-modify-write. Relaxed: a count says nothing about other memory.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);

@@ -69,8 +69,7 @@ pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
 mod tests {
     use super::*;
 
-    /// The DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have none. All others have global
-    /// addresses.
+    /// The DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have none, others a global one.
     #[test]
     fn addresses_from_each_node() {
         let globals = [

@@ -92,8 +92,7 @@ impl core::fmt::Display for Unit {
 pub struct UnitState {
     /// `true` if guests can use the unit. Otherwise calls for the unit end with ENOACCESS until the operator returns it to service.
     pub in_service: bool,
-    /// `true` if the unit holds no values of a guest that has lost it. A unit that cannot be scrubbed goes out of service, and is scrubbed
-    /// on its return.
+    /// `true` if the unit holds no values of a guest that has lost it. If it cannot be scrubbed, it is out of service until a scrub.
     pub clean: bool,
     /// The number of accesses that faulted.
     pub faults: u32,

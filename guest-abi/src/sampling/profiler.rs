@@ -122,8 +122,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Begins the turn of the next events. Handles an overflow whose interrupt has not come yet; if that interrupt still comes, it
-    /// is spurious.
+    /// Begins the turn of the next events. Handles an overflow before its interrupt; if that interrupt still comes, it is spurious.
     ///
     /// # Errors
     /// If the unit refuses to continue. Counts and samples remain.

@@ -66,8 +66,8 @@ impl Epoch {
 }
 
 impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
-    /// Chooses the best candidate that this strand can read, and that is safe on the machine or forced by the operator. Fails if
-    /// there is no such candidate.
+    /// Chooses the best candidate that this strand can read, and that is safe on the machine or forced by the operator. Fails if there is
+    /// none.
     pub fn new(
         candidates: [Candidate<S>; N],
         environment: &Environment,

@@ -32,8 +32,7 @@ pub enum Operator {
     Default,
     /// The source is not used.
     Disable,
-    /// The source is used even if it is not safe, unless another source is better. A source that is absent or has an unusable
-    /// frequency cannot be forced.
+    /// The source is used even if it is not safe, unless another source is better. It must be present, and have a usable frequency.
     Force,
 }
 
@@ -168,8 +167,7 @@ pub fn longest_poll(source: &Description) -> u64 {
     }
 }
 
-/// Returns the index of the usable source with the highest rating; `None` if no source is usable. If several have the highest
-/// rating, returns the first.
+/// Returns the index of the usable source with the highest rating; `None` if no source is usable. Of equals, returns the first.
 pub fn choose(sources: impl IntoIterator<Item = (Verdict, u16)>) -> Option<usize> {
     let usable = sources.into_iter().enumerate().filter(|(_, (verdict, _))| verdict.is_usable());
     usable.min_by_key(|(_, (_, rating))| Reverse(*rating)).map(|(index, _)| index)

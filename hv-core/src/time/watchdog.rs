@@ -26,7 +26,7 @@ use super::sample::{Observer, Problem, Roles, Sample};
 pub struct Watchdog {
     limits: Limits,
     last: Option<Sample>,
-    /// The number of consecutive checks that found a difference while the reference stood still, and the last count of the reference.
+    /// The number of consecutive checks that found a difference while the reference stood still, and the reference's last count.
     stalled: Option<(u32, u64)>,
     meter: Option<FrequencyMeter>,
 }

@@ -147,8 +147,7 @@ impl<C: Clock> Clocks for C {
     }
 }
 
-/// One clock per strand, such as a [`StrandClock`](crate::time::StrandClock), indexed by the strand's number. Without a clock the
-/// time is 0.
+/// A [`StrandClock`](crate::time::StrandClock) or other clock per strand, indexed by strand. Without a clock the time is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PerStrand<'a, C>(pub &'a [C]);
 

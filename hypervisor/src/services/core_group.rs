@@ -173,8 +173,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Done)
     }
 
-    /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too, because the two could wait for each
-    /// other for ever.
+    /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too: the two could wait for ever.
     fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, HvError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;
@@ -205,8 +204,7 @@ impl<I: Image> CoreGroup<I> {
         Err(HvError::WouldBlock)
     }
 
-    /// Copies the machine description to `real`. Checks the size first, because a guest that only asks for the size passes no valid
-    /// address.
+    /// Copies the machine description to `real`. Checks the size first: a guest that asks for it passes no valid address.
     fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, HvError> {
         let image = &self.image;
         let cpus = self.strands(caller.guest).count() as u64;

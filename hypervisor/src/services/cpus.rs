@@ -90,8 +90,7 @@ impl Cpus {
         self.start_unless(strand, start, || false)
     }
 
-    /// As [`start`](Self::start). But if `ended` returns `true` once the strand is reserved, the strand stays stopped, and the call fails
-    /// with EWOULDBLOCK.
+    /// As [`start`](Self::start). But if `ended` returns `true` once the strand is reserved, the strand stays stopped: EWOULDBLOCK.
     #[inline(always)]
     pub(crate) fn start_unless(
         &self,

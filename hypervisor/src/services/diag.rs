@@ -1,5 +1,4 @@
-//! Group diagnosis. In Sun's hypervisor, guests with a special right use it to find physical addresses, and to execute hyperprivileged
-//! code.
+//! Group diagnosis. In Sun's hypervisor, guests with a special right find physical addresses and execute hyperprivileged code with it.
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{Caller, GuestId, Negotiated, Reply, Service};

@@ -45,11 +45,9 @@ impl Memory {
     }
 }
 
-/// The hypervisor image below the services. Call a method with a [`Caller`] on the caller's strand. [`Embedder::console`] writes to
-/// consoles.
+/// The hypervisor image below the services. Methods with a [`Caller`] are called on its strand. Output goes to [`Embedder::console`].
 pub trait Image: Embedder {
-    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0. The strand of a CPU never
-    /// changes.
+    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0. Their strands never change.
     fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId>;
 
     /// Returns the number of the calling virtual CPU.
@@ -70,8 +68,7 @@ pub trait Image: Embedder {
     /// Waits until an interrupt is pending for the caller. May return earlier.
     fn suspend(&self, caller: Caller);
 
-    /// Records that the guest has ended with this code. The caller's strand leaves the guest next. The other strands have been told to
-    /// leave it.
+    /// Records that the guest has ended with this code. The caller's strand leaves the guest next. The other strands are already told to.
     fn exited(&self, caller: Caller, code: u64);
 
     /// Takes one item of input from the guest's console; `None` if there is no input.

@@ -7,8 +7,7 @@
 //! | 0x300 (diagnosis) | 1.0 | [`DiagGroup`]: diag_ra2pa and diag_hexec, which are always refused |
 //!
 //! The sun4v specification defines the numbers ([`guest_abi::kernel`]), arguments and statuses. In Sun's hypervisor, cpu_stop and
-//! cons_write need version 1.1 of CORE. Here they need version 1.0. It is the only version of the group, as in an image without these
-//! services.
+//! cons_write need version 1.1 of CORE. Here they need 1.0, the only version of the group, as in an image without these services.
 //!
 //! The image implements [`Image`], and lists the three groups after its own services in `hv_core::Hypervisor`. It obeys [`Cpus::take`] on
 //! each strand that [`Image::notify`] has interrupted:

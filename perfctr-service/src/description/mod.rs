@@ -18,8 +18,7 @@
 //! | number `perfctrhtaccess` | if not 0, and `perfctraccess` is not 0 either: `htstrand` in place of `strand` |
 //! | number `perfctrcompatible` | if not 0: version 1.0 gives the guest the registers of 1.1 |
 //!
-//! `perf-counters` is LDoms' property. It replaces the older `perfctraccess` and `perfctrhtaccess`. `perfctrcompatible` is this project's
-//! own.
+//! `perf-counters` is LDoms' property. It replaces the next two, which are older. `perfctrcompatible` is this project's own.
 
 mod error;
 mod rights;
@@ -48,8 +47,8 @@ pub struct DescribedGuest<'a> {
 }
 
 /// Returns the guests of a description in the order of the arcs to them; no guests if the description is for a guest. First checks all
-/// guests, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem. If `machine` is given, it must have all
-/// the strands.
+/// guests, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem. `machine`, if given, must have all the
+/// strands.
 pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,

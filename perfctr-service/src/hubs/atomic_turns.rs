@@ -4,8 +4,7 @@
 //! owner of the gate's lock; while it is taken, the strand that holds it. A decision sets a bit in [`AtomicTurns::turn`] until it ends.
 //!
 //! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step that any strand makes without the lock when it asks for a free hub in another
-//! strand's turn. It changes only the strand's own bit, and the count of refusals in [`AtomicTurns::turn`] unless a decision has begun
-//! meanwhile.
+//! strand's turn. It changes only the strand's bit, and the count of refusals in [`AtomicTurns::turn`] unless a decision has begun.
 //!
 //! A death, at any time, clears the bit of the dead strand and ends its turn.
 

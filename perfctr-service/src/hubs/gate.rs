@@ -4,9 +4,9 @@
 //! [`Turns`](super::turns::Turns) decides which strand is served next, so that every guest that keeps asking makes progress.
 //!
 //! **The fast path** takes a hub in two steps: a compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
-//! [`Gate::closed`]. If `closed` is 0, the strand has the hub. Otherwise the strand stores 0 to `state` and asks on the slow path. A store
-//! of 0 to `state` releases the hub. While `state` holds a token, only the strand of this token changes it, except for the bit [`CLOSED`].
-//! So a strand that is refused meanwhile sets `closed`, and the next strand that takes the hub tests `closed`:
+//! [`Gate::closed`]. If `closed` is 0, the strand has the hub. Otherwise it stores 0 to `state` and asks on the slow path. A store of 0 to
+//! `state` releases the hub. While `state` holds a token, only the strand of this token changes it, except for the bit [`CLOSED`]. So a
+//! strand that is refused meanwhile sets `closed`, and the next strand that takes the hub tests `closed`:
 //!
 //! | a strand is refused | the next strand takes the hub |
 //! |---|---|
@@ -184,8 +184,7 @@ impl Gate {
         self.give_up(CLOSED);
     }
 
-    /// Stores the state of a free hub. For loom this is an exchange, because loom does not order a store after the holder's earlier
-    /// exchange.
+    /// Stores the state of a free hub. For loom an exchange: loom does not order a store after the holder's earlier exchange.
     #[inline(always)]
     fn give_up(&self, state: u32) {
         if cfg!(loom) {

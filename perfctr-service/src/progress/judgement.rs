@@ -1,5 +1,4 @@
-//! Decides whether a unit that stays busy is stuck. A function returns the next state of a strand's watch for a state and what an ask
-//! found.
+//! Decides whether a unit that stays busy is stuck. A function returns the next state of a strand's watch after an ask.
 //!
 //! A strand that asks for a unit and does not get it looks at three counts of the unit, and at its own clock. The time since its last look
 //! counts as *waited* if the unit was busy at both looks, no access has ended in between, and the time is at most [`BUSY_PAUSE_TICKS`].
@@ -7,16 +6,14 @@
 //! has found the unit busy at least 32 times, without a longer pause, and no access has ended in that time.
 //!
 //! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
-//!   restarts it too. Equal readings add nothing. (A smaller jump forward would have to come at more than 32 looks in a row, all during one
-//!   access.)
+//!   restarts it too. Equal readings add nothing. (A smaller jump would have to come at more than 32 looks in a row, during one access.)
 //! - A strand that is refused in another strand's turn does not learn whether the chip is busy. It has found the unit busy if the chip was
 //!   busy for some strand since its last look. Otherwise the look does not change the watch, and a pause continues.
 //! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
 /// The time for which a unit may stay busy, in ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
-/// The longest time between two looks at a busy unit, in ticks of %stick: about 30 ms, three ticks of a kernel's clock. A longer time is a
-/// pause.
+/// A longer time between two looks at a busy unit is a pause. In ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
 /// The counts of a unit. They may wrap, because only differences matter.

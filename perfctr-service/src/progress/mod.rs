@@ -61,8 +61,8 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Evaluates a look at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` is the number of entries to
-    /// its gate.
+    /// Evaluates a look at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` counts the entries to its
+    /// gate.
     pub(crate) fn look(
         &self,
         progress: &Progress,

@@ -34,8 +34,7 @@ const fn busy(ticks: u64) -> Look {
 
 const BUSY: Look = busy(PAUSE);
 
-/// Returns the number of looks after which the unit is stuck. The looks are 32 busy looks, which have waited 31 of 32 pauses, and then
-/// `last`.
+/// Returns the number of looks after which the unit is stuck. There are 32 busy looks (31 pauses), and then `last`.
 fn stuck_with(last: &[Look]) -> Option<usize> {
     let looks = [BUSY; 32].into_iter().chain(last.iter().copied());
     let stuck = stuck(u64::MAX - 5 * PAUSE, looks);

@@ -28,8 +28,7 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 pub(crate) struct GuestRights {
     /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
     access: AtomicU64,
-    /// The fast path while calls are recorded. `access` has no fast path then, so that an unrecorded call need not test whether calls are
-    /// recorded.
+    /// The fast path while calls are recorded. `access` has none then, so that an unrecorded call needs no test for it.
     recorded: AtomicU64,
     /// `true` while calls are recorded.
     traced: AtomicBool,

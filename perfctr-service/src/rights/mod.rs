@@ -30,8 +30,7 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
     StrandId::COUNT
 };
 
-/// The rights of all guests of a machine. The fields after `lock` belong to the lock's owner, except `marked`, `resets` and
-/// `begin_recorded`.
+/// The rights of all guests of a machine. Except `marked`, `resets` and `begin_recorded`, the fields after `lock` belong to its owner.
 #[derive(Debug)]
 pub(crate) struct Rights {
     machine: Machine,

@@ -2,8 +2,7 @@
 //!
 //! # What guests learn of each other
 //! Calls tell a guest nothing about another guest. No status and no value depends on what another guest has called or written, even when a
-//! right passes between the two guests. A guest notices only what concerns the whole machine: a unit out of service, and the operator's
-//! steps.
+//! right passes between the two guests. It notices only what concerns the whole machine: units out of service, and the operator's steps.
 //!
 //! Counters tell the holder of `global` about all guests, because its units count the events of all guests:
 //!
@@ -99,8 +98,7 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right. The error is the right that excludes the new right: the new right itself, or the other of
-    /// `strand` and `htstrand`.
+    /// Returns the grant with one more right. The error is the right that excludes it: itself, or the other of `strand` and `htstrand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),

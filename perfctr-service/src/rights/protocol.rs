@@ -1,8 +1,7 @@
 //! The protocol with which rights pass from guest to guest. Functions return the next state for a state and an event, without atomics.
 //!
 //! The state consists of what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest [holds](Holding).
-//! `Rights` holds each of them in an atomic word. An event changes one word. "Locked" marks events that only the owner of the lock may
-//! cause.
+//! `Rights` holds each of them in an atomic word. An event changes one word. "Locked": only the lock's owner may cause it.
 
 mod ledger;
 #[cfg(test)]
@@ -96,8 +95,7 @@ impl Asked {
     }
 }
 
-/// Returns `true` if a pending change waits only for [awaited](Asked::is_awaited) strands. `reset` is a guest whose rights are to be
-/// revoked.
+/// Returns `true` if a pending change waits only for [awaited](Asked::is_awaited) strands. `reset` is a guest with rights to revoke.
 pub fn is_settled(
     global: Global,
     reset: Option<GuestId>,
@@ -115,8 +113,7 @@ pub enum Global {
     Free,
     /// This guest has `global`.
     Held(GuestId),
-    /// This guest is losing `global`, and its units are being listed for scrubbing. If the strand at work dies, another strand starts
-    /// again.
+    /// This guest is losing `global`, and its units are being listed for scrubbing. If the strand at work dies, another one restarts.
     Listed(GuestId),
     /// This guest has lost `global`, and its units are not all scrubbed yet.
     Revoked(GuestId),

@@ -7,8 +7,8 @@ use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 /// What a strand is asked for and has not acknowledged: an [`Asked`] that several strands change at the same time.
 ///
 /// A strand acknowledges with an exchange. The exchange fails if the word has changed since the strand took it: a request for more, or a
-/// report of the strand's death. The strand may acknowledge a newer request for the same scrub, because in between it is in no call and in
-/// no guest code.
+/// report of the strand's death. The strand may acknowledge a newer request for the same scrub: in between it is in no call and no guest
+/// code.
 #[derive(Debug, Default)]
 pub(crate) struct Request(AtomicU32);
 

@@ -22,8 +22,7 @@ impl Rights {
         Some(guard)
     }
 
-    /// Returns how often the lock has been taken; `None` while it has an owner. While the number stays the same, no step except a reset
-    /// begins.
+    /// Returns how often the lock has been taken; `None` while it has an owner. Until it changes, no step except a reset begins.
     pub(super) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)
@@ -67,8 +66,8 @@ impl Rights {
         self.resetting.store(None);
     }
 
-    /// Calls `step` under the lock until no mark is left. If another strand owns the lock, leaves a mark for it. Returns `false` if marks
-    /// keep coming.
+    /// Calls `step` under the lock until no mark is left. Leaves a mark if another strand owns the lock. Returns `false` if marks keep
+    /// coming.
     #[inline(always)]
     pub(crate) fn until_unmarked(&self, on: StrandId, mut step: impl FnMut()) -> bool {
         self.mark();

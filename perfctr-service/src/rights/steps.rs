@@ -173,8 +173,7 @@ impl Rights {
 
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, revoked: impl FnOnce()) {
-        // Set before the revocation, so that no right is given back. Set again after it, in case a strand has worked on the reset
-        // meanwhile.
+        // Set before the revocation, so that no right is given back. Set again after it: a strand may have worked on the reset.
         self.set_reset(guest);
         self.guest(guest).start();
         revoked();

@@ -127,8 +127,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`, for the slow
-    /// path.
+    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
@@ -211,8 +210,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a served call, in any number of instructions. The end is `started` plus `ticks`, because the end itself would take a
-    /// register.
+    /// Records a served call, in any number of instructions. The end is `started` plus `ticks`: it needs no register.
     #[cold]
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {

@@ -96,8 +96,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.pending()
     }
 
-    /// Serves a cross-call of this service. Call it on the interrupted strand, between two hypercalls, before the strand executes guest
-    /// code.
+    /// Serves a cross-call of this service. Call it on the interrupted strand, between two hypercalls, before it executes guest code.
     #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
         self.rights.acknowledge(strand, |asked| {
@@ -160,8 +159,7 @@ impl<E: Environment> PerfCounterService<E> {
                 }
                 _ => None,
             };
-            // While `global` is being revoked from a guest, no guest has the unit. The change scrubs the unit before the next guest gets
-            // it.
+            // While `global` is being revoked from a guest, no guest has the unit. The change scrubs it for the next guest.
             if self.units.is_unclean(unit) && self.rights.revoked().is_none() {
                 let scrubbed = match &held {
                     Some((node, _)) if *node != on.node() => {

@@ -25,8 +25,7 @@
 //!
 //! 1. The right is removed from the loser's word. Calls that begin later do not have it.
 //! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is not in a call that has read the old word. If
-//! necessary, the strand scrubs its %pcr and %pic, because no other strand can. It waits until its stores to devices are complete, and then
-//! acknowledges.
+//! necessary, the strand scrubs its %pcr and %pic, because no other strand can. It waits for its stores to devices, and then acknowledges.
 //! 3. When every strand has acknowledged or is dead, the strand that finds this scrubs the units ([`Unit`]). For L2 control, it sends a
 //! cross-call to a strand of the loser on each node, because only strands of a node can reach the node's L2 control. If a chip is busy, it
 //! tries again after a cross-call to itself.
@@ -56,8 +55,7 @@ use crate::{ChangeError, Environment, PerfCounterService, StrandSet, Unit};
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Takes a step of the operator under the lock, and then [works](Self::work). The step adds the strands that it asks for something to
-    /// the set.
+    /// Takes a step of the operator under the lock, and then [works](Self::work). The step adds the strands that it asks to the set.
     #[inline(always)]
     pub(super) fn locked(
         &self,

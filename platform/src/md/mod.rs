@@ -1,6 +1,6 @@
 //! Machine descriptions (MDs), in which sun4v firmware describes a machine and its partitions (FWARC/2005/115).
 //!
-//! An MD is a list of nodes with properties: numbers, strings, data and arcs to other nodes. It has a header and three blocks, all
+//! An MD is a list of nodes with properties: numbers, strings, data and arcs to other nodes. Its format is a header and three blocks,
 //! big-endian:
 //!
 //! | block | content |

@@ -9,8 +9,7 @@ const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
-/// The device. After reset its ratio is 0, so the counter stands still, and ALARM_0 is all ones. Times are in nanoseconds and must
-/// not go back.
+/// The device. After reset its ratio is 0, so the counter stands still, and ALARM_0 is all ones. Times, in nanoseconds, never go back.
 ///
 /// - The comparator compares when the counter changes, and when software writes ALARM_0. It matches each time the counter reaches
 ///   ALARM_0, so it matches again after 2^27 counts.
@@ -220,8 +219,7 @@ mod tests {
 
     #[test]
     fn the_crystal_times_its_factors_times_the_ratio() {
-        // nvidia_ptimer says that the 27 MHz "can be divided or increased", and that bit 16 sets the "maximum value", 100 MHz
-        // (NVC0: 108 MHz).
+        // nvidia_ptimer: 27 MHz "can be divided or increased"; bit 16 sets the "maximum value", 100 MHz (NVC0: 108 MHz).
         let unknown = Input::Nv41 { crystal_hz: 27_000_000, external_hz: 0 };
         // CLOCK_SOURCE, NUMERATOR, DENOMINATOR, and the number of counts in a second.
         for (input, source, numerator, denominator, counts) in [

@@ -6,8 +6,7 @@ use hv_core::GuestId;
 use super::{Asked, Circumstances, Consequence, Global, GlobalEvent, GuestEvent, Holding, Scrub};
 use crate::rights::policy::Grant;
 
-/// The state of the protocol. Each required method is one step. A provided method makes several steps in order, and its caller owns the
-/// lock.
+/// The state of the protocol. Each required method is one step. A provided method makes several steps; its caller owns the lock.
 pub trait Ledger {
     /// Returns the numbers of the guests, in order.
     fn guests(&self) -> impl Iterator<Item = GuestId> + use<Self>;
@@ -72,8 +71,7 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes all rights outside of `grant`, even rights not held yet, asks the guest's strands, and calls `revoked` with the remaining
-    /// rights.
+    /// Revokes all rights outside of `grant`, even rights not held yet, asks its strands, and calls `revoked` with the remaining rights.
     #[inline(always)]
     fn revoke(&mut self, guest: GuestId, grant: Grant, revoked: impl FnOnce(Grant)) {
         let (left, consequence) = self.holding(guest).step(GuestEvent::Revoke(grant));

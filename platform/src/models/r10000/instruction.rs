@@ -1,5 +1,4 @@
-//! The four instructions that move performance registers. They are MTC0 and MFC0 with register 25; bits 5:0 select the performance
-//! register.
+//! The four instructions that move performance registers. They are MTC0 and MFC0 with register 25; bits 5:0 select it.
 
 use guest_abi::Counter;
 

@@ -40,8 +40,7 @@ impl R10000 {
         Self { pairs: [Pair { control, count }; 2], compare: false }
     }
 
-    /// Counts the events of one cycle, in which the Status register is `status`. A counter may advance by several events, and so
-    /// past its overflow.
+    /// Counts the events of one cycle, in which the Status register is `status`. A counter may advance past its overflow.
     pub fn step(&mut self, status: Status, cycle: &Cycle) {
         let Some(mode) = status.mode() else { return };
         for counter in Counter::ALL {

@@ -109,12 +109,10 @@ impl StrandUnit {
         self.select();
     }
 
-    /// Sets when PIC is updated: every 8 clocks of [`pass`](Self::pass), or at once for `None`. Drops the events that PIC does not
-    /// show yet.
+    /// Sets when PIC is updated: every 8 clocks of [`pass`](Self::pass), or at once for `None`. Drops the events that still wait.
     ///
-    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events still follow a write of PIC. A
-    /// write of %pcr that clears UT, ST or HT loses up to 8 events of each counter. A write that changes SL of a counter loses up
-    /// to 8 events of that counter.
+    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events still follow a write of PIC. A write
+    /// of %pcr that clears UT, ST or HT loses up to 8 events of each counter. A change of a counter's SL loses up to 8 of its events.
     pub fn set_phase(&mut self, phase: Option<Phase>) {
         self.behind = phase.map(Behind::new);
         self.select();
