@@ -40,7 +40,7 @@ impl L2Arbiter {
         Some(HeldL2 { progress: &self.progress, _lock: lock })
     }
 
-    /// Counts that a strand could not take the registers. `watch` and `now` are the strand's. Returns `true` if it took too long.
+    /// Counts that a strand could not take the registers. `watch` and `now` are the strand's. Returns `true` if the registers are stuck.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         watch.look(&self.progress, Found::Busy, 0, now)
     }
@@ -68,7 +68,7 @@ impl HeldL2<'_> {
         Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
     }
 
-    /// Sets PERF_CONFIG of all banks, and changes no other bits. If a bank fails, restores the earlier banks, else calls `differ`.
+    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores earlier banks. If that fails too, calls `differ`.
     #[inline(always)]
     pub(crate) fn set(
         &self,

@@ -66,7 +66,7 @@ pub struct Skew {
     pub hypercalls: u32,
     /// Ticks from just before the read of PIC0 to just after the read of PIC1; `None` without a clock.
     pub ticks: Option<u64>,
-    /// The number of events that PIC0 counted up to a second read of PIC0, after the read of PIC1. At the read of PIC1, PIC0 had
+    /// The number of events that PIC0 counted from its first read to a second read, after the read of PIC1. At the read of PIC1, PIC0 had
     /// advanced by 0 to this number. (If PIC0 was written in between, the number has no meaning.)
     pub pic0_events: u64,
 }

@@ -1,7 +1,7 @@
 //! Layouts of the header of an event. A header holds the number of the event's kind and some bits of the clock.
 //!
-//! A *full* header holds the whole time. This time is the *base* of the following events. A *short* header holds only the lower
-//! bits of the time. An event can have a short header if only one time near its base has these lower bits.
+//! A *full* header holds the whole time. This time is the *base* of the following events. A *short* header holds only the lower bits of the
+//! time. An event has a short header only if it is so near to its base that the lower bits determine its time.
 //!
 //! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers, so that
 //! the times in a ring never go back.

@@ -34,7 +34,7 @@ pub enum StrandCommand {
     Stop,
 }
 
-// These are the values of `Cpu::state`.
+// The values of `Cpu::state`.
 const STOPPED: u32 = 0;
 /// Another strand is writing the address at which this strand starts.
 const RESERVED: u32 = 1;

@@ -57,12 +57,12 @@ fn cases() {
         // An access has ended.
         (&[(Found::Busy, [1, 0, 0], PAUSE), BUSY], None),
         (&[(Found::Turn, [1, 0, 0], 0), BUSY], None),
-        // In another strand's turn: the chip was busy for some strand, or no strand has learnt anything.
+        // In another strand's turn. In the first case the chip was busy for some strand; in the second no strand has learnt anything.
         (&[(Found::Turn, [0, 1, 0], PAUSE)], Some(33)),
         (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
         (&[(Found::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),
         (&[(Found::Turn, [0, 0, 0], PAUSE), busy(1)], None),
-        // The gate cannot be entered: no strand has entered since the last look, or a strand has.
+        // The gate cannot be entered. In the first case no strand has entered since the last look; in the second a strand has.
         (&[(Found::Locked, [0, 0, 0], PAUSE)], Some(33)),
         (&[(Found::Locked, [0, 0, 1], PAUSE), BUSY], None),
     ] {

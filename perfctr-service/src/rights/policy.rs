@@ -2,7 +2,7 @@
 //!
 //! # What guests learn of each other
 //! Calls tell a guest nothing about another guest. No status and no value depends on what another guest has called or written, even when a
-//! right passes between the two guests. It notices only what concerns the whole machine: units out of service, and the operator's steps.
+//! right passes between the two guests. A guest notices only what concerns the whole machine: units out of service, the operator's steps.
 //!
 //! Counters tell the holder of `global` about all guests, because its units count the events of all guests:
 //!

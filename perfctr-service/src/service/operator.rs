@@ -123,7 +123,7 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// Reports that a strand has died. The strand must not continue a call that it was in. Frees the hubs and locks that the strand held.
     /// If it was at work on an L2 control, takes the L2 control out of service, because its banks may differ. No change waits for the
-    /// strand any more. The strand must not come back before this function returns; then it takes its cross-call before anything else. The
+    /// strand any more. The strand must not come back before this function returns. When it comes back, it takes its cross-call first. The
     /// caller ensures that what the strand has written to memory and to devices is complete and visible to the strand `on`.
     ///
     /// If the strand has died in a step of the operator or in the reset of a guest, the operator repeats the step or the reset.

@@ -71,7 +71,7 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes all rights outside of `grant`, even rights not held yet, asks its strands, and calls `revoked` with the remaining rights.
+    /// Revokes all rights outside of `grant`, held or not. Asks the guest's strands, and calls `revoked` with the remaining rights.
     #[inline(always)]
     fn revoke(&mut self, guest: GuestId, grant: Grant, revoked: impl FnOnce(Grant)) {
         let (left, consequence) = self.holding(guest).step(GuestEvent::Revoke(grant));
