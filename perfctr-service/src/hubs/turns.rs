@@ -9,10 +9,10 @@
 //! - A refusal because an access is in flight does not count, because it serves no other strand's turn.
 //! - A dead strand is not remembered, and has no turn.
 //!
-//! **Why b = N - 1.** b is the maximum number of accesses of other strands before a refused strand Y is served. Let Y ask at least once in every r
-//! asks of the other strands. Every access now follows a turn, because Y is remembered. The turn moves forward through the strand numbers,
-//! and a newcomer joins only ahead of the turn. So each other strand has at most one turn, and one access, before the turn reaches Y. The
-//! turn stays at Y for r refusals of other strands, in which Y asks.
+//! **Why b = N - 1.** Other strands get at most b accesses before a refused strand Y is served. Let Y ask at least once in every r asks of
+//! the other strands. Every access now follows a turn, because Y is remembered. The turn moves forward through the strand numbers, and a
+//! newcomer joins only ahead of the turn. So each other strand has at most one turn, and one access, before the turn reaches Y. The turn
+//! stays at Y for r refusals of other strands, in which Y asks.
 //!
 //! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each strand asks once in w - 1 asks of the others. r
 //! leaves a factor of two for a slow strand. A strand that starts to spin increases w, so newcomers do not shorten a turn.
