@@ -60,7 +60,8 @@ const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
 
-/// A step of the operator. A large value, because steps are rare and there is no allocation.
+/// A step of the operator.
+// The type may be large: steps are rare, and there is no allocation.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {

@@ -45,7 +45,7 @@ pub mod start {
 
     use super::HYPERVISOR;
 
-    /// The machine, used if there is no description: see [`machine_word`].
+    /// The machine of a start without a description: see [`machine_word`].
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
     /// The real address at which a guest without a description begins. 0 stands for the first byte of its memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;

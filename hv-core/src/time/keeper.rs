@@ -52,7 +52,7 @@ impl Epoch {
         Self { source: AtomicU32::new(0), ticks: AtomicU64::new(0), time: AtomicU64::new(0) }
     }
 
-    /// Writes an epoch that is not in use yet. Relaxed, as are all loads: the number of the epoch publishes the epoch.
+    /// Writes an epoch that is not in use yet. Relaxed: the number of the epoch publishes the epoch.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
         self.source.store(source as u32, Ordering::Relaxed);
         self.ticks.store(ticks, Ordering::Relaxed);

@@ -110,6 +110,7 @@ impl AtomicTurns {
     }
 
     /// Makes a decision. The caller ensures that no other strand makes one at the same time.
+    // Inlined, because the code for most events is short, and calls on SPARC nest in few register windows.
     #[inline(always)]
     pub(super) fn decide(&self, event: HubEvent) -> Answer {
         let found = Turn(self.turn.fetch_or(Turn::DECIDING, Ordering::SeqCst));

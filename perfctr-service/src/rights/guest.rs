@@ -22,7 +22,7 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 /// # Why no strand restores what another revokes
 /// A call reads one word. The word is derived from other state: which units are out of service, and whether calls are recorded. A strand
 /// that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. A strand that
-/// adds bits loads first the word and then that state. It exchanges the word only if no revocation has counted a change since the load.
+/// adds bits first loads the word, and then that state. It exchanges the word only if no revocation has counted a change since the load.
 /// revocation has counted a change in between.
 #[derive(Debug)]
 pub(crate) struct GuestRights {
