@@ -10,13 +10,13 @@ macro_rules! bit_set {
             /// The empty set.
             pub const NONE: Self = Self(0);
 
-            /// Returns the set with this value added.
+            /// Returns the set with `value` added.
             #[must_use]
             pub const fn with(self, value: $item) -> Self {
                 Self(self.0 | 1 << value.index())
             }
 
-            /// Returns `true` if this value is in the set.
+            /// Returns `true` if `value` is in the set.
             pub const fn contains(self, value: $item) -> bool {
                 self.0 >> value.index() & 1 != 0
             }

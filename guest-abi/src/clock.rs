@@ -1,4 +1,4 @@
-//! Clocks, and the hardware counters behind them.
+//! Clocks, and the hardware counters that clocks read.
 
 mod source;
 

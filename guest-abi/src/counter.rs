@@ -8,7 +8,7 @@ crate::numbered::numbered! {
 }
 
 crate::bit_set::bit_set! {
-    /// None, one or both of two counters.
+    /// A set of the two counters: none, one or both.
     CounterSet(u8) of Counter
 }
 
@@ -21,7 +21,7 @@ impl CounterSet {
         Self(pic0 as u8 | (pic1 as u8) << 1)
     }
 
-    /// Returns the set of this counter alone.
+    /// Returns the set that has `counter` only.
     pub const fn only(counter: Counter) -> Self {
         Self::NONE.with(counter)
     }

@@ -2,9 +2,10 @@
 
 use core::sync::atomic::AtomicBool;
 
-/// A set of function numbers: any of the numbers below [`LIMIT`](Self::LIMIT), and either all larger numbers or none.
+/// A set of function numbers. Numbers below [`LIMIT`](Self::LIMIT) are in the set one by one; larger numbers are all in it, or none.
 ///
-/// Trap entries read its memory in assembly: a byte for each number below the limit and one for all larger numbers, 1 or 0.
+/// Trap entries read the set in assembly. It is an array of bytes, 1 or 0: one for each number below the limit, then one for all larger
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FunctionSet {
@@ -13,7 +14,7 @@ pub struct FunctionSet {
 }
 
 impl FunctionSet {
-    /// The first of the large numbers, which share one byte.
+    /// The first of the large numbers. All large numbers share one byte.
     pub const LIMIT: u64 = 0x400;
 
     /// The empty set.
@@ -22,7 +23,7 @@ impl FunctionSet {
     /// The set of all numbers.
     pub const ALL: Self = Self { below: [true; Self::LIMIT as usize], others: true };
 
-    /// Returns the set with these numbers added. A number of [`LIMIT`](Self::LIMIT) or more adds all such numbers.
+    /// Returns the set with `numbers` added. A number of [`LIMIT`](Self::LIMIT) or more adds all large numbers.
     #[must_use]
     pub const fn with(mut self, numbers: &[u64]) -> Self {
         let mut index = 0;
@@ -37,7 +38,7 @@ impl FunctionSet {
         self
     }
 
-    /// Returns `true` if a number is in the set.
+    /// Returns `true` if `number` is in the set.
     #[must_use]
     pub const fn contains(&self, number: u64) -> bool {
         if number < Self::LIMIT { self.below[number as usize] } else { self.others }
@@ -51,7 +52,7 @@ pub struct Served<'a> {
     pub fast: &'a FunctionSet,
     /// The functions of trap 0xff.
     pub core: &'a FunctionSet,
-    /// While `true`, all calls of trap 0x80 reach the hypervisor, which then traces calls of other functions too.
+    /// While `true`, all calls of trap 0x80 reach the hypervisor, so that it can trace calls of functions that it does not serve.
     pub traced: &'a AtomicBool,
 }
 

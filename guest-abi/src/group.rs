@@ -31,7 +31,7 @@ impl fmt::Display for ApiGroup {
 pub struct Version {
     /// The major number; 0 stands for "not negotiated".
     pub major: u64,
-    /// The minor number; a higher one only adds to a lower one.
+    /// The minor number. A higher minor number only adds to a lower one.
     pub minor: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Other calls of a kernel: numbers of functions of trap 0x80, and of API groups (sun4v specification, "function numbers").
+//! Functions of trap 0x80, and API groups, other than group 0x205 (sun4v specification, "function numbers").
 
 use crate::group::ApiGroup;
 
@@ -38,6 +38,6 @@ functions! {
 /// The soft state, by which a guest reports its progress to the operator.
 #[doc(alias = "HV_GRP_SOFT_STATE")]
 pub const SOFT_STATE_GROUP: ApiGroup = ApiGroup(3);
-/// Diagnosis: physical addresses, and code in hyperprivileged mode.
+/// Diagnosis: physical addresses, and execution of code in hyperprivileged mode.
 #[doc(alias = "HV_GRP_DIAG")]
 pub const DIAG_GROUP: ApiGroup = ApiGroup(0x300);

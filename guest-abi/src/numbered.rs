@@ -1,4 +1,4 @@
-//! Enumerations whose variants have numbers from 0, and names that are parts of the names of registers.
+//! A macro for enumerations whose variants have numbers from 0. The variants' texts are parts of register names.
 
 macro_rules! numbered {
     ($($(#[$doc:meta])* $type:ident { $($(#[$item_doc:meta])* $item:ident $text:literal,)* })*) => { $(
@@ -17,7 +17,7 @@ macro_rules! numbered {
             /// Every value, in the order of the numbers.
             pub const ALL: &'static [Self] = &[$(Self::$item),*];
 
-            /// Returns the value with this number; `None` if the number is too large.
+            /// Returns the value with this number; `None` if no value has it.
             pub const fn new(number: usize) -> Option<Self> {
                 $(if number == Self::$item as usize {
                     return Some(Self::$item);
@@ -30,7 +30,7 @@ macro_rules! numbered {
                 self as usize
             }
 
-            /// Returns the text for this value in the names of registers.
+            /// Returns the part of a register's name that stands for this value.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }

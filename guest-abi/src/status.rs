@@ -6,13 +6,13 @@ use core::fmt;
 #[doc(alias("HV_EOK", "H_EOK"))]
 pub const EOK: u64 = 0;
 
-/// The number of a status without a name in this crate.
+/// The number of a status that has no name in this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnknownStatus(u64);
 
 macro_rules! statuses {
     ($($name:ident = $number:literal, $c_name:literal, $text:literal;)*) => {
-        /// A status other than success. A status without a name keeps its number, so nothing is lost.
+        /// A status other than success. A status without a name is represented by its number.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum HvError {
@@ -22,7 +22,7 @@ macro_rules! statuses {
                 #[doc(alias = $c_name)]
                 $name,
             )*
-            /// A status without a name here.
+            /// A status that has no name in this crate.
             Unknown(UnknownStatus),
         }
 
@@ -38,7 +38,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// Returns `Ok` if the number in %o0 is 0, else the error with this number.
+            /// Returns `Ok` if `status`, from %o0, is 0; else the error with this number.
             #[inline]
             pub const fn check(status: u64) -> Result<(), Self> {
                 match status {

@@ -2,14 +2,14 @@
 
 use core::mem::offset_of;
 
-/// The two software traps by which a guest calls the hypervisor. The traps between them, 0x81 to 0xfe, answer EBADTRAP unless
-/// the hypervisor has a service there.
+/// The two software traps by which a guest calls the hypervisor. The traps between them, 0x81 to 0xfe, return EBADTRAP unless the
+/// hypervisor has a service there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// `ta 0x80`: hypercalls of the API groups (sun4v specification, "hypercall conventions").
     #[doc(alias = "FAST_TRAP")]
     Fast,
-    /// `ta 0xff`: the few calls that need no negotiation (same section).
+    /// `ta 0xff`: the few calls that need no negotiation (sun4v specification, "hypercall conventions").
     #[doc(alias = "CORE_TRAP")]
     Core,
 }
@@ -54,7 +54,7 @@ pub const EXIT: u64 = 2;
 #[doc(alias = "HV_CORE_GET_VER")]
 pub const API_GET_VERSION: u64 = 3;
 
-/// %o0 to %o5 at a trap. A call takes its function number in %o5 and arguments from %o0 on. It returns a status in %o0 and
+/// %o0 to %o5 at a trap. A call takes its function number in %o5 and its arguments from %o0 on. It returns a status in %o0 and
 /// values from %o1 on, and changes no other register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -90,7 +90,7 @@ impl Registers {
     }
 }
 
-// Trap entries store the registers one after the other.
+// Trap entries store the registers in this order, without gaps.
 const _: () = assert!(size_of::<Registers>() == 6 * 8 && offset_of!(Registers, o5) == 5 * 8);
 
 impl From<[u64; 6]> for Registers {

@@ -4,25 +4,25 @@ use core::fmt;
 
 use guest_abi::StrandId;
 
-/// The number of a guest. There are at most as many guests as strands.
+/// The number of a guest. The maximum number of guests is the number of strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GuestId(u8);
 
 impl GuestId {
-    /// The number of ids: they are 0 to 255. A model checker has room for fewer.
+    /// The number of ids, which are 0 to 255. A model checker has room for fewer ids.
     pub const COUNT: usize = if cfg!(any(loom, shuttle)) { 2 } else { StrandId::COUNT };
 
-    /// Returns the guest with this number; `None` from [`COUNT`](Self::COUNT) on.
+    /// Returns the guest with this number; `None` for numbers from [`COUNT`](Self::COUNT) on.
     pub const fn new(number: usize) -> Option<Self> {
         if number < Self::COUNT { Some(Self(number as u8)) } else { None }
     }
 
-    /// Returns the number, as an index.
+    /// Returns the number of the guest, as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Returns the number, as the field of an event.
+    /// Returns the number of the guest, as the field of an event.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -34,7 +34,7 @@ impl fmt::Display for GuestId {
     }
 }
 
-/// The strand that has trapped, and the guest that it executes. Neither comes from a register of the guest.
+/// The strand that has trapped, and the guest that it executes. Neither value comes from a register of the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Caller {

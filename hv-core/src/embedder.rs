@@ -1,4 +1,4 @@
-//! The interface of the hypervisor image to the dispatch of calls.
+//! The interface between the hypervisor image and the dispatch of calls.
 
 use guest_abi::trap::CONS_BREAK;
 use guest_abi::{HvError, Registers};
@@ -10,12 +10,12 @@ use crate::{Caller, Reply};
 pub enum ConsoleOutput {
     /// A character.
     Byte(u8),
-    /// The break condition of a serial line, which is not a character.
+    /// The break condition of a serial line. A break is not a character.
     Break,
 }
 
 impl ConsoleOutput {
-    /// Decodes the argument of `cons_putchar`: 0 to 255, or -1 for a break. Returns `None` for all other values of 64 bits.
+    /// Decodes the argument of `cons_putchar`: 0 to 255, or -1 for a break. Returns `None` for all other 64-bit values.
     pub fn from_argument(argument: u64) -> Option<Self> {
         match u8::try_from(argument) {
             Ok(byte) => Some(Self::Byte(byte)),
@@ -25,16 +25,16 @@ impl ConsoleOutput {
     }
 }
 
-/// The hypervisor image around the services: consoles, and hypercalls of its own.
+/// The hypervisor image around the services: its consoles, and the hypercalls that it serves itself.
 pub trait Embedder {
-    /// Sends a byte or a break to the console of the caller's guest. EWOULDBLOCK if the console cannot take it now.
+    /// Sends a byte or a break to the console of the caller's guest. Fails with EWOULDBLOCK if the console cannot take it now.
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError>;
 
-    /// The numbers of the functions that [`fast`](Self::fast) serves unless a service has them. All others get EBADTRAP, on SPARC V9
-    /// from the trap entries, without a call of Rust. With `None`, the default, `fast` gets every call.
+    /// The numbers of the functions that [`fast`](Self::fast) serves unless a service has them. All other functions get EBADTRAP.
+    /// On SPARC V9 the trap entries return it, without a call of Rust. With `None`, the default, `fast` gets every call.
     const FAST: Option<&'static [u64]> = None;
 
-    /// The numbers of the functions that [`core`](Self::core) serves, or `None`, as with [`FAST`](Self::FAST).
+    /// The numbers of the functions that [`core`](Self::core) serves. With `None`, the default, `core` gets every call.
     const CORE: Option<&'static [u64]> = None;
 
     /// Serves a FAST call of a function that no service has.
@@ -43,7 +43,7 @@ pub trait Embedder {
         Err(HvError::BadTrap)
     }
 
-    /// Serves a CORE call that is none of the four of the specification.
+    /// Serves a CORE call other than the four of the specification.
     fn core(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let _ = (caller, function, registers);
         Err(HvError::BadTrap)
@@ -62,7 +62,7 @@ pub trait Embedder {
     }
 }
 
-/// An image whose guests have no console and no hypercalls of its own: `cons_putchar` answers EWOULDBLOCK.
+/// An image without consoles and without hypercalls of its own. `cons_putchar` returns EWOULDBLOCK.
 #[derive(Clone, Copy, Debug)]
 pub struct NoConsole;
 

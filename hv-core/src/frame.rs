@@ -1,10 +1,10 @@
-//! The answer to a call, and the registers that it is written to.
+//! The answer to a call, and the registers that receive it.
 
 use core::ops::Deref;
 
 use guest_abi::{HvError, Registers};
 
-/// The values that a call returns from %o1 on. The other registers keep what the guest passed in them.
+/// The values that a call returns from %o1 on. The guest's other registers do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// EOK, without a value.
@@ -13,11 +13,11 @@ pub enum Reply {
     Value(u64),
     /// EOK, and values in %o1 and %o2.
     Values(u64, u64),
-    /// The status of an error, and yet a value in %o1: `mach_desc` returns there how much room it needs.
+    /// The status of an error, with a value in %o1. An example is `mach_desc`, which returns the size of the buffer that it needs.
     Refused(HvError, u64),
 }
 
-/// The registers of a call, which only [`answer`](Self::answer) changes.
+/// The registers of a call. Only [`answer`](Self::answer) changes them.
 #[derive(Debug)]
 pub struct Frame<'a>(&'a mut Registers);
 
@@ -28,13 +28,13 @@ impl<'a> Frame<'a> {
         Self(registers)
     }
 
-    /// Returns a frame of the same registers, for a function that takes it by value.
+    /// Returns a frame for the same registers, for a function that takes a frame by value.
     #[inline(always)]
     pub const fn reborrow(&mut self) -> Frame<'_> {
         Frame(self.0)
     }
 
-    /// Writes status and values into the guest's registers. Nothing else writes them.
+    /// Writes the status and the values into the guest's registers. No other function writes them.
     #[inline(always)]
     pub fn answer(&mut self, result: Result<Reply, HvError>) {
         let Self(registers) = self;

@@ -9,17 +9,17 @@ use crate::sync::plain::{AtomicBool, Ordering};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
 use crate::{Caller, Frame, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services};
 
-/// What the strand does after a CORE call.
+/// What the strand does after a call of trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum After {
-    /// It continues at the instruction after the trap.
+    /// The strand continues at the instruction after the trap.
     Resume,
-    /// It stops: the guest has ended itself with this code. No register has changed.
+    /// The strand stops: the guest has ended itself with this code. No register has changed.
     Exit(u64),
 }
 
-/// The versions that a guest has negotiated, of all groups.
+/// The versions of all groups that a guest has negotiated.
 #[derive(Default)]
 struct GuestVersions {
     sun4v: Negotiated,
@@ -39,11 +39,11 @@ impl GuestVersions {
         }
     }
 
-    /// Returns the version of a group that the guest gets when it asks for `wanted`.
+    /// Returns the version that the guest gets when it asks for version `wanted` of a group.
     #[inline(always)]
     fn ask<S: Services>(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
         match group {
-            // A guest cannot give up the architecture itself, which has no minor versions.
+            // A guest cannot give up group SUN4V, which has no minor versions.
             ApiGroup::SUN4V if wanted.major != 1 => Err(HvError::NotSupported),
             ApiGroup::SUN4V => Asked::new(&self.sun4v, BASE, wanted),
             ApiGroup::CORE if !S::CORE => Asked::new(&self.core, BASE, wanted),
@@ -54,7 +54,7 @@ impl GuestVersions {
 
 const BASE: &[Version] = &[Version::V1_0];
 
-/// Dispatches the hypercalls of all guests and strands of a machine, and notes [events](crate::trace::HypervisorEvent) in `T`.
+/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`.
 pub struct Hypervisor<S, E, T = Off> {
     services: S,
     embedder: E,
@@ -92,17 +92,17 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
     }
 
-    /// Returns the services.
+    /// The services of the hypervisor.
     pub const fn services(&self) -> &S {
         &self.services
     }
 
-    /// Returns the embedder.
+    /// The hypervisor image.
     pub const fn embedder(&self) -> &E {
         &self.embedder
     }
 
-    /// Returns the handler of the traps of a strand while it executes a guest.
+    /// Returns the handler of the traps that a strand takes while it executes a guest.
     pub fn strand(&self, caller: Caller) -> Strand<'_, S, E, T> {
         let versions = &self.versions[caller.guest.index()];
         Strand {
@@ -115,7 +115,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
     }
 
     /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every service.
-    /// `on` is the strand that executes the call. Meanwhile no strand executes code of the guest.
+    /// `on` is the strand that executes this function. During the call, no strand may execute code of the guest.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         let versions = &self.versions[guest.index()];
         versions.sun4v.set(NegotiatedVersion::NONE);
@@ -128,7 +128,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
     }
 }
 
-/// Serves the traps of one strand while it executes one guest. Holds the contexts that the services have for the two.
+/// Serves the traps of one strand while it executes one guest. Holds the services' contexts for this strand and guest.
 #[repr(C)]
 pub struct Strand<'a, S: Services + 'a, E, T = Off> {
     // The first field, so that the address of the contexts needs no addition.
@@ -140,17 +140,17 @@ pub struct Strand<'a, S: Services + 'a, E, T = Off> {
 }
 
 impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
-    /// Returns the guest and the strand.
+    /// The guest and the strand.
     pub fn caller(&self) -> Caller {
         self.caller
     }
 
-    /// Returns the strand's contexts at the services.
+    /// Returns the services' contexts for the strand.
     pub fn contexts(&self) -> &S::Contexts<'a> {
         &self.contexts
     }
 
-    /// Returns the functions that this handler may serve. Trap entries can answer EBADTRAP to all others without a call of Rust.
+    /// Returns the functions that this handler may serve. For all other functions, trap entries can return EBADTRAP without a call of Rust.
     pub fn served(&self) -> Served<'a> {
         Served {
             fast: Hypervisor::<S, E, T>::FAST,
@@ -179,7 +179,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         Frame::new(registers).answer(result);
     }
 
-    /// Passes on a FAST call that no service claims to the embedder.
+    /// Passes a FAST call that no service claims to the embedder.
     fn unclaimed(&self, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let Hypervisor { embedder, trace, .. } = self.hypervisor;
         let started = trace.time(self.caller.strand);
@@ -215,7 +215,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         Ok(asked.minor)
     }
 
-    /// [Negotiates](Self::negotiate), and writes an event.
+    /// [Negotiates](Self::negotiate), and records an event.
     #[cold]
     #[inline(never)]
     fn negotiate_traced(
@@ -244,10 +244,10 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     }
 
     /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or asks for the
-    /// version that is negotiated already. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. Does nothing and returns `None` for
-    /// other calls, which [`core_slow`](Self::core_slow) serves.
+    /// present version. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. For other calls, does nothing and returns `None`;
+    /// [`core_slow`](Self::core_slow) serves them.
     ///
-    /// It needs few registers and no stack, so that trap entries can call it as a leaf function.
+    /// The function needs few registers and no stack, so that trap entries can call it as a leaf function.
     #[inline(always)]
     pub fn core_fast(&self, function: u64, [o0, o1, o2]: [u64; 3]) -> Option<[u64; 3]> {
         let group = ApiGroup(o0);
@@ -256,7 +256,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .versions
                 .version::<S>(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            // While tracing is on, `core_slow` writes an event. Relaxed: either path is right if tracing is switched meanwhile.
+            // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched at this moment, either path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
                     Ok(asked) if !asked.version.is(asked.granted) => return None,
@@ -317,7 +317,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         After::Resume
     }
 
-    /// Serves a software trap between the other two, 0x81 to 0xfe: asks the [embedder](Embedder::software_trap).
+    /// Serves a software trap from 0x81 to 0xfe: calls the [embedder](Embedder::software_trap).
     pub fn software_trap(&self, number: u8, registers: &mut Registers) {
         let embedder = &self.hypervisor.embedder;
         let result = embedder.software_trap(self.caller, number, registers);
@@ -325,7 +325,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     }
 }
 
-/// Returns `true` if the embedder may serve a function, given [`Embedder::FAST`] or [`Embedder::CORE`].
+/// Returns `true` if `list`, [`Embedder::FAST`] or [`Embedder::CORE`], says that the embedder may serve a function.
 fn has(list: Option<&[u64]>, function: u64) -> bool {
     list.is_none_or(|numbers| numbers.contains(&function))
 }

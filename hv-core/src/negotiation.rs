@@ -7,12 +7,12 @@ use static_assertions::assert_impl_all;
 
 use crate::sync::{AtomicU32, Ordering, fence};
 
-/// A negotiated version of a group: its position in the group's list, counted from 1. 0 stands for "not negotiated".
+/// A negotiated version, stored as its position in the group's list of versions, counted from 1. 0 stands for "not negotiated".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NegotiatedVersion(u8);
 
 impl NegotiatedVersion {
-    /// Stands for "not negotiated".
+    /// The value for "not negotiated".
     pub const NONE: Self = Self(0);
 
     /// Returns the version at this position, counted from 1.
@@ -34,8 +34,8 @@ impl NegotiatedVersion {
     }
 }
 
-/// Returns the version that a guest gets for `wanted`: the same major number, and the highest minor number up to the wanted one.
-/// Major 0 gives the group up. Fails with ENOTSUPPORTED if the list does not have the major number.
+/// Returns the version that a guest gets for `wanted`. It has the same major number, and the highest minor number that is not above
+/// the wanted one. Major 0 gives the group up. Fails with ENOTSUPPORTED if the list does not have the major number.
 #[inline(always)]
 pub(crate) fn negotiate(
     versions: &[Version],
@@ -53,9 +53,9 @@ pub(crate) fn negotiate(
         .ok_or(HvError::NotSupported)
 }
 
-/// The answer to a guest that asks for a version of a group.
+/// The result when a guest asks for a version of a group.
 pub struct Asked<'a> {
-    /// The version that it has negotiated before.
+    /// The version that the guest has negotiated before.
     pub(crate) version: &'a Negotiated,
     pub(crate) granted: NegotiatedVersion,
     /// The minor number of the granted version.
@@ -74,11 +74,11 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The version of one group that one guest has negotiated, shared by all its strands. If strands negotiate at the same time, one
-/// of their versions is the result.
+/// The version of one group that one guest has negotiated. All strands of the guest share it. If several strands negotiate at the
+/// same time, the version of one of them is the result.
 ///
-/// Its memory is one word of 32 bits, the [number](NegotiatedVersion::number) of the version, for services whose fast path is in
-/// assembly. (SPARC V9 cannot exchange single bytes.)
+/// In memory this is one word of 32 bits, the [number](NegotiatedVersion::number) of the version, so that a fast path can read it
+/// in assembly. (SPARC V9 cannot exchange single bytes.)
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Negotiated(AtomicU32);
@@ -86,31 +86,30 @@ pub struct Negotiated(AtomicU32);
 assert_impl_all!(Negotiated: Send, Sync);
 
 impl Negotiated {
-    /// Holds this version.
+    /// Returns a value that holds `version`.
     pub fn new(version: NegotiatedVersion) -> Self {
         Self(AtomicU32::new(version.0.into()))
     }
 
     /// Returns the negotiated version.
     pub fn get(&self) -> NegotiatedVersion {
-        // A fast path does not call this function. It loads a word that its service has derived from the version, and a strand
-        // that has loaded the word of a version must find here that version or a later one: so a fence orders the two loads.
-        // SPARC V9 needs none. The processor keeps the order of loads (total store order), and the compiler cannot exchange the
-        // two, because the load of the word is in another call or in a trap entry.
+        // A fast path does not call this function. It loads a word that its service has derived from the version. A strand that has
+        // loaded the word of a version must then load that version or a later one here, so a fence orders the two loads. SPARC V9
+        // needs no fence: the processor keeps the order of loads (total store order), and the compiler cannot exchange the two
+        // loads, because the load of the word is in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {
             fence(Ordering::Acquire);
         }
-        // Relaxed: the fence orders it, and it publishes no other memory.
+        // Relaxed: the fence orders this load, and the version publishes no other memory.
         NegotiatedVersion(self.0.load(Ordering::Relaxed) as u8)
     }
 
-    /// Returns `true` if this version is negotiated. If the caller loads a word that a service has derived from the version next,
-    /// that load comes after the load of the version.
+    /// Returns `true` if `version` is negotiated. A later load of a word that was derived from the version stays after this load.
     #[inline(always)]
     pub(crate) fn is(&self, version: NegotiatedVersion) -> bool {
         let is = self.get() == version;
         if cfg!(target_arch = "sparc64") {
-            // The processor keeps the order of the two loads (total store order). This keeps the compiler from changing it.
+            // The processor keeps the order of the two loads (total store order). This fence stops the compiler from changing the order.
             compiler_fence(Ordering::Acquire);
         } else {
             fence(Ordering::Acquire);
@@ -120,7 +119,7 @@ impl Negotiated {
 
     /// Stores a version. The caller then calls [`Service::version_changed`](crate::Service::version_changed).
     pub(crate) fn set(&self, version: NegotiatedVersion) {
-        // An exchange: loom does not order stores of two strands. Relaxed: the service then publishes it by an exchange of its own.
+        // An exchange, because loom does not order stores of two strands. Relaxed: afterwards the service publishes it by its own exchange.
         self.0.swap(version.0.into(), Ordering::Relaxed);
     }
 }

@@ -5,55 +5,54 @@ use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 use crate::negotiation::Asked;
 use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 
-/// The functions of one API group.
+/// A service: it serves the functions of one API group.
 ///
-/// The hypervisor refuses the calls of guests that have not negotiated the group: the service never sees such a call.
+/// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///
-/// A service may have group CORE and then determines its versions. The functions of such a service are those of trap 0x80. The
-/// hypervisor itself serves trap 0xff.
+/// A service may have group CORE, and then determines its versions. Its functions belong to trap 0x80: the hypervisor serves trap 0xff.
 pub trait Service {
     /// The number of the group.
     const GROUP: ApiGroup;
 
-    /// The versions of the group: at most 255, lowest first, with no minor number left out.
+    /// The versions of the group, lowest first: at most 255. No minor number may be left out.
     const VERSIONS: &'static [Version];
 
-    /// The numbers of the FAST functions. The service gets calls of these alone.
+    /// The numbers of the FAST functions. The service gets only calls of these functions.
     const FUNCTIONS: &'static [u64];
 
-    /// The data that the service looks up once per strand, and not in every call.
+    /// The data that the service looks up once per strand instead of in every call.
     type Context<'a>: Context
     where
         Self: 'a;
 
-    /// Returns the context of a strand. `version` always holds the version that its guest has negotiated.
+    /// Returns the context of a strand. `version` always holds the version that the strand's guest has negotiated.
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> Self::Context<'a>;
 
-    /// The hypervisor calls this after a guest has negotiated a version or given the group up. `version` holds the result. A service
-    /// whose fast path depends on the version implements this. Other strands of the guest may call or negotiate at the same time.
+    /// The hypervisor calls this after a guest has negotiated a version or given the group up. `version` holds the result. Only a
+    /// service whose fast path depends on the version needs it. Other strands of the guest may call or negotiate at the same time.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {}
 
-    /// Resets all that belongs to the guest to its state at boot. [`version_changed`](Self::version_changed) was called before, with
-    /// nothing negotiated. `on` is the strand that executes the call. Meanwhile no strand executes code of the guest.
+    /// Resets the guest's data to its state at boot. The hypervisor has called [`version_changed`](Self::version_changed) before, with
+    /// nothing negotiated. `on` is the strand that executes this function. During the call, no strand executes code of the guest.
     fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
 /// Serves the calls of one strand.
 pub trait Context {
-    /// Serves and [answers](Frame::answer) a frequent and simple FAST call. Returns `false` and does nothing if the call needs the
-    /// [`slow_path`](Self::slow_path).
+    /// Serves and [answers](Frame::answer) a frequent and simple FAST call. If the call needs the [`slow_path`](Self::slow_path),
+    /// does nothing and returns `false`.
     ///
-    /// The hypervisor has checked neither the function nor the version: the fast path must not serve a guest that has not
-    /// negotiated the group (see [`Service::version_changed`]), nor a function that is not in [`Service::FUNCTIONS`] (a debug
-    /// assertion checks this).
+    /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not
+    /// negotiated the group (see [`Service::version_changed`]). It must not serve a function that is not in [`Service::FUNCTIONS`];
+    /// a debug assertion checks this.
     #[inline(always)]
     #[allow(unused_variables)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
         false
     }
 
-    /// Serves a FAST call of a guest that has negotiated this version.
+    /// Serves a FAST call of a guest that has negotiated version `version`.
     fn slow_path(
         &self,
         function: u64,
@@ -61,15 +60,15 @@ pub trait Context {
         registers: &Registers,
     ) -> Result<Reply, HvError>;
 
-    /// Returns `true` if the hypervisor need not call [`version_changed`](Service::version_changed) when the guest negotiates this
-    /// version again. That makes such a negotiation shorter. This implementation returns `false`.
+    /// Returns `true` if the hypervisor need not call [`version_changed`](Service::version_changed) when the guest negotiates
+    /// `version` again. The negotiation is then shorter. This implementation returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn is_current(&self, version: NegotiatedVersion) -> bool {
         false
     }
 
-    /// The hypervisor calls this after it has refused a FAST call with EBADTRAP, because the guest has not negotiated the group.
+    /// The hypervisor calls this after it has refused a FAST call with EBADTRAP because the guest has not negotiated the group.
     #[allow(unused_variables)]
     fn not_negotiated(&self, function: u64, registers: &Registers) {}
 }
@@ -77,9 +76,9 @@ pub trait Context {
 /// The versions that one guest has negotiated, in the order of a list of services.
 pub type NegotiatedGroups = [Negotiated; 4];
 
-/// A list of services: `()`, or a tuple of up to four. Of several with the same group or function, the first one is asked.
+/// A list of services: `()`, or a tuple of up to four. If several services have the same group or function, the first one serves it.
 pub trait Services {
-    /// The contexts of a strand at all services.
+    /// The contexts that all services have for a strand.
     type Contexts<'a>
     where
         Self: 'a;
@@ -90,7 +89,7 @@ pub trait Services {
     /// `true` if a service has group CORE.
     const CORE: bool;
 
-    /// Returns the contexts of a strand at all services.
+    /// Returns the contexts that all services have for a strand.
     fn contexts<'a>(
         &'a self,
         caller: Caller,
@@ -100,14 +99,14 @@ pub trait Services {
     /// Returns the negotiated version of a group; `None` if no service has the group.
     fn version(negotiated: &NegotiatedGroups, group: ApiGroup) -> Option<Version>;
 
-    /// Returns the version of a group that a guest gets when it asks for `wanted`. EINVAL if no service has the group.
+    /// Returns the version that a guest gets when it asks for version `wanted` of a group. Fails with EINVAL if no service has the group.
     fn ask(
         negotiated: &NegotiatedGroups,
         group: ApiGroup,
         wanted: Version,
     ) -> Result<Asked<'_>, HvError>;
 
-    /// Tries the [fast path](Context::fast_path) of each service. Returns `true` if one of them has answered.
+    /// Tries the [fast path](Context::fast_path) of each service. Returns `true` if a service has answered.
     fn fast_path(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
 
     /// Serves a FAST call, or refuses it because the group is not negotiated; `None` if no service has the function.
@@ -118,7 +117,7 @@ pub trait Services {
         registers: &Registers,
     ) -> Option<Result<Reply, HvError>>;
 
-    /// Returns [`Context::is_current`] of the service that has the group; `true` if no service has it.
+    /// Calls [`Context::is_current`] of the service that has the group. Returns `true` if no service has it.
     fn is_current(
         contexts: &Self::Contexts<'_>,
         group: ApiGroup,
@@ -128,7 +127,7 @@ pub trait Services {
     /// Calls [`Service::version_changed`] of the service that has the group, if there is one.
     fn version_changed(&self, guest: GuestId, group: ApiGroup, version: &Negotiated);
 
-    /// Clears what the guest has negotiated, and calls [`Service::guest_reset`] of every service.
+    /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`] of every service.
     fn guest_reset(&self, guest: GuestId, negotiated: &NegotiatedGroups, on: StrandId);
 }
 
@@ -179,7 +178,7 @@ macro_rules! list_of_services {
             ) -> bool {
                 let ($($name,)*) = contexts;
                 $(if $name.fast_path(function, frame) {
-                    // In tests alone, because every call would pay for it.
+                    // A debug assertion, because a check would slow down every call.
                     debug_assert!($name::FUNCTIONS.contains(&function), "not stated");
                     return true;
                 })*

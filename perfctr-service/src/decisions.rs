@@ -1,6 +1,6 @@
-//! The decisions of the service, as functions without atomics and without devices, for proofs. Any version may change them.
+//! The decisions of the service, as functions without atomics and devices, for proofs. Any version may change these functions.
 //!
-//! - [`turns`]: which strand has a hub next.
+//! - [`turns`]: which strand gets a hub next.
 //! - [`judgement`]: whether a unit that stays busy is broken.
 //! - [`protocol`]: how rights pass from guest to guest.
 

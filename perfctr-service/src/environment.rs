@@ -1,4 +1,4 @@
-//! The hardware and the tracer that an image gives the service.
+//! The hardware and the tracer that a hypervisor image gives the service.
 
 use guest_abi::StrandId;
 use hv_core::trace::{Off, Trace};
@@ -7,7 +7,7 @@ use platform::{Bus, StrandRegisters};
 use crate::trace::Why;
 use crate::units::Unit;
 
-/// `(bus, registers)` or, for a service that records [events](crate::trace::ServiceEvent), `(bus, registers, tracer)`.
+/// `(bus, registers)`, or `(bus, registers, tracer)` for a service that records [events](crate::trace::ServiceEvent).
 pub trait Environment {
     /// Accesses device registers.
     type Bus: Bus;

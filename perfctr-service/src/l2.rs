@@ -8,15 +8,15 @@ use platform::{AccessError, Bus, PhysicalAddress};
 
 use crate::progress::{Found, Progress, Stopwatch};
 
-/// The number of tries to get the lock of a node's L2 control before the call ends with EWOULDBLOCK. A strand holds the lock for at most 8
-/// reads and 16 writes, and the 63 other strands of the node may come first. Model checkers see both results with one try.
+/// The number of tries to get the lock of a node's L2 control. Then the call ends with EWOULDBLOCK. A strand holds the lock for at most 8
+/// reads and 16 writes, and the 63 other strands of the node may come first. With one try, model checkers see both results.
 pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
 }
 
-/// Decides which strand has the L2 control registers of a node. A strand holds them across accesses, so that a set is one step.
+/// Decides which strand has the L2 control registers of a node. A strand holds them across accesses: a write of all banks is one step.
 #[derive(Debug)]
 pub(crate) struct L2Arbiter {
     lock: OwnedLock,
@@ -40,7 +40,7 @@ impl L2Arbiter {
         Some(HeldL2 { progress: &self.progress, _lock: lock })
     }
 
-    /// Counts that a strand with this stopwatch and time could not take the registers. Returns `true` if they were taken for too long.
+    /// Counts that a strand could not take the registers. `watch` and `now` are the strand's. Returns `true` if the registers are stuck.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         watch.look(&self.progress, Found::Busy, 0, now)
     }
@@ -68,7 +68,7 @@ impl HeldL2<'_> {
         Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
     }
 
-    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores the earlier banks, and calls `differ` if that fails.
+    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores earlier banks. If that fails too, calls `differ`.
     #[inline(always)]
     pub(crate) fn set(
         &self,
@@ -104,7 +104,7 @@ mod tests {
     use crate::hubs::tests::strand;
     use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
-    /// The death of the holder ends its access, so a waiting strand's watch restarts. The death of another strand does not.
+    /// The death of the holder ends its access, so a waiting strand's watch restarts. Another strand's death does not restart the watch.
     #[test]
     fn a_death_ends_the_access_of_the_strand_that_died() {
         for (dead, ends) in [(1, true), (2, false)] {

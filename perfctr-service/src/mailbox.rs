@@ -1,8 +1,8 @@
-//! The mailbox: words in which a service processor hands the operator's steps to the hypervisor.
+//! The mailbox: words with which a service processor passes the operator's steps to the hypervisor.
 //!
-//! A mailbox is [`WORDS`] words of memory that no guest reaches. The operator writes a [`Step`] with [`ask`], which last writes
-//! [`ASKED`] to the first word, and interrupts a strand. The hypervisor [serves](serve) the step on this strand, and last writes
-//! [`DONE`]; the [`answer`] stays until the next step. The first word says which side has the mailbox.
+//! A mailbox is [`WORDS`] words of memory that no guest can access. The operator writes a [`Step`] with [`ask`], which writes [`ASKED`] to
+//! the first word last, and then interrupts a strand. The hypervisor [serves](serve) the step on this strand, and writes [`DONE`] last. The
+//! [`answer`] stays until the next step. The first word says whether the operator or the hypervisor may write the mailbox.
 //!
 //! | word | content |
 //! |---|---|
@@ -12,9 +12,9 @@
 //! | 8 | the result: 0 for done, else a number of [`Refusal`] |
 //! | 9 on | grants of a reconfiguration, the answer to [`Step::Look`], or the two numbers of a refusal |
 //!
-//! [`Step::Look`] writes, from word 9 on: 1 while a change is pending; 4 words of the strands it waits for; a word per unit; the rights held.
+//! From word 9 on, [`Step::Look`] writes: 1 while a change is pending; 4 words with the awaited strands; a word per unit; the held rights.
 //!
-//! The layout is this project's own: Sun's hypervisor takes such steps through a logical domain channel, in its own format.
+//! The layout is this project's own. Sun's hypervisor receives such steps on a logical domain channel, in another format.
 
 use bitfield_struct::bitfield;
 use guest_abi::StrandId;
@@ -29,11 +29,11 @@ use crate::{
 /// The number of words of a mailbox.
 pub const WORDS: usize = platform::memory_map::mailbox::OPERATOR_WORDS;
 
-/// The first word before the first step.
+/// The value of the first word before the first step.
 pub const EMPTY: u64 = 0;
-/// The first word while a step waits for the hypervisor.
+/// The value of the first word while a step waits for the hypervisor.
 pub const ASKED: u64 = 1;
-/// The first word after a step has been served.
+/// The value of the first word after a step has been served.
 pub const DONE: u64 = 2;
 
 const STATE: usize = 0;
@@ -42,10 +42,10 @@ const ARGUMENT: usize = 2;
 const RESULT: usize = 8;
 const DATA: usize = 9;
 
-/// The result of an unknown step, or of a step with an unknown argument.
+/// The result for an unknown step, or for a step with an unknown argument.
 const UNKNOWN: u64 = 1;
 
-/// A [`UnitState`] as [`Step::Look`] writes it.
+/// A [`UnitState`] in the form in which [`Step::Look`] writes it.
 #[bitfield(u64)]
 struct UnitWord {
     in_service: bool,
@@ -55,13 +55,13 @@ struct UnitWord {
     faults: u32,
 }
 
-/// The first words of the parts that [`Step::Look`] writes.
+/// The indices of the first words of the parts that [`Step::Look`] writes.
 const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
 
 /// A step of the operator.
-// Steps are rare, and there is no allocation.
+// The type may be large: steps are rare, and there is no allocation.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -69,7 +69,7 @@ pub enum Step {
     Reconfigure(Grants),
     /// See [`PerfCounterService::strand_died`].
     Died(StrandId),
-    /// Resets a guest, which the image does.
+    /// Resets a guest. The image does this.
     Reset(GuestId),
     /// See [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
@@ -82,13 +82,13 @@ pub enum Step {
 pub struct Seen {
     /// See [`PerfCounterService::pending`].
     pub pending: Option<StrandSet>,
-    /// See [`PerfCounterService::unit`]: each unit that the largest machine has, by its [number](Unit::number).
+    /// See [`PerfCounterService::unit`]. Has each unit of the largest machine, at its [number](Unit::number).
     pub units: [UnitState; Unit::COUNT],
     /// See [`PerfCounterService::held`].
     pub held: Grants,
 }
 
-/// Why a step failed.
+/// The reason why a step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such step, strand, guest or unit.
@@ -138,7 +138,7 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
     }
 }
 
-/// Serves the step that waits, if any, on the strand `on`, which executes this. `rest` does the image's part of a death or a reset.
+/// Serves the waiting step, if there is one, on the strand `on`, which executes this function. `rest` does the image's part.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,
@@ -191,7 +191,7 @@ fn numbers(error: ChangeError) -> [u64; 3] {
     }
 }
 
-/// Returns the answer to a step that is [`DONE`], with the answer to a [`Step::Look`]; `None` if no step is done.
+/// Returns the result of a step that is [`DONE`], with the answer to a [`Step::Look`]; `None` if no step is done.
 pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<Seen>, Refusal>> {
     let (first, second) = (words[DATA] as usize, words[DATA + 1] as usize);
     let unit = || Unit::all().nth(first);
@@ -227,7 +227,7 @@ fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E
     }
     let mut held = Grants::none(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
-        // There is such a guest.
+        // The guest exists, so this cannot fail.
         let _ = held.set(guest, service.held(guest));
     }
     put_grants(words, HELD, &held);
@@ -255,7 +255,7 @@ fn seen(words: &[u64; WORDS]) -> Seen {
     }
 }
 
-/// Writes grants, eight to a word, the first in the most significant byte: bit 0 `global`, bit 1 register 0, bit 2 HT.
+/// Writes grants, eight per word, the first in the most significant byte. In each byte, bit 0 is `global`, bit 1 register 0, bit 2 HT.
 fn put_grants(words: &mut [u64; WORDS], first: usize, grants: &Grants) {
     let mut guests = (0..GuestId::COUNT).filter_map(GuestId::new);
     for word in words.iter_mut().skip(first).take(GuestId::COUNT / 8) {
@@ -272,7 +272,7 @@ fn grants(words: &[u64; WORDS], first: usize, guests: usize) -> Grants {
     for guest in (0..guests).filter_map(GuestId::new) {
         let word = words.get(first + guest.index() / 8).copied().unwrap_or(0);
         let bits = word.to_be_bytes()[guest.index() % 8];
-        // There is such a guest.
+        // The guest exists, so this cannot fail.
         let _ = grants.set(guest, Grant::from_bits(bits));
     }
     grants

@@ -1,4 +1,4 @@
-//! Counts of calls by function, register class and outcome. Each strand has its own; any strand may read them.
+//! Counts of calls by function, register class and outcome. Each strand has its own counts. Any strand may read them.
 
 use guest_abi::{HvError, Kind, PerfReg};
 use hv_core::sync::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ pub enum Operation {
     Set,
 }
 
-/// The class of the register that a call names.
+/// The class of the register that a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Register 0.
@@ -23,7 +23,7 @@ pub enum Class {
     Dram,
     /// Registers 18-89.
     Hub,
-    /// All other numbers.
+    /// Any other number.
     Invalid,
 }
 
@@ -57,7 +57,7 @@ impl Class {
     }
 }
 
-/// Why a call was refused, in the order of the checks.
+/// The reason why a call was refused. The variants are in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// EBADTRAP: the group is not negotiated.
@@ -68,7 +68,7 @@ pub enum Refusal {
     NotSupported,
     /// ENOACCESS: the guest's grant does not cover the register, or its unit is out of service.
     NoAccess,
-    /// EWOULDBLOCK: its hub, or its node's L2 control, is taken now.
+    /// EWOULDBLOCK: the register's hub, or the L2 control of the node, is in use now.
     WouldBlock,
 }
 
@@ -90,12 +90,12 @@ impl Refusal {
 pub enum Outcome {
     /// EOK.
     Ok,
-    /// Any other status.
+    /// Any status except EOK.
     Refused(Refusal),
 }
 
 impl Outcome {
-    /// EOK, then the refusals in the order of the checks.
+    /// EOK first, then the refusals in the order of the checks.
     pub const ALL: &'static [Self] = &[
         Self::Ok,
         Self::Refused(Refusal::BadTrap),
@@ -128,7 +128,7 @@ const OPERATIONS: usize = 2;
 const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
-/// The counts of one strand, which only this strand writes, without read-modify-write. Relaxed: a count says nothing of other memory.
+/// The counts of one strand. Only this strand writes them, without read-modify-write. Relaxed: a count says nothing about other memory.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
@@ -136,7 +136,7 @@ pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
 impl Counts {
     #[inline(always)]
     pub(crate) fn add(&self, operation: Operation, class: Class, outcome: Outcome) {
-        // The remainder is the index itself: compilers do not always see that.
+        // The remainder is the index itself, and tells compilers that the index is in bounds.
         let outcome = outcome.index() % OUTCOMES;
         let count = &self.0[operation as usize][class as usize][outcome];
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -173,7 +173,7 @@ impl Statistics {
         self.0[operation as usize][class as usize][outcome.index()]
     }
 
-    /// Returns the number of calls with this outcome.
+    /// Returns the number of calls with `outcome`.
     pub fn outcome(&self, outcome: Outcome) -> u64 {
         let classes = self.0.iter().flatten();
         classes.map(|outcomes| outcomes[outcome.index()]).sum()
@@ -191,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// The counts stand by function, then class, then outcome, with eight bytes each.
+    /// The counts are ordered by function, then class, then outcome, and have eight bytes each.
     #[test]
     fn each_count_is_at_its_offset() {
         let mut offsets = Vec::new();

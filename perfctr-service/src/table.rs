@@ -11,7 +11,7 @@ use crate::units::Unit;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct Row {
-    /// 0 for registers 0 and 1, which have no address.
+    /// The address of the register. It is 0 for registers 0 and 1, which have no address.
     pub(crate) address: PhysicalAddress,
     /// The bits that a guest can write.
     pub(crate) mask: u64,
@@ -19,12 +19,12 @@ pub(crate) struct Row {
     pub(crate) place: u64,
 }
 
-/// All registers for the strands of one node: DRAM registers of this node by local address, all others by global address.
+/// All registers for the strands of one node. DRAM registers of the node have local addresses, and all others have global addresses.
 pub(crate) type Rows = [Row; PerfReg::COUNT];
 
 const NODES: usize = Node::ALL.len();
 
-/// One table for each node that a call can come from.
+/// One table for each node from which a call can come.
 static ROWS: [Rows; NODES] = {
     let none = Row { address: PhysicalAddress(0), mask: 0, place: 0 };
     let mut tables = [[none; PerfReg::COUNT]; NODES];
@@ -55,7 +55,7 @@ pub(crate) fn rows(node: Node) -> &'static Rows {
     &ROWS[node.index()]
 }
 
-/// Returns the unit that a strand of this node accesses at an address.
+/// Returns the unit that a strand of `node` accesses at `address`.
 pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
     let mut banks = (0..L2_BANKS).filter_map(l2_control);
     if banks.any(|bank| bank == address) {
@@ -69,7 +69,7 @@ pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
 mod tests {
     use super::*;
 
-    /// The channels of the caller's node have local addresses (section 2.2), all other registers global ones, registers 0 and 1 none.
+    /// The DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have none, others a global one.
     #[test]
     fn addresses_from_each_node() {
         let globals = [

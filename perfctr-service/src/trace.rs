@@ -17,7 +17,7 @@ const NAMES: [(u64, &str); PerfReg::COUNT] = {
 
 const HUBS: Shown = Shown::Names(&[(0, "ZAM0"), (1, "ZAM1"), (2, "ZAM2"), (3, "ZAM3")]);
 
-/// By [`Unit::number`](crate::Unit::number).
+/// The names of units, indexed by [`Unit::number`](crate::Unit::number).
 const UNITS: Shown = Shown::Names(&[
     (0, "NODE0_MCU0"),
     (1, "NODE0_MCU1"),
@@ -37,7 +37,7 @@ const UNITS: Shown = Shown::Names(&[
     (15, "NODE3_L2"),
 ]);
 
-/// [Grants](crate::Grant): bit 0 is `global`, bit 1 register 0, bit 2 HT in register 0.
+/// The names of [grants](crate::Grant): bit 0 is `global`, bit 1 register 0, bit 2 HT in register 0.
 const GRANTS: Shown = Shown::Names(&[
     (0b000, "none"),
     (0b001, "global"),
@@ -50,13 +50,13 @@ const GRANTS: Shown = Shown::Names(&[
 hv_core::events! {
     /// The events of the service, with numbers from 8 on.
     ///
-    /// The event of a call has the time of the call's end, and comes after events of what the call met, such as a taken hub.
+    /// The event of a call has the time at which the call ended. It comes after events for what happened in the call, such as a taken hub.
     ///
-    /// Fields that several events have:
-    /// - `perfreg`: the number of a register; of a refused call the number that the guest passed, which may be no register's;
-    /// - `status`: EOK of a served call, or why the call was refused;
-    /// - `guest`, `hub`, `unit`: the number of each: see [`Unit::number`](crate::Unit::number);
-    /// - `strand`: the number of the calling strand; in events that belong to no call, of the strand that recorded the event;
+    /// Several events have these fields:
+    /// - `perfreg`: the number of a register. A refused call has the number that the guest passed; no register needs to have it.
+    /// - `status`: EOK for a served call, otherwise the reason of the refusal.
+    /// - `guest`, `hub`, `unit`: the number of the guest, hub or [unit](crate::Unit::number).
+    /// - `strand`: the number of the calling strand. In events that do not belong to a call, the strand that recorded the event.
     /// - `duration`: the duration of the call in ticks, at most `u32::MAX`.
     pub enum ServiceEvent {
         /// A register was read.
@@ -76,10 +76,10 @@ hv_core::events! {
             guest: u8 = Number,
             strand: u8 = Number,
             duration: u32 = Number,
-            /// The value that the guest passed, with bits that the register does not have.
+            /// The value that the guest passed, including bits that the register does not have.
             value: u64 = Hex,
         }
-        /// A get was refused.
+        /// A call that reads a register was refused.
         10 GetRefused "get_perfreg_refused" {
             status: u16 = STATUSES,
             guest: u8 = Number,
@@ -87,7 +87,7 @@ hv_core::events! {
             duration: u32 = Number,
             perfreg: u64 = REGISTERS,
         }
-        /// A set was refused.
+        /// A call that writes a register was refused.
         11 SetRefused "set_perfreg_refused" {
             status: u16 = STATUSES,
             guest: u8 = Number,
@@ -100,7 +100,7 @@ hv_core::events! {
         /// A call could not have its hub at once.
         12 HubConflict "hub_conflict" {
             hub: u8 = HUBS,
-            /// The reason: a strand has an access in flight, it is the turn of another strand, or the chip itself is busy.
+            /// The reason: a strand has an access in flight, it is another strand's turn, or the chip itself is busy.
             why: u8 = Names(&[(0, "in_flight"), (1, "turn_of_another"), (2, "chip_busy")]),
             guest: u8 = Number,
             strand: u8 = Number,
@@ -108,7 +108,7 @@ hv_core::events! {
         /// A unit is out of service.
         13 UnitOut "unit_out_of_service" {
             unit: u16 = UNITS,
-            /// The reason: a fault; it stayed busy for too long; a strand died at work on it; no strand can scrub it.
+            /// The reason: an access faulted, the unit stayed busy for too long, a strand died at work on it, or no strand can scrub it.
             why: u8 = Names(&[(0, "fault"), (1, "stuck"), (2, "died"), (3, "uncleared")]),
             strand: u8 = Number,
         }
@@ -124,14 +124,14 @@ hv_core::events! {
             grant: u8 = GRANTS,
             strand: u16 = Number,
         }
-        /// A guest lost rights, by a new grant or a reset.
+        /// A guest lost rights because of a new grant or a reset.
         16 Revoked "revoked" {
             guest: u8 = Number,
-            /// The rights that the guest still has.
+            /// The rights that the guest keeps.
             left: u8 = GRANTS,
             strand: u16 = Number,
         }
-        /// A pending grant took effect.
+        /// A pending grant has taken effect.
         17 Held "held" {
             guest: u8 = Number,
             /// The rights that the guest holds now.
@@ -140,7 +140,7 @@ hv_core::events! {
         }
         /// A change of rights, or a reset, waits for strands.
         18 ChangePending "change_pending" {
-            /// The number of strands that it waits for.
+            /// The number of strands that the change waits for.
             awaited: u16 = Number,
             strand: u16 = Number,
         }
@@ -151,7 +151,7 @@ hv_core::events! {
     }
 }
 
-/// Why a unit goes out of service, by the numbers in [`UnitOut`].
+/// The reason why a unit goes out of service, with the numbers of [`UnitOut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// An access to the unit failed.
@@ -164,7 +164,7 @@ pub enum Why {
     Uncleared,
 }
 
-/// Why a call does not get its hub, by the numbers in [`HubConflict`].
+/// The reason why a call does not get its hub, with the numbers of [`HubConflict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     InFlight,

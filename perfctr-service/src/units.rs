@@ -1,4 +1,4 @@
-//! Units: memory channels, hubs, and the L2 control of each node. A unit can be out of service, and can wait to be scrubbed.
+//! Units: memory channels, hubs, and the L2 control of each node. A unit can be out of service, and it can be waiting for a scrub.
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
 use hv_core::sync::{AtomicU8, AtomicU32, Ordering};
@@ -6,7 +6,7 @@ use platform::Machine;
 
 use crate::rights::policy::NodeSet;
 
-/// A part of the machine that goes out of service as a whole, and is scrubbed as a whole for its next user.
+/// A part of the machine that goes out of service as a whole. It is also scrubbed as a whole for its next user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// A memory channel, with two registers.
@@ -21,7 +21,7 @@ impl Unit {
     /// The number of units of the largest machine.
     pub const COUNT: usize = 16;
 
-    /// Returns the unit of a register, for a caller on this node; `None` for the strand's own PCR.
+    /// Returns the unit of a register, for a caller on node `caller`; `None` for the strand's own PCR.
     pub fn for_register(register: PerfReg, caller: Node) -> Option<Self> {
         match register.kind() {
             Kind::Strand => None,
@@ -31,7 +31,7 @@ impl Unit {
         }
     }
 
-    /// Returns the units of the largest machine, by their numbers.
+    /// Returns the units of the largest machine, in the order of their numbers.
     pub fn all() -> impl Iterator<Item = Self> {
         let channels =
             Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| Self::Mcu(*node, *mcu)));
@@ -39,7 +39,7 @@ impl Unit {
         channels.chain(hubs).chain(Node::ALL.iter().map(|node| Self::L2(*node)))
     }
 
-    /// Returns the units of a machine that `global` covers, for a guest with strands on these nodes.
+    /// Returns the units of a machine that `global` covers, for a guest with strands on `nodes`.
     pub(crate) fn under_global(machine: Machine, nodes: NodeSet) -> impl Iterator<Item = Self> {
         Self::all().filter(move |unit| {
             unit.is_in(machine)
@@ -50,7 +50,7 @@ impl Unit {
         })
     }
 
-    /// Returns the registers with an address of their own, which L2 control does not have.
+    /// Returns the registers of the unit that have an address. L2 control has none.
     pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
         PerfReg::all().filter(move |register| {
             !matches!(register.kind(), Kind::L2)
@@ -67,7 +67,7 @@ impl Unit {
         }
     }
 
-    /// Returns the number of the unit, 0 to 15: its place in [`all`](Self::all).
+    /// Returns the number of the unit, 0 to 15: its index in [`all`](Self::all).
     pub const fn number(self) -> usize {
         match self {
             Self::Mcu(node, mcu) => 2 * node.index() + mcu.index(),
@@ -90,9 +90,9 @@ impl core::fmt::Display for Unit {
 /// The state of a unit, for the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitState {
-    /// Whether guests can use the unit. If not, calls for it end with ENOACCESS until the operator returns it to service.
+    /// `true` if guests can use the unit. Otherwise calls for the unit end with ENOACCESS until the operator returns it to service.
     pub in_service: bool,
-    /// The unit holds no values of a guest that has lost it. A unit that cannot be scrubbed goes out of service, and is scrubbed on return.
+    /// `true` if the unit holds no values of a guest that has lost it. If it cannot be scrubbed, it is out of service until a scrub.
     pub clean: bool,
     /// The number of accesses that faulted.
     pub faults: u32,
@@ -100,7 +100,7 @@ pub struct UnitState {
     pub stuck: u32,
 }
 
-/// A set of units. Only [`Units`] changes it.
+/// A set of units. Only [`Units`] changes the set.
 #[derive(Debug, Default)]
 pub(crate) struct UnitSet(AtomicU32);
 
@@ -119,12 +119,12 @@ impl UnitSet {
         self.bits() >> unit.number() & 1 != 0
     }
 
-    /// Returns the units of a set with these [`bits`](Self::bits).
+    /// Returns the units of a set whose [`bits`](Self::bits) are given.
     pub(crate) fn units(bits: u32) -> impl Iterator<Item = Unit> + use<> {
         Unit::all().filter(move |unit| bits >> unit.number() & 1 != 0)
     }
 
-    /// Returns one bit for each unit, bit 0 for unit 0.
+    /// Returns the set as one bit for each unit, bit 0 for unit 0.
     pub(crate) fn bits(&self) -> u32 {
         self.0.load(Ordering::SeqCst)
     }
@@ -133,14 +133,14 @@ impl UnitSet {
 /// The states of all units.
 #[derive(Debug, Default)]
 pub(crate) struct Units {
-    /// Out of service, for the whole machine.
+    /// The units that are out of service, for the whole machine.
     out: UnitSet,
-    /// May hold values of a guest that has lost the unit.
+    /// The units that may hold values of a guest that has lost the unit.
     unclean: UnitSet,
-    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`], from which the scrub of a unit that was
-    /// busy continues. Only the owner of the lock of changes uses this, so Relaxed suffices: the lock orders it.
+    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues there.
+    /// Relaxed: only the owner of the lock of changes uses this, so the lock orders it.
     scrubbed: [AtomicU8; Unit::COUNT],
-    /// For the operator to read, as `stuck`. Relaxed, because a count says nothing about other memory.
+    /// The number of faults, for the operator to read, as is `stuck`. Relaxed, because a count says nothing about other memory.
     faults: [AtomicU32; Unit::COUNT],
     stuck: [AtomicU32; Unit::COUNT],
 }
@@ -171,7 +171,7 @@ impl Units {
         self.unclean.add(unit);
     }
 
-    /// Returns the registers of a unit that are not scrubbed yet. A PCR comes before its PICs.
+    /// Returns the registers of a unit that are not scrubbed. A PCR comes before its PICs.
     pub(crate) fn unscrubbed(&self, unit: Unit) -> impl Iterator<Item = PerfReg> {
         unit.registers().skip(self.scrubbed(unit).load(Ordering::Relaxed).into())
     }
@@ -181,7 +181,7 @@ impl Units {
         self.scrubbed(unit).fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Forgets which registers of a unit are scrubbed, because they may hold any values again.
+    /// Marks all registers of a unit as not scrubbed, because they may hold any values again.
     pub(crate) fn scrub_from_start(&self, unit: Unit) {
         self.scrubbed(unit).store(0, Ordering::Relaxed);
     }
@@ -192,7 +192,7 @@ impl Units {
     }
 
     fn scrubbed(&self, unit: Unit) -> &AtomicU8 {
-        // The remainder is the number itself: compilers do not always see that.
+        // The remainder is the number itself, and tells compilers that the index is in bounds.
         &self.scrubbed[unit.number() % Unit::COUNT]
     }
 

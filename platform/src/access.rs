@@ -1,4 +1,4 @@
-//! The traits by which a service accesses hardware registers, and their error.
+//! The traits with which a service accesses hardware registers, and their error.
 
 use core::fmt;
 
@@ -10,9 +10,9 @@ use crate::address::PhysicalAddress;
 /// Why an access to a register failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessError {
-    /// The device does not answer, or answers with an error. A retry fails too.
+    /// The device does not answer, or answers with an error. A second try would fail too.
     Fault,
-    /// The hub is executing another access. This one had no effect, and a later retry can succeed. Only hubs are ever busy.
+    /// The hub is executing another access. The refused access had no effect, and a later try can succeed. Only hubs are ever busy.
     Busy,
 }
 
@@ -27,18 +27,18 @@ impl fmt::Display for AccessError {
 
 impl core::error::Error for AccessError {}
 
-/// Physical access to device registers, 64 bits at a time. Several strands call it concurrently. `strand` is the strand that executes the
-/// access: a local address means a device of its node. (Hardware ignores the argument; models need it.)
+/// Physical access to device registers, 64 bits at a time. Several strands may call it concurrently. `strand` is the strand that
+/// executes the access: a local address means a device of the node of `strand`. (Hardware ignores the argument; models need it.)
 ///
 /// # Order
-/// The caller orders accesses of different strands by atomics in memory: a strand that lets another one access a device releases a
-/// word, and the other strand acquires the word. The implementation makes this order hold at the devices, on every machine:
+/// The caller orders accesses of different strands by atomics in memory. A strand that lets another strand access a device releases
+/// a word, and the other strand acquires that word. The implementation must make this order hold at the devices, on every machine:
 ///
 /// - An access happens after every load of memory that precedes the access on the strand.
 /// - [`read`](Self::read) and [`write`](Self::write) return when the device has answered, before any later store.
-/// - A fast path in assembly may end before its write is complete; [`complete_writes`](Self::complete_writes) comes before the next access.
+/// - A fast path in assembly may end before its write is complete. [`complete_writes`](Self::complete_writes) comes before the next access.
 ///
-/// If the machine does not order stores to devices with accesses to memory, this needs a barrier: `membar #Sync` on SPARC V9.
+/// This needs a barrier if the machine does not order stores to devices with accesses to memory: `membar #Sync` on SPARC V9.
 pub trait Bus {
     /// Reads a register. An access that returns an error has no effect.
     fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError>;
@@ -46,8 +46,8 @@ pub trait Bus {
     /// Writes a register. Returns when the write is complete. An access that returns an error has no effect.
     fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError>;
 
-    /// Returns whether a fast path in assembly may access the registers by instructions of its own, at the same addresses. If so,
-    /// `membar #Sync` does the work of [`complete_writes`](Self::complete_writes). Always `false` for a reference to a bus.
+    /// Returns whether a fast path in assembly may access the registers with its own instructions, at the same addresses. If so,
+    /// `membar #Sync` replaces [`complete_writes`](Self::complete_writes). Always `false` for a reference to a bus.
     fn is_direct() -> bool
     where
         Self: Sized,
@@ -55,13 +55,13 @@ pub trait Bus {
         false
     }
 
-    /// Waits until every write of the strand's fast path is complete, or has trapped. The trap's handler (on SPARC V9, in
+    /// Waits until every write of the strand's fast path is complete or has trapped. The handler of the trap (on SPARC V9, in
     /// `platform::sparc64`) tells the service the address: see `PerfCounterService::faulted_late`.
     #[inline(always)]
     fn complete_writes(&self, _strand: StrandId) {}
 }
 
-/// The registers of the strand that executes the call, which `strand` is except in [`cross_call`](Self::cross_call).
+/// The registers of a strand. `strand` is the strand that executes the call, except in [`cross_call`](Self::cross_call).
 pub trait StrandRegisters {
     /// Reads %pcr (ASR 16).
     fn pcr(&self, strand: StrandId) -> u64;
@@ -72,17 +72,17 @@ pub trait StrandRegisters {
     /// Writes %pic (ASR 17).
     fn set_pic(&self, strand: StrandId, value: u64);
 
-    /// Reads %stick (ASR 24), in ticks. Callers compare values of the same strand only.
+    /// Reads %stick (ASR 24), in ticks. Callers compare only values of the same strand.
     fn ticks(&self, strand: StrandId) -> u64;
 
-    /// Sends a cross-call to a strand, which may be the one that executes this. Returns at once.
+    /// Sends a cross-call to a strand, which may be the executing strand. Returns at once.
     ///
-    /// The implementation delivers a cross-call between two hypercalls of the target strand, before the strand next executes guest code.
-    /// The strand then calls the handler of the service that sent it, such as `PerfCounterService::cross_called`. A cross-call that
-    /// arrives during the handling of another one is delivered afterwards; to a dead strand, when the strand restarts.
+    /// - The implementation delivers a cross-call between two hypercalls of the target strand, before this strand next executes
+    ///   guest code. The target then calls the handler of the service that sent it, such as `PerfCounterService::cross_called`.
+    /// - A cross-call that arrives during the handling of another is delivered afterwards. A dead strand gets it when it restarts.
     ///
-    /// All earlier writes of the sending strand to memory are visible to the target when it takes the cross-call. If a store to a
-    /// device sends the interrupt, and can overtake a store to memory, this needs a barrier first: `membar #Sync` on SPARC V9.
+    /// When the target takes the cross-call, it must see all earlier writes of the sending strand to memory. If a store to a device
+    /// sends the interrupt, and can overtake a store to memory, this needs a barrier first: `membar #Sync` on SPARC V9.
     fn cross_call(&self, strand: StrandId);
 }
 

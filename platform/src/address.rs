@@ -21,7 +21,7 @@ impl fmt::Debug for PhysicalAddress {
     }
 }
 
-/// The L2 control registers of a node, one per bank. They have local addresses only.
+/// The L2 control registers of a node, one register per bank. They have local addresses only.
 const L2_CONTROL: u64 = 0xa9_0000_0000;
 const L2_BANK_STRIDE: u64 = 0x40;
 
@@ -36,7 +36,7 @@ const DRAM_PERFORMANCE: u64 = 0x400;
 const HUB_LOCAL: u64 = 0x81_3000_0000;
 const HUB_GLOBAL: u64 = 0xe1_3000_0000;
 
-/// The lowest of the two bits that hold the number of the node or hub in a global address.
+/// The lower of the two bits that hold the number of the node or hub in a global address.
 const GLOBAL_SHIFT: u32 = 34;
 
 const fn dram_offset(mcu: Mcu, role: McuRole) -> u64 {
@@ -53,22 +53,22 @@ pub const fn dram_global(node: Node, mcu: Mcu, role: McuRole) -> PhysicalAddress
     PhysicalAddress(DRAM_GLOBAL + ((node as u64) << GLOBAL_SHIFT) + dram_offset(mcu, role))
 }
 
-/// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6): bits 39:28 are 0x813, bits 17:14 and
-/// 11:0 hold the two parts of the address within the hub, and bits 13:12 between them hold the number of the hub.
+/// Returns the Victoria Falls access address of a hub register (sections 2.4 to 2.6). Bits 39:28 are 0x813. Bits 17:14 and 11:0
+/// hold the two parts of the address within the hub. Bits 13:12 hold the number of the hub.
 ///
-/// Section 3.1 gives some of these local addresses another meaning. The service uses only global addresses of hubs.
+/// Section 3.1 gives some of these addresses another meaning as local addresses. The service uses only global addresses of hubs.
 pub const fn hub_access(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let address = within_hub(unit, role);
     PhysicalAddress(HUB_LOCAL + ((address >> 12) << 14) + ((hub as u64) << 12) + (address & 0xfff))
 }
 
-/// Returns the global address of a hub register (section 3.1): the [access address](hub_access), with the hub again in bits 35:34.
+/// Returns the global address of a hub register (section 3.1): the [access address](hub_access) with the hub's number also in bits 35:34.
 pub const fn hub_global(hub: Hub, unit: HubUnit, role: HubRole) -> PhysicalAddress {
     let PhysicalAddress(access) = hub_access(hub, unit, role);
     PhysicalAddress(access - HUB_LOCAL + HUB_GLOBAL + ((hub as u64) << GLOBAL_SHIFT))
 }
 
-/// Returns the address of the control register of an L2 bank of the strand's own node (section 2.3); `None` beyond bank 7.
+/// Returns the address of the control register of an L2 bank of the accessing strand's node (section 2.3); `None` beyond bank 7.
 pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     if bank < L2_BANKS {
         Some(PhysicalAddress(L2_CONTROL + bank as u64 * L2_BANK_STRIDE))
@@ -77,8 +77,9 @@ pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     }
 }
 
-/// Returns the local address of a performance register; `None` for registers 0 and 1. For a DRAM register it is of the strand's own node
-/// (section 2.2), and for a hub register without the hub's number (section 3.1). The service uses only global addresses of hubs.
+/// Returns the local address of a performance register; `None` for registers 0 and 1. For a DRAM register, the address means the
+/// accessing strand's node (section 2.2). For a hub register, it does not hold the number of the hub (section 3.1). The service
+/// uses only global addresses of hubs.
 pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
     Some(PhysicalAddress(match register.kind() {
         Kind::Strand | Kind::L2 => return None,

@@ -1,4 +1,4 @@
-//! Machines with Victoria Falls processors, and the performance registers that each of them has.
+//! Machines with Victoria Falls processors, and their performance registers.
 
 use core::fmt;
 
@@ -64,7 +64,7 @@ impl fmt::Display for Model {
     }
 }
 
-/// A machine: its family, its nodes (0 to n-1), and its disabled memory channels.
+/// A machine: its family, its nodes (numbered from 0), and its disabled memory channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     model: Model,
@@ -98,7 +98,7 @@ impl Machine {
         }
     }
 
-    /// Returns the machine with this memory channel disabled.
+    /// Returns the machine with the channel `mcu` of `node` disabled.
     #[must_use]
     pub const fn without_channel(mut self, node: Node, mcu: Mcu) -> Self {
         self.disabled_channels |= Self::channel_bit(node, mcu);
@@ -130,7 +130,7 @@ impl Machine {
         self.has_node(node) && self.disabled_channels & Self::channel_bit(node, mcu) == 0
     }
 
-    /// Returns `true` if the machine has this performance register. All hubs of a family answer, with any number of nodes.
+    /// Returns `true` if the machine has this performance register. A family with hubs has all hubs, whatever the number of nodes.
     pub const fn has_register(self, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Strand | Kind::L2 => true,

@@ -1,4 +1,4 @@
-//! The memory map of the project's hypervisor, for the image `hypervisor/`, the simulator that executes it, and tools that load it.
+//! The memory map of the project's hypervisor. The image `hypervisor/`, the simulator and tools that load the image use it.
 //!
 //! | physical addresses | content |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | [`DESCRIPTION`] | the machine description |
 //! | [`ROM`] | [`RESET_CODE`] at [`RESET`] |
 //!
-//! RAM, ROM and the first console are where QEMU's machine `niagara` has them. The rest is this project's own.
+//! The addresses of RAM, ROM and the first console are those of QEMU's machine `niagara`. The other addresses are this project's own.
 
 use core::ops::Range;
 
@@ -18,17 +18,17 @@ pub const HYPERVISOR: Range<u64> = 0x10_0000..0x400_0000;
 pub const MAILBOX: u64 = 0x3fe_0000;
 /// The first byte of the memory of guests.
 pub const PARTITION: u64 = 0x8000_0000;
-/// The real address at which a guest has its memory, unless its description says another one.
+/// The real address of a guest's memory, unless the guest's description states another address.
 pub const REAL: u64 = 0x8000_0000;
-/// The size in bytes of the memory of a guest without a description, unless [`start::MEMORY`] says another one.
+/// The size in bytes of the memory of a guest without a description, unless [`start::MEMORY`] states another size.
 pub const ONLY_GUEST: u64 = 128 << 20;
 /// Addresses and sizes of guests' memory are multiples of this number of bytes.
 pub const PAGE: u64 = 8 << 10;
-/// The first console. (That there is more than one is *assumed*.)
+/// The first console. (It is *assumed* that there are several.)
 pub const CONSOLES: u64 = 0x1f_1000_0000;
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
-/// The machine description, in memory that the program which starts the machine fills. Without one it is zero.
+/// The machine description. The program that starts the machine writes it. Without a description this memory is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
 /// The memory that contains the first instruction after power on.
 pub const ROM: Range<u64> = 0xff_f000_0000..0xff_f040_0000;
@@ -39,24 +39,24 @@ pub const RESET: u64 = ROM.start + 0x20;
 pub const RESET_CODE: [u32; 3] =
     [0x0300_0000 | (HYPERVISOR.start >> 10) as u32, 0x81c0_4000, 0x0100_0000];
 
-/// Words at the end of [`HYPERVISOR`], which the program that starts the machine writes. All may be 0.
+/// Words at the end of [`HYPERVISOR`]. The program that starts the machine writes them. Each may be 0.
 pub mod start {
     use crate::{Machine, Model};
 
     use super::HYPERVISOR;
 
-    /// The machine, if there is no description: see [`machine_word`].
+    /// The machine of a start without a description: see [`machine_word`].
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
-    /// The real address at which a guest without a description begins; 0 for the first byte of its memory.
+    /// The real address at which a guest without a description begins. 0 stands for the first byte of its memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
-    /// The size in bytes of the memory of a guest without a description; 0 for [`ONLY_GUEST`](super::ONLY_GUEST).
+    /// The size in bytes of the memory of a guest without a description. 0 stands for [`ONLY_GUEST`](super::ONLY_GUEST).
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
-    /// The seconds from 1970 to when the machine was switched on.
+    /// The time at which the machine was switched on, in seconds since 1970.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
-    /// Set in [`MACHINE`] for a Maramba.
+    /// The bit in [`MACHINE`] that is set for a Maramba.
     const MARAMBA: u64 = 0x100;
 
-    /// Returns the word for a machine: the number of nodes in bits 7:0, and bit 8 for a Maramba.
+    /// Returns the word for a machine: the number of nodes in bits 7:0, and bit 8 set for a Maramba.
     #[must_use]
     pub const fn machine_word(machine: Machine) -> u64 {
         let model = match machine.model() {
@@ -66,7 +66,7 @@ pub mod start {
         machine.nodes() as u64 | model
     }
 
-    /// Returns the machine of a word. If the word's number of nodes is not possible, that is the largest machine of its model.
+    /// Returns the machine for a word. If the number of nodes is impossible, returns the largest machine of the model.
     #[must_use]
     pub fn machine(word: u64) -> Option<Machine> {
         let model = match word & MARAMBA {
@@ -79,7 +79,7 @@ pub mod start {
     }
 }
 
-/// The page by which the operator and the hypervisor communicate. Guests cannot access it.
+/// A page for messages between the operator and the hypervisor. Guests cannot access it.
 ///
 /// | word | content |
 /// |---|---|
@@ -96,7 +96,7 @@ pub mod mailbox {
     pub const STATES: usize = OPERATOR_WORDS;
     /// The word with the exit code of guest 0.
     pub const CODES: usize = STATES + GUESTS;
-    /// The number of guests whose states and codes are there.
+    /// The maximum number of guests with a state and a code in the page.
     pub const GUESTS: usize = 16;
     /// The word by which the hypervisor switches the machine off.
     pub const POWER: usize = 511;
@@ -105,7 +105,7 @@ pub mod mailbox {
     /// The number of the interrupt by which the operator announces a step.
     pub const VECTOR: u8 = 2;
 
-    /// States of guests; 0 is for a guest that is absent.
+    /// The states of a guest. 0 stands for an absent guest.
     pub mod state {
         /// The guest runs.
         pub const RUNS: u64 = 1;
@@ -190,7 +190,7 @@ pub mod mailbox {
     }
 }
 
-/// Names of this project's own properties of a `guest` in the machine description. All are numbers.
+/// Names of properties of a `guest` in the machine description, which are this project's own. All values are numbers.
 pub mod property {
     /// The physical address of the guest's memory, a multiple of [`PAGE`](super::PAGE).
     pub const MEMORY_BASE: &str = "memory-base";
@@ -202,15 +202,15 @@ pub mod property {
     pub const ENTRY: &str = "entry";
 }
 
-/// The message that the hypervisor writes to the console of a machine without a description when the guest or the hypervisor has ended:
-/// [`DLE`](escape::DLE), [`END`](escape::END), a decimal number and LF. So that no guest can write it, the guest's own DLEs are doubled.
+/// The message at the end of a guest or of the hypervisor, written to the console of a machine without a description: [`DLE`](escape::DLE),
+/// [`END`](escape::END), a decimal number and LF. A guest cannot forge it, because each DLE that the guest writes is doubled.
 pub mod escape {
     /// The byte that is doubled if the guest writes it.
     pub const DLE: u8 = 0x10;
     /// The byte after DLE that announces the exit code.
     pub const END: u8 = b'X';
 
-    // Codes of the hypervisor are above all codes of guests, which have 32 bits.
+    // The codes of the hypervisor are above all codes of guests, because a guest's code has 32 bits.
     /// The hypervisor cannot start.
     pub const NOT_STARTED: u64 = 1 << 32;
     /// A trap has ended the guest or the hypervisor.

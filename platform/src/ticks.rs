@@ -1,10 +1,10 @@
-//! %tick and %stick, the counters of a strand (UltraSPARC Architecture 2007): 63 bits each, and bit 63 is NPT. The counters of two strands
-//! agree only if the hypervisor sets them to a common value when it starts the strands.
+//! %tick and %stick, two counters of a strand (UltraSPARC Architecture 2007). Each has 63 bits; bit 63 is NPT. The counters of two
+//! strands agree only if the hypervisor sets them to a common value when it starts the strands.
 
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 
-/// The counters of the strand that executes the call: `strand` is always that strand.
+/// The counters of a strand. `strand` is always the strand that executes the call.
 pub trait TickRegisters {
     /// Reads %tick (ASR 4), NPT included.
     fn tick(&self, strand: StrandId) -> u64;
@@ -44,14 +44,14 @@ pub struct TickSource<T> {
 }
 
 impl<T> TickSource<T> {
-    /// Returns %tick, which counts the cycles of the processor: the rate falls when power management slows the processor. `hz` is
-    /// the rate in Hz, property `clock-frequency` of a strand in the machine description, or 0 if it is unknown.
+    /// Returns %tick, which counts the cycles of the processor. Its rate falls when power management slows the processor. `hz` is
+    /// the rate in Hz, or 0 if unknown: the property `clock-frequency` of a strand in the machine description.
     pub const fn tick(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self { registers, is_stick: false, hz, alignment }
     }
 
-    /// Returns %stick, which counts the ticks of the system's clock at a constant rate. `hz` is the rate in Hz, property
-    /// `stick-frequency` of the platform in the machine description, or 0 if it is unknown.
+    /// Returns %stick, which counts the ticks of the system's clock at a constant rate. `hz` is the rate in Hz, or 0 if unknown:
+    /// the property `stick-frequency` of the platform in the machine description.
     pub const fn stick(registers: T, hz: u64, alignment: Alignment) -> Self {
         Self { registers, is_stick: true, hz, alignment }
     }

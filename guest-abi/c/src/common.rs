@@ -1,4 +1,4 @@
-//! What the C functions share, without unsafe code.
+//! Safe code that the C functions share.
 
 use core::hint::spin_loop;
 
@@ -16,7 +16,7 @@ pub(super) fn negotiated<H: Hypercall>(
         Ok(counters) => Ok(counters.version().into()),
         Err(NegotiateError::Refused(error)) => Err(error),
         Err(NegotiateError::MajorZero) => Err(HvError::Invalid),
-        // More was granted than asked for.
+        // The hypervisor granted a higher minor number than requested.
         Err(_) => Err(HvError::NotSupported),
     }
 }
@@ -52,13 +52,13 @@ impl From<Present> for sun4v_present {
     }
 }
 
-/// Reads the performance register with this id, which need not exist.
+/// Reads the performance register `id`. No register needs to have this id.
 pub(super) fn read(route: impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
 }
 
-/// Returns the status of the last try: the first other than EWOULDBLOCK, or the one after which no tries are left.
+/// Repeats `attempt` while its status is EWOULDBLOCK, at most `tries` times (0 means 1). Returns the last status.
 pub(super) fn retried(tries: u32, mut attempt: impl FnMut() -> u64) -> u64 {
     for _ in 1..tries {
         let status = attempt();
@@ -70,7 +70,7 @@ pub(super) fn retried(tries: u32, mut attempt: impl FnMut() -> u64) -> u64 {
     attempt()
 }
 
-/// Returns the function that gives the select field of each counter in the PMU's control register.
+/// Returns the function that maps each counter to the mask of its select field in the PMU's control register.
 pub(super) const fn field(pmu: Pmu) -> fn(Counter) -> u64 {
     match pmu {
         Pmu::Dram(_) => DramPcr::field,
@@ -80,12 +80,12 @@ pub(super) const fn field(pmu: Pmu) -> fn(Counter) -> u64 {
     }
 }
 
-/// Returns `pcr` with `event` in the field that `mask` covers.
+/// Returns `pcr` with `event` in the field that `mask` covers, and all other bits unchanged.
 pub(super) fn insert(mask: u64, pcr: u64, event: u64) -> u64 {
     pcr & !mask | event << mask.trailing_zeros() & mask
 }
 
-/// Adds to a count the events that `since` finds between the last raw value and this one. Returns the count; 0 for NULL.
+/// Adds to a count the events that `since` finds between the last raw value and `raw`. Returns the count; 0 for NULL.
 pub(super) fn counted(
     count: Option<&mut sun4v_count>,
     raw: u32,

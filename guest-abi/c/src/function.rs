@@ -78,7 +78,7 @@ unsafe fn call<'a, T>(
     match call(unsafe { Route::new(transport) }) {
         Ok(value) => {
             if !to.is_null() {
-                // SAFETY: it is not NULL, and the caller promises the rest.
+                // SAFETY: `to` is not NULL, and the caller promises the rest.
                 unsafe { to.write(value) };
             }
             EOK
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn sun4v_trap(
     trap_number: u64,
     regs: *mut u64,
 ) {
-    // SAFETY: promised by the caller, `regs` as six words or NULL.
+    // SAFETY: promised by the caller. `regs` points to six words or is NULL.
     let (route, words) = unsafe { (Route::new(transport), regs.cast::<[u64; 6]>().as_mut()) };
     let trap =
         [Trap::Fast, Trap::Core].into_iter().find(|trap| u64::from(trap.number()) == trap_number);
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn sun4v_unit_select(
         return HvError::Invalid.number();
     }
     let mut pcr = 0;
-    // SAFETY: promised by the caller; the result goes to a variable.
+    // SAFETY: promised by the caller. The result goes to a variable.
     let status = unsafe { sun4v_perf_get(transport, reg, &raw mut pcr) };
     if status != EOK {
         return status;

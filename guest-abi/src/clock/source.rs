@@ -1,4 +1,4 @@
-//! Hardware counters that can serve as a clock, and what can make each of them wrong.
+//! Hardware counters that can serve as a clock, and the hazards of each counter.
 
 use crate::strand::StrandId;
 
@@ -6,7 +6,7 @@ use crate::strand::StrandId;
 ///
 /// Unlike a [`Clock`](super::Clock), the counter may wrap, stop, tear, or differ between strands: see its [`Description`].
 pub trait ClockSource {
-    /// Returns the description of the counter, which never changes.
+    /// Returns the description of the counter. The description never changes.
     fn describe(&self) -> Description;
 
     /// Reads the counter on `strand`, which executes the call; `None` if the counter cannot be read. Bits beyond the counter's width
@@ -39,7 +39,7 @@ pub struct Description {
     pub rating: u16,
     /// Whether strands share the counter.
     pub scope: Scope,
-    /// The ways in which its values can be wrong.
+    /// The ways in which the values of the counter can be wrong.
     pub hazards: Hazards,
 }
 
@@ -61,9 +61,9 @@ pub struct Hazards {
     pub stops_when_idle: bool,
     /// The rate follows a clock that power management changes.
     pub rate_varies: bool,
-    /// A read takes the value in parts, which may belong to different values.
+    /// A read takes the value in several parts. The parts may belong to different values.
     pub tears: bool,
-    /// The source is unknown. It may be the clock of the CPU, which stops and changes its rate.
+    /// The kind of counter is unknown. It may be the clock of the CPU, which can stop or change its rate.
     pub may_be_cpu_clock: bool,
 }
 
@@ -78,7 +78,7 @@ impl Width {
     /// A whole word, 64 bits.
     pub const WORD: Self = Self(64);
 
-    /// Returns the width of this number of bits; `None` unless it is 8 to 64.
+    /// Returns a width of `bits` bits; `None` unless `bits` is 8 to 64.
     pub const fn new(bits: u8) -> Option<Self> {
         match bits {
             8..=64 => Some(Self(bits)),

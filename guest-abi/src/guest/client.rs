@@ -14,7 +14,7 @@ use crate::status::HvError;
 
 /// The performance counters of a guest that has negotiated group 0x205.
 ///
-/// All strands of a guest share one negotiated version: after one strand has negotiated, the others [join](Self::join).
+/// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join).
 #[derive(Clone, Copy, Debug)]
 pub struct PerfCounters<H> {
     hypercall: H,
@@ -25,16 +25,16 @@ pub struct PerfCounters<H> {
 assert_impl_all!(PerfCounters<()>: Copy, Send, Sync);
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Negotiates this version. The hypervisor may grant a lower minor number: see [`version`](Self::version).
+    /// Negotiates version `wanted`. The hypervisor may grant a lower minor number: see [`version`](Self::version).
     ///
     /// # Errors
-    /// If the hypervisor refuses (an earlier negotiated version then stays), or grants a higher minor number than `wanted`.
+    /// If the hypervisor refuses, in which case an earlier negotiated version stays, or if it grants a higher minor number than `wanted`.
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, wanted)?;
         Ok(Self { hypercall, version })
     }
 
-    /// Negotiates 1.1, and 1.0 where 1.1 is refused. Fails as [`negotiate`](Self::negotiate) of 1.0.
+    /// Negotiates 1.1. If 1.1 is refused, negotiates 1.0. Fails as [`negotiate`](Self::negotiate) of 1.0.
     pub fn negotiate_best(hypercall: H) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, Version::V1_1).or_else(|error| match error {
             NegotiateError::Refused(_) => ask(&hypercall, Version::V1_0),
@@ -43,8 +43,8 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(Self { hypercall, version })
     }
 
-    /// Returns the counters in the version that another strand of this guest has negotiated; `None` if none has. Fails with EINVAL if
-    /// the hypervisor does not know the group.
+    /// Returns the counters in the version that another strand of this guest has negotiated; `None` if no strand has negotiated.
+    /// Fails with EINVAL if the hypervisor does not know the group.
     pub fn join(hypercall: H) -> Result<Option<Self>, HvError> {
         let version = Core::new(&hypercall).api_get_version(ApiGroup::VFALLS)?;
         Ok((version.major != 0).then_some(Self { hypercall, version }))
@@ -64,15 +64,16 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Reads a register.
     ///
     /// # Errors
-    /// ENOTSUPPORTED if this version or machine does not have the register, ENOACCESS while the guest may not use it or its unit is
-    /// out of service, EWOULDBLOCK if its hub is taken at this moment (see [`get_retrying`](Self::get_retrying)).
+    /// - ENOTSUPPORTED if this version or machine does not have the register.
+    /// - ENOACCESS while the guest may not use the register, or while its unit is out of service.
+    /// - EWOULDBLOCK if the hub of the register is in use at this moment (see [`get_retrying`](Self::get_retrying)).
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
         get_perfreg(&self.hypercall, register.id())
     }
 
-    /// Writes a register. The service drops the bits that a guest cannot write.
-    /// Fails as [`get`](Self::get); also ENOACCESS for HT without the right to it. A set that fails writes nothing.
+    /// Writes a register. The service ignores the bits that a guest cannot write.
+    /// Fails as [`get`](Self::get); also with ENOACCESS for HT without the right to HT. A write that fails changes nothing.
     #[doc(alias = "vfalls_set_perfreg")]
     pub fn set(&self, register: PerfReg, value: u64) -> Result<(), HvError> {
         set_perfreg(&self.hypercall, register.id(), value)
@@ -108,8 +109,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set(pmu.into().pcr(), pcr.into())
     }
 
-    /// Selects the event of one counter of a PMU, and keeps the event of the other: reads the PCR and writes it. If two callers
-    /// do so to one PMU at once, one may undo the change of the other. Fails as [`get`](Self::get) and [`set`](Self::set).
+    /// Selects the event of one counter of a PMU, and leaves the event of the other counter. The method reads the PCR and then writes it:
+    /// if two callers do so at once, one caller may undo the change of the other. Fails as [`get`](Self::get) and [`set`](Self::set).
     pub fn select<U: PmuKind>(
         &self,
         pmu: U,
@@ -143,9 +144,9 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
 pub enum NegotiateError {
     /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if it does not know the major number.
     Refused(HvError),
-    /// The hypervisor granted this version, with a higher minor number than the contract allows. The group is given up again.
+    /// The hypervisor granted this version, whose minor number is higher than requested. The group has been given up again.
     MoreThanAsked(Version),
-    /// The caller asked for major number 0, which would give the group up. No call was made.
+    /// The caller asked for major number 0, which gives the group up. No call was made.
     MajorZero,
 }
 

@@ -7,14 +7,14 @@ use crate::group::{ApiGroup, Version};
 use crate::status::HvError;
 use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, Trap};
 
-/// The calls that need no negotiation. It implements [`fmt::Write`], for the guest's console.
+/// The calls that need no negotiation. As a [`fmt::Write`], writes to the guest's console.
 #[derive(Clone, Copy, Debug)]
 pub struct Core<H> {
     hypercall: H,
 }
 
 impl<H: Hypercall> Core<H> {
-    /// Returns the calls through this transport.
+    /// Returns the calls, made through `hypercall`.
     pub const fn new(hypercall: H) -> Self {
         Self { hypercall }
     }
@@ -46,7 +46,7 @@ impl<H: Hypercall> Core<H> {
         self.call(CONS_PUTCHAR, [CONS_BREAK, 0, 0, 0, 0]).map(drop)
     }
 
-    /// Stops the guest, with an exit code. Returns only if the transport simulates the call, or the hypervisor refuses it.
+    /// Stops the guest with an exit code. Returns only if the transport simulates the call, or if the hypervisor refuses it.
     pub fn exit(&self, code: u64) -> Result<(), HvError> {
         self.call(EXIT, [code, 0, 0, 0, 0]).map(drop)
     }

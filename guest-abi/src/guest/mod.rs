@@ -1,10 +1,10 @@
-//! The guest's side: the calls, through any transport, and what a guest builds on the calls.
+//! The guest's side: hypercalls through any transport, and tools that use hypercalls.
 //!
-//! - [`Hypercall`] is the transport, `Sun4v` the real one (SPARC V9 only). [`Core`] makes the calls that need no negotiation,
-//!   [`PerfCounters`] the calls of group 0x205.
-//! - [`Present`] tells which PMUs exist, [`Tries`] bounds the number of tries of a call, [`Snapshot`] holds a PMU's registers as
-//!   of one moment.
-//! - [`Widened`] makes 64-bit counts from narrower counters, [`StrandDriver`] starts and stops the strand's own counters.
+//! - [`Hypercall`] is the transport. `Sun4v` is the real transport (SPARC V9 only).
+//! - [`Core`] makes the calls that need no negotiation, [`PerfCounters`] the calls of group 0x205.
+//! - [`Present`] tells which PMUs exist. [`Tries`] limits the tries of a call. [`Snapshot`] holds registers that match.
+//! - [`Widened`] makes 64-bit counts from narrower counters.
+//! - [`StrandDriver`] starts and stops the strand's own counters.
 
 mod client;
 mod core_calls;

@@ -5,17 +5,17 @@ use crate::error_text::error_text;
 use crate::layout::{SparcPcr, SparcPic};
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that executes the call, as privileged code reaches them.
+/// %pcr and %pic of the strand that executes the call. Only privileged code can use them.
 ///
 /// # When events reach %pic
-/// Hardware updates %pic every 8 clocks (a fact of the UltraSPARC T2). Each counter counts at most one event a clock. Therefore:
-/// - A read of %pic lacks up to 8 events of each counter, the last ones before the read.
-/// - After a write of %pic, up to 7 events of each counter from before the write are still added.
-/// - A write of %pcr that clears UT, ST or HT loses up to 8 events of each counter, the last ones before the write. A write that
-///   changes the SL of a counter loses up to 8 events of that counter.
+/// Hardware updates %pic every 8 clocks (a fact of the UltraSPARC T2). Each counter counts at most one event per clock. Therefore:
+/// - A read of %pic lacks up to 8 events of each counter: the last events before the read.
+/// - After a write of %pic, hardware still adds up to 7 events of each counter from before the write.
+/// - A write of %pcr that clears UT, ST or HT loses up to 8 events of each counter: the last events before the write.
+/// - A write of %pcr that changes the SL of a counter loses up to 8 events of that counter.
 ///
-/// Nothing lags or is lost if no counted event happens in the 8 clocks before the access: in a handler whose own mode is not
-/// counted, these clocks pass between the trap and the handler's first access.
+/// No event is late or lost if no counted event happens in the 8 clocks before the access. In a handler whose own mode is not
+/// counted, these 8 clocks pass between the trap and the handler's first access.
 pub trait StrandCounters {
     /// Reads %pcr (ASR 16).
     fn pcr(&self) -> SparcPcr;
@@ -48,38 +48,38 @@ impl<S: StrandCounters + ?Sized> StrandCounters for &S {
     }
 }
 
-/// HT is set or requested, and only the service can change it.
+/// HT is set or requested. Only the service can change HT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtSet;
 
 error_text!(HtSet, |_| "HT of the PCR can only be changed by the hypervisor");
 
-/// Starts and stops a strand's counters: by direct writes where these suffice, by the service where HT changes.
+/// Starts and stops a strand's counters. Writes %pcr directly if HT does not change, and calls the service if HT changes.
 #[derive(Clone, Copy, Debug)]
 pub struct StrandDriver<S> {
     counters: S,
 }
 
 impl<S: StrandCounters> StrandDriver<S> {
-    /// Returns a driver of these counters. Its methods have to run on the strand of the counters.
+    /// Returns a driver of `counters`. Its methods have to run on the strand of the counters.
     pub const fn new(counters: S) -> Self {
         Self { counters }
     }
 
-    /// Reads both counters at the same moment. While counting, they lack up to 8 events each: see [`StrandCounters`].
+    /// Reads both counters at the same moment. While counting, each lacks up to 8 events: see [`StrandCounters`].
     pub fn read(&self) -> SparcPic {
         self.counters.pic()
     }
 
-    /// Sets both counters to 0. While counting, they then still get up to 7 earlier events each.
+    /// Sets both counters to 0. While counting, each then still gets up to 7 earlier events.
     pub fn clear(&self) {
         self.counters.set_pic(SparcPic::new());
     }
 
-    /// Stops counting: clears UT and ST, and keeps the other bits of the PCR. Loses up to 8 events a counter: see [`StrandCounters`].
+    /// Stops counting: clears UT and ST, and keeps the other bits of the PCR. Each counter loses up to 8 events: see [`StrandCounters`].
     ///
     /// # Errors
-    /// If HT is set, in which case hyperprivileged events still count.
+    /// If HT is set. Hyperprivileged events still count then.
     pub fn stop(&self) -> Result<(), HtSet> {
         let pcr = self.counters.pcr();
         // A direct write does not change HT.
@@ -87,11 +87,11 @@ impl<S: StrandCounters> StrandDriver<S> {
         if pcr.hypervisor() { Err(HtSet) } else { Ok(()) }
     }
 
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Earlier events are not counted. To count one
-    /// event, build `pcr` from [`SparcPcr::OFF`].
+    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Earlier events are not counted. To count
+    /// only one event, build `pcr` from [`SparcPcr::OFF`].
     ///
     /// # Errors
-    /// If `pcr` has HT, in which case nothing changes; or if HT is set, in which case UT and ST are cleared.
+    /// If `pcr` has HT: nothing changes then. If HT is set in %pcr: UT and ST are then cleared.
     pub fn start(&self, pcr: SparcPcr, from: SparcPic) -> Result<(), HtSet> {
         if pcr.hypervisor() {
             return Err(HtSet);
@@ -102,7 +102,7 @@ impl<S: StrandCounters> StrandDriver<S> {
         Ok(())
     }
 
-    /// Stops counting, also of hyperprivileged events. Makes no hypercall if HT is clear.
+    /// Stops counting, hyperprivileged events included. Makes no hypercall if HT is clear.
     ///
     /// # Errors
     /// The status of the call that clears HT. UT and ST are cleared in any case.
@@ -111,8 +111,7 @@ impl<S: StrandCounters> StrandDriver<S> {
         self.stop().or_else(by_service)
     }
 
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT is clear and `pcr`
-    /// has no HT.
+    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT is clear and stays clear.
     ///
     /// # Errors
     /// The service's status: ENOACCESS without the right to HT. The counters then stay stopped.
@@ -132,7 +131,7 @@ impl<S: StrandCounters> StrandDriver<S> {
         }
     }
 
-    /// Returns `true` if the hypervisor has cleared HT since a start with this PCR. The counts then lack hyperprivileged events.
+    /// Returns `true` if the hypervisor has cleared HT since a start with `started_with`. The counts then lack hyperprivileged events.
     pub fn revoked(&self, started_with: SparcPcr) -> bool {
         started_with.hypervisor() && !self.counters.pcr().hypervisor()
     }

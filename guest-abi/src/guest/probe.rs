@@ -1,4 +1,4 @@
-//! The PMUs that are present, found as illumos does: by a read of each PCR.
+//! Finds the PMUs that are present as illumos does: by a read of each PCR.
 
 use super::{Hypercall, PerfCounters};
 use crate::register::{PerfReg, Pmu};
@@ -9,7 +9,7 @@ crate::bit_set::bit_set! {
     PmuSet(u32) of Pmu
 }
 
-/// The result of the probe of a PMU.
+/// The result of the read of a PMU's PCR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// EINVAL or ENOTSUPPORTED: this version or machine does not have the PMU.
@@ -18,13 +18,13 @@ pub enum Presence {
     Readable,
     /// ENOACCESS: the PMU exists, but the guest may not use it now, or it is out of service.
     Refused,
-    /// EWOULDBLOCK: the PMU exists, but its hub was taken at that moment.
+    /// EWOULDBLOCK: the PMU exists, but its hub was in use at that moment.
     Busy,
     /// Another status, which says nothing about the PMU. illumos treats it as present.
     Unclear,
 }
 
-/// The PMUs that exist, and the PMUs whose probe got a status other than success.
+/// The PMUs that exist, and the result for each PMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Present {
     all: PmuSet,
@@ -62,7 +62,7 @@ impl Present {
         }
     }
 
-    /// Returns `true` if the guest could use this PMU: it is present, and its status was not ENOACCESS.
+    /// Returns `true` if the guest could use this PMU: the PMU is present, and the status was not ENOACCESS.
     pub const fn may_use(&self, pmu: Pmu) -> bool {
         self.all.contains(pmu) && !self.refused.contains(pmu)
     }

@@ -1,6 +1,6 @@
-//! Calls that are repeated a bounded number of times if their status is EWOULDBLOCK.
+//! Calls with status EWOULDBLOCK, repeated a limited number of times.
 //!
-//! The service remembers a refused strand, and serves it before others if it asks again soon. So keep the pauses short.
+//! The service remembers a refused strand, and serves it first if it asks again soon. So keep the pauses between tries short.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -10,7 +10,7 @@ use super::{Hypercall, PerfCounters};
 use crate::register::PerfReg;
 use crate::status::HvError;
 
-/// The most tries of a call: at least 1.
+/// The maximum number of tries of a call: at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tries(NonZeroU32);
 
@@ -18,7 +18,7 @@ impl Tries {
     /// A single try.
     pub const ONCE: Self = Self(NonZeroU32::MIN);
 
-    /// Returns this number of tries; `None` for 0.
+    /// Returns `number` tries; `None` for 0.
     pub const fn new(number: u32) -> Option<Self> {
         match NonZeroU32::new(number) {
             Some(number) => Some(Self(number)),
@@ -35,9 +35,9 @@ impl Tries {
 /// The reason why a repeated call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryError {
-    /// Every try got EWOULDBLOCK: this number of tries.
+    /// Each of this number of tries got EWOULDBLOCK.
     StillBlocked(Tries),
-    /// A try got another error, which ends the tries.
+    /// A try got a status other than success and EWOULDBLOCK. No more tries were made.
     Failed(HvError),
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for RetryError {
 
 impl core::error::Error for RetryError {}
 
-/// Returns the value, and the number of refused tries before it.
+/// Returns the value, and the number of tries that were refused before the successful try.
 pub(super) fn retry<T>(
     tries: Tries,
     mut pause: impl FnMut(u32),

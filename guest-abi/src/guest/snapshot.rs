@@ -1,4 +1,4 @@
-//! The PCR and both counters of a PMU, read so that they match.
+//! A PMU's PCR and both counters, read so that the counters belong to the PCR.
 
 use core::fmt;
 
@@ -9,12 +9,12 @@ use crate::counter::{Counter, CounterSet};
 use crate::layout::DramPic;
 use crate::register::{PerfReg, Pics, Pmu};
 
-/// Bounds on the work for a snapshot.
+/// Limits on the work for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The most reads of the counters, if the PCR changes during each read.
+    /// The maximum number of reads of the counters. The counters are read again if the PCR has changed.
     pub attempts: Tries,
-    /// The most tries of a call, if its status is EWOULDBLOCK.
+    /// The maximum number of tries of a call whose status is EWOULDBLOCK.
     pub tries: Tries,
 }
 
@@ -23,8 +23,8 @@ impl Bounds {
     pub const ONCE: Self = Self { attempts: Tries::ONCE, tries: Tries::ONCE };
 }
 
-/// A PMU's PCR and counters. The PCR was the same before and after the read of the counters, so the counters count the
-/// events that it selects, unless it was changed and changed back in between.
+/// A PMU's PCR and counters. The PCR was the same before and after the read of the counters. So the counters count the events that
+/// the PCR selects, unless somebody changed the PCR and changed it back between the two reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The PMU whose registers were read.
@@ -35,9 +35,9 @@ pub struct Snapshot {
     pub pic0: u64,
     /// Counter 1, without the flag of a DRAM counter.
     pub pic1: u64,
-    /// The counters that have wrapped since their flags were last cleared. Only counters of DRAM channels have flags.
+    /// The counters that have wrapped since their flags were last cleared. Only DRAM counters have flags.
     pub wrapped: CounterSet,
-    /// The distance in time between the reads of the two counters.
+    /// The distance in time between the reads of counter 0 and counter 1.
     pub skew: Skew,
     /// The number of times that the counters were read.
     pub attempts: u32,
@@ -59,15 +59,15 @@ impl Snapshot {
     }
 }
 
-/// The distance in time between the read of PIC0 and the later read of PIC1. All zeros if one read gave both.
+/// The distance in time between the read of PIC0 and the later read of PIC1. All numbers are 0 if one read gave both counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// The number of hypercalls for PIC1: the refused ones and the successful one. 0 if one read gave both.
+    /// The number of hypercalls for PIC1, refused ones included. 0 if one read gave both counters.
     pub hypercalls: u32,
     /// Ticks from just before the read of PIC0 to just after the read of PIC1; `None` without a clock.
     pub ticks: Option<u64>,
-    /// The advance of PIC0 up to a second read, after the read of PIC1. At the read of PIC1, PIC0 had advanced by 0 to this number
-    /// of events. (If PIC0 was written in between, the number has no meaning.)
+    /// The number of events that PIC0 counted from its first read to a second read, after the read of PIC1. At the read of PIC1, PIC0 had
+    /// advanced by 0 to this number. (If PIC0 was written in between, the number has no meaning.)
     pub pic0_events: u64,
 }
 
@@ -75,7 +75,7 @@ pub struct Skew {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The PCR changed during each of this number of reads.
+    /// The PCR changed during each of this number of reads of the counters.
     Changing(Tries),
     /// A read of this register failed.
     Read(PerfReg, RetryError),
@@ -95,16 +95,16 @@ impl fmt::Display for SnapshotError {
 impl core::error::Error for SnapshotError {}
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// As [`snapshot_with`](Self::snapshot_with), without a clock, so that the skew has no ticks.
+    /// As [`snapshot_with`](Self::snapshot_with), without a clock: the skew has no ticks.
     pub fn snapshot(&self, pmu: impl Into<Pmu>, bounds: Bounds) -> Result<Snapshot, SnapshotError> {
         self.snapshot_with(pmu, bounds, None, spin)
     }
 
-    /// Reads the PCR and the counters of a PMU. Measures the skew by `clock`. Calls `pause` between two tries of one register, with
-    /// the number of refused tries so far.
+    /// Reads the PCR and the counters of a PMU. Measures the skew with `clock`. Between two tries of one register, calls `pause`
+    /// with the number of refused tries so far.
     ///
     /// # Errors
-    /// If a read fails, or the PCR keeps changing, within the bounds.
+    /// If a read fails, or if the PCR changes during every read. `bounds` limits the number of reads.
     pub fn snapshot_with(
         &self,
         pmu: impl Into<Pmu>,

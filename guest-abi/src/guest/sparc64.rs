@@ -8,12 +8,12 @@ use crate::clock::Clock;
 use crate::layout::{SparcPcr, SparcPic};
 use crate::trap::{Registers, Trap};
 
-/// The sun4v virtual machine in which this code runs: hypervisor, clock %stick, and the counters of the calling strand.
+/// The sun4v virtual machine that this code runs in: the hypervisor, the clock %stick, and the counters of the calling strand.
 #[derive(Clone, Copy, Debug)]
 pub struct Sun4v(());
 
 impl Sun4v {
-    /// Returns a value for the virtual machine, without a check that the code runs in one.
+    /// Returns a value for the virtual machine. Does not check that the code runs in a virtual machine.
     ///
     /// # Safety
     /// Every strand that uses the value or a copy has to run in privileged mode of a sun4v virtual machine. Calls through

@@ -1,4 +1,4 @@
-//! The transport: how a call reaches a hypervisor.
+//! The transport: the way in which a call reaches a hypervisor.
 
 use static_assertions::assert_obj_safe;
 
@@ -7,7 +7,7 @@ use crate::trap::{Registers, Trap, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 
 /// A way to trap into a hypervisor, real or simulated.
 pub trait Hypercall {
-    /// Makes the trap with `registers` in %o0 to %o5, and stores their values after the trap in `registers`.
+    /// Traps with `registers` in %o0 to %o5, and stores the values of %o0 to %o5 after the trap in `registers`.
     fn trap(&self, trap: Trap, registers: &mut Registers);
 
     /// Calls `function` with `arguments` in %o0 to %o4. Returns %o1 to %o5; fails with the status in %o0 if it is not 0.
@@ -29,13 +29,13 @@ impl<H: Hypercall + ?Sized> Hypercall for &H {
     }
 }
 
-/// Reads the performance register with this id, which need not exist.
+/// Reads the performance register `id`. No register needs to have this id.
 pub(crate) fn get_perfreg(route: &impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
 }
 
-/// Writes the performance register with this id, which need not exist.
+/// Writes the performance register `id`. No register needs to have this id.
 pub(crate) fn set_perfreg(route: &impl Hypercall, id: u64, value: u64) -> Result<(), HvError> {
     route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0])?;
     Ok(())

@@ -1,10 +1,10 @@
 //! Counts of 64 bits from counters of 31, 32 or any other number of bits.
 //!
-//! Two reads of a counter tell the number of events between them if it is less than 2^BITS. A larger number goes unnoticed: only a
-//! clock and a bound on the rate of the events can tell. [`Widened`] leaves this check to the caller; [`TimedCount`] makes it.
+//! Two reads of a counter tell the number of events between them if that number is less than 2^BITS. A larger number can be noticed
+//! only with a clock and a limit on the rate of the events. [`TimedCount`] makes this check; [`Widened`] leaves it to the caller.
 //!
-//! The counters of DRAM channels have a flag, which a wrap sets and a write clears. While the flag is clear, no wrap has happened,
-//! however long the interval: see [`Widened::right_up_to`].
+//! DRAM counters have a flag. A wrap sets the flag, and a write clears it. While the flag is clear, the counter has not wrapped,
+//! whatever the interval: see [`Widened::right_up_to`].
 
 use core::num::NonZeroU32;
 
@@ -23,7 +23,7 @@ pub struct Widened<const BITS: u32, const FLAG: bool = false> {
 
 /// The count of a DRAM counter: 31 bits, and its flag in bit 31. See [`DramPic::raw`](crate::layout::DramPic::raw).
 ///
-/// The flag shows one wrap, until it is cleared. To clear it, write the register with the counters as read and without flags, and
+/// The flag shows one wrap until it is cleared. To clear it, write the register with the values just read but without flags, and
 /// [`rebase`](Self::rebase) both counts. Events between the read and the write are lost.
 pub type DramCount = Widened<31, true>;
 
@@ -34,7 +34,7 @@ pub type StrandCount = Widened<32>;
 pub type HubCount = Widened<64>;
 
 impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
-    /// The most events between two reads for which the count is right without a flag: 2^`BITS` - 1.
+    /// The maximum number of events between two reads for which the count is right without a flag: 2^`BITS` - 1.
     pub const MOST: u64 = {
         assert!(BITS >= 1 && BITS <= 64, "a counter has 1 to 64 bits");
         assert!(!FLAG || BITS < 64, "a flag is above the counter");
@@ -47,13 +47,13 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     /// The mask of the counter and its flag.
     const KEPT: u64 = Self::MOST | Self::WRAPPED;
 
-    /// Returns a count of 0 for a counter with this raw value. All methods ignore bits beyond the counter and its flag.
+    /// Returns a count of 0 for a counter with the value `raw`. All methods ignore bits above the counter and its flag.
     pub fn new(raw: impl Into<u64>) -> Self {
         Self { events: 0, last: raw.into() & Self::KEPT, right_up_to: Self::MOST }
     }
 
     /// Takes the present raw value, and returns the count. The count is right if at most [`right_up_to`](Self::right_up_to) events
-    /// happened since the last call. That bound is at least [`MOST`](Self::MOST).
+    /// happened since the last call. `right_up_to` is at least [`MOST`](Self::MOST).
     pub fn update(&mut self, raw: impl Into<u64>) -> u64 {
         let raw = raw.into() & Self::KEPT;
         let (now, last) = (raw & Self::MOST, self.last & Self::MOST);
@@ -75,11 +75,12 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         self.events
     }
 
-    /// Returns the most events between the last two reads for which the count is right. With more events, the counter may have
-    /// wrapped once more than the count says.
+    /// Returns the maximum number of events between the last two reads for which the count is right. With more events, the counter
+    /// may have wrapped once more than the count says.
     ///
-    /// The number is 2^64 - 1 if the flag shows that the counter has not wrapped, one less than two wraps take if the flag was clear
-    /// and is set, and [`MOST`](Self::MOST) if the flag was set before or does not exist.
+    /// - 2^64 - 1 if the flag shows that the counter has not wrapped.
+    /// - One less than the events of two wraps if the flag was clear and is set now.
+    /// - [`MOST`](Self::MOST) if the flag was set before or does not exist.
     pub const fn right_up_to(&self) -> u64 {
         self.right_up_to
     }
@@ -99,13 +100,13 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         rate.longest(Self::MOST)
     }
 
-    /// Returns the same count, which from the time `now` on checks its intervals by this bound on the rate.
+    /// Returns the same count as a [`TimedCount`], which checks the intervals from the time `now` on by `rate`.
     pub const fn timed(self, now: u64, rate: Rate) -> TimedCount<BITS, FLAG> {
         TimedCount { count: self, read_at: now, rate }
     }
 }
 
-/// A bound on the rate of events: at most `events` happen while the clock advances by `ticks`.
+/// A limit on the rate of events: at most `events` happen while the clock advances by `ticks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     events: NonZeroU32,
@@ -116,7 +117,7 @@ impl Rate {
     /// One event per tick.
     pub const ONE_A_TICK: Self = Self { events: NonZeroU32::MIN, ticks: NonZeroU32::MIN };
 
-    /// Returns the bound of `events` in any `ticks`; `None` if either is 0.
+    /// Returns a limit of `events` in any `ticks`; `None` if either is 0.
     pub const fn new(events: u32, ticks: u32) -> Option<Self> {
         match (NonZeroU32::new(events), NonZeroU32::new(ticks)) {
             (Some(events), Some(ticks)) => Some(Self { events, ticks }),
@@ -124,7 +125,7 @@ impl Rate {
         }
     }
 
-    /// Returns the bound of `events` in every tick; `None` for 0.
+    /// Returns a limit of `events` in every tick; `None` for 0.
     pub const fn per_tick(events: u32) -> Option<Self> {
         Self::new(events, 1)
     }
@@ -135,9 +136,9 @@ impl Rate {
     }
 }
 
-/// A [`Widened`] count that checks the interval between reads.
+/// A [`Widened`] count that checks the interval between two reads.
 ///
-/// Read the clock together with the counter. A delay between the two reads goes unnoticed, so choose a rate that allows for it.
+/// Read the clock together with the counter. A delay between clock and counter goes unnoticed, so choose a rate with a margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedCount<const BITS: u32, const FLAG: bool = false> {
     count: Widened<BITS, FLAG>,
@@ -149,9 +150,8 @@ impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
     /// Takes the present raw value and time, and returns the count.
     ///
     /// # Errors
-    /// If the counter may have wrapped once more than the count says: the interval since the last read is too long, or `now` is
-    /// earlier than the last read, and no flag excludes a wrap. The count then continues from this read, at
-    /// [`TooLate::at_least`].
+    /// If the counter may have wrapped once more than the count says. This is so if the interval since the last read is too long,
+    /// or if `now` is earlier than the last read, and no flag excludes a wrap. The count then continues from [`TooLate::at_least`].
     pub fn update_at(&mut self, raw: impl Into<u64>, now: u64) -> Result<u64, TooLate> {
         let interval = now.wrapping_sub(self.read_at);
         self.read_at = now;
@@ -171,7 +171,7 @@ impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
         self.read_at = now;
     }
 
-    /// Returns the longest interval between two reads that is safe for any state of the flag, in ticks.
+    /// Returns the longest interval between two reads, in ticks, that is safe whether the flag is set or clear.
     pub const fn longest_interval(&self) -> u64 {
         Widened::<BITS, FLAG>::longest_interval(self.rate)
     }
@@ -187,9 +187,9 @@ impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
 pub struct TooLate {
     /// Ticks since the previous read.
     pub interval: u64,
-    /// The longest safe interval for the state of the counter and its flag, in ticks.
+    /// The longest safe interval in ticks, for the value of the counter and its flag.
     pub longest: u64,
-    /// The count without hidden wraps, too low by 2^BITS for each of them.
+    /// The count without unnoticed wraps. It is too low by 2^BITS for each unnoticed wrap.
     pub at_least: u64,
 }
 

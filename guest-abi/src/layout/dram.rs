@@ -23,20 +23,20 @@ super::event_select! {
     DramPcr counts DramEvent;
 }
 
-/// DRAM PIC: both 31-bit counters of a channel in one register, each with a flag above it. A wrap sets the flag, and only a write
-/// of the register clears it.
+/// DRAM PIC: both 31-bit counters of a channel in one register. The bit above each counter is its flag: a wrap sets the flag, and
+/// only a write of the register clears it.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct DramPic {
     /// Counter 1, bits 30:0.
     #[bits(31)]
     pub pic1: u32,
-    /// Counter 1 has wrapped, bit 31.
+    /// Bit 31: counter 1 has wrapped.
     pub wrapped1: bool,
     /// Counter 0, bits 62:32.
     #[bits(31)]
     pub pic0: u32,
-    /// Counter 0 has wrapped, bit 63.
+    /// Bit 63: counter 0 has wrapped.
     pub wrapped0: bool,
 }
 

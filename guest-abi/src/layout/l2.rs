@@ -2,7 +2,7 @@
 
 use bitfield_struct::{bitenum, bitfield};
 
-/// PERF_CONFIG, the value of register 1: which L2 misses the events `L2_imiss` and `L2_dmiss_ld` of the SPARC counters count.
+/// PERF_CONFIG, the value of register 1: the kind of L2 misses that the SPARC events `L2_imiss` and `L2_dmiss_ld` count.
 #[bitenum]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
@@ -34,11 +34,11 @@ impl PerfConfig {
     }
 }
 
-/// One of the eight L2 control registers of a node, which only the hypervisor reaches. Reset sets DIS and clears the other bits;
+/// One of the eight L2 control registers of a node. Only the hypervisor can access them. Reset sets DIS and clears the other bits;
 /// a guest finds what the hypervisor has written.
 ///
-/// PERF_CONFIG and the ceiling mask exist on the UltraSPARC T2 Plus only. Bits 21:0 are the same on the T2, where bits 63:22 read
-/// as 0. Whether the T2 Plus has other fields is unknown.
+/// PERF_CONFIG and the ceiling mask exist on the UltraSPARC T2 Plus only. The T2 has the same bits 21:0; its bits 63:22 read as 0.
+/// Whether the T2 Plus has other fields is unknown.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct L2Control {
@@ -56,7 +56,7 @@ pub struct L2Control {
     pub error_steer: u8,
     /// DBG: a mode for debugging the hardware.
     pub debug: bool,
-    /// A write of 1 clears the directory of the L1 caches' lines. Reads as 0.
+    /// A write of 1 clears the directory of the lines that the L1 caches hold. Reads as 0.
     pub clear_directory: bool,
     #[bits(2)]
     __: u8,

@@ -1,6 +1,6 @@
-//! The fields of the registers.
+//! The bit fields of the registers.
 //!
-//! Every control register selects an event for each of two counters: see [`EventSelect`]. A change of one event keeps all other bits.
+//! Every control register selects an event for each of two counters: see [`EventSelect`]. A change of one event leaves all other bits.
 
 mod dram;
 mod hub;
@@ -15,7 +15,7 @@ pub use sparc::{SparcPcr, SparcPic, SparcSelect};
 use crate::counter::Counter;
 use crate::error_text::error_text;
 
-/// A control register, which selects an event for each of two counters.
+/// A control register that selects an event for each of two counters.
 pub trait EventSelect: Copy + From<u64> + Into<u64> {
     /// The events that the counters can count.
     type Event: Copy;
@@ -26,7 +26,7 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
     /// Returns a mask: ones in the select field of a counter, and zeros elsewhere.
     fn field(counter: Counter) -> u64;
 
-    /// Returns the register with this event for this counter, and all other bits unchanged.
+    /// Returns the register with `event` for `counter`, and all other bits unchanged.
     #[must_use]
     fn with_event(self, counter: Counter, event: Self::Event) -> Self;
 
@@ -45,7 +45,7 @@ pub struct ReservedEvent(pub u16);
 
 error_text!(ReservedEvent, |error| "reserved event {:#x}", error.0);
 
-/// Implements [`EventSelect`] for a bit field whose only fields are `select0` and `select1`.
+/// Implements [`EventSelect`] for a bit field that has no fields but `select0` and `select1`.
 macro_rules! event_select {
     ($($pcr:ident counts $event:ident;)*) => { $(
         impl $crate::layout::EventSelect for $pcr {
@@ -84,7 +84,7 @@ macro_rules! event_select {
 }
 use event_select;
 
-/// Returns `bits` ones from bit `offset` on.
+/// Returns a mask of `bits` ones, from bit `offset` on.
 const fn ones(offset: usize, bits: usize) -> u64 {
     ((1 << bits) - 1) << offset
 }

@@ -6,10 +6,10 @@ use super::{EventSelect, ReservedEvent, ones};
 use crate::counter::{Counter, CounterSet};
 use crate::event::SparcEvent;
 
-/// SPARC PCR, %pcr (ASR 16). Privileged code may write all bits except HT.
+/// SPARC PCR, %pcr (ASR 16). Privileged code can write all bits except HT.
 ///
-/// [`new`](Self::new), all zeros, counts nothing because no mode is enabled. To count one event, begin with [`OFF`](Self::OFF): a
-/// counter whose select is 0 counts idle clocks as soon as a mode is enabled.
+/// [`new`](Self::new) is all zeros, and counts nothing because no mode is enabled. To count only one event, begin with
+/// [`OFF`](Self::OFF): a counter with select 0 counts idle clocks as soon as a mode is enabled.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct SparcPcr {
@@ -21,37 +21,37 @@ pub struct SparcPcr {
     pub user: bool,
     /// HT: count in hyperprivileged mode. Only the hypervisor can write it.
     pub hypervisor: bool,
-    /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if a write has set them.
+    /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if software has set OV0.
     pub trap_on_overflow0: bool,
-    /// TOE1: as TOE0, for counter 1.
+    /// TOE1: trap when counter 1 overflows, as TOE0 for counter 0.
     pub trap_on_overflow1: bool,
-    /// MASK0: the events of the class that counter 0 counts.
+    /// MASK0: the events of the class SL0 that counter 0 counts.
     pub mask0: u8,
     /// SL0: event class of counter 0.
     #[bits(4)]
     pub class0: u8,
-    /// OV0: counter 0 has overflowed since a write last cleared the bit. With TOE0, hardware sets it up to 15 events early.
+    /// OV0: counter 0 has overflowed since a write last cleared OV0. With TOE0, hardware sets OV0 up to 15 events early.
     pub overflow0: bool,
-    /// MASK1: the events of the class that counter 1 counts.
+    /// MASK1: the events of the class SL1 that counter 1 counts.
     pub mask1: u8,
     /// SL1: event class of counter 1.
     #[bits(4)]
     pub class1: u8,
-    /// OV1: as OV0, for counter 1.
+    /// OV1: counter 1 has overflowed, as OV0 for counter 0.
     pub overflow1: bool,
     #[bits(30)]
     __: u32,
-    /// HOLDOV0: a write with this bit does not change OV0. Reads as 0.
+    /// HOLDOV0: a write with HOLDOV0 does not change OV0. Reads as 0.
     pub hold_overflow0: bool,
-    /// HOLDOV1: as HOLDOV0, for OV1.
+    /// HOLDOV1: a write with HOLDOV1 does not change OV1. Reads as 0.
     pub hold_overflow1: bool,
 }
 
-/// The select of a SPARC counter: an event class (SL), and the events of the class that the counter counts (MASK). The event
-/// tables write both as one number, with SL in bits 11:8 and MASK in bits 7:0.
+/// The select of a SPARC counter: an event class (SL), and the counted events of the class (MASK). The event tables write both as
+/// one number, with SL in bits 11:8 and MASK in bits 7:0.
 ///
-/// - A counter counts the clocks in which at least one of the selected events happens: the MASK bits are ORed. A taken branch
-///   counts 1 under 0x203.
+/// - A counter counts the clocks in which at least one of the selected events happens. A taken branch counts 1 under 0x203,
+///   although both bits of MASK select it.
 /// - Classes 8 to 15 have the events of classes 0 to 7, and also count instructions that are flushed because they trap.
 /// - Class 0 counts the clocks in which no strand of the core issues an instruction, whatever MASK is. To stop one counter, select
 ///   [`OFF`](Self::OFF), not 0.
@@ -63,7 +63,7 @@ impl SparcSelect {
     /// Counts nothing: class 2 with an empty MASK.
     pub const OFF: Self = Self(0x200);
 
-    /// Returns the select of this class (0 to 15) and mask; `None` for a class beyond 15.
+    /// Returns the select of `class` (0 to 15) and `mask`; `None` for a class beyond 15.
     pub const fn new(class: u8, mask: u8) -> Option<Self> {
         if class < 16 { Some(Self((class as u16) << 8 | mask as u16)) } else { None }
     }
@@ -88,7 +88,7 @@ impl SparcSelect {
         self.0 as u8
     }
 
-    /// Returns the select with SL in bits 11:8 of `code` and MASK in bits 7:0. Other bits are dropped.
+    /// Returns the select with SL in bits 11:8 of `code` and MASK in bits 7:0. Ignores other bits.
     pub const fn from_code(code: u16) -> Self {
         Self(code & 0xfff)
     }
@@ -111,13 +111,13 @@ impl SparcPcr {
         .with_select(Counter::Pic0, SparcSelect::OFF)
         .with_select(Counter::Pic1, SparcSelect::OFF);
 
-    /// The bits that read back as written. HOLDOV reads as 0.
+    /// The bits that read as written. HOLDOV reads as 0.
     pub const KEPT: u64 = 0xffff_ffff;
 
     /// The HT bit, bit 3.
     pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
 
-    /// Returns the select of a counter, which need not be an event of the tables.
+    /// Returns the select of a counter. The event tables need not have it.
     pub const fn select(self, counter: Counter) -> SparcSelect {
         let (class, mask) = match counter {
             Counter::Pic0 => (self.class0(), self.mask0()),
@@ -126,7 +126,7 @@ impl SparcPcr {
         SparcSelect::from_code((class as u16) << 8 | mask as u16)
     }
 
-    /// Returns the register with this select for this counter, and all other bits unchanged.
+    /// Returns the register with `select` for `counter`, and all other bits unchanged.
     #[must_use]
     pub const fn with_select(self, counter: Counter, select: SparcSelect) -> Self {
         match counter {
@@ -140,7 +140,7 @@ impl SparcPcr {
         CounterSet::new(self.overflow0(), self.overflow1())
     }
 
-    /// Returns the register with these OV bits.
+    /// Returns the register with OV set for `counters`, and clear for the other counters.
     #[must_use]
     pub const fn with_overflows(self, counters: CounterSet) -> Self {
         self.with_overflow0(counters.contains(Counter::Pic0))
@@ -152,32 +152,32 @@ impl SparcPcr {
         CounterSet::new(self.trap_on_overflow0(), self.trap_on_overflow1())
     }
 
-    /// Returns the register with these TOE bits.
+    /// Returns the register with TOE set for `counters`, and clear for the other counters.
     #[must_use]
     pub const fn with_traps(self, counters: CounterSet) -> Self {
         self.with_trap_on_overflow0(counters.contains(Counter::Pic0))
             .with_trap_on_overflow1(counters.contains(Counter::Pic1))
     }
 
-    /// Returns the register with a counter off, so that the counter neither counts nor traps. All other bits stay, OV too.
+    /// Returns the register with `counter` off: it neither counts nor traps. All other bits stay, OV too.
     #[must_use]
     pub const fn without(self, counter: Counter) -> Self {
         self.with_select(counter, SparcSelect::OFF)
             .with_traps(self.traps().without(CounterSet::only(counter)))
     }
 
-    /// Returns the counters whose OV bits a write of this value leaves as they are (HOLDOV).
+    /// Returns the counters with HOLDOV: a write of this value does not change their OV bits.
     pub const fn holds(self) -> CounterSet {
         CounterSet::new(self.hold_overflow0(), self.hold_overflow1())
     }
 
-    /// Returns the counters that have overflowed and trap when they do.
+    /// Returns the counters whose trap is pending: OV and TOE are both set.
     pub const fn trapping(self) -> CounterSet {
         self.overflows().intersection(self.traps())
     }
 
-    /// Returns the value to write to stop counting. The write does not change the OV bits, even if a counter overflows just
-    /// before. Up to 8 events of each counter just before the write are lost: see [`StrandCounters`](crate::guest::StrandCounters).
+    /// Returns the value to write to stop counting. The write does not change OV, even if a counter overflows just before the
+    /// write. Up to 8 events of each counter just before the write are lost: see [`StrandCounters`](crate::guest::StrandCounters).
     #[must_use]
     pub const fn stopped(self) -> Self {
         self.acknowledging(CounterSet::NONE)
@@ -186,7 +186,7 @@ impl SparcPcr {
             .with_hypervisor(false)
     }
 
-    /// Returns the value to write to clear the OV bits of these counters. An overflow of the other counter is not lost.
+    /// Returns the value to write to clear OV of `counters`. The write loses no overflow of the other counter.
     #[must_use]
     pub const fn acknowledging(self, counters: CounterSet) -> Self {
         self.with_overflows(self.overflows().without(counters))
@@ -229,7 +229,7 @@ pub struct SparcPic {
 }
 
 impl SparcPic {
-    /// Returns the register with this value for this counter, and the other counter unchanged.
+    /// Returns the register with `value` for `counter`, and the other counter unchanged.
     #[must_use]
     pub const fn with_counter(self, counter: Counter, value: u32) -> Self {
         match counter {

@@ -15,7 +15,7 @@ pub use place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
 pub use pmu::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics, Pmu, PmuKind};
 pub use table::{Kind, RegisterInfo};
 
-/// One of the 90 performance registers, by its PerfReg number.
+/// One of the 90 performance registers, identified by its PerfReg number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PerfReg(u8);
 
@@ -29,7 +29,7 @@ impl PerfReg {
     /// Register 1, PERF_CONFIG of the caller's node.
     pub const L2_PERF_CONFIG: Self = Self::from_kind(Kind::L2);
 
-    /// The first register of a hub. All later registers belong to hubs too, [`PER_HUB`](Self::PER_HUB) per hub.
+    /// The first register of a hub. All later registers belong to hubs too, [`PER_HUB`](Self::PER_HUB) registers to each hub.
     pub const FIRST_OF_HUBS: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
 
     /// The number of registers of a hub.
@@ -60,19 +60,19 @@ impl PerfReg {
         self.0 as u64
     }
 
-    /// Returns the PerfReg number as an index into a table of [`PerfReg::COUNT`].
+    /// Returns the PerfReg number as an index into a table of [`PerfReg::COUNT`] elements.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Returns the facts of the specification about the register.
+    /// Returns what the specification says about the register.
     pub const fn info(self) -> &'static RegisterInfo {
-        // Always below COUNT: `new` lets no other id in. The compiler does not know, and must not add a panic.
+        // The index is below COUNT because `new` lets no other id in. The compiler does not know, and would add a panic.
         let index = self.index();
         if index < Self::COUNT { &TABLE[index] } else { &TABLE[0] }
     }
 
-    /// Returns the function and place of the register.
+    /// Returns what the register is for, and its place.
     pub const fn kind(self) -> Kind {
         self.info().kind
     }

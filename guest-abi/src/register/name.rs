@@ -1,4 +1,4 @@
-//! The names of the registers, put together at compile time.
+//! The names of the registers, built at compile time.
 
 const LONGEST: usize = "ZAM0_LPU_A_PIC0".len();
 
@@ -11,7 +11,7 @@ pub(super) struct Name {
 impl Name {
     pub(super) const EMPTY: Self = Self { bytes: [0; LONGEST], length: 0 };
 
-    /// Joins the parts that are not empty, with `_` between them.
+    /// Joins the parts with `_`, and skips empty parts.
     pub(super) const fn join(parts: [&str; 3]) -> Self {
         let [first, second, third] = parts;
         Self::EMPTY.and(first).and(second).and(third)

@@ -1,4 +1,4 @@
-//! The place of a register (node, channel, hub, part of a hub), and its role there.
+//! The place of a register (node, channel, hub, part of a hub), and the role of the register at that place.
 
 crate::numbered::numbered! {
     /// One of up to four Victoria Falls processors of a machine.
@@ -37,7 +37,7 @@ crate::numbered::numbered! {
     /// One of the four link ports of a hub. Port A leads to node 0, port D to node 3.
     Port { A "LPU_A", B "LPU_B", C "LPU_C", D "LPU_D", }
 
-    /// A register of a part of a hub.
+    /// A register of one part of a hub.
     HubRole {
         /// Selects the events that are counted.
         Pcr "PCR",

@@ -1,5 +1,5 @@
-//! Performance monitoring units (PMUs): a control register (PCR) and its two counters (PICs). Each DRAM channel and each part
-//! of a hub has a PMU. A strand's own %pcr and %pic are not a PMU: no PerfReg stands for their counters.
+//! Performance monitoring units (PMUs): a control register (PCR) and its two counters (PICs). Each DRAM channel and each part of a
+//! hub has a PMU. A strand's %pcr and %pic are not a PMU, because no PerfReg stands for their counters.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use super::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Port};
 use crate::counter::Counter;
 use crate::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
 
-/// A kind of PMU, with a PCR layout of its own.
+/// A kind of PMU. Each kind has its own PCR layout.
 pub trait PmuKind: Copy + Into<Pmu> {
     /// The layout of the PCR.
     type Pcr: EventSelect;
@@ -15,7 +15,7 @@ pub trait PmuKind: Copy + Into<Pmu> {
 
 macro_rules! pmu_kinds {
     ($($(#[$doc:meta])* $variant:ident($pmu:ident { $($(#[$field_doc:meta])* $field:ident: $place:ty),* }) with $pcr:ident;)*) => {
-        /// Any of the 32 PMUs. In order: DRAM channels, link port units, GPDs, ASUs.
+        /// Any of the 32 PMUs. The order is: DRAM channels, link port units, GPDs, ASUs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Pmu { $($(#[$doc])* $variant($pmu),)* }
 
@@ -49,14 +49,14 @@ pmu_kinds! {
     Dram(DramPmu {
         /// The node that the channel is on.
         node: Node,
-        /// The channel, by its memory controller.
+        /// The memory controller of the channel.
         mcu: Mcu
     }) with DramPcr;
     /// The PMU of a link port unit (FWARC/2007/529 section 2.4).
     Lpu(LpuPmu {
         /// The hub that the port is on.
         hub: Hub,
-        /// The port, which leads to the node of the same number.
+        /// The port. It leads to the node with the same number.
         port: Port
     }) with LpuPcr;
     /// The PMU of the general purpose design block of a hub (FWARC/2007/529 section 2.5).
@@ -76,7 +76,7 @@ pmu_kinds! {
 pub enum Pics {
     /// One register holds both counters, so one read gives both.
     Together(PerfReg),
-    /// Each counter has a register: counter 0, counter 1.
+    /// Each counter has its own register: counter 0 first, then counter 1.
     Apart(PerfReg, PerfReg),
 }
 
@@ -97,7 +97,7 @@ impl Pmu {
         all
     };
 
-    /// Returns the PMU that the register belongs to; `None` for registers 0 and 1.
+    /// Returns the PMU that `register` belongs to; `None` for registers 0 and 1.
     pub const fn from_register(register: PerfReg) -> Option<Self> {
         Some(match register.kind() {
             Kind::Strand | Kind::L2 => return None,
@@ -113,7 +113,7 @@ impl Pmu {
         })
     }
 
-    /// Returns the PMU's place in [`ALL`](Self::ALL).
+    /// Returns the PMU's index in [`ALL`](Self::ALL).
     pub const fn index(self) -> usize {
         (match self {
             Self::Dram(DramPmu { node, mcu }) => 2 * node as u8 + mcu as u8,
@@ -156,7 +156,7 @@ impl Pmu {
 }
 
 impl fmt::Display for Pmu {
-    /// Writes the common part of the names of the PMU's registers, such as `NODE0_MCU0` or `ZAM2_LPU_C`.
+    /// Writes the part that the names of the PMU's registers share, such as `NODE0_MCU0` or `ZAM2_LPU_C`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.pcr().name();
         f.pad(name.strip_suffix("_PCR").unwrap_or(name))

@@ -1,4 +1,4 @@
-//! The table of the registers (FWARC/2007/529 section 3.1): the one home of their ids, names, masks and versions.
+//! The table of the registers (FWARC/2007/529 section 3.1). Only this table states their ids, names, masks and versions.
 
 use super::name::Name;
 use super::place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
@@ -7,7 +7,7 @@ use crate::layout::{AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfC
 
 pub(super) const COUNT: usize = 90;
 
-/// The function of a performance register, and its place.
+/// What a performance register is for, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The SPARC performance control register of the calling strand.
@@ -18,9 +18,9 @@ pub enum Kind {
     Dram {
         /// The node that the channel is on.
         node: Node,
-        /// The channel, by its memory controller.
+        /// The memory controller of the channel.
         mcu: Mcu,
-        /// Control or counters.
+        /// Whether the register is the PCR or the PIC.
         role: McuRole,
     },
     /// A register of a Zambezi hub.
@@ -29,20 +29,20 @@ pub enum Kind {
         hub: Hub,
         /// The part of the chip.
         unit: HubUnit,
-        /// Control, or which counter.
+        /// Whether the register is the PCR, PIC0 or PIC1.
         role: HubRole,
     },
 }
 
-/// The facts of the specification about a register.
+/// What the specification says about a register.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RegisterInfo {
-    /// The function of the register, and its place.
+    /// What the register is for, and its place.
     pub kind: Kind,
     /// The specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub name: &'static str,
-    /// The bits that a guest can write. The service drops the others.
+    /// The bits that a guest can write. The service ignores the other bits.
     pub write_mask: u64,
     /// The first version of group 0x205 that has the register.
     pub since: Version,

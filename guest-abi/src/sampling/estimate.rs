@@ -2,21 +2,21 @@
 
 use core::fmt;
 
-/// A count for the whole time, estimated from the part of the time in which the event was counted.
+/// A count for the whole time, estimated from the turns in which the event was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// The number of counted events.
     pub counted: u64,
-    /// The ticks in which the event was counted.
+    /// The number of ticks in which the event was counted.
     pub running: u64,
-    /// The ticks of the whole time, in which any event was counted.
+    /// The number of ticks in which any event was counted.
     pub enabled: u64,
     /// The estimate for the whole time: `counted * enabled / running`, rounded.
     pub events: u64,
-    /// One standard error of `events`, rounded up. 0 if the event was counted all the time; `None` if it was counted in fewer than
-    /// two turns, because one turn has no variance.
+    /// One standard error of `events`, rounded up. 0 if the event was counted all the time. `None` if the event was counted in
+    /// fewer than two turns, because one turn has no variance.
     ///
-    /// The error is wrong for a program that changes in step with the rotation.
+    /// The error is wrong for a program whose behaviour changes in step with the turns.
     pub error: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// Statistics of the turns in which an event was counted. Rates are in events per tick, with 32 fractional bits.
+/// Statistics of the turns in which an event was counted. Rates are events per tick, with 32 fractional bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turns {
     number: u64,

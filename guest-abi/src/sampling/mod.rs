@@ -2,12 +2,11 @@
 //!
 //! - [`CounterUnit`] stands for two counters of 32 bits that count what a [`Program`] says. [`OwnCounters`] implements it for the
 //!   strand's own %pcr and %pic (FWARC/2007/529 section 2.1). The counters of other processors can implement it too.
-//! - The overflow trap of a strand is tt 0x4f. Its handler calls [`Profiler::handle`], which clears the OV bits, and then clears
-//!   bit 15 of %softint. Hardware sets this bit when the trap is requested, not when the counter overflows: code at PIL 15 that
-//!   waits for an overflow has to poll OV instead. An instruction that is flushed when a counter is close to its wrap can cause a
-//!   spurious trap, without OV.
-//! - [`Profiler`] samples at a [`Pace`]: it loads the counters, handles their interrupts, keeps counts of 64 bits, and multiplexes
-//!   events if there are more events than counters.
+//! - The overflow trap of a strand is tt 0x4f. Its handler calls [`Profiler::handle`], which clears OV, and then clears bit 15 of
+//!   %softint. Hardware sets bit 15 when the trap is requested, not when the counter overflows: code at PIL 15 has to poll OV.
+//! - An instruction that is flushed when a counter is close to its wrap can cause a spurious trap, with OV clear.
+//! - [`Profiler`] samples at a [`Pace`]. It loads the counters, handles their interrupts, and extends counts to 64 bits. If there
+//!   are more events than counters, the events take turns.
 
 mod estimate;
 mod mode;

@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::BitOr;
 
-/// A mode of a processor, whose counters can be restricted to some modes.
+/// A mode of a processor. Counters can be restricted to some modes.
 pub trait UnitMode: Copy + Eq + fmt::Debug + 'static {
     /// All modes, at most 8, in the order of their [`index`](Self::index).
     const ALL: &'static [Self];

@@ -6,7 +6,7 @@ use super::period::Period;
 use super::random::Random;
 use super::throttle::{Throttle, Throttled};
 
-/// The distance between samples, in events or in time. Periods can be randomised, and the rate of interrupts bounded.
+/// The distance between samples, in events or in time. Periods can be random, and the rate of interrupts can be limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     rhythm: Rhythm,
@@ -17,11 +17,11 @@ pub struct Pace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rhythm {
     Events(Period),
-    /// Ticks between samples, and the first period.
+    /// The number of ticks between samples, and the first period.
     Ticks(NonZeroU32, Period),
 }
 
-/// The random deviation of periods from the due one.
+/// The random deviation of periods from the due period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spread {
     shift: u32,
@@ -34,13 +34,13 @@ impl Pace {
         Self::new(Rhythm::Events(period))
     }
 
-    /// Returns a pace of one sample per `ticks` of running time: the period follows the rate of the events, from `first` on.
+    /// Returns a pace of one sample per `ticks` of running time. The first period is `first`; later periods follow the rate of the events.
     pub const fn interval(ticks: NonZeroU32, first: Period) -> Self {
         Self::new(Rhythm::Ticks(ticks, first))
     }
 
-    /// Returns a pace of `samples` per second of running time, on a clock of `ticks` per second. The interval is rounded to whole
-    /// ticks, 1 to 2^32 - 1. `first` is the first period.
+    /// Returns a pace of `samples` per second of running time, on a clock of `ticks` per second. The first period is `first`. The
+    /// time between samples is rounded to whole ticks, 1 to 2^32 - 1.
     pub const fn frequency(samples: NonZeroU32, ticks: u64, first: Period) -> Self {
         let interval = ticks.saturating_add(samples.get() as u64 / 2) / samples.get() as u64;
         let interval = if interval > u32::MAX as u64 { u32::MAX } else { interval as u32 };
@@ -54,9 +54,9 @@ impl Pace {
         Self { rhythm, spread: None, throttle: None }
     }
 
-    /// Makes periods differ at random from the due period: up or down, by up to a 2^`shift`th of it, but by at least one event where
-    /// possible. Their mean is the due period. This spreads samples over the instructions of a loop whose length divides the period.
-    /// `shift` is 1 to 31; 3 is a good choice.
+    /// Makes periods differ at random from the due period: by up to a 2^`shift`th of it, and by at least one event where possible.
+    /// The mean of the periods is the due period. This spreads samples over the instructions of a loop whose length divides the
+    /// period. `shift` is 1 to 31; 3 is a good choice.
     #[must_use]
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {
@@ -68,7 +68,7 @@ impl Pace {
         self
     }
 
-    /// Bounds the rate of the counter's interrupts.
+    /// Limits the rate of the counter's interrupts.
     #[must_use]
     pub const fn throttled(mut self, bound: Throttle) -> Self {
         self.throttle = Some(bound);
@@ -76,7 +76,7 @@ impl Pace {
     }
 }
 
-/// Produces the periods of a pace, one after the other.
+/// Produces the periods of a pace in turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
     pace: Pace,
@@ -107,7 +107,7 @@ impl Pacer {
         self.current
     }
 
-    /// Begins the next period at the time `now`, after this number of events. Returns `true` if the interrupt exceeded the bound.
+    /// Begins the next period at the time `now`; the last period had `events` events. Returns `true` if the interrupt exceeded the bound.
     pub(super) fn next(&mut self, now: u64, events: u64) -> bool {
         if let Rhythm::Ticks(ticks, _) = self.pace.rhythm {
             let took = now.saturating_sub(self.sampled_at).max(1);
@@ -123,8 +123,8 @@ impl Pacer {
     }
 
     /// Adapts the due period after `events` took `took` ticks instead of `wanted`. The period moves a quarter of the way to the
-    /// right one, so that one odd interval has little effect. If the right period is at least double or at most half, the period
-    /// doubles or halves at once, to converge fast.
+    /// right period, so that one odd interval has little effect. If the right period is at least double or at most half, the period
+    /// doubles or halves at once.
     fn follow(&mut self, wanted: u64, took: u64, events: u64) {
         let due = u64::from(self.due.events());
         let right = events.saturating_mul(wanted) / took;

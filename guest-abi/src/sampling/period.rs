@@ -1,4 +1,4 @@
-//! Sampling periods.
+//! The number of events between samples.
 
 use core::num::NonZeroU32;
 
@@ -10,10 +10,10 @@ impl Period {
     /// One event.
     pub const SHORTEST: Self = Self(NonZeroU32::MIN);
 
-    /// 2^31 events. With a longer period, a counter could not show whether its overflow is yet to come or past.
+    /// 2^31 events. With a longer period, a counter could not show whether it has overflowed already.
     pub const LONGEST: Self = Self(NonZeroU32::MIN.saturating_add((1 << 31) - 1));
 
-    /// Returns the period of this number of events; `None` for 0 and beyond 2^31.
+    /// Returns a period of `events` events; `None` for 0 and beyond 2^31.
     pub const fn new(events: u32) -> Option<Self> {
         match NonZeroU32::new(events) {
             Some(events) if events.get() <= Self::LONGEST.0.get() => Some(Self(events)),
@@ -21,7 +21,7 @@ impl Period {
         }
     }
 
-    /// Returns the period nearest to this number of events.
+    /// Returns the period nearest to `events` events.
     pub const fn nearest(events: u64) -> Self {
         if events > Self::LONGEST.0.get() as u64 {
             return Self::LONGEST;

@@ -1,4 +1,4 @@
-//! The profiler, for the handlers of the counters' interrupt and of a timer.
+//! The profiler, which the handlers of the counters' interrupt and of a timer call.
 
 use core::fmt;
 
@@ -24,10 +24,10 @@ pub struct Request<E> {
     pub pace: Option<Pace>,
 }
 
-/// The requested events do not fit into the turns of the counters that can count them.
+/// The error if the counters that can count the events do not have enough turns for all requested events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom<E>(
-    /// The first event without a counter and turn.
+    /// The first event without a counter and a turn.
     pub E,
 );
 
@@ -39,21 +39,20 @@ impl<E: fmt::Display> fmt::Display for NoRoom<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for NoRoom<E> {}
 
-/// The events that count at the same time, by counter.
+/// The events that count at the same time, indexed by counter.
 type Turn<E> = [Option<Slot<E>>; 2];
 
-/// Counts and samples up to two times `TURNS` events on one unit, and keeps up to `SAMPLES` samples (at least 1) until
-/// [`pop`](Self::pop) takes them.
+/// Counts and samples up to `2 * TURNS` events on one unit. Holds up to `SAMPLES` samples (at least 1) until [`pop`](Self::pop) takes them.
 ///
-/// The owner calls [`handle`](Self::handle) for each interrupt of the unit, and, if there is more than one turn,
-/// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. The counters stand
-/// still during these calls.
+/// The owner calls [`handle`](Self::handle) for each interrupt of the unit. If there is more than one turn, the owner also calls
+/// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. The counters are
+/// stopped during these calls.
 ///
-/// Outside these calls, no event is missed in its turn if the unit's counters are up to date when a call stops them. The counters of
-/// a strand are up to date if its handlers run in a mode that is not counted. Otherwise each call loses up to 8 events of each
-/// counter, which are the handler's own: see [`StrandCounters`].
+/// Between these calls the profiler misses no event of the current turn if the counters are up to date when a call stops them. The
+/// counters of a strand are up to date if its handlers run in a mode that is not counted. Otherwise each call loses up to 8 events
+/// of each counter; the lost events are the handler's own: see [`StrandCounters`].
 ///
-/// Samples do not drift: each overflow is due one period after the previous one was due, however late the interrupts come.
+/// Samples do not drift: each overflow is due one period after the previous overflow was due, however late the interrupts come.
 #[derive(Clone, Debug)]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     turns: [Turn<U::Event>; TURNS],
@@ -61,19 +60,19 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     modes: ModeSet<U::Mode>,
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
     counting: bool,
-    /// The time up to which `enabled` is accounted for.
+    /// The time up to which `enabled` is complete.
     seen: u64,
     enabled: u64,
     interrupts: u64,
     spurious: u64,
 }
 
-// A profiler may move between strands, whatever its unit is.
+// A profiler may move between strands, whatever its unit type is.
 assert_impl_all!(Profiler<OwnCounters<&dyn StrandCounters, &dyn Hypercall>, 1, 1>: Send, Sync);
 
 impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS, SAMPLES> {
-    /// Returns a profiler for these events in these modes. Each event gets the first free turn on a counter that can count it; fails
-    /// if no turn is left.
+    /// Returns a profiler for these events in these modes. Each event gets the first free turn on a counter that can count it.
+    /// Fails if an event finds no free turn.
     pub fn new(
         modes: ModeSet<U::Mode>,
         requests: &[Request<U::Event>],
@@ -100,7 +99,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts to count, at the time `time`. Fails if the unit refuses the program.
+    /// Starts to count at the time `time`. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();
         unit.acknowledge(CounterSet::BOTH);
@@ -114,7 +113,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     /// Handles an interrupt of the unit: takes a sample for each counter that has overflowed, and continues to count.
     ///
     /// # Errors
-    /// If the unit refuses to continue. Counts and samples are kept.
+    /// If the unit refuses to continue. Counts and samples remain.
     pub fn handle(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         self.interrupts += 1;
         let cause = self.collect(unit, at);
@@ -123,11 +122,10 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Begins the turn of the next events. Handles an overflow whose interrupt has not come yet; an interrupt that still comes is
-    /// spurious.
+    /// Begins the turn of the next events. Handles an overflow before its interrupt; if that interrupt still comes, it is spurious.
     ///
     /// # Errors
-    /// If the unit refuses to continue. Counts and samples are kept.
+    /// If the unit refuses to continue. Counts and samples remain.
     pub fn rotate(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
         let cause = self.collect(unit, at);
         self.end_turn();
@@ -139,7 +137,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Stops counting, until the next [`start`](Self::start). Handles an overflow whose interrupt has not come yet.
+    /// Stops counting until the next [`start`](Self::start). Handles an overflow whose interrupt has not come yet.
     pub fn stop(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
         let cause = self.collect(unit, at);
         if self.counting {
@@ -149,7 +147,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         cause
     }
 
-    /// Takes the oldest kept sample.
+    /// Takes the oldest sample.
     pub fn pop(&mut self) -> Option<Sample<U::Event, U::Mode>> {
         self.samples.pop_front()
     }
@@ -159,7 +157,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         self.samples.len()
     }
 
-    /// Returns a report on each event, as of the last interrupt, rotation or stop. They come turn by turn, counter 0 first.
+    /// Returns a report on each event, as of the last interrupt, rotation or stop. Reports come in the order of turns, counter 0 first.
     pub fn events(&self) -> impl Iterator<Item = EventReport<U::Event>> {
         self.turns.iter().flatten().flatten().map(|slot| slot.report(self.enabled))
     }
@@ -188,7 +186,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Program { events, modes: self.modes, interrupts: events.counters() }
     }
 
-    /// Loads the counters, so that the events of this turn continue from the end of their last turn.
+    /// Loads the counters, so that the events of this turn continue where their last turn ended.
     fn load(&mut self, unit: &mut U) {
         slots(&mut self.turns, self.current).for_each(|slot| slot.load(unit));
     }
@@ -206,7 +204,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         slots(&mut self.turns, self.current).for_each(Slot::end_turn);
     }
 
-    /// Stops the unit, takes the values of its counters, and handles their overflows.
+    /// Stops the unit, reads its counters, and handles their overflows.
     fn collect(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
         unit.stop();
         let asking = unit.overflowed();
@@ -239,7 +237,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         cause
     }
 
-    /// Accounts for the time up to `now`. Returns the ticks since the last call.
+    /// Adds the time up to `now` to `enabled`. Returns the number of ticks since the last call.
     fn pass(&mut self, now: u64) -> u64 {
         let ticks = now.saturating_sub(self.seen);
         self.seen = self.seen.saturating_add(ticks);

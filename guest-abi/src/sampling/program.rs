@@ -1,4 +1,4 @@
-//! The program of a unit: what to count, and when to interrupt.
+//! The program of a unit: the events to count, and the counters that interrupt.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ pub trait UnitEvent: Copy + Eq + fmt::Debug + 'static {
     }
 }
 
-/// An event, or none, for each counter. Each counter can count its event.
+/// An event, or no event, for each counter. Each counter can count its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment<E> {
     events: [Option<E>; 2],
@@ -26,7 +26,7 @@ impl<E: UnitEvent> Assignment<E> {
     /// No event on either counter.
     pub const NONE: Self = Self { events: [None, None] };
 
-    /// Returns the assignment of these events to counters 0 and 1; `None` if a counter cannot count its event.
+    /// Returns the assignment of two events to counters 0 and 1; `None` if a counter cannot count its event.
     pub fn new(pic0: Option<E>, pic1: Option<E>) -> Option<Self> {
         let fits = |event: Option<E>, counter| event.is_none_or(|event| event.on(counter));
         (fits(pic0, Counter::Pic0) && fits(pic1, Counter::Pic1))
@@ -57,7 +57,7 @@ impl<E: UnitEvent> Assignment<E> {
     }
 }
 
-/// What to count, in which modes, and with which interrupts.
+/// The events to count, the modes in which they count, and the counters that interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program<E, M: UnitMode> {
     /// The event of each counter.

@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn the_published_sequence() {
-        // SplitMix64 with seed 1234567.
+        // The first numbers of SplitMix64 with seed 1234567.
         let mut random = Random::new(1_234_567);
         for number in [
             6_457_827_717_110_365_317,

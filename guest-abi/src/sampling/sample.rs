@@ -16,15 +16,15 @@ pub struct Interrupted<M> {
     pub mode: M,
 }
 
-/// One overflow of a counter that samples.
+/// An overflow of a counter that takes samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<E, M> {
     /// The place and time of the interrupt.
     pub at: Interrupted<M>,
     /// The event whose counter overflowed.
     pub event: E,
-    /// The number of events that the sample stands for: the events since the previous sample. The periods of all samples of an event,
-    /// lost ones included, add up to its count at the last overflow.
+    /// The number of events since the previous sample. The periods of all samples of an event, lost samples included, add up to the
+    /// event's count at the last overflow.
     pub period: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct Sample<E, M> {
 pub struct Cause {
     /// The counters that had overflowed. The profiler has handled them.
     pub counters: CounterSet,
-    /// `true` if a timer that shares the interrupt asks for it. The caller has to handle the timer.
+    /// `true` if a timer that shares the interrupt requests it. The caller has to handle the timer.
     pub timer: bool,
 }
 

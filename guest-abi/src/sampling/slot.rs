@@ -1,4 +1,4 @@
-//! One event on one counter: its count, and the next overflow.
+//! One event on one counter: its count and its next overflow.
 
 use super::estimate::{Estimate, Turns};
 use super::pace::{Pace, Pacer};
@@ -16,11 +16,11 @@ pub struct EventReport<E> {
     pub counter: Counter,
     /// The estimated count for the whole time; `None` if the event was never counted.
     pub estimate: Option<Estimate>,
-    /// The number of samples, lost ones included.
+    /// The number of samples, including lost samples.
     pub samples: u64,
     /// The number of samples that were lost because there was no room.
     pub lost: u64,
-    /// The number of periods that ended before the interrupt of an earlier period, whose sample stands for them too.
+    /// The number of periods that ended before the interrupt of an earlier period. The sample of the earlier period stands for them too.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,
@@ -30,10 +30,10 @@ pub struct EventReport<E> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot<E> {
-    /// Without estimate and period, which [`report`](Self::report) adds.
+    /// The totals, except for the estimate and the period, which [`report`](Self::report) fills in.
     totals: EventReport<E>,
     count: StrandCount,
-    /// Events until the overflow, as of the last read or write of the counter.
+    /// The number of events until the overflow, as of the last read or write of the counter.
     due: u32,
     running: u64,
     turns: Turns,
@@ -42,13 +42,13 @@ pub(super) struct Slot<E> {
     pacer: Option<Pacer>,
 }
 
-/// The effect of an interrupt on one counter.
+/// What an interrupt means for one counter.
 pub(super) enum Overflow {
-    /// None: the overflow is not due yet.
+    /// No overflow: it is not due yet.
     NotDue,
     /// An overflow of an event without samples.
     Counted,
-    /// A sample that stands for this number of events.
+    /// An overflow with a sample that stands for this number of events.
     Sampled(u64),
 }
 
@@ -85,7 +85,7 @@ impl<E: Copy> Slot<E> {
         self.totals.counter
     }
 
-    /// Writes the counter of the stopped unit, so that it overflows after the due number of events.
+    /// Writes the counter of the stopped unit, so that the counter overflows after `due` events.
     pub(super) fn load<U: CounterUnit>(&mut self, unit: &mut U) {
         let value = U::OVERFLOWS_AT.wrapping_sub(self.due);
         unit.write(self.counter(), value);
@@ -96,7 +96,7 @@ impl<E: Copy> Slot<E> {
         self.running = self.running.saturating_add(ticks);
     }
 
-    /// Reads the counter into the count.
+    /// Reads the counter, and adds the new events to the count.
     pub(super) fn update<U: CounterUnit>(&mut self, unit: &U) {
         self.count.update(unit.read(self.counter()));
         let past = unit.past_overflow(self.counter());
@@ -124,12 +124,12 @@ impl<E: Copy> Slot<E> {
         Overflow::Sampled(finished + missed * u64::from(next.events()))
     }
 
-    /// Sets the next overflow one period after this one was due, or the smallest number of whole periods that is not past. Returns the
-    /// number of past periods.
+    /// Sets the next overflow to one period after this overflow was due. If that is past, uses the smallest number of whole periods
+    /// that is not past. Returns the number of past periods.
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());
         let missed = past.max(0) / period;
-        // At least 1, as `past` is less than `missed + 1` periods; at most 2^31 + 15.
+        // The result is at least 1, because `past` is less than `missed + 1` periods, and at most 2^31 + 15.
         self.due = ((missed + 1) * period - past) as u32;
         missed.unsigned_abs()
     }

@@ -9,7 +9,7 @@ use crate::guest::{Hypercall, PerfCounters, StrandCounters};
 use crate::layout::{SparcPcr, SparcSelect};
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that executes the code. Writes are direct, or by the service where HT changes.
+/// %pcr and %pic of the strand that executes the code. Writes are direct, except that the service changes HT.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnCounters<S, H> {
     counters: S,
@@ -17,7 +17,7 @@ pub struct OwnCounters<S, H> {
 }
 
 impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
-    /// Returns the counters as a unit. Its methods have to run on their strand. Hyperprivileged events need a service.
+    /// Returns the counters as a unit. Its methods have to run on the strand of the counters. Hyperprivileged events need a service.
     pub const fn new(counters: S, service: Option<PerfCounters<H>>) -> Self {
         Self { counters, service }
     }
@@ -37,7 +37,7 @@ impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
 impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Event = SparcSelect;
     type Mode = SparcMode;
-    /// The service's status for HT in register 0: ENOACCESS without the right to HT at this moment.
+    /// The status with which the service refuses HT in register 0: ENOACCESS without the right to HT at this moment.
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;

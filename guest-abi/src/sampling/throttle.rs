@@ -1,13 +1,12 @@
-//! A bound on the rate of interrupts.
+//! A limit on the rate of interrupts.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-/// A bound on the rate of a counter's interrupts. While the counter exceeds the bound, its period is doubled; at a quarter of the
-/// bound or less, a doubling is undone. Each sample has the number of events that it stands for, so samples are comparable across
-/// such changes.
+/// A limit on the rate of a counter's interrupts. The counter's period doubles while the counter exceeds the limit. A doubling is
+/// undone at a quarter of the limit or less. Each sample has the number of events that it stands for, so samples are comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
-    /// The most interrupts in a window.
+    /// The maximum number of interrupts in a window.
     pub interrupts: NonZeroU32,
     /// The length of a window, in ticks of the profiler's clock.
     pub ticks: NonZeroU64,
@@ -22,14 +21,14 @@ pub(super) struct Throttled {
 }
 
 impl Throttled {
-    /// More doublings have no effect: 2^31 times any period is at least the longest period.
+    /// The maximum number of doublings. More have no effect: 2^31 times any period is at least the longest period.
     const MOST: u32 = 31;
 
     pub(super) const fn doublings(&self) -> u32 {
         self.doublings
     }
 
-    /// Counts an interrupt at the time `now`. Returns `true` if the interrupt exceeds the bound, so that the period doubles.
+    /// Counts an interrupt at the time `now`. Returns `true` if the interrupt exceeds the limit, so that the period doubles.
     pub(super) fn interrupt(&mut self, bound: &Throttle, now: u64) -> bool {
         if now.saturating_sub(self.window_start) >= bound.ticks.get() {
             if self.in_window <= bound.interrupts.get() / 4 {

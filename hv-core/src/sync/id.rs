@@ -1,4 +1,4 @@
-//! An atomic that holds the number of a strand or a guest, or none.
+//! An atomic that holds the number of a strand or a guest, or nothing.
 
 use core::marker::PhantomData;
 
@@ -12,7 +12,7 @@ pub trait Id: Copy {
     #[allow(missing_docs)]
     fn index(self) -> usize;
 
-    /// Returns the identifier with this number; `None` if the number is too large.
+    /// Returns the identifier with this number; `None` if there is none.
     fn from_index(index: usize) -> Option<Self>;
 }
 
@@ -33,7 +33,7 @@ macro_rules! ids {
 
 ids!(StrandId GuestId);
 
-/// Holds a [`StrandId`] or [`GuestId`], at first none. Accesses are sequentially consistent unless they say otherwise.
+/// Holds a [`StrandId`], a [`GuestId`] or nothing. Accesses are sequentially consistent unless they say otherwise.
 #[derive(Debug)]
 pub struct AtomicId<T>(AtomicU32, PhantomData<T>);
 
@@ -43,14 +43,14 @@ impl<T> Default for AtomicId<T> {
     }
 }
 
-/// Returns the number plus one; 0 for none.
+/// Returns the number plus one; 0 for `None`.
 #[inline(always)]
 fn number<T: Id>(id: Option<T>) -> u32 {
     id.map_or(0, |id| id.index() as u32 + 1)
 }
 
 impl<T: Id> AtomicId<T> {
-    /// Holds `id`.
+    /// Returns an atomic that holds `id`.
     pub fn new(id: Option<T>) -> Self {
         Self(AtomicU32::new(number(id)), PhantomData)
     }
@@ -67,7 +67,7 @@ impl<T: Id> AtomicId<T> {
         T::from_index(number.checked_sub(1)? as usize)
     }
 
-    /// Replaces the held identifier.
+    /// Replaces the held identifier by `id`.
     pub fn store(&self, id: Option<T>) {
         self.store_ordered(id, Ordering::SeqCst);
     }
@@ -76,14 +76,14 @@ impl<T: Id> AtomicId<T> {
         self.0.store(number(id), ordering);
     }
 
-    /// Replaces the held identifier by `new` if it is `old`. Returns `true` if it was.
+    /// Replaces the held identifier by `new` if it is `old`. Returns `true` if it was replaced.
     pub fn replace(&self, old: Option<T>, new: Option<T>) -> bool {
         self.0
             .compare_exchange(
                 number(old),
                 number(new),
                 Ordering::SeqCst,
-                // After a failure the caller reads no memory that the holder has written.
+                // Relaxed: after a failure, the caller reads no memory that the holder has written.
                 Ordering::Relaxed,
             )
             .is_ok()

@@ -1,7 +1,7 @@
-//! The atomics of the hypervisor's crates, and what is built of them.
+//! The atomics that the hypervisor's crates use, and tools built from them.
 //!
-//! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. Their constructors are not `const fn`, because
-//! loom's are not. Statics, which need such constructors, and data of which there is no model use core's atomics, from `plain`.
+//! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. The constructors of loom's atomics are not
+//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. So does data that no model covers.
 
 mod id;
 mod owned_lock;
@@ -31,20 +31,20 @@ pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 /// The ordering of a load that decides whether the strand accesses a device: [`Ordering::Acquire`], free on SPARC V9.
 ///
-/// Every UltraSPARC T2 has total store order: no access of a strand overtakes one of its earlier loads. The compiler cannot move
-/// the access to the device before the load either, because the access is volatile and depends on the loaded value. For
-/// `Acquire`, LLVM 22 would add a `membar`.
+/// Every UltraSPARC T2 has total store order: no access of a strand overtakes an earlier load of the strand. The compiler cannot
+/// move the access to the device before the load, because the access is volatile and depends on the loaded value. With `Acquire`,
+/// LLVM 22 would add a `membar`.
 pub const BEFORE_DEVICE: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of two accesses of a strand, an exchange of one word and then a load of another, which decide whether the strand
-/// accesses a device: [`Ordering::SeqCst`], free on SPARC V9 as in [`BEFORE_DEVICE`]. Between the two, call [`exchanged`].
+/// The ordering of an exchange of one word and the strand's next load of another word, which decide whether the strand accesses a
+/// device: [`Ordering::SeqCst`], free on SPARC V9 as in [`BEFORE_DEVICE`]. Call [`exchanged`] between the exchange and the load.
 pub const EXCHANGE_AND_LOOK: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 
-/// Keeps a strand's exchange of a word before its later load of another, both with the ordering [`EXCHANGE_AND_LOOK`]. Takes no
-/// instruction: either the ordering suffices, or the processor keeps the order and this function keeps the compiler from
-/// changing it. Loom takes sequentially consistent accesses for acquire and release, and therefore gets a fence.
+/// Keeps a strand's exchange of a word before its later load of another word. Both use the ordering [`EXCHANGE_AND_LOOK`]. Takes no
+/// instruction: either the ordering suffices, or the processor keeps the order, and this function stops the compiler from changing
+/// it. Loom treats sequentially consistent accesses as acquire and release, and therefore needs a fence.
 #[inline(always)]
 pub fn exchanged() {
     if cfg!(loom) {
@@ -57,7 +57,7 @@ pub fn exchanged() {
 pub use id::{AtomicId, Id};
 pub use owned_lock::{OwnedGuard, OwnedLock};
 
-/// Core's atomics, also under loom and shuttle.
+/// The atomics of core, also under loom and shuttle.
 pub(crate) mod plain {
     pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 }

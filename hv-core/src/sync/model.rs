@@ -1,12 +1,12 @@
-//! Runs models of concurrent strands in every order that loom finds. Under `cfg(loom)` only.
+//! Runs models of concurrent strands in every order that loom finds. Exists under `cfg(loom)` only.
 //!
-//! A model states its preemption bound: how often in a run a strand may be interrupted where it could continue. Within this bound
-//! loom tries every order of the strands' accesses, and every value that the memory model allows for a load. Loom does not order
-//! the stores of two strands to a word unless one strand has seen the other's store: so strands use exchanges on words that
-//! several of them change.
+//! - A model states its preemption bound: how often in a run a strand may be interrupted where it could continue. Within the bound,
+//!   loom tries every order of the strands' accesses, and every value that the memory model allows for a load.
+//! - Loom orders the stores of two strands to a word only if one strand has seen the other's store. So strands use exchanges on
+//!   words that several strands change.
 //!
-//! The environment variable `PREEMPTIONS` replaces the stated bounds. 255 is no limit for strands with fewer steps. (Without any
-//! bound, loom tries fewer orders than with a large one, because it compares only the last accesses to a word.)
+//! - The environment variable `PREEMPTIONS` replaces the stated bounds. 255 is no limit for strands with fewer steps. (Without a
+//!   bound, loom tries fewer orders than with a large bound, because it compares only the last accesses to a word.)
 
 extern crate std;
 
@@ -15,8 +15,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Runs a model in all orders with at most `preemptions` preemptions, and prints the number of orders. Panics if the model does, or if
-/// it has fewer than `least` orders, which is a mistake in the model.
+/// Runs a model in all orders with at most `preemptions` preemptions, and prints the number of orders. Panics if the model panics,
+/// or if it has fewer than `least` orders, because the model is then wrong.
 pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 'static) {
     let preemptions = std::env::var("PREEMPTIONS")
         .map_or(preemptions, |number| number.parse().expect("a number of preemptions"));
@@ -35,12 +35,12 @@ pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 
     let test = std::thread::current();
     let name = test.name().unwrap_or_default();
     let said = std::format!("{name}: {orders} orders, at most {preemptions} preemptions\n");
-    // Unlike `println!`, this prints also when the test passes. A failed write does not matter.
+    // Unlike `println!`, this prints also when the test passes. If the write fails, nothing is lost.
     let _ = std::io::stdout().write_all(said.as_bytes());
     assert!(orders >= least, "{orders} orders");
 }
 
-/// The code of one strand of a model, which gets the shared data.
+/// The code of one strand of a model. It gets the shared data.
 pub type Part<T> = fn(&T);
 
 /// Runs the strands concurrently, and waits for all. Panics if a strand panics.

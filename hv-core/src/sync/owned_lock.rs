@@ -1,16 +1,16 @@
 //! A lock that another strand can free when its owner has died.
 //!
-//! The locks of `spin` cannot do this: the guard of a dead strand is never dropped, and the lock stays taken for ever.
+//! The locks of the crate `spin` cannot do this: the guard of a dead strand is never dropped, and the lock stays taken for ever.
 
 use guest_abi::StrandId;
 use static_assertions::assert_impl_all;
 
 use super::{AtomicId, Ordering, spin_loop};
 
-/// A lock that a strand owns. No strand waits for it without a bound.
+/// A lock that a strand owns. A strand waits for it a limited number of tries.
 ///
-/// The owner frees the lock by dropping the guard. When the owner has died, another strand frees the lock by
-/// [`abandon`](Self::abandon). What an owner has done happens before what the next owner does.
+/// The owner frees the lock when it drops the guard. If the owner has died, another strand frees the lock with
+/// [`abandon`](Self::abandon). All that an owner has done happens before what the next owner does.
 #[derive(Debug, Default)]
 pub struct OwnedLock {
     owner: AtomicId<StrandId>,
@@ -18,7 +18,7 @@ pub struct OwnedLock {
 
 assert_impl_all!(OwnedLock: Send, Sync);
 
-/// Frees the lock when it is dropped.
+/// Frees the lock on drop.
 #[derive(Debug)]
 #[must_use]
 pub struct OwnedGuard<'a> {
@@ -33,7 +33,7 @@ impl OwnedLock {
         Self { owner: AtomicId::none() }
     }
 
-    /// Takes the lock for a strand that does not own it; `None` if another strand owned it at each of `tries` tries.
+    /// Takes the lock for a strand that does not own it. Returns `None` if another strand owned the lock at each of `tries` tries.
     #[inline(always)]
     pub fn lock(&self, strand: StrandId, tries: usize) -> Option<OwnedGuard<'_>> {
         for _ in 0..tries {
@@ -50,12 +50,12 @@ impl OwnedLock {
         self.owner.load()
     }
 
-    /// Frees the lock if this strand, which has died, owned it. Returns `true` if the lock was freed.
+    /// Frees the lock if the dead strand `dead` owned it. Returns `true` if the lock was freed.
     pub fn abandon(&self, dead: StrandId) -> bool {
         self.owner.replace(Some(dead), None)
     }
 
-    /// Frees the lock for certain. Call it only while every strand that may own the lock is dead.
+    /// Frees the lock, whoever owns it. Call it only while every strand that may own the lock is dead.
     pub fn reset(&self) {
         self.owner.store(None);
     }

@@ -1,11 +1,11 @@
-//! Runs models of many concurrent strands in random orders, which shuttle chooses. Under `cfg(shuttle)` only.
+//! Runs models of many concurrent strands in random orders, which shuttle chooses. Exists under `cfg(shuttle)` only.
 //!
 //! Loom (the module `model`) tries every order of two or three strands, with weak memory. Shuttle tries some orders of dozens of
 //! strands, with sequentially consistent memory.
 //!
-//! A *schedule* is an order: it says which strand makes each step. In half of the schedules each step is made by a random strand.
-//! The other half are those of probabilistic concurrency testing (PCT): the strand of the highest priority makes the step.
-//! Priorities are random and change at few random steps, so that some strands stop for long at rare points.
+//! A *schedule* is an order: it says which strand makes each step. In half of the schedules, a random strand makes each step. The
+//! other half use probabilistic concurrency testing (PCT): the strand with the highest priority makes the step. Priorities are
+//! random, and change at a few random steps, so that some strands stop for long at rare points.
 //!
 //! | environment variable | meaning |
 //! |---|---|
@@ -28,17 +28,17 @@ pub use shuttle::thread;
 /// The seed of both kinds of schedules.
 const SEED: u64 = 1;
 
-/// The number of changes of priorities in a PCT schedule, plus one.
+/// The number of changes of priorities in a PCT schedule, plus 1.
 const DEPTH: usize = 5;
 
-/// A schedule with more steps than this fails, because a strand starves.
+/// A schedule with more steps than this fails, because some strand makes no progress.
 const STEPS: usize = 2_000_000;
 
-/// The size of the stack of a strand in bytes. A model builds the service on it.
+/// The size of the stack of a strand in bytes. A model builds the service on the stack.
 const STACK: usize = 4 << 20;
 
-/// Runs a model in this number of random schedules and the same number of PCT schedules, and prints the numbers. If the model panics,
-/// prints the schedule, for the variable `SCHEDULE`, and panics.
+/// Runs a model in `schedules` random schedules and in as many PCT schedules, and prints both numbers. If the model panics, prints
+/// the schedule for the variable `SCHEDULE`, and panics.
 pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'static) {
     let setting = |name: &str| std::env::var(name).ok();
     let test = std::thread::current();
@@ -51,7 +51,7 @@ pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'stati
     let schedules = times * schedules;
     let random = run(RandomScheduler::new_from_seed(SEED, schedules), model.clone());
     let pct = run(PctScheduler::new_from_seed(SEED, DEPTH, schedules), model);
-    // Unlike `println!`, this prints also when the test passes. A failed write does not matter.
+    // Unlike `println!`, this prints also when the test passes. If the write fails, nothing is lost.
     let said = format!("{name}: {random} random schedules, {pct} of PCT\n");
     let _ = std::io::stdout().write_all(said.as_bytes());
 }
@@ -60,7 +60,7 @@ fn run(scheduler: impl Scheduler + 'static, model: impl Fn() + Send + Sync + 'st
     let mut config = Config::new();
     config.stack_size = STACK;
     config.max_steps = MaxSteps::FailAfter(STEPS);
-    // They say that shuttle does not model weak orderings. Loom does.
+    // The warnings say that shuttle does not model weak orderings. Loom does.
     config.silence_warnings = true;
     Runner::new(scheduler, config).run(model)
 }
@@ -83,7 +83,7 @@ pub fn any_below(end: usize) -> usize {
     shuttle::rand::thread_rng().gen_range(0..end)
 }
 
-/// Makes a step that changes nothing, at which other strands may continue.
+/// Makes a step that changes nothing. Other strands may continue at this step.
 pub fn pause() {
     thread::sleep(core::time::Duration::ZERO);
 }

@@ -1,8 +1,8 @@
-//! Tests of what can happen between two steps of a strand. Under the feature `steps` only, which needs `std`.
+//! Tests of what can happen between two steps of a strand. Exists under the feature `steps` only, which needs `std`.
 //!
-//! Each operation on an atomic of this module is a step, and so is each call of [`step`], which the devices of tests make at their
-//! accesses. A test names a step by its number; before that step, the strand dies or another strand acts. A test tries one
-//! number after the other, until the call ends before that step:
+//! Each operation on an atomic of this module is a step. Each call of [`step`] is a step too; the devices of tests call it at each
+//! access. A test names a step by its number. Before that step, the strand dies or another strand acts. A test tries one number
+//! after the other, until the call ends before that step:
 //!
 //! ```
 //! use guest_abi::StrandId;
@@ -19,8 +19,8 @@
 //! assert_eq!(deaths.count(), 2);
 //! ```
 //!
-//! A strand dies by unwinding. Its operations have no effect meanwhile, so that what it held stays as it was. Under `cfg(loom)` and
-//! `cfg(shuttle)` this works in each strand of a model.
+//! A strand dies by unwinding. While it unwinds, its operations have no effect, so all that the strand held stays as it was. Under
+//! `cfg(loom)` and `cfg(shuttle)` this works in each strand of a model.
 
 extern crate std;
 
@@ -39,7 +39,7 @@ use std::thread_local;
 
 use super::{Ordering, atomic};
 
-/// The number of a step, counted from the next one, and what happens before it.
+/// The number of a step, counted from the next step, and what happens before the step.
 type Plan = (usize, Box<dyn FnOnce()>);
 
 thread_local! {
@@ -47,10 +47,10 @@ thread_local! {
     static DEAD: Cell<bool> = Cell::default();
 }
 
-/// The payload of the panic by which a strand dies.
+/// The payload of the panic with which a strand dies.
 struct Dead;
 
-/// Makes a call, and calls `other` before the step of the call with this number, counted from 0. `other` stands for another strand:
+/// Calls `call`, and calls `other` just before step number `step` of the call, counted from 0. `other` stands for another strand:
 /// its steps do not count. Returns the result of the call, and `true` if the call reached the step.
 ///
 /// Calls of [`before`] and [`die_at`] can be nested.
@@ -81,8 +81,8 @@ fn change_plans(change: impl FnOnce(&mut Vec<Plan>)) {
     PLANS.with(|cell| cell.set(plans));
 }
 
-/// Makes a call on a strand that dies before the step of the call with this number, counted from 0. Returns the result of the
-/// call; `None` if the strand has died. Panics if the call panics.
+/// Calls `call` on a strand that dies just before step number `step` of the call, counted from 0. Returns the result of the call;
+/// `None` if the strand has died. Panics if the call panics.
 pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
     let die = || {
         DEAD.with(|dead| dead.set(true));
@@ -99,7 +99,7 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
         .ok()
 }
 
-/// Makes a step that is no operation on an atomic.
+/// Makes a step without an operation on an atomic.
 pub fn step() {
     let plans = PLANS.with(Cell::take);
     if plans.is_empty() {
@@ -113,7 +113,7 @@ pub fn step() {
     PLANS.with(|cell| cell.set(later));
 }
 
-/// Makes a step and an operation on an atomic. If the strand is dead, only returns `otherwise`.
+/// Makes a step and the operation on an atomic. If the strand is dead, only returns `otherwise`.
 fn unless_dead<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
     if DEAD.with(Cell::get) {
         return otherwise;
@@ -122,7 +122,7 @@ fn unless_dead<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
     operation()
 }
 
-/// Defines atomics whose operations are steps, and have the effects of the operations of core.
+/// Defines atomics whose operations are steps. Otherwise they work like the atomics of core.
 macro_rules! stepped {
     ($($name:ident of $value:ty: $($operation:ident)*;)*) => {$(
         #[doc = concat!("core's `", stringify!($name), "`, whose operations are steps.")]

@@ -1,15 +1,15 @@
-//! The time of day, apart from the clock that measures durations.
+//! The time of day. It is separate from the clock that measures durations.
 
-/// A reading, in nanoseconds, of the reference of a [`TimeOfDay`], such as a battery-backed clock or a time server.
+/// A reading of the reference of a [`TimeOfDay`], such as a battery-backed clock or a time server. All times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayReading {
-    /// The time by the clock before the reading.
+    /// The time on the clock before the reading.
     pub before: u64,
-    /// The time of day by the reference, since its epoch.
+    /// The time of day that the reference shows, since its epoch.
     pub day: u64,
-    /// The time by the clock after the reading.
+    /// The time on the clock after the reading.
     pub after: u64,
-    /// The largest amount by which the reference may be behind the true time of day: its step, and the delay of its update.
+    /// The maximum amount by which the reference may be behind the true time of day: its step plus the delay of its update.
     pub late: u64,
 }
 
@@ -18,13 +18,13 @@ pub struct DayReading {
 pub enum Followed {
     /// The time of day is within the bounds of the reading. It continues at the rate of the clock.
     Agrees,
-    /// The time of day is behind by this amount. It goes faster, by [`TimeOfDay::SLEW`], until it has made up the amount.
+    /// The time of day is behind by this amount. It runs faster, by [`TimeOfDay::SLEW`], until it has caught up.
     Faster(u64),
-    /// The time of day is ahead by this amount. It goes slower, by [`TimeOfDay::SLEW`], until it has lost the amount.
+    /// The time of day is ahead by this amount. It runs slower, by [`TimeOfDay::SLEW`], until the amount is gone.
     Slower(u64),
-    /// The time of day was behind by more than [`TimeOfDay::STEP`]. It has gone forward by this amount at once.
+    /// The time of day was behind by more than [`TimeOfDay::STEP`]. It has jumped forward by this amount.
     Stepped(u64),
-    /// The time of day is ahead by more than [`TimeOfDay::STEP`]. It stands still for this time.
+    /// The time of day is ahead by more than [`TimeOfDay::STEP`]. It stands still for this amount of time.
     Stands(u64),
     /// The reading has no effect: it is older than an earlier one, or its `after` is before its `before`.
     Ignored,
@@ -32,33 +32,28 @@ pub enum Followed {
 
 /// A time of day that follows a reference, and never goes back.
 ///
-/// It adds a correction to the time of a clock, such as a [`StrandClock`](super::StrandClock), which itself does not change. The
-/// reference may be coarse and late, so that a reading gives only bounds of the true time of day. Within these bounds there is no
-/// correction; beyond them, the time of day is corrected to the nearer bound. So the noise of the reference has no effect.
+/// The time of day is the time of a clock, such as a [`StrandClock`](super::StrandClock), plus a correction. The clock itself does
+/// not change. The reference may be coarse and late, so that a reading gives only bounds of the true time of day. Inside the bounds
+/// nothing is corrected; outside, the time of day is corrected to the nearer bound. So the noise of the reference has no effect.
 ///
-/// One value serves all strands: keep it behind a lock.
+/// One value serves all strands. Protect it with a lock.
 ///
 /// ```
 /// use hv_core::time::{DayReading, Followed, TimeOfDay};
 ///
-/// // The clock shows 5 s, and the reference, which is updated every 10 ms, shows 9,000 s.
-/// const SECOND: u64 = 1_000_000_000;
-/// let (clock, late) = (5 * SECOND, 10_000_000);
-/// let mut day = TimeOfDay::new(DayReading { before: clock, day: 9000 * SECOND, after: clock, late });
+/// The clock shows 5 s. The reference shows 9,000 s, and is updated every 10 ms. const SECOND: u64 = 1_000_000_000; let (clock, late) = (5
+/// * SECOND, 10_000_000); let mut day = TimeOfDay::new(DayReading { before: clock, day: 9000 * SECOND, after: clock, late });
 ///
-/// // A second later by the clock, a second and 1 ms have passed by the reference: 1 ms is made up in the next 2 s.
-/// let (clock, shown) = (clock + SECOND, 9001 * SECOND + 1_000_000);
-/// let reading = DayReading { before: clock, day: shown, after: clock, late };
-/// assert_eq!(day.follow(reading), Followed::Faster(1_000_000));
-/// assert_eq!(day.at(clock), 9001 * SECOND);
-/// assert_eq!(day.at(clock + SECOND), 9002 * SECOND + 500_000);
-/// assert_eq!(day.at(clock + 2 * SECOND), 9003 * SECOND + 1_000_000);
+/// A second later on the clock, 1 s and 1 ms have passed on the reference. The 1 ms is made up in the next 2 s. let (clock, shown) = (clock
+/// + SECOND, 9001 * SECOND + 1_000_000); let reading = DayReading { before: clock, day: shown, after: clock, late };
+/// assert_eq!(day.follow(reading), Followed::Faster(1_000_000)); assert_eq!(day.at(clock), 9001 * SECOND); assert_eq!(day.at(clock +
+/// SECOND), 9002 * SECOND + 500_000); assert_eq!(day.at(clock + 2 * SECOND), 9003 * SECOND + 1_000_000);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TimeOfDay {
-    /// The time by the clock at the last reading.
+    /// The time on the clock at the last reading.
     clock: u64,
-    /// The time of day at the last reading, after a step.
+    /// The time of day at the last reading, after a jump.
     day: u64,
     /// The correction since the last reading.
     followed: Followed,
@@ -67,13 +62,13 @@ pub struct TimeOfDay {
 }
 
 impl TimeOfDay {
-    /// A correction is one part in this number of the time that passes: 500 parts per million.
+    /// A correction changes the rate by one part in this number: 500 parts per million.
     pub const SLEW: u64 = 2000;
 
-    /// The largest amount that is corrected gradually, in nanoseconds: 128 ms.
+    /// The maximum amount that is corrected gradually, in nanoseconds: 128 ms.
     pub const STEP: u64 = 128_000_000;
 
-    /// Returns a time of day that begins with a reading of the reference.
+    /// Returns a time of day that begins with `reading`.
     pub const fn new(reading: DayReading) -> Self {
         Self {
             clock: reading.after,
@@ -83,13 +78,13 @@ impl TimeOfDay {
         }
     }
 
-    /// Returns the time of day at a time by the clock, in nanoseconds since the epoch of the reference. It never goes back.
+    /// Returns the time of day when the clock shows `clock`, in nanoseconds since the epoch of the reference. It never goes back.
     pub fn at(&mut self, clock: u64) -> u64 {
         self.last = self.last.max(self.corrected(clock));
         self.last
     }
 
-    /// Follows the reference. Call it regularly, at most once per millisecond: meanwhile the time of day drifts as the clock does.
+    /// Follows the reference. Call it regularly, at most once per millisecond. Between calls the time of day drifts as the clock does.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
         let DayReading { before, day, after, .. } = reading;
         let Some(taken) = after.checked_sub(before).filter(|_| after >= self.clock) else {

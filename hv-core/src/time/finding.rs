@@ -9,14 +9,14 @@ use super::frequency::Frequency;
 pub struct Limits {
     /// The largest difference between the rates of two sources, in parts per million.
     pub tolerance: u32,
-    /// The longest time between the two reads of the reference of a conclusive check, in nanoseconds.
+    /// The longest time, in nanoseconds, between the two reads of the reference in a conclusive check.
     pub bracket: u64,
-    /// The number of attempts of a check to stay within `bracket`. 0 means 1.
+    /// The number of attempts of a check to stay within `bracket`. 0 stands for 1.
     pub tries: u32,
 }
 
 impl Default for Limits {
-    /// Returns 500 parts per million (crystals stay within 100), 50 us, and 3 attempts.
+    /// Returns 500 parts per million (crystals are within 100), 50 us and 3 attempts.
     fn default() -> Self {
         Self { tolerance: 500, bracket: 50_000, tries: 3 }
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skipped {
-    /// A read of the reference takes too long.
+    /// A read of the reference took too long.
     SlowReference,
     /// Each attempt was interrupted between its reads.
     Disturbed,
@@ -67,11 +67,11 @@ pub enum Skipped {
 /// The result of a check. Sources are indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// This was the first check of these sources: the next one compares with it.
+    /// This was the first check of these sources. The next check compares with it.
     Begun,
     /// The chosen source agrees with the reference.
     Agrees,
-    /// The check was inconclusive. The next check compares with the last conclusive one.
+    /// The check was inconclusive. The next check compares with the last conclusive check.
     Skipped(Skipped),
     /// There is no other source.
     NoReference,
@@ -83,7 +83,7 @@ pub enum Finding {
     Demoted { source: usize, fault: Fault, chosen: usize },
 }
 
-/// The frequency of `source`, the chosen one, measured by `reference`. Sources are indices into the list of candidates.
+/// The frequency of the chosen source, `source`, measured by `reference`. Sources are indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Measured {

@@ -15,7 +15,7 @@ pub struct Reading {
     pub after: u64,
 }
 
-/// The bounds of a measured frequency, in millihertz, if the reference has its nominal frequency.
+/// The bounds of a measured frequency, in millihertz. They are right if the reference has its nominal frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
     /// The lowest possible frequency.
@@ -36,7 +36,7 @@ impl Frequency {
     }
 }
 
-/// Prints Hz, with three decimal places: `1000000000.000 ±1.500 Hz`.
+/// Prints the frequency in Hz with three decimal places: `1000000000.000 ±1.500 Hz`.
 impl fmt::Display for Frequency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [middle, error] =
@@ -45,8 +45,8 @@ impl fmt::Display for Frequency {
     }
 }
 
-/// Measures the frequency of a clock. The result covers all readings at first, and becomes more certain with each. Later it covers
-/// the readings of the last one to two [`WINDOW`](Self::WINDOW)s, so that it follows a change.
+/// Measures the frequency of a clock. At first the result covers all readings, and becomes more certain with each reading. Later it
+/// covers the last one to two [`WINDOW`](Self::WINDOW)s, so that it follows changes of the frequency.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyMeter {
     /// The steps of the clock and of the reference.
@@ -58,13 +58,13 @@ pub struct FrequencyMeter {
 #[derive(Clone, Copy, Debug)]
 struct Readings {
     from: Reading,
-    /// The next `from`: the first reading that is at least a window after it.
+    /// The next value of `from`: the first reading that is at least a window after `from`.
     next: Option<Reading>,
     last: Reading,
 }
 
 impl FrequencyMeter {
-    /// The shortest time that a result covers, in seconds, once the readings cover it.
+    /// The shortest time, in seconds, that a result covers once the readings span it.
     pub const WINDOW: u64 = 60;
 
     /// Returns a meter of `clock` that compares it with `reference`.
@@ -97,7 +97,7 @@ impl FrequencyMeter {
         let longest = last.after.checked_sub(from.before)?.saturating_add(reference_step);
         let per = u128::from(self.reference_hz) * 1000;
         let least = (u128::from(counted.saturating_sub(step)) * per).checked_div(longest.into())?;
-        // Rounded up.
+        // The highest frequency is rounded up.
         let most = (u128::from(counted.saturating_add(step)) * per)
             .saturating_sub(1)
             .checked_div(shortest.into())?

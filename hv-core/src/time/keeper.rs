@@ -1,4 +1,4 @@
-//! The time by the chosen source, continuous across changes of source.
+//! The time from the chosen source. It continues when the source changes.
 
 use core::fmt;
 
@@ -22,13 +22,13 @@ impl fmt::Display for NoUsableClock {
 
 impl core::error::Error for NoUsableClock {}
 
-/// Measures the time in nanoseconds since its creation by the best of up to `N` sources.
+/// Measures the time in nanoseconds since its creation, with the best of up to `N` sources.
 ///
-/// The index of a source is its position in the list of candidates. A source that was retired stays so.
+/// The index of a source is its position in the list of candidates. A retired source is never used again.
 ///
 /// # Change of source
-/// An epoch is the period between two changes of source. A change first writes the next epoch and then publishes its number: the
-/// epoch that a reader uses never changes, and no strand waits. Each change retires a source, so there are at most `N` epochs.
+/// An epoch is the period between two changes of source. A change first writes the next epoch, and then publishes its number. So
+/// the epoch that a reader uses never changes, and no strand waits. Each change retires a source, so there are at most `N` epochs.
 #[derive(Debug)]
 pub struct Timekeeper<S, const N: usize> {
     sources: [Option<Tracked<S>>; N],
@@ -39,7 +39,7 @@ pub struct Timekeeper<S, const N: usize> {
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
 
-/// A source, and its count and the time at the beginning of the epoch.
+/// A source, with its count and the time when the epoch began.
 #[derive(Debug)]
 struct Epoch {
     source: AtomicU32,
@@ -52,7 +52,7 @@ impl Epoch {
         Self { source: AtomicU32::new(0), ticks: AtomicU64::new(0), time: AtomicU64::new(0) }
     }
 
-    /// Writes an epoch that is not in use yet. Relaxed, as all loads: the number of the epoch publishes it.
+    /// Writes an epoch that is not in use yet. Relaxed: the number of the epoch publishes the epoch.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
         self.source.store(source as u32, Ordering::Relaxed);
         self.ticks.store(ticks, Ordering::Relaxed);
@@ -66,8 +66,8 @@ impl Epoch {
 }
 
 impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
-    /// Chooses the best candidate that can be read on this strand, and is safe on the machine or forced by the operator. Fails if there
-    /// is none.
+    /// Chooses the best candidate that this strand can read, and that is safe on the machine or forced by the operator. Fails if there is
+    /// none.
     pub fn new(
         candidates: [Candidate<S>; N],
         environment: &Environment,
@@ -85,7 +85,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Ok(keeper)
     }
 
-    /// Returns a clock for a strand. Create one per strand: two clocks of a strand may differ.
+    /// Returns a clock for a strand. Create only one clock per strand: two clocks of a strand may differ.
     pub fn clock(&self, strand: StrandId) -> StrandClock<'_, S, N> {
         StrandClock { keeper: self, strand, last: AtomicU64::new(0) }
     }
@@ -111,7 +111,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Some((source.verdict, !source.is_retired()))
     }
 
-    /// Reads all sources, so that no wrap goes unnoticed. Call it once in every [`longest_poll`](Self::longest_poll) or more often.
+    /// Reads all sources, so that no wrap goes unnoticed. Call it at least once in every [`longest_poll`](Self::longest_poll).
     pub fn poll(&self, strand: StrandId) {
         for source in self.sources.iter().flatten() {
             source.ticks(strand);
@@ -124,10 +124,10 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         sources.map(|source| longest_poll(&source.description)).min().unwrap_or(u64::MAX)
     }
 
-    /// Retires a source. If it is the chosen one, the best of the others replaces it: the time continues from its present
-    /// value, or from `at_least` if that is later. Returns the index of the source that is then chosen.
+    /// Retires a source. If it is the chosen source, the best of the other sources replaces it. The time then continues from its
+    /// present value, or from `at_least` if that is later. Returns the index of the source that is then chosen.
     ///
-    /// Fails if the source was never usable, is the last one (which stays in use), or if another strand is changing the source.
+    /// Fails if the source was never usable, if it is the last source (which stays in use), or if another strand is changing the source.
     pub fn demote(
         &self,
         source: usize,
@@ -145,15 +145,15 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         if changed { Ok(self.chosen()) } else { Err(NoUsableClock) }
     }
 
-    /// Begins an epoch with the best source; `false` if none is left. Only the strand that has set `changing` may call it.
+    /// Begins an epoch with the best source. Returns `false` if no source is left. Only the strand that has set `changing` may call it.
     fn begin_epoch(&self, strand: StrandId, at_least: u64) -> bool {
-        // Reads the new source before the old one, so that the new epoch includes the time that passes in between.
+        // Reads the new source before the old one, so that the new epoch includes the time between the two reads.
         let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
         let begun = self.current().map_or(0, |epoch| epoch.time.load(Ordering::Relaxed));
         let time = self.time(strand).unwrap_or(begun).max(at_least);
-        // Relaxed: only the strand that has set `changing` writes it.
+        // Relaxed: only the strand that has set `changing` writes the number.
         let number = self.epoch.load(Ordering::Relaxed) + 1;
         let Some(epoch) = self.epochs.get(number as usize) else {
             return false;
@@ -176,7 +176,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         None
     }
 
-    /// Returns the best source that is in use, except for `others`.
+    /// Returns the best source that is in use, other than `others`.
     pub(super) fn best_except(&self, others: [Option<usize>; 2]) -> Option<usize> {
         choose(self.sources.iter().enumerate().map(|(index, source)| match source {
             Some(source) if !source.is_retired() && !others.contains(&Some(index)) => {
@@ -201,7 +201,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.tracked(source).map_or(0, Tracked::step)
     }
 
-    /// Returns the time at which the chosen source had this count.
+    /// Returns the time at which the chosen source had the count `ticks`.
     pub(super) fn time_at(&self, ticks: u64) -> Option<u64> {
         let epoch = self.current()?;
         Some(Self::time_of(epoch, self.tracked(epoch.source())?, ticks))
@@ -224,9 +224,9 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     }
 }
 
-/// The clock of a strand: nanoseconds since the creation of the [`Timekeeper`]. It never goes back.
+/// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`]. It never goes back.
 ///
-/// The clock stands still while the time of the timekeeper is behind it, and while the source cannot be read.
+/// The clock stands still while the time of the timekeeper is behind the clock, and while the source cannot be read.
 #[derive(Debug)]
 pub struct StrandClock<'a, S, const N: usize> {
     keeper: &'a Timekeeper<S, N>,
@@ -239,7 +239,7 @@ impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
     #[inline]
     fn ticks(&self) -> u64 {
         match self.keeper.time(self.strand) {
-            // Atomic because a trap handler may read the clock in the middle of this call. Relaxed: no other strand uses it.
+            // Atomic because a trap handler may read the clock in the middle of this function. Relaxed: no other strand uses the clock.
             Some(time) => self.last.fetch_max(time, Ordering::Relaxed).max(time),
             None => self.last.load(Ordering::Relaxed),
         }

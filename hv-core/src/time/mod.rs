@@ -1,15 +1,15 @@
-//! A reliable clock from several counters, some of which may be unreliable.
+//! A reliable clock from several counters, even if some counters are unreliable.
 //!
-//! - [`Verdict`]: whether a [source](guest_abi::clock::ClockSource) is safe on a machine, and if not, why; [`choose`] returns the
-//!   best of several sources.
-//! - [`Wrap`] and [`Scale`]: convert the values of a counter to nanoseconds.
-//! - [`Timekeeper`] and [`StrandClock`]: the time by the chosen source, which never goes back on a strand.
-//! - [`Watchdog`]: compares the chosen source with another one, measures its frequency, and retires a bad source.
-//! - [`FrequencyMeter`]: measures the frequency of a clock by another one, with bounds of the error.
-//! - [`TimeOfDay`]: follows a reference for the time of day, apart from the clocks above.
+//! - [`Verdict`] says whether a [source](guest_abi::clock::ClockSource) is safe on a machine, and if not, why. [`choose`] returns
+//!   the best of several sources.
+//! - [`Wrap`] and [`Scale`] convert the values of a counter to nanoseconds.
+//! - [`Timekeeper`] and [`StrandClock`] return the time from the chosen source. A strand's clock never goes back.
+//! - [`Watchdog`] compares the chosen source with another source, measures its frequency, and retires a bad source.
+//! - [`FrequencyMeter`] measures the frequency of a clock by another clock, with bounds of the error.
+//! - [`TimeOfDay`] follows a reference for the time of day.
 //!
-//! Nothing here steers the clocks that measure durations: a correction passes on the noise of the source that it follows, which
-//! is mostly worse than the noise of the clock. A bad source is replaced instead. No other clock depends on the time of day.
+//! Nothing here steers the clocks that measure durations. A correction would pass on the noise of the source that it follows, which
+//! is mostly worse than the noise of the clock. A bad source is replaced instead. Clocks do not depend on the time of day.
 //!
 //! ```
 //! use guest_abi::StrandId;
@@ -45,17 +45,11 @@
 //! let candidates = [Register("%stick", 300), Register("timer", 200)].map(Candidate::new);
 //! let keeper = Timekeeper::new(candidates, &environment, strand).unwrap();
 //!
-//! // Each strand reads a clock of its own.
-//! let clock = keeper.clock(strand);
-//! let before = clock.ticks();
-//! assert!(clock.ticks() > before);
+//! Each strand reads its own clock. let clock = keeper.clock(strand); let before = clock.ticks(); assert!(clock.ticks() > before);
 //!
-//! // The watchdog checks every half second, on one strand after the other.
-//! let mut watchdog = Watchdog::new(Limits::default());
-//! keeper.poll(strand);
-//! assert_eq!(watchdog.check(&keeper, strand), Finding::Begun);
-//! assert_eq!(watchdog.check(&keeper, strand), Finding::Agrees);
-//! assert_eq!(keeper.chosen(), 0);
+//! The watchdog checks every half second, each time on the next strand. let mut watchdog = Watchdog::new(Limits::default());
+//! keeper.poll(strand); assert_eq!(watchdog.check(&keeper, strand), Finding::Begun); assert_eq!(watchdog.check(&keeper, strand),
+//! Finding::Agrees); assert_eq!(keeper.chosen(), 0);
 //! ```
 
 mod day;

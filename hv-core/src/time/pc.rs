@@ -1,9 +1,11 @@
-//! The clocks of a PC, for a [`Timekeeper`](super::Timekeeper).
+//! The clocks of a PC, as sources for a [`Timekeeper`](super::Timekeeper).
 //!
-//! In the order of their ratings: the [cycle counter](tsc) of the CPU; the [performance counter](performance_counter), which
-//! may be one of several timers, or the cycle counter itself; the [tick counter](tick_counter), which an interrupt
-//! increments; and the [real-time clock](rtc). A tick counter at 1000 Hz is the last resort: nothing makes it unsafe, but
-//! it loses time if an interrupt is lost. Only the operator can disable it, which may leave the machine without a clock.
+//! From the highest to the lowest rating:
+//! - the [cycle counter](tsc) of the CPU
+//! - the [performance counter](performance_counter), which may be one of several timers or the cycle counter itself
+//! - the [tick counter](tick_counter), which an interrupt increments. At 1000 Hz it is the last resort: nothing makes it unsafe,
+//!   but it loses time if an interrupt is lost. Only the operator can disable it, which may leave the machine without a clock.
+//! - the [real-time clock](rtc)
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};
 
@@ -19,7 +21,7 @@ pub const RTC_HZ: u64 = 32_768;
 const BITS_24: Width = Width::new(24).unwrap();
 const BITS_32: Width = Width::new(32).unwrap();
 
-/// A clock without hazards.
+/// A clock without hazards, on which the descriptions below are based.
 const SOUND: Description = Description {
     name: "",
     width: Width::WORD,
@@ -37,8 +39,8 @@ const SOUND: Description = Description {
 
 /// Returns the description of the cycle counter of the CPU (TSC), which counts the CPU's clock.
 ///
-/// `hz` is the rate of that clock, or 0 if it is unknown. The description assumes that the counters of two CPUs differ, and that
-/// the rate follows power management. The counter stands still only in deep sleep, in which the CPU does no work.
+/// `hz` is the rate of that clock, or 0 if unknown. The description assumes that the counters of two CPUs differ, and that power
+/// management changes the rate. The counter stands still only in deep sleep, when the CPU does no work.
 pub const fn tsc(hz: u64) -> Description {
     Description {
         name: "TSC",
@@ -52,9 +54,9 @@ pub const fn tsc(hz: u64) -> Description {
 
 /// Returns the description of the performance counter of Windows (QueryPerformanceCounter).
 ///
-/// `hz` is the rate that the system states. The counter is safe if that is the rate of a well-known timer, or if it differs
-/// from the rate of the CPU's clock by at least 5%. A counter that divides the CPU's clock is not recognised. If `hz` is
-/// [`PMT_HZ`], only the 24 bits of that timer can be trusted: it wraps every 4.7 seconds.
+/// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs from the rate
+/// of the CPU's clock by at least 5%. A counter that divides the CPU's clock is not recognised. If `hz` is [`PMT_HZ`], only the 24
+/// bits of that timer can be trusted: it wraps every 4.7 seconds.
 pub const fn performance_counter(hz: u64) -> Description {
     Description {
         name: "QPC",
@@ -66,8 +68,8 @@ pub const fn performance_counter(hz: u64) -> Description {
     }
 }
 
-/// Returns the description of a variable in units of 1 ms to which each clock interrupt adds `step`: 1 for the multimedia
-/// timer (timeGetTime), 10 to 16 for the tick count (GetTickCount).
+/// Returns the description of a variable in units of 1 ms. Each clock interrupt adds `step` to it: 1 for the multimedia timer
+/// (timeGetTime), 10 to 16 for the tick count (GetTickCount).
 pub const fn tick_counter(step: u16) -> Description {
     Description {
         name: "tick counter",
@@ -79,8 +81,8 @@ pub const fn tick_counter(step: u16) -> Description {
     }
 }
 
-/// Returns the description of a variable that the interrupt of the real-time clock increments. `divisor` is the power of
-/// two by which the clock divides [`RTC_HZ`]: 0 to 15.
+/// Returns the description of a variable that the interrupt of the real-time clock increments. `divisor` is 0 to 15: the clock
+/// divides [`RTC_HZ`] by 2^`divisor`.
 pub const fn rtc(divisor: u8) -> Description {
     Description {
         name: "RTC",

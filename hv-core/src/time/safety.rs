@@ -1,4 +1,4 @@
-//! Decides which sources of time are safe on a machine, and which of them is the best.
+//! Decides which sources of time are safe on a machine, and which source is the best.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -16,7 +16,7 @@ pub struct Environment {
     pub strands: usize,
     /// `true` if idle strands may stop some of their counters.
     pub idles: bool,
-    /// `true` if power management changes the rate of processor clocks.
+    /// `true` if power management changes the rate of the processors' clocks.
     pub rate_changes: bool,
     /// The rate of the CPU's clock in Hz; 0 if it is unknown.
     pub cpu_hz: u64,
@@ -32,7 +32,7 @@ pub enum Operator {
     Default,
     /// The source is not used.
     Disable,
-    /// The source is used even if it is not safe, unless it is absent or its frequency is unusable, or another source is better.
+    /// The source is used even if it is not safe, unless another source is better. It must be present, and have a usable frequency.
     Force,
 }
 
@@ -46,9 +46,9 @@ pub enum Reason {
     Frequency(u64),
     /// The operator has disabled the source.
     Disabled,
-    /// The value is read in parts, between which the counter may advance.
+    /// The value is read in parts, and the counter may advance between the parts.
     Tears,
-    /// Each strand has a counter of its own, and the counters differ. Holds the number of strands that read them.
+    /// Each strand has its own counter, and the counters differ. Holds the number of strands that read the clock.
     Unsynchronised(usize),
     /// The counter stands still while a strand idles.
     StopsWhenIdle,
@@ -56,7 +56,7 @@ pub enum Reason {
     RateVaries,
     /// The counter may be the clock of the CPU, whose rate is unknown.
     CpuClockUnknown,
-    /// The counter may be the clock of the CPU: their rates differ by less than 5%. Holds the two rates in Hz.
+    /// The counter may be the clock of the CPU, because their rates differ by less than 5%. Holds the two rates in Hz.
     CpuClock(u64, u64),
     /// The counter may wrap between two polls. Holds the longest safe time between polls in nanoseconds.
     WrapsUnseen(u64),
@@ -94,7 +94,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the verdict on a source. `None` stands for a source that the machine does not have.
+    /// Returns the verdict on a source. `None` stands for an absent source.
     pub fn assess(
         source: Option<&Description>,
         environment: &Environment,
@@ -120,7 +120,7 @@ impl Verdict {
     }
 }
 
-/// Returns the first reason why a source is not safe on the machine.
+/// Returns the first reason why the source is not safe on the machine.
 fn check_hazards(source: &Description, environment: &Environment) -> Result<(), Reason> {
     let hazards = source.hazards;
     if hazards.tears {
@@ -145,8 +145,8 @@ fn check_hazards(source: &Description, environment: &Environment) -> Result<(), 
     Ok(())
 }
 
-/// Checks that a counter of unknown hardware is not the clock of the CPU: it has the rate of a well-known timer, or the rate of the
-/// CPU's clock is known and differs by at least 5%.
+/// Checks that a counter of unknown hardware is not the clock of the CPU. Its rate must be the rate of a well-known timer, or
+/// differ by at least 5% from the known rate of the CPU's clock.
 fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
     if let pc::PIT_HZ | pc::PMT_HZ = hz {
         return Ok(());
@@ -161,13 +161,13 @@ fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
 /// Returns the longest safe time between two polls of a source, in nanoseconds; 0 if its frequency is unusable.
 pub fn longest_poll(source: &Description) -> u64 {
     match Scale::new(source.hz) {
-        // The scale rounds up by at most 1.
+        // The result is one less, because the scale rounds up by at most 1.
         Some(scale) => scale.nanoseconds(Wrap::longest_interval(source.width)).saturating_sub(1),
         None => 0,
     }
 }
 
-/// Returns the index of the usable source with the highest rating, the first one among equals; `None` if no source is usable.
+/// Returns the index of the usable source with the highest rating; `None` if no source is usable. Of equals, returns the first.
 pub fn choose(sources: impl IntoIterator<Item = (Verdict, u16)>) -> Option<usize> {
     let usable = sources.into_iter().enumerate().filter(|(_, (verdict, _))| verdict.is_usable());
     usable.min_by_key(|(_, (_, rating))| Reverse(*rating)).map(|(index, _)| index)

@@ -7,7 +7,7 @@ use super::finding::{Fault, Limits, Skipped};
 use super::frequency::{FrequencyMeter, Reading};
 use super::keeper::Timekeeper;
 
-/// The sources that a check compares, by index.
+/// The indices of the sources that a check compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Roles {
     pub(super) chosen: usize,
@@ -16,7 +16,7 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    /// Returns the chosen source, and the best and the second best of the others; `None` if there is no other.
+    /// Returns the chosen source, and the best and second best of the other sources; `None` if there is no other source.
     pub(super) fn assign<S: ClockSource, const N: usize>(
         keeper: &Timekeeper<S, N>,
     ) -> Option<Self> {
@@ -46,7 +46,7 @@ impl Sample {
         Reading { before, count, after }
     }
 
-    /// Returns the last count of the reference.
+    /// Returns the last count of the reference in the sample.
     pub(super) fn reference_end(&self) -> u64 {
         self.reference[3]
     }
@@ -79,7 +79,7 @@ impl Span {
         Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
-    /// Returns the fault of a clock that measured this duration; `None` if the duration is within the bounds.
+    /// Returns the fault of a clock that measured the duration `measured`; `None` if it is within the bounds.
     fn fault(self, measured: u64) -> Option<Fault> {
         if measured > self.most {
             Some(Fault::Fast)
@@ -91,7 +91,7 @@ impl Span {
     }
 }
 
-/// Returns `millionths` millionths of a number, rounded up.
+/// Returns `number * millionths / 1,000,000`, rounded up.
 fn millionths_of(number: u64, millionths: u32) -> u64 {
     (number / 1_000_000 + 1).saturating_mul(millionths.into())
 }
@@ -105,7 +105,7 @@ pub(super) struct Observer<'a, S, const N: usize> {
 }
 
 impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
-    /// Takes a sample whose first two reads of the reference are at most [`Limits::bracket`] apart.
+    /// Takes a sample in which the first two reads of the reference are at most [`Limits::bracket`] apart.
     pub(super) fn sample(&self) -> Result<Sample, Problem> {
         let mut skipped = Skipped::SlowReference;
         for _ in 0..self.limits.tries.max(1) {
@@ -140,14 +140,14 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         })
     }
 
-    /// Returns a meter for the frequency of the chosen source.
+    /// Returns a meter of the chosen source's frequency.
     pub(super) fn meter(&self) -> Option<FrequencyMeter> {
         let describe = |source| Some(self.keeper.tracked(source)?.description);
         let Roles { chosen, reference, .. } = self.roles;
         Some(FrequencyMeter::new(&describe(chosen)?, &describe(reference)?))
     }
 
-    /// Compares the durations between two samples according to the sources.
+    /// Checks that the sources agree on the duration between two samples.
     pub(super) fn compare(&self, old: &Sample, new: &Sample) -> Result<(), Problem> {
         let Roles { chosen, reference, tiebreaker } = self.roles;
         let measured = self.keeper.between(chosen, old.chosen[0], new.chosen[0]);
@@ -195,8 +195,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         for_chosen.fault(measured).is_none() && for_tiebreaker.fault(by_tiebreaker).is_some()
     }
 
-    /// Returns the bounds of a duration according to the reference. The duration begins between two reads of the reference in the
-    /// old sample, and ends between the same two reads in the new sample.
+    /// Returns the bounds of a duration according to the reference. The duration begins between the reads `before` and `after` in
+    /// the old sample, and ends between the same reads in the new sample.
     fn by_reference(&self, old: &Sample, new: &Sample, [before, after]: [usize; 2]) -> Span {
         Span {
             least: self.reference(old.reference[after], new.reference[before]),
@@ -211,7 +211,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             .widened(first.saturating_add(second))
     }
 
-    /// Returns the duration of a sample: the longer one of reference and chosen source, because either may be bad.
+    /// Returns the duration of a sample: the longer duration of reference and chosen source, because either may be bad.
     fn length(&self, sample: &Sample) -> u64 {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(faults, [Some(Fault::Slow), None, None, Some(Fault::Fast)]);
     }
 
-    /// The result is not below the exact number, and above it by at most `millionths`.
+    /// The result is at least the exact number, and at most `millionths` above it.
     #[test]
     fn millionths_are_rounded_up() {
         for (number, millionths, exact) in [

@@ -36,7 +36,7 @@ pub(super) struct Tracked<S> {
 }
 
 impl<S: ClockSource> Tracked<S> {
-    /// Returns `None` if the source is not usable, or cannot be read on this strand.
+    /// Returns `None` if the source is not usable, or if this strand cannot read it.
     pub(super) fn new(
         candidate: Candidate<S>,
         environment: &Environment,
@@ -64,7 +64,7 @@ impl<S: ClockSource> Tracked<S> {
         Some(self.wrap.extend(self.source.read(strand)?))
     }
 
-    /// Returns the nanoseconds from one count of ticks to another; 0 if `to` is not later.
+    /// Returns the nanoseconds from one count to another; 0 if `to` is not later.
     #[inline]
     pub(super) fn between(&self, from: u64, to: u64) -> u64 {
         let ticks = to.wrapping_sub(from).cast_signed();
@@ -78,7 +78,7 @@ impl<S: ClockSource> Tracked<S> {
     }
 
     pub(super) fn is_retired(&self) -> bool {
-        // Relaxed, as below: it decides about the choice of a source alone, and `Timekeeper::changing` orders the choices.
+        // Relaxed: the flag only affects the choice of a source, and `Timekeeper::changing` orders the choices.
         self.retired.load(Ordering::Relaxed)
     }
 

@@ -8,25 +8,25 @@ use super::frequency::FrequencyMeter;
 use super::keeper::Timekeeper;
 use super::sample::{Observer, Problem, Roles, Sample};
 
-/// Periodically compares the chosen source of a [`Timekeeper`] with another source, the reference.
+/// Compares the chosen source of a [`Timekeeper`] regularly with another source, the reference.
 ///
-/// Each check reads the chosen source between two reads of the reference. The reads of two checks give the least and the most
-/// time that has passed between the checks according to the reference. The time according to the chosen source must be within
-/// these bounds, up to a tolerance. If the two reads of the reference are too far apart, the check is inconclusive; two more reads,
-/// with nothing in between, then show whether the reference itself is slow to read.
+/// Each check reads the chosen source between two reads of the reference. From two checks follow the least and the greatest time
+/// that has passed between the checks according to the reference. The time according to the chosen source must lie between them, up
+/// to a tolerance. If the two reads of the reference are too far apart, the check is inconclusive. Two more reads, with nothing in
+/// between, then show whether the reference itself is slow to read.
 ///
-/// If the two sources differ, a third source, the tiebreaker, decides which of them is bad. Without a tiebreaker, or if the
-/// tiebreaker cannot decide, the chosen source counts as bad as soon as the reference is known to advance.
+/// If the two sources differ, a third source, the tiebreaker, decides which of them is bad. If there is no tiebreaker, or it cannot
+/// decide, the chosen source counts as bad as soon as the reference is known to advance.
 ///
-/// The watchdog retires a bad source. It corrects nothing. With every check it also measures the frequency of the chosen source,
-/// for display alone: the timekeeper uses the nominal frequency.
+/// The watchdog retires a bad source, and corrects nothing. Each check also measures the frequency of the chosen source. This is
+/// for display only: the timekeeper uses the nominal frequency.
 ///
-/// Call it on one strand after the other: then it also detects counters that differ between strands.
+/// Call the watchdog on all strands in turn: it then also detects counters that differ between strands.
 #[derive(Debug)]
 pub struct Watchdog {
     limits: Limits,
     last: Option<Sample>,
-    /// The number of consecutive checks that found a difference while the reference stood still, and its count in the last one.
+    /// The number of consecutive checks that found a difference while the reference stood still, and the reference's last count.
     stalled: Option<(u32, u64)>,
     meter: Option<FrequencyMeter>,
 }
@@ -40,8 +40,8 @@ impl Watchdog {
         Self { limits, last: None, stalled: None, meter: None }
     }
 
-    /// Returns the frequency of the chosen source, measured by the reference since both have been in use, but at most for the last
-    /// two minutes; `None` before the second check of the two.
+    /// Returns the frequency of the chosen source, measured by the reference since both are in use, but over at most two minutes;
+    /// `None` before the second check of these sources.
     pub fn frequency(&self) -> Option<Measured> {
         let Roles { chosen, reference, .. } = self.last?.roles;
         Some(Measured { source: chosen, reference, frequency: self.meter?.frequency()? })
@@ -66,7 +66,7 @@ impl Watchdog {
             Err(Problem::Skip(skipped)) => return Finding::Skipped(skipped),
             Err(Problem::Bad(source, fault)) => (source, fault),
         };
-        // The chosen source may have lost time, for example by standing still. The reference has not.
+        // The time comes from the reference, because the chosen source may have lost time, for example by standing still.
         let last = self.last.as_ref();
         let at_least = last.map_or(0, |last| observer.time_by_reference(last));
         let Ok(chosen) = keeper.demote(source, strand, at_least) else {
@@ -80,7 +80,7 @@ impl Watchdog {
         }
     }
 
-    /// Takes a sample and compares it with the previous one.
+    /// Takes a sample, and compares it with the previous sample.
     fn compare<S: ClockSource, const N: usize>(
         &mut self,
         observer: &Observer<'_, S, N>,

@@ -1,4 +1,4 @@
-//! Extends counters that wrap to 64 bits.
+//! Extends the values of counters that wrap to 64 bits.
 
 use guest_abi::clock::Width;
 
@@ -6,13 +6,13 @@ use crate::sync::plain::{AtomicU64, Ordering};
 
 /// Extends the values of a counter to 64 bits.
 ///
-/// Any number of strands may call [`extend`](Self::extend) concurrently. Some strand must do so at least once in every
-/// [`longest_interval`](Self::longest_interval), a quarter of the counter's wrap. A value may be earlier or later by less than half a
-/// wrap: a strand may be delayed between its read and the call, and the counters of strands may differ slightly.
+/// - Any number of strands may call [`extend`](Self::extend) concurrently.
+/// - Some strand must call it at least once in every [`longest_interval`](Self::longest_interval), a quarter of the counter's wrap.
+/// - A value may be early or late by less than half a wrap, for example if a strand is delayed between its read and the call.
 #[derive(Debug)]
 pub struct Wrap {
     width: Width,
-    /// A count that is at most a quarter of a wrap old. Strands write it so rarely that their caches can share it.
+    /// A count that is at most a quarter of a wrap old. Writes of it are so rare that all caches can hold it.
     last: AtomicU64,
 }
 
@@ -30,14 +30,14 @@ impl Wrap {
     /// Returns the value that the counter would show if it had 64 bits.
     #[inline]
     pub fn extend(&self, shown: u64) -> u64 {
-        // Relaxed, here and below: any value of the last half wrap is right, and the word publishes no other memory.
+        // Relaxed, as are all accesses to `last`: any value of the last half wrap is right, and the word publishes no other memory.
         let last = self.last.load(Ordering::Relaxed);
         let beyond = 64 - self.width.bits();
-        // The signed distance from the last value to this one is less than half a wrap.
+        // The signed distance from the last value to `shown` is less than half a wrap.
         let distance = (shown.wrapping_sub(last) << beyond).cast_signed() >> beyond;
         let count = last.wrapping_add_signed(distance);
         if distance >= Self::longest_interval(self.width).cast_signed() {
-            // If another strand has stored a value meanwhile, that value is right, too.
+            // If another strand has stored a value in the meantime, that value is right too.
             let _ = self.last.compare_exchange(last, count, Ordering::Relaxed, Ordering::Relaxed);
         }
         count

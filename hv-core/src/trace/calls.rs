@@ -3,10 +3,10 @@
 use super::event::STATUSES;
 
 crate::events! {
-    /// The events of `hv-core`, numbered from 1 to 7. The time of the event of a call is the end of the call.
+    /// The events of `hv-core`, numbered 1 to 7. An event that describes a call has the time at which the call ended.
     #[non_exhaustive]
     pub enum HypervisorEvent {
-        /// A guest negotiated a version, or gave one up: a call of `api_set_version`.
+        /// A guest negotiated a version of a group or gave the group up: a call of `api_set_version`.
         1 SetVersion "set_version" {
             status: u16 = STATUSES,
             guest: u8 = Number,
@@ -27,10 +27,10 @@ crate::events! {
             duration: u32 = Number,
             function: u64 = Hex,
         }
-        /// A guest was reset, and so lost the versions that it had negotiated.
+        /// A guest was reset, and lost the versions that it had negotiated.
         3 GuestReset "guest_reset" {
             guest: u16 = Number,
-            /// The number of the strand that executed the reset.
+            /// The strand that executed the reset.
             strand: u16 = Number,
         }
     }

@@ -1,4 +1,4 @@
-//! How many bits of the clock a header can omit.
+//! The number of bits of the clock that a header can omit.
 
 /// The properties of a machine and its hypervisor that determine how many bits of the clock a header needs.
 ///
@@ -10,20 +10,18 @@
 ///     probe_ns: 200,
 ///     timer_hz: 100,
 ///     longest_off_ns: 20_000_000,
-/// };
-/// // 32 bits of the clock less 9 and 4: the layout of Clock19.
-/// assert_eq!((HERE.lowest_cut(), HERE.highest_cut()), (9, 4));
-/// const _: () = assert!(Clock19::CLOCK_BITS == 32 - HERE.lowest_cut() - HERE.highest_cut());
+/// }; 32 bits of the clock minus 9 and 4: the layout of Clock19. assert_eq!((HERE.lowest_cut(), HERE.highest_cut()), (9, 4)); const _: () =
+/// assert!(Clock19::CLOCK_BITS == 32 - HERE.lowest_cut() - HERE.highest_cut());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions {
     /// The rate of the clock, in Hz.
     pub hz: u64,
-    /// The duration of a probe, in ns: two events of a strand are never closer.
+    /// The duration of a probe, in ns. Two events of a strand are at least this far apart.
     pub probe_ns: u64,
     /// The rate of the timer interrupt, in Hz; 0 if there is none.
     pub timer_hz: u64,
-    /// The longest time for which interrupts are off, in ns.
+    /// The longest time for which interrupts are disabled, in ns.
     pub longest_off_ns: u64,
 }
 
@@ -33,16 +31,16 @@ const fn first_bit(value: u128) -> u32 {
 }
 
 impl Conditions {
-    /// Returns how many of the lowest bits of the clock can be omitted, because the times of any two events of a strand differ in
-    /// the others: `first_bit(probe in ticks) - 1`.
+    /// Returns the number of lowest bits of the clock that can be omitted, because the times of any two events of a strand differ
+    /// in the other bits: `first_bit(probe in ticks) - 1`.
     pub const fn lowest_cut(&self) -> u32 {
         let probe = self.hz as u128 * self.probe_ns as u128 / 1_000_000_000;
         first_bit(probe).saturating_sub(1)
     }
 
-    /// Returns how many of the highest of 32 bits of the clock a reader can supply, because the timer interrupt records a heartbeat
-    /// within each wrap of the other bits: `32 - first_bit(2 * (longest off + timer interval) in ticks)`. Returns 0 if the clock
-    /// needs all 32 bits or more, or if there is no timer.
+    /// Returns how many of the highest of 32 bits of the clock a reader can supply: `32 - first_bit(2 * (longest off + timer
+    /// interval) in ticks)`. The reader can supply them because the timer interrupt records a heartbeat within each wrap of the
+    /// other bits. Returns 0 if the clock needs all 32 bits or more, or if there is no timer.
     pub const fn highest_cut(&self) -> u32 {
         match self.latency() {
             Some(latency) => 32u32.saturating_sub(first_bit(2 * latency)),
@@ -50,9 +48,8 @@ impl Conditions {
         }
     }
 
-    /// Returns the longest distance of heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (up to 64 bits).
-    /// At this distance, each wrap has a heartbeat even if one is missing and the next one is late. Returns `None` if the timer
-    /// interrupt is too rare.
+    /// Returns the longest distance between heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (up to 64 bits).
+    /// Each wrap then has a heartbeat even if one is missing and the next one is late. Returns `None` if the timer interrupt is too rare.
     pub const fn heartbeat(&self, bits: u32) -> Option<u64> {
         let (Some(latency), Some(interval)) = (self.latency(), self.interval()) else {
             return None;
@@ -74,7 +71,7 @@ impl Conditions {
         }
     }
 
-    /// Returns the distance of timer interrupts, in ticks; `None` if there is no timer.
+    /// Returns the time between timer interrupts, in ticks; `None` if there is no timer.
     const fn interval(&self) -> Option<u128> {
         match self.timer_hz {
             0 => None,

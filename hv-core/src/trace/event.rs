@@ -6,12 +6,12 @@ use super::layout::join;
 ///
 /// [`events!`](crate::events) implements it. Numbers below 8 are reserved for `hv-core`.
 pub trait TraceEvent {
-    /// The number of the kind, 1 to 32767. Numbers from 31 on take a full header in [`Clock27`](super::Clock27).
+    /// The number of the kind, 1 to 32767. In [`Clock27`](super::Clock27), numbers from 31 on need a full header.
     const ID: u16;
     /// The name of the kind in a viewer.
     const NAME: &'static str;
-    /// The fields of the payload, packed from the lowest bits of the first word on. A field of 64 bits takes two words, the
-    /// upper half first; no other field crosses the end of a word.
+    /// The fields of the payload, packed from the lowest bits of the first word on. A field of 64 bits takes two words, upper half
+    /// first. No other field may cross the end of a word.
     const FIELDS: &'static [Field];
     /// The number of 32-bit words of the payload.
     const WORDS: usize;
@@ -40,11 +40,11 @@ pub enum Shown {
     Number,
     /// A hexadecimal number.
     Hex,
-    /// The name of the number in this list, or the number if it has no name.
+    /// The name that this list gives the number, or the number if it has no name.
     Names(&'static [(u64, &'static str)]),
 }
 
-/// Shows the status of a hypercall by name.
+/// Shows the status of a hypercall by its name.
 pub const STATUSES: Shown = {
     use guest_abi::HvError;
     const fn named(error: HvError) -> (u64, &'static str) {
@@ -70,7 +70,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// Returns the description of `E`.
+    /// Returns the description of the kind `E`.
     pub const fn for_event<E: TraceEvent>() -> Self {
         Self { id: E::ID, name: E::NAME, fields: E::FIELDS }
     }
@@ -90,7 +90,7 @@ const fn bits(fields: &[Field]) -> u32 {
     bits
 }
 
-/// Returns `true` if the fields fill whole words, and only fields of 64 bits cross the end of a word.
+/// Returns `true` if the fields fill whole words, and no field but one of 64 bits crosses the end of a word.
 #[doc(hidden)]
 pub const fn fits(fields: &[Field]) -> bool {
     let (mut bit, mut index) = (0, 0);
@@ -130,9 +130,9 @@ pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
     }
 }
 
-/// Declares kinds of events, and an enum of all of them.
+/// Declares kinds of events, and an enum that contains all of them.
 ///
-/// A field whose name says what it holds needs no documentation. In each event of a call, `status` is the result, `guest` and
+/// A field needs no documentation if its name says what it holds. In each event of a call, `status` is the result, `guest` and
 /// `strand` are the caller, and `duration` is the [duration](crate::trace::duration) of the call.
 ///
 /// ```
@@ -216,7 +216,7 @@ macro_rules! events {
                 Self::CLASSES.iter().find(|class| class.id == id).map(|class| class.words())
             }
 
-            /// Decodes an event; `None` if this enum does not have the kind, or the length of the payload is wrong.
+            /// Decodes an event; `None` if this enum does not have the kind, or if the payload has the wrong length.
             pub fn decode(id: u16, payload: &[u32]) -> Option<Self> {
                 if Self::words(id)? != payload.len() {
                     return None;

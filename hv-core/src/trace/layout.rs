@@ -1,10 +1,10 @@
-//! Layouts of the header of an event, which holds the number of its kind and bits of the clock.
+//! Layouts of the header of an event. A header holds the number of the event's kind and some bits of the clock.
 //!
-//! A *full* header holds the whole time, which becomes the *base* of the events after it. A *short* header holds the lower bits
-//! only. It serves for an event that is so near to its base that only one time has these lower bits.
+//! A *full* header holds the whole time. This time is the *base* of the following events. A *short* header holds only the lower bits of the
+//! time. An event has a short header only if it is so near to its base that the lower bits determine its time.
 //!
-//! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers, so
-//! that the times of a ring never go back.
+//! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers, so that
+//! the times in a ring never go back.
 
 use bitfield_struct::bitfield;
 
@@ -40,41 +40,41 @@ impl Header {
 
 /// A layout of headers.
 pub trait Layout {
-    /// The number of the lowest bits of the clock that headers omit.
+    /// The number of lowest bits of the clock that headers omit.
     const DROPPED: u32 = 0;
-    /// The number of bits in a short header that distinguish it from the full one.
+    /// The number of bits that distinguish a short header from a full header.
     const TYPE_BITS: u32 = 1;
-    /// The number of bits of the number of the kind in a short header, at most 15.
+    /// The number of bits of the kind's number in a short header: at most 15.
     const ID_BITS: u32 = 15;
-    /// The number of bits of the size of the payload in a short header.
+    /// The number of bits of the payload's size in a short header.
     const SIZE_BITS: u32 = 16;
     /// The number of bits of the clock in a short header.
     const CLOCK_BITS: u32;
-    /// Kinds with this number or a higher one always take the full header.
+    /// Kinds with this number or a higher number always need a full header.
     const SHORT_IDS: u16 = 1 << Self::ID_BITS;
     /// The length of the short header in words.
     const SHORT_WORDS: usize;
     /// The length of the full header in words.
     const FULL_WORDS: usize = 3;
-    /// An event begins at a multiple of this number of words.
+    /// Each event begins at a multiple of this number of words.
     const ALIGNMENT: usize = 1;
 
-    /// The longest time from its base that a short header can express, in units.
+    /// The longest time since the base, in units, that a short header can express.
     const REACH: u64 = u64::MAX >> (64 - Self::CLOCK_BITS);
 
     /// Writes a short header of [`SHORT_WORDS`](Self::SHORT_WORDS) words, for a payload of `payload` words.
     fn short(into: &[AtomicU32], id: u16, payload: usize, units: u64);
 
-    /// Writes a full header of [`FULL_WORDS`](Self::FULL_WORDS) words: by default that of [`Clock64`].
+    /// Writes a full header of [`FULL_WORDS`](Self::FULL_WORDS) words: by default the full header of [`Clock64`].
     fn full(into: &[AtomicU32], id: u16, payload: usize, units: u64) {
         store_large(into, id, payload, units);
     }
 
-    /// Decodes the header at the beginning of these words. Returns `None` if neither an event nor anything after it is here.
+    /// Decodes the header at the beginning of `words`. Returns `None` if there is no event here, and none after it.
     fn read(words: &[u32]) -> Option<Header>;
 }
 
-/// Returns the length of an event in words, given those of its header and its payload.
+/// Returns the length of an event in words; `header` and `payload` are the lengths of its parts.
 #[inline(always)]
 pub(super) const fn size<L: Layout>(header: usize, payload: usize) -> usize {
     (header + payload).next_multiple_of(L::ALIGNMENT)
@@ -83,7 +83,7 @@ pub(super) const fn size<L: Layout>(header: usize, payload: usize) -> usize {
 #[inline(always)]
 fn store<const N: usize>(into: &[AtomicU32], words: [u32; N]) {
     for (cell, word) in into.iter().zip(words) {
-        // Relaxed: the ring publishes the words with the event.
+        // Relaxed: the ring publishes the words together with the event.
         cell.store(word, Ordering::Relaxed);
     }
 }
@@ -121,7 +121,7 @@ impl Large {
     }
 }
 
-/// Returns the number of a kind, with the bits of the clock below it.
+/// Returns a word with the number of a kind above the bits of the clock.
 #[inline(always)]
 fn short<L: Layout>(id: u16, units: u64) -> u32 {
     u32::from(id) << L::CLOCK_BITS | (units & L::REACH) as u32
@@ -145,24 +145,24 @@ fn read_large(words: &[u32]) -> Option<Header> {
 
 const TYPE: u32 = 1 << 31;
 
-/// A short header of one word: a type bit, `ID_BITS` bits of the number, and in the other bits the clock without its lowest
-/// `DROPPED` bits. The full header is that of [`Clock64`]. Times are rounded down to multiples of `1 << DROPPED` ticks.
+/// A short header of one word: a type bit, `ID_BITS` bits of the kind's number, and the clock without its lowest `DROPPED` bits.
+/// The full header is that of [`Clock64`]. Times are rounded down to multiples of `1 << DROPPED` ticks.
 #[derive(Clone, Copy, Debug)]
 pub enum Compact<const ID_BITS: u32, const DROPPED: u32> {}
 
-/// A type bit, 4 bits of the number, and 27 bits of the clock: exact to the tick.
+/// A type bit, 4 bits of the kind's number, and 27 bits of the clock: exact to the tick.
 pub type Clock27Typed = Compact<4, 0>;
 
-/// A type bit, 4 bits of the number, and 27 bits of the clock without its lowest 5: exact to 32 ticks.
+/// A type bit, 4 bits of the kind's number, and 27 bits of the clock without its lowest 5 bits: exact to 32 ticks.
 pub type Clock27Cut5 = Compact<4, 5>;
 
-/// A type bit, 5 bits of the number, and 26 bits of the clock without its lowest 6: exact to 64 ticks.
+/// A type bit, 5 bits of the kind's number, and 26 bits of the clock without its lowest 6 bits: exact to 64 ticks.
 pub type Clock26Cut6 = Compact<5, 6>;
 
-/// A type bit, 6 bits of the number, and 25 bits of the clock without its lowest 7: exact to 128 ticks.
+/// A type bit, 6 bits of the kind's number, and 25 bits of the clock without its lowest 7 bits: exact to 128 ticks.
 pub type Clock25Cut7 = Compact<6, 7>;
 
-/// A type bit, 12 bits of the number, and 19 bits of the clock without its lowest 9: exact to 512 ticks.
+/// A type bit, 12 bits of the kind's number, and 19 bits of the clock without its lowest 9 bits: exact to 512 ticks.
 pub type Clock19 = Compact<12, 9>;
 
 impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED> {
@@ -190,12 +190,12 @@ impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED
     }
 }
 
-/// A short header of one word: 5 bits of the number, and 27 bits of the clock. In the full header of four words the 5 bits
-/// are 31; the next word holds the number, and the last two the clock.
+/// The short header has one word: 5 bits of the kind's number, and 27 bits of the clock. The full header has four words. The first
+/// one has 31 in the 5 bits, the second holds the kind's number, and the last two hold the clock.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock27 {}
 
-/// The value of the 5 bits that marks a full header.
+/// The value of the 5 bits in a full header.
 const EXTENDED: u32 = 31;
 
 impl Layout for Clock27 {
@@ -229,8 +229,8 @@ impl Layout for Clock27 {
     }
 }
 
-/// A short header of two words: a type bit, 15 bits of the number, and 16 bits of the payload's size; 32 bits of the clock.
-/// The full header is that of [`Clock64`].
+/// The short header has two words: a type bit, 15 bits of the kind's number and 16 bits of the payload's size; then 32 bits of the
+/// clock. The full header is that of [`Clock64`].
 #[derive(Clone, Copy, Debug)]
 pub enum Clock32 {}
 
@@ -257,11 +257,11 @@ impl Layout for Clock32 {
 #[derive(Clone, Copy, Debug)]
 pub enum Whole<const ALIGNMENT: usize> {}
 
-/// One header of three words: a type bit (0), 15 bits of the number, and 16 bits of the payload's size; the clock.
+/// A header of three words: a type bit (0), 15 bits of the kind's number and 16 bits of the payload's size; then the clock.
 pub type Clock64 = Whole<1>;
 
-/// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. A free word precedes the clock, so
-/// that the header has four words, and another one follows a payload of an odd number of words.
+/// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. The header has four words, because a free
+/// word precedes the clock. Another free word follows a payload of an odd number of words.
 pub type Clock64Aligned = Whole<2>;
 
 impl<const ALIGNMENT: usize> Layout for Whole<ALIGNMENT> {

@@ -1,8 +1,8 @@
-//! Compact events with times, which a strand writes and a reader on any strand reads.
+//! Compact events with times. A strand writes them, and any strand can read them.
 //!
-//! Each strand writes events to a [`Ring`] of its own, without a lock, an allocation or a loop. An event consists of a
-//! header of one to four words of 32 bits, and of a payload that its kind determines ([`TraceEvent`]). The [`Layout`] determines
-//! how many bits of the clock a header holds; a [`Reader`] always returns the time in 64 bits.
+//! Each strand writes events to its own [`Ring`], without a lock, an allocation or a loop. An event has a header of one to four
+//! words of 32 bits, and a payload that depends on the kind of event ([`TraceEvent`]). The [`Layout`] determines how many bits of
+//! the clock a header holds. A [`Reader`] always returns the time in 64 bits.
 //!
 //! ```
 //! use hv_core::trace::{Clock19, Mode, Next, Reader, Ring, events};

@@ -1,18 +1,18 @@
-//! A packet: the part of a ring that the writer overwrites as a whole.
+//! A packet is the part of a ring that the writer overwrites as a whole.
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The number of a packet that does not exist, or that the writer is setting up. Packets are numbered from 1.
 const NONE: u64 = 0;
 
-/// The beginning of a packet.
+/// The data with which a packet begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
-    /// The first base, in units.
+    /// The base of the first event, in units.
     pub(super) base: u64,
-    /// The number of events that were offered to the ring before the packet, recorded or discarded.
+    /// The number of events offered to the ring before the packet, whether recorded or discarded.
     pub(super) first: u64,
-    /// The number of these events that were discarded.
+    /// The number of events discarded before the packet.
     pub(super) discarded: u64,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Start {
 pub(super) struct Fill(u32);
 
 impl Fill {
-    /// No events, and no room for any.
+    /// No events, and no room for any event.
     const FULL: Self = Self(0xffff);
 
     #[inline(always)]
@@ -40,7 +40,7 @@ impl Fill {
     }
 }
 
-/// The words of a packet, with a sequence lock: a reader whose packet the writer overwrites finds that `number` has changed.
+/// The words of a packet, with a sequence lock: if the writer overwrites the packet, a reader finds that `number` has changed.
 #[derive(Debug)]
 pub(super) struct Packet<const WORDS: usize> {
     /// The number of the packet that is stored here.
@@ -48,14 +48,14 @@ pub(super) struct Packet<const WORDS: usize> {
     base: AtomicU64,
     first: AtomicU64,
     discarded: AtomicU64,
-    /// A [`Fill`]. The writer stores it last, after the words that it covers.
+    /// A [`Fill`]. The writer stores the fill last, after the words that it covers.
     fill: AtomicU32,
     words: [AtomicU32; WORDS],
 }
 
 impl<const WORDS: usize> Packet<WORDS> {
     pub(super) const fn new() -> Self {
-        // The largest full header has 4 words. `Fill` has 16 bits for the number of words, and 0xffff marks no room.
+        // The largest full header has 4 words. `Fill` has 16 bits for the number of words, and 0xffff means that there is no room.
         const { assert!(WORDS >= 4 && WORDS < 0xffff) };
         Self {
             number: AtomicU64::new(NONE),
@@ -67,11 +67,11 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// For the writer: begins a packet here. Readers of the packet that it overwrites find that the number has changed.
+    /// For the writer: begins a packet here. Readers of the overwritten packet find that the number has changed.
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
-        // Relaxed: after the fence, so that a reader that loads one of these values also finds that the number has changed.
+        // Relaxed: these stores come after the fence. A reader that loads one of their values also finds that the number has changed.
         self.base.store(start.base, Ordering::Relaxed);
         self.first.store(start.first, Ordering::Relaxed);
         self.discarded.store(start.discarded, Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     /// For the writer.
     #[inline(always)]
     pub(super) fn fill(&self) -> Fill {
-        // Relaxed, as in the two functions below: no other strand writes these words.
+        // Relaxed, as in `offered` and `discarded_before`: no other strand writes these words.
         Fill(self.fill.load(Ordering::Relaxed))
     }
 
@@ -109,11 +109,11 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.fill.store(fill.with_event(size).0, Ordering::Release);
     }
 
-    /// For the writer, after an event for which there was no room: leaves the free words unused, so that no smaller event follows.
+    /// For the writer, after an event did not fit: leaves the free words unused, so that no smaller event follows.
     pub(super) fn close(&self) {
         let fill = self.fill();
         if let Some(end) = self.words.get(fill.words()) {
-            // 0 is the first word of an event in no layout. Relaxed: the fill publishes it.
+            // In no layout does the first word of an event have the value 0. Relaxed: the fill publishes the word.
             end.store(0, Ordering::Relaxed);
             let events = fill.0 & 0xffff << 16;
             self.fill.store(events | WORDS as u32, Ordering::Release);
@@ -121,7 +121,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     }
 
     /// For a reader: copies the written words after the first `from`. Returns `None` if the packet with this number is not here, or
-    /// was overwritten meanwhile; the contents of `copy` are then invalid.
+    /// if it was overwritten during the copy; the contents of `copy` are then invalid.
     pub(super) fn read(
         &self,
         number: u64,
@@ -132,7 +132,7 @@ impl<const WORDS: usize> Packet<WORDS> {
             return None;
         }
         let fill = Fill(self.fill.load(Ordering::Acquire));
-        // Relaxed, here and for the words: the load of the number after the fence shows whether the packet was overwritten.
+        // Relaxed, as for the words: the load of the number after the fence shows whether the packet was overwritten.
         let start = Start {
             base: self.base.load(Ordering::Relaxed),
             first: self.first.load(Ordering::Relaxed),

@@ -1,11 +1,11 @@
-//! The reader of a ring, on any strand, while the writer writes.
+//! Reads a ring, on any strand, while the writer writes.
 
 use core::ops::Range;
 
 use super::layout::{Header, Layout, Stamp, size};
 use super::ring::Ring;
 
-/// The largest number of packets that one call reads, if the writer overtakes the reader again and again.
+/// The maximum number of packets that one call reads, if the writer overtakes the reader repeatedly.
 const TRIES: usize = 16;
 
 /// An event in a ring.
@@ -24,11 +24,11 @@ pub struct RingEvent<'a> {
 pub enum Next<'a> {
     /// An event.
     Event(RingEvent<'a>),
-    /// The number of events, at least 1, that were discarded, or overwritten before the reader reached them.
+    /// The number of lost events, at least 1: they were discarded, or overwritten before the reader reached them.
     Lost(u64),
 }
 
-/// Reads a ring from its oldest event on. Holds a copy of the packet that it reads.
+/// Reads a ring from its oldest event on. Holds a copy of the present packet.
 #[derive(Debug)]
 pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     ring: &'a Ring<L, PACKETS, WORDS>,
@@ -37,13 +37,13 @@ pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     copy: [u32; WORDS],
     /// The number of words in the copy.
     copied: usize,
-    /// The number of words that are decoded.
+    /// The number of words of the copy that are decoded.
     at: usize,
     /// The last full time, in units.
     base: u64,
     /// The number of events that the reader has returned or counted as lost.
     passed: u64,
-    /// The number of events up to the end of the copy, including lost ones.
+    /// The number of events up to the end of the copy, including lost events.
     offered: u64,
     /// The number of events that were discarded up to the end of the copy.
     discarded: u64,
@@ -55,7 +55,7 @@ enum Look {
     More { first: u64 },
     /// The packet is read to its end, or overwritten. The reader has moved to another packet.
     Over,
-    /// There is nothing more yet.
+    /// There is nothing new to read.
     Nothing,
 }
 
@@ -75,8 +75,8 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         }
     }
 
-    /// Returns the next event, or the number of events that were lost before it; `None` if there is nothing to read now. Each
-    /// event that the writer offers to the ring is either returned once or counted once as [lost](Next::Lost).
+    /// Returns the next event, or the number of lost events before it; `None` if there is nothing to read now. Each event that the
+    /// writer offers to the ring is either returned once or counted once as [lost](Next::Lost).
     ///
     /// `words` returns the number of words of the payload of a kind of event, or `None` if the kind is unknown. An event of
     /// an unknown kind, and the rest of its packet, count as lost.
@@ -101,14 +101,14 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         None
     }
 
-    /// Counts as lost the events up to this number that the reader has not returned.
+    /// Counts as lost all events up to `number` that the reader has not returned.
     fn lost(&mut self, number: u64) -> Option<Next<'_>> {
         let lost = number.saturating_sub(self.passed);
         self.passed += lost;
         (lost > 0).then_some(Next::Lost(lost))
     }
 
-    /// Decodes the next event of the copy. Returns its time, its kind, and the range of its payload. If there is none, or it
+    /// Decodes the next event of the copy. Returns its time, its kind, and the range of its payload. If there is no event, or if it
     /// cannot be decoded, returns `None` and skips the rest of the copy.
     fn event(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<(u64, u16, Range<usize>)> {
         let rest = self.copy.get(self.at..self.copied)?;
@@ -125,7 +125,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         Some((time, header.id, from..from + payload))
     }
 
-    /// Returns the time of an event in units: the first time from the base on that has the lower bits in the header.
+    /// Returns the time of an event in units: the first time from the base on that ends in the lower bits of the header.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {
@@ -141,7 +141,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
 
     /// Copies the words that are new in the packet, or moves to another packet.
     fn look(&mut self) -> Look {
-        // Loaded before the packet: if there is already a newer one, the copy of this one is complete.
+        // Loaded before the packet: if there is a newer packet already, the copy of this packet is complete.
         let newest = self.ring.newest();
         let packet = self.ring.packet(self.number);
         match packet.read(self.number, self.copied, &mut self.copy) {
@@ -175,12 +175,11 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         self.ring.release(number);
     }
 
-    /// Returns the number of events that were offered to the ring, including those that were discarded after the last packet. For
-    /// use when there is nothing more to read.
+    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it at the end.
     fn offered_at_last(&mut self) -> u64 {
         let discarded = self.ring.discarded();
         let newest = self.ring.newest();
-        // If this packet is no longer the last, the reader must return the events of the newer packet first.
+        // If this packet is no longer the last one, the reader must return the events of the newer packet first.
         if newest == self.number && self.copied > 0 || newest == 0 {
             self.offered += discarded.saturating_sub(self.discarded);
             self.discarded = discarded;

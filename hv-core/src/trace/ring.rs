@@ -12,25 +12,25 @@ use crate::sync::plain::{AtomicU64, Ordering};
 pub enum Mode {
     /// The writer overwrites the oldest packet, read or not: the ring holds the last events.
     Overwrite,
-    /// The writer discards new events until a reader has finished a packet: the ring holds the first events.
+    /// The writer discards new events until a reader has finished a packet: the ring holds the oldest unread events.
     Discard,
 }
 
 /// A ring of `PACKETS` packets (a power of two, at least 2) of `WORDS` words of 32 bits each.
 ///
-/// One strand writes, and its trap handlers do not write in the middle of a write. Any number of strands read. (If two strands
-/// write concurrently, events may be garbled, but nothing else happens.)
+/// One strand writes. Its trap handlers must not write in the middle of a write. Any number of strands read. (If two strands write
+/// concurrently, events may be garbled, but nothing else happens.)
 ///
-/// A packet begins with a 64-bit time, so that a reader needs no earlier packet to decode it, and with the number of events
+/// A packet begins with a 64-bit time, so that a reader can decode it without an earlier packet. It also holds the number of events
 /// before it, so that the number of lost events is exact.
 ///
-/// A write is fastest if the size of a packet in memory is a power of two: `WORDS` is then a power of two less nine.
+/// A write is fastest if the size of a packet in memory is a power of two: `WORDS` is then nine less than a power of two.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
-    // The first field, so that the address of a packet needs no addition.
+    // The first field, so that the address of a packet is found without an addition.
     packets: [Packet<WORDS>; PACKETS],
-    /// The number of the packet that the writer fills. At first 0: an empty packet without room.
+    /// The number of the packet that the writer fills. 0 at first: it stands for an empty packet without room.
     number: AtomicU64,
     /// The last time, in units, that a short header can express with the present base.
     reach: AtomicU64,
@@ -57,30 +57,30 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
         }
     }
 
-    /// Returns the memory of the packet with this number, which may by now hold a later packet.
+    /// Returns the memory of the packet with this number. It may hold a later packet by now.
     #[inline(always)]
     pub(super) fn packet(&self, number: u64) -> &Packet<WORDS> {
         &self.packets[number as usize % PACKETS]
     }
 
-    /// For a reader: returns the number of the packet that the writer fills. The packets before it are complete.
+    /// For a reader: returns the number of the packet that the writer fills. All earlier packets are complete.
     pub(super) fn newest(&self) -> u64 {
         self.number.load(Ordering::Acquire)
     }
 
-    /// Returns the number of events that were ever discarded because the ring had no room.
+    /// Returns the total number of events that were discarded because the ring had no room.
     pub fn discarded(&self) -> u64 {
         self.discarded.load(Ordering::Acquire)
     }
 
-    /// For a reader: permits the writer to discard the packets before this one.
+    /// For a reader: permits the writer to overwrite the packets before `unread`.
     pub(super) fn release(&self, unread: u64) {
         self.unread.fetch_max(unread, Ordering::Release);
     }
 }
 
 impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
-    /// Records an event at a time in ticks, which must not be earlier than the time of the previous event.
+    /// Records an event. `time` is in ticks, and must not be earlier than the time of the previous event.
     #[inline(always)]
     pub fn record<E: TraceEvent>(&self, time: u64, event: E) {
         self.record_or(time, || event, || (), |units, event| self.record_slow(units, event()));
@@ -92,7 +92,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         self.record_or(time, event, || true, |_, _| false)
     }
 
-    /// Records an event with a short header in the present packet, or leaves it to `otherwise`.
+    /// Records an event with a short header in the present packet. If that is impossible, passes the event to `otherwise`.
     #[inline(always)]
     fn record_or<E: TraceEvent, F: FnOnce() -> E, R>(
         &self,
@@ -104,7 +104,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         const { assert!(E::ID > 0 && E::ID < 1 << 15) };
         let size = size::<L>(L::SHORT_WORDS, E::WORDS);
         let units = time >> L::DROPPED;
-        // Relaxed, here and below: no other strand writes these words, and the commit publishes them.
+        // Relaxed: no other strand writes these words, and the commit publishes them.
         let packet = self.packet(self.number.load(Ordering::Relaxed));
         let fill = packet.fill();
         if E::ID < L::SHORT_IDS
@@ -123,19 +123,19 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         }
     }
 
-    /// The slow path of [`record`](Self::record). It takes the event and not its payload, so that the fast path need not store the
-    /// payload in memory. It makes no further call, because each call takes a register window.
+    /// The slow path of [`record`](Self::record). It takes the event instead of the payload, so that the fast path need not store
+    /// the payload in memory. It makes no further call, because each call takes a register window.
     #[cold]
     #[inline(never)]
     fn record_slow<E: TraceEvent>(&self, units: u64, event: E) {
         self.record_with_full_header(units, E::ID, event.payload().as_ref());
     }
 
-    /// Records an event with a full header, in a new packet if the present one has no room.
+    /// Records an event with a full header. Begins a new packet if the present packet has no room.
     #[inline(always)]
     fn record_with_full_header(&self, units: u64, id: u16, payload: &[u32]) {
         let size = size::<L>(L::FULL_WORDS, payload.len());
-        // Relaxed, here and below, as in `record`.
+        // Relaxed, as in `record`: no other strand writes these words.
         let number = self.number.load(Ordering::Relaxed);
         let mut packet = self.packet(number);
         if packet.room(packet.fill(), size).is_none() {
@@ -164,14 +164,14 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
 
     fn begin(&self, number: u64, units: u64) -> &Packet<WORDS> {
         let before = self.packet(number - 1);
-        // Relaxed: no other strand writes it.
+        // Relaxed: no other strand writes this number.
         let discarded = self.discarded.load(Ordering::Relaxed);
         let start = Start {
             base: units,
             first: before.offered() + (discarded - before.discarded_before()),
             discarded,
         };
-        // From here on, readers take the packet before as complete.
+        // From here on, readers treat the previous packet as complete.
         self.number.store(number, Ordering::Release);
         let packet = self.packet(number);
         packet.begin(number, start);
@@ -179,10 +179,10 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         packet
     }
 
-    /// Makes a full time the base of the events after it.
+    /// Makes a full time the base of the following events.
     fn set_base(&self, units: u64) {
         let reach = units.saturating_add(L::REACH);
-        // Relaxed: no other strand uses it.
+        // Relaxed: no other strand uses this value.
         self.reach.store(reach, Ordering::Relaxed);
     }
 

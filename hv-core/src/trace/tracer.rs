@@ -1,4 +1,4 @@
-//! The interface by which the hypervisor and its services record events.
+//! The interface with which the hypervisor and its services record events.
 
 use guest_abi::{Clock, StrandId};
 use static_assertions::assert_impl_all;
@@ -8,24 +8,24 @@ use super::layout::{Clock27, Layout};
 use super::ring::Ring;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
-/// Returns a duration in ticks as a field of an event: at most `u32::MAX`. (The time of a strand [never goes back](Clocks::ticks).)
+/// Returns a duration in ticks as a field of an event: at most `u32::MAX`. (A strand's time [never goes back](Clocks::ticks).)
 pub fn duration(started: u64, ended: u64) -> u32 {
     u32::try_from(ended.wrapping_sub(started)).unwrap_or(u32::MAX)
 }
 
-/// Records events while it is on. In all functions `strand` is the strand that executes the call.
+/// Records events while it is on. In all functions, `strand` is the strand that executes the function.
 pub trait Trace {
     /// `false` if the tracer is never on.
     const RECORDS: bool = true;
 
-    /// Holds the events of a strand; `()` for a tracer without [`ring`](Self::ring)s.
+    /// The events of a strand; `()` for a tracer without [`ring`](Self::ring)s.
     type Ring;
 
     /// Returns `true` if tracing is on.
     fn is_on(&self) -> bool;
 
-    /// Returns a flag that is `true` while tracing may be on, for trap entries that do not call Rust for every hypercall. The flag
-    /// of this implementation is always `true`.
+    /// Returns a flag that is `true` while tracing may be on. Trap entries need it if they do not call Rust for every hypercall.
+    /// This implementation's flag is always `true`.
     #[inline(always)]
     fn switch(&self) -> &AtomicBool {
         static ALWAYS: AtomicBool = AtomicBool::new(true);
@@ -35,8 +35,8 @@ pub trait Trace {
     /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
-    /// Makes a call. Returns the time in ticks before the call, the result, and the time after it, for an event that is recorded even
-    /// if tracing is switched during the call. In this implementation, the two times of such a call are equal.
+    /// Makes a call. Returns the time in ticks before the call, the result, and the time after the call, for an event. If tracing
+    /// is switched during the call, this implementation returns the same time twice.
     #[inline(always)]
     fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
         let started = self.time(strand);
@@ -48,15 +48,15 @@ pub trait Trace {
     /// Records an event at a time that [`time`](Self::time) returned on this strand.
     fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E);
 
-    /// Returns the ring of a strand, which never changes. This implementation returns `None`.
+    /// Returns the ring of a strand. The ring never changes. This implementation returns `None`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn ring(&self, strand: StrandId) -> Option<&Self::Ring> {
         None
     }
 
-    /// [Records](Self::record) an event in the [`ring`](Self::ring) of the strand if this takes few instructions. Returns `false` if
-    /// it did not, as this implementation always does.
+    /// [Records](Self::record) an event in the strand's [`ring`](Self::ring) if this takes few instructions. Returns `false` if it
+    /// did not. This implementation always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn try_record<E: TraceEvent>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
@@ -134,9 +134,9 @@ impl Trace for Off {
     fn record<E: TraceEvent>(&self, _: StrandId, _: u64, _: E) {}
 }
 
-/// The clocks of all strands: one [`Clock`] for all of them, or a clock [`PerStrand`].
+/// The clocks of all strands: one [`Clock`] that all strands share, or one clock [`PerStrand`].
 pub trait Clocks {
-    /// Returns the time in ticks on this strand, which executes the call. It never goes back.
+    /// Returns the time in ticks on `strand`, which executes the call. The time never goes back.
     fn ticks(&self, strand: StrandId) -> u64;
 }
 
@@ -147,7 +147,7 @@ impl<C: Clock> Clocks for C {
     }
 }
 
-/// A clock per strand, by the number of the strand, such as [`StrandClock`](crate::time::StrandClock); without one the time is 0.
+/// A [`StrandClock`](crate::time::StrandClock) or other clock per strand, indexed by strand. Without a clock the time is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PerStrand<'a, C>(pub &'a [C]);
 
@@ -158,7 +158,7 @@ impl<C: Clock> Clocks for PerStrand<'_, C> {
     }
 }
 
-/// Records the events of each strand in the strand's ring, with times of the strand's clock.
+/// Records the events of each strand in its ring, with the times of its clock.
 #[derive(Debug)]
 pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
     on: AtomicBool,
@@ -170,14 +170,14 @@ pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
 assert_impl_all!(Tracer<'_, (), Clock27, 2, 4>: Send, Sync);
 
 impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
-    /// Returns a tracer that is off. `rings` are indexed by the number of the strand.
+    /// Returns a tracer that is off. The number of a strand is the index of its ring in `rings`.
     pub const fn new(clocks: C, rings: &'a [Ring<L, PACKETS, WORDS>]) -> Self {
         Self { on: AtomicBool::new(false), clocks, rings, missed: AtomicU64::new(0) }
     }
 
-    /// Switches tracing on or off. A call in flight may still follow the old setting.
+    /// Switches tracing on or off. A call in progress may still follow the old setting.
     ///
-    /// The operator may have to tell a service of the switch: see the documentation of the service.
+    /// If a service has to be told of the switch, its documentation says so.
     pub fn set_on(&self, on: bool) {
         self.on.store(on, Ordering::SeqCst);
     }
@@ -189,7 +189,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
 
     /// Returns the number of events on strands without a ring.
     pub fn missed(&self) -> u64 {
-        // Relaxed, as in `miss`: the count publishes no other memory.
+        // Relaxed: the count publishes no other memory.
         self.missed.load(Ordering::Relaxed)
     }
 
@@ -216,7 +216,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
 
     #[inline(always)]
     fn time(&self, strand: StrandId) -> Option<u64> {
-        // Relaxed: a call during which tracing is switched may be recorded or not.
+        // Relaxed: if tracing is switched during a call, the call may be recorded or not.
         if self.on.load(Ordering::Relaxed) { Some(self.clocks.ticks(strand)) } else { None }
     }
 

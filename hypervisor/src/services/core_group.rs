@@ -16,13 +16,13 @@ use guest_abi::kernel::{
     CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET,
 };
 
-/// The number of times that cpu_stop looks whether the other strand has stopped, before it answers EWOULDBLOCK.
+/// The number of times that cpu_stop tests whether the other strand has stopped. Then it returns EWOULDBLOCK.
 pub const STOP_TRIES: usize = 100_000;
-/// The highest number of bytes that one cons_write sends.
+/// The maximum number of bytes that one cons_write sends.
 const MOST_WRITTEN: u64 = 256;
 /// The numbers of the interrupt queues, from the CPU mondo queue to the queue of nonresumable errors.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-/// The sizes in bytes of an instruction and of a real trap table, which are also their alignments.
+/// The sizes in bytes of an instruction and of a real trap table. Their alignments are the same.
 const INSTRUCTION: u64 = 4;
 const TRAP_TABLE: u64 = 256;
 
@@ -31,7 +31,7 @@ const TRAP_TABLE: u64 = 256;
 pub struct CoreGroup<I> {
     image: I,
     cpus: Cpus,
-    /// 1 for a guest that has ended.
+    /// 1 for each guest that has ended.
     ended: [AtomicU32; GuestId::COUNT],
 }
 
@@ -41,13 +41,13 @@ impl<I: Image> CoreGroup<I> {
         Self { image, cpus: Cpus::default(), ended: array::from_fn(|_| AtomicU32::new(0)) }
     }
 
-    /// Returns the virtual CPUs.
+    /// The virtual CPUs of all guests.
     pub const fn cpus(&self) -> &Cpus {
         &self.cpus
     }
 
-    /// Ends a guest: its strands do not start any more, and each strand that executes it is told to leave it, except `on`, which has
-    /// left it already. All of them have left the guest when [`is_stopped`](Self::is_stopped) returns `true`.
+    /// Ends a guest. Its strands do not start any more. Each strand that executes the guest is told to leave it, except `on`, which has
+    /// left it already. When [`is_stopped`](Self::is_stopped) returns `true`, all strands have left the guest.
     pub fn end(&self, guest: GuestId, on: StrandId) {
         self.ended_word(guest).store(1, Ordering::SeqCst);
         for strand in self.strands(guest) {
@@ -64,7 +64,7 @@ impl<I: Image> CoreGroup<I> {
         self.ended_word(guest).load(Ordering::SeqCst) != 0
     }
 
-    /// Returns `true` if no strand of a guest executes it.
+    /// Returns `true` if no strand executes the guest.
     pub fn is_stopped(&self, guest: GuestId) -> bool {
         self.strands(guest).all(|strand| self.cpus.state(strand) != super::CpuState::Running)
     }
@@ -173,7 +173,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Done)
     }
 
-    /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too, because both could wait for ever.
+    /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too: the two could wait for ever.
     fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, HvError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;
@@ -204,7 +204,7 @@ impl<I: Image> CoreGroup<I> {
         Err(HvError::WouldBlock)
     }
 
-    /// Copies the machine description. The size is checked first, because a guest that asks for the size passes no valid address.
+    /// Copies the machine description to `real`. Checks the size first: a guest that asks for it passes no valid address.
     fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, HvError> {
         let image = &self.image;
         let cpus = self.strands(caller.guest).count() as u64;
@@ -243,7 +243,7 @@ impl<I: Image> CoreGroup<I> {
     }
 }
 
-/// Answers as a hypervisor without interrupt queues: a guest can remove each of them, and configure none.
+/// Answers like a hypervisor without interrupt queues: a guest can remove any queue, but configure none.
 fn queue(queue: u64, entries: u64) -> Result<Reply, HvError> {
     match (QUEUES.contains(&queue), entries) {
         (false, _) => Err(HvError::Invalid),

@@ -1,4 +1,4 @@
-//! Virtual CPUs: which strands execute guest code, and how they begin and end it.
+//! Virtual CPUs: the strands that execute guest code, and how they enter and leave the guest.
 
 use guest_abi::{HvError, StrandId};
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
@@ -6,15 +6,15 @@ use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
 /// The state of a virtual CPU (sun4v specification, "CPU services").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuState {
-    /// It executes nothing.
+    /// The strand executes nothing.
     Stopped = 1,
-    /// It executes the guest.
+    /// The strand executes the guest.
     Running = 2,
-    /// It has failed.
+    /// The strand has failed.
     Error = 3,
 }
 
-/// Where a strand begins, and with which values.
+/// The address at which a strand begins, and its first register values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The real address of the first instruction.
@@ -25,7 +25,7 @@ pub struct Start {
     pub argument: u64,
 }
 
-/// What a strand that is interrupted must do.
+/// What an interrupted strand must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandCommand {
     /// Enters the guest.
@@ -36,16 +36,16 @@ pub enum StrandCommand {
 
 // The values of `Cpu::state`.
 const STOPPED: u32 = 0;
-/// Another strand is writing where this strand starts.
+/// Another strand is writing the address at which this strand starts.
 const RESERVED: u32 = 1;
-/// The start is written. The strand has not taken it yet.
+/// The address is written. The strand has not taken the command yet.
 const STARTING: u32 = 2;
 const RUNNING: u32 = 3;
 /// The strand has been told to leave the guest.
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// An upper bound of the changes of one state by calls that were in progress when the guest ended.
+/// The maximum number of changes of one state by calls that were in progress when the guest ended.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]
@@ -56,9 +56,9 @@ struct Cpu {
     argument: AtomicU64,
 }
 
-/// The virtual CPUs of all guests, by strand. All are stopped at first.
+/// The virtual CPUs of all guests, indexed by strand. At first all are stopped.
 ///
-/// Exchanges of states are sequentially consistent: either the strand that reserves a CPU sees that the guest has ended, or the strand
+/// Exchanges of states are sequentially consistent. So either the strand that reserves a CPU sees that the guest has ended, or the strand
 /// that ends the guest sees that the CPU is reserved.
 #[derive(Debug)]
 pub struct Cpus([Cpu; StrandId::COUNT]);
@@ -85,12 +85,12 @@ impl Cpus {
         exchanged.is_ok()
     }
 
-    /// Tells a stopped strand to start. The caller then interrupts it. Fails with EINVAL if the strand is not stopped.
+    /// Tells a stopped strand to start. The caller then interrupts the strand. Fails with EINVAL if the strand is not stopped.
     pub fn start(&self, strand: StrandId, start: Start) -> Result<(), HvError> {
         self.start_unless(strand, start, || false)
     }
 
-    /// As [`start`](Self::start), but the strand stays stopped, with EWOULDBLOCK, if `ended` returns `true` once the strand is reserved.
+    /// As [`start`](Self::start). But if `ended` returns `true` once the strand is reserved, the strand stays stopped: EWOULDBLOCK.
     #[inline(always)]
     pub(crate) fn start_unless(
         &self,
@@ -118,7 +118,7 @@ impl Cpus {
         }
     }
 
-    /// Takes the command of a strand that was interrupted; `None` if there is none. Called on that strand, outside of its guest's calls.
+    /// Takes the command of an interrupted strand; `None` if there is no command. Call it on that strand, outside of the guest's calls.
     pub fn take(&self, strand: StrandId) -> Option<StrandCommand> {
         let cpu = self.cpu(strand);
         if self.exchange(strand, STOPPING, STOPPED) {
@@ -133,7 +133,7 @@ impl Cpus {
         })
     }
 
-    /// Returns the state of a strand as guests see it: a strand that is starting is stopped, and a strand that is stopping runs.
+    /// Returns the state of a strand as guests see it. A starting strand is stopped for guests, and a stopping strand runs.
     pub fn state(&self, strand: StrandId) -> CpuState {
         match self.cpu(strand).state.load(Ordering::SeqCst) {
             STOPPED | RESERVED | STARTING => CpuState::Stopped,
@@ -142,7 +142,7 @@ impl Cpus {
         }
     }
 
-    /// Tells a strand to stop. The caller then interrupts it. Fails with EINVAL if the strand is stopped or has failed, and with
+    /// Tells a strand to stop. The caller then interrupts the strand. Fails with EINVAL if the strand is stopped or has failed, and with
     /// EWOULDBLOCK if it is starting or stopping.
     pub(crate) fn ask_to_stop(&self, strand: StrandId) -> Result<(), HvError> {
         let state = &self.cpu(strand).state;
@@ -154,7 +154,7 @@ impl Cpus {
         }
     }
 
-    /// Takes back a request to stop. Returns `false` if the strand has stopped.
+    /// Withdraws a request to stop. Returns `false` if the strand has already stopped.
     pub(crate) fn take_back(&self, strand: StrandId) -> bool {
         self.exchange(strand, STOPPING, RUNNING)
     }
@@ -166,7 +166,7 @@ impl Cpus {
 
     /// Stops a strand whose guest has ended. Returns `true` if the caller must interrupt the strand.
     pub(crate) fn end(&self, strand: StrandId) -> bool {
-        // Calls that were already in progress may change the state meanwhile; no new ones begin.
+        // Calls that were already in progress may change the state meanwhile. No new calls begin.
         for _ in 0..CHANGES {
             let (from, to) = match self.cpu(strand).state.load(Ordering::SeqCst) {
                 STOPPED | ERROR => return false,
@@ -186,7 +186,7 @@ impl Cpus {
         self.cpu(strand).state.store(STOPPED, Ordering::SeqCst);
     }
 
-    /// Marks a strand as failed: it executes nothing any more, and no other strand waits for it.
+    /// Marks a strand as failed. The strand executes nothing any more, and no other strand waits for it.
     pub fn failed(&self, strand: StrandId) {
         self.cpu(strand).state.store(ERROR, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! The machine description that a guest gets, in the format of `platform::md`. It is computed word by word, and never stored.
+//! The machine description that a guest gets, in the format of `platform::md`. Its words are computed one by one, and never stored.
 //!
 //! | node | properties |
 //! |---|---|
@@ -9,16 +9,16 @@
 //! | `cpus` | an arc to each `cpu` |
 //! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl` |
 //!
-//! `pid` is the number of the strand, which only descriptions for hypervisors have at Sun. Linux and illumos look for the other names.
+//! `pid` is the number of the strand. At Sun, only descriptions for hypervisors have it. Linux and illumos read the other properties.
 
 use super::image::Memory;
 
-/// The platform, as guests see it.
+/// What guests see of the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform {
-    /// Its name, such as `SUNW,T5440`.
+    /// The name of the platform, such as `SUNW,T5440`.
     pub name: &'static str,
-    /// Its name for people, such as `SPARC Enterprise T5440`.
+    /// The name to show to people, such as `SPARC Enterprise T5440`.
     pub banner: &'static str,
     /// The frequency of %stick in Hz.
     pub stick_frequency: u64,
@@ -62,7 +62,7 @@ names! {
     MaxGl = "maxgl",
 }
 
-/// The offsets of the names in their block, and the block's size, which is a multiple of 16.
+/// The offset of each name in the block of names, and the size of the block, which is a multiple of 16.
 const OFFSETS: ([u16; NAMES.len()], usize) = {
     let mut offsets = [0; NAMES.len()];
     let mut end = 0;
@@ -91,18 +91,18 @@ const NAME_WORDS: [u64; OFFSETS.1 / 8] = {
     words
 };
 
-/// The processors that the CPUs are compatible with: two strings, the more specific one first.
+/// The processors with which the CPUs are compatible: two strings, the more specific first.
 const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
 
-// The first element of each node before the CPUs.
+// The index of the first element of each node before the CPUs.
 const ROOT: u64 = 0;
 const PLATFORM: u64 = ROOT + 5;
 const MEMORY: u64 = PLATFORM + 7;
 const MBLOCK: u64 = MEMORY + 4;
 const CPUS: u64 = MBLOCK + 5;
-/// The number of elements of the node `cpus`, besides an arc to each CPU.
+/// The number of elements of the node `cpus`, without the arcs to the CPUs.
 const LIST: u64 = 3;
-/// The number of elements of a CPU.
+/// The number of elements of the node of one CPU.
 const CPU: u64 = 10;
 /// The number of words of the header.
 const HEADER: u64 = 2;
@@ -123,7 +123,7 @@ impl Description {
         CPUS + LIST + self.cpus
     }
 
-    /// Returns the number of elements, with the element that ends the list.
+    /// Returns the number of elements, including the element that ends the list.
     const fn elements(&self) -> u64 {
         self.first_cpu() + CPU * self.cpus + 1
     }
@@ -132,24 +132,24 @@ impl Description {
         [self.platform.name, self.platform.banner, COMPATIBLE]
     }
 
-    /// Returns the offset of a string in the data block; with 3, the size of all strings.
+    /// Returns the offset of a string in the data block. For index 3, returns the size of all strings.
     fn data_offset(&self, index: usize) -> u64 {
         let before = self.data().into_iter().take(index);
         before.map(|string| (string.len() as u64 + 1).next_multiple_of(8)).sum()
     }
 
-    /// Returns the size in bytes, a multiple of 16.
+    /// Returns the size of the description in bytes, a multiple of 16.
     pub(crate) fn size(&self) -> u64 {
         let data = self.data_offset(3).next_multiple_of(16);
         8 * HEADER + 16 * self.elements() + 8 * NAME_WORDS.len() as u64 + data
     }
 
-    /// Returns a word; `pid` gives the number of a CPU's strand.
+    /// Returns the word with this index. `pid` returns the number of a CPU's strand.
     pub(crate) fn word(&self, index: u64, pid: impl FnOnce(u64) -> u8) -> u64 {
         let elements = HEADER + 2 * self.elements();
         if index < elements {
             return match index {
-                // Version 1.0, and the sizes of the three blocks.
+                // The version, 1.0, and the sizes of the three blocks.
                 0 => 1 << 48 | (16 * self.elements()),
                 1 => (8 * NAME_WORDS.len() as u64) << 32 | self.data_offset(3).next_multiple_of(16),
                 _ => self.element((index - HEADER) / 2, pid)[(index % 2) as usize],

@@ -1,4 +1,4 @@
-//! Group diagnosis: in Sun's hypervisor, guests with a special right find physical addresses, and execute hyperprivileged code.
+//! Group diagnosis. In Sun's hypervisor, guests with a special right find physical addresses and execute hyperprivileged code with it.
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
@@ -6,7 +6,7 @@ use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
 use super::group::{Group, GroupContext};
 use guest_abi::kernel::{DIAG_GROUP, DIAG_HEXEC, DIAG_RA2PA};
 
-/// Group 0x300, version 1.0, without which Solaris panics. Every call answers ENOACCESS, as in Sun's hypervisor without the right.
+/// Group 0x300, version 1.0. Without the group, Solaris panics. Every call returns ENOACCESS, as in Sun's hypervisor without the right.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiagGroup;
 

@@ -1,15 +1,15 @@
-//! The context of a group that needs to know only which strand of which guest calls.
+//! The context for a group that only needs to know the calling guest and strand.
 
 use guest_abi::{HvError, Registers};
 use hv_core::{Caller, Context, NegotiatedVersion, Reply};
 
-/// A group of functions that have no fast path.
+/// A group of functions without a fast path.
 pub trait Group {
-    /// Serves a call of one of the group's functions, on the caller's strand. The error is the status of the call.
+    /// Serves a call of one of the group's functions, on the calling strand. The error is the status of the call.
     fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError>;
 }
 
-/// The context of one strand at a group.
+/// The group's context for one strand.
 #[derive(Debug)]
 pub struct GroupContext<'a, G> {
     pub(crate) group: &'a G,

@@ -1,4 +1,4 @@
-//! What the services need of the image.
+//! What the services need from the hypervisor image.
 
 use guest_abi::{HvError, StrandId};
 use hv_core::{Caller, Embedder, GuestId};
@@ -12,21 +12,21 @@ pub enum ConsoleInput {
     Byte(u8),
     /// A break.
     Break,
-    /// The other end has hung up.
+    /// The other end of the console has hung up.
     HangUp,
 }
 
-/// The memory of a guest: one block.
+/// The memory of a guest, which is one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Its first real address, a multiple of 64.
+    /// The first real address of the block, a multiple of 64.
     pub base: u64,
-    /// Its size in bytes, a multiple of 64.
+    /// The size of the block in bytes, a multiple of 64.
     pub size: u64,
 }
 
 impl Memory {
-    /// Checks that `size` bytes from a real address are in this memory, and that the address is a multiple of `alignment`.
+    /// Checks that `size` bytes from address `real` are in this memory, and that `real` is a multiple of `alignment`.
     pub(crate) const fn check(self, real: u64, size: u64, alignment: u64) -> Result<(), HvError> {
         if !real.is_multiple_of(alignment) {
             return Err(HvError::BadAlignment);
@@ -45,36 +45,36 @@ impl Memory {
     }
 }
 
-/// The image below the services. Methods that take a [`Caller`] are called on its strand. Consoles' output is [`Embedder::console`].
+/// The hypervisor image below the services. Methods with a [`Caller`] are called on its strand. Output goes to [`Embedder::console`].
 pub trait Image: Embedder {
-    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0, and keep their strands.
+    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0. Their strands never change.
     fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId>;
 
-    /// Returns the number of the virtual CPU that calls.
+    /// Returns the number of the calling virtual CPU.
     fn cpu(&self, caller: Caller) -> u64;
 
-    /// Returns where the guest's memory is.
+    /// Returns the place of the guest's memory.
     fn memory(&self, guest: GuestId) -> Memory;
 
     /// Returns the 64-bit word at a real address: a multiple of 8 within [`memory`](Self::memory).
     fn load(&self, guest: GuestId, real: u64) -> u64;
 
-    /// Writes a 64-bit word, as [`load`](Self::load) reads it.
+    /// Writes a 64-bit word. The address is as for [`load`](Self::load).
     fn store(&self, guest: GuestId, real: u64, value: u64);
 
-    /// Interrupts a strand, which then calls [`Cpus::take`](super::Cpus::take). Earlier stores of this strand are visible to it.
+    /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take). The interrupted strand sees earlier stores of this strand.
     fn notify(&self, strand: StrandId);
 
     /// Waits until an interrupt is pending for the caller. May return earlier.
     fn suspend(&self, caller: Caller);
 
-    /// Notes that the guest has ended with this code. The caller's strand leaves the guest next; the other strands have been told to.
+    /// Records that the guest has ended with this code. The caller's strand leaves the guest next. The other strands are already told to.
     fn exited(&self, caller: Caller, code: u64);
 
-    /// Takes what the guest's console has received; `None` if it has received nothing.
+    /// Takes one item of input from the guest's console; `None` if there is no input.
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput>;
 
-    /// Returns the seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no such clock, and with
+    /// Returns the seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no clock for this, and with
     /// EWOULDBLOCK if the clock cannot be read now.
     fn time_of_day(&self) -> Result<u64, HvError>;
 

@@ -1,4 +1,4 @@
-//! The sun4v services that a small kernel needs besides the performance counters. Another hypervisor may use, or copy and change them.
+//! The sun4v services that a small kernel needs besides the performance counters. Other hypervisors may use them, or copy and change them.
 //!
 //! | group | version | functions |
 //! |---|---|---|
@@ -9,15 +9,15 @@
 //! The sun4v specification defines the numbers ([`guest_abi::kernel`]), arguments and statuses. In Sun's hypervisor, cpu_stop and
 //! cons_write need version 1.1 of CORE. Here they need 1.0, the only version of the group, as in an image without these services.
 //!
-//! The image implements [`Image`], lists the three groups after its own services in `hv_core::Hypervisor`, and obeys [`Cpus::take`] on a
-//! strand that [`Image::notify`] has interrupted:
+//! The image implements [`Image`], and lists the three groups after its own services in `hv_core::Hypervisor`. It obeys [`Cpus::take`] on
+//! each strand that [`Image::notify`] has interrupted:
 //!
-//! 1. At boot it calls [`Cpus::start`] for the first strand of each guest. All other strands wait.
-//! 2. A strand that is interrupted calls [`Cpus::take`], and then enters the guest at an address, or leaves it and waits.
-//! 3. When a guest ends, by a call or by a fatal trap, the image calls [`CoreGroup::end`] for it.
+//! 1. At boot, the image calls [`Cpus::start`] for the first strand of each guest. All other strands wait.
+//! 2. An interrupted strand calls [`Cpus::take`]. Then it enters the guest at an address, or leaves the guest and waits.
+//! 3. When a guest ends, by a call or by a fatal trap, the image calls [`CoreGroup::end`] for the guest.
 //!
-//! The module allocates nothing, has no `unsafe`, and does not panic whatever a guest passes. Its calls are nested at most three deep,
-//! for images whose strands have few register windows.
+//! The module allocates nothing, has no `unsafe`, and never panics, whatever a guest passes. Its calls nest at most three deep, because the
+//! strands of some images have few register windows.
 #![forbid(unsafe_code)]
 
 mod core_group;

@@ -1,4 +1,4 @@
-//! Group soft state: a guest tells the operator in which state it is.
+//! Group soft state. A guest uses it to tell the operator its state.
 
 use core::array;
 
@@ -10,7 +10,7 @@ use super::group::{Group, GroupContext};
 use super::image::Image;
 use guest_abi::kernel::{SOFT_STATE_GET, SOFT_STATE_GROUP, SOFT_STATE_SET};
 
-/// The size of a text with its NUL, and its alignment.
+/// The size of a text with its NUL. The alignment of a text is the same.
 const TEXT: u64 = 32;
 const WORDS: usize = TEXT as usize / 8;
 
@@ -20,20 +20,20 @@ const TRANSITION: u32 = 2;
 /// The state that a guest reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SoftState {
-    /// Whether it operates normally; if not, it is in a transition.
+    /// `true` if the guest operates normally; `false` if it is in a transition.
     pub normal: bool,
     /// A text of up to 31 bytes, padded with NULs.
     pub text: [u8; TEXT as usize],
 }
 
-/// A guest starts in a transition, without a text (*assumed*).
+/// The stored state of a guest. A guest starts in a transition, without a text (*assumed*).
 #[derive(Debug)]
 struct Kept {
     state: AtomicU32,
     text: [AtomicU64; WORDS],
 }
 
-/// The soft states of all guests. A reader may see a mixture of two states while a strand of the guest sets a new one.
+/// The soft states of all guests. While a strand of a guest sets a new state, a reader may see a mixture of the two states.
 #[derive(Debug)]
 pub struct SoftStateGroup<I> {
     image: I,
@@ -41,7 +41,7 @@ pub struct SoftStateGroup<I> {
 }
 
 impl<I> SoftStateGroup<I> {
-    /// Returns the group with every guest in a transition and without a text.
+    /// Returns the group. Every guest is in a transition and has no text.
     pub fn new(image: I) -> Self {
         Self {
             image,
@@ -52,7 +52,7 @@ impl<I> SoftStateGroup<I> {
         }
     }
 
-    /// Returns the state that a guest has reported.
+    /// Returns the state that the guest has reported.
     pub fn get(&self, guest: GuestId) -> SoftState {
         let kept = self.kept(guest);
         let mut text = [0; TEXT as usize];
@@ -110,7 +110,7 @@ impl<I: Image> SoftStateGroup<I> {
         };
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
-        // The mask of the bytes that the text has in the last word; 0 after the NUL.
+        // A mask of the bytes of the last word that belong to the text; 0 after the NUL.
         let mut kept = u64::MAX;
         for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
             let loaded = self.image.load(guest, at);
@@ -141,7 +141,7 @@ impl<I: Image> SoftStateGroup<I> {
     }
 }
 
-/// Returns a mask of the bytes of a word that come before its first NUL.
+/// Returns a mask of the bytes of a word before its first NUL.
 fn before_nul(word: u64) -> u64 {
     let bytes = word.to_be_bytes();
     let length = bytes.iter().take_while(|byte| **byte != 0).count();

@@ -1,4 +1,4 @@
-//! Errors in the nodes that describe guests, and their places.
+//! Errors in the nodes that describe guests, and the places of the errors.
 
 use core::fmt;
 
@@ -11,9 +11,9 @@ use platform::md::{Node, NodeError, Problem};
 pub struct GuestError<'a> {
     /// The name of the node.
     pub node: &'a str,
-    /// The offset in bytes of the node, or of the wrong property, in the description.
+    /// The offset in bytes of the node, or of its wrong property, in the description.
     pub offset: usize,
-    /// What is wrong there.
+    /// What is wrong with the node or property.
     pub problem: GuestProblem<'a>,
 }
 
@@ -25,19 +25,19 @@ pub enum GuestProblem<'a> {
     Node(Problem<'a>),
     /// The machine does not have this strand; the second field is its number of strands.
     NoSuchStrand(u64, usize),
-    /// Two `cpu` nodes are the same strand.
+    /// Two `cpu` nodes stand for the same strand.
     StrandTwice(StrandId),
-    /// An earlier guest has the strand too.
+    /// An earlier guest has the same strand.
     SharedStrand(StrandId),
     /// There are more guests than strands.
     TooManyGuests,
     /// An earlier guest has the same `resource_id`.
     ResourceIdTwice(u64),
-    /// An earlier guest, whose node is at this offset, has `global` too.
+    /// An earlier guest also has `global`. Its node is at this offset.
     SecondGlobal(usize),
-    /// The word names no right.
+    /// No right has this name.
     UnknownWord(&'a str),
-    /// The word is there twice.
+    /// The word appears twice.
     WordTwice(&'a str),
     /// `strand` and `htstrand` exclude each other.
     StrandAndHtStrand,

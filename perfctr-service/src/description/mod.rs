@@ -1,6 +1,6 @@
 //! The guests of a machine and their rights, from the hypervisor's machine description.
 //!
-//! A node belongs to the nodes from which an arc `fwd` leads to it. These nodes are read:
+//! A node belongs to each node from which a `fwd` arc leads to it. The service reads these nodes:
 //!
 //! | node | belongs to | properties |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | `guest` | `guests` | number `resource_id`, unique; number `gid` and string `name`, which may be missing; the rights |
 //! | `cpu` | a `guest` | number `pid`: the strand, unique |
 //!
-//! A guest has the strands of its `cpu` nodes. An arc `back` from a `cpu` to a `guest` means the same as an arc `fwd` from the
-//! `guest` to the `cpu`. The rights of a guest:
+//! A guest has the strands of its `cpu` nodes. A `back` arc from a `cpu` to a `guest` means the same as a `fwd` arc from the `guest` to the
+//! `cpu`. A guest's rights are these properties:
 //!
 //! | property of `guest` | meaning |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! | number `perfctrhtaccess` | if not 0, and `perfctraccess` is not 0 either: `htstrand` in place of `strand` |
 //! | number `perfctrcompatible` | if not 0: version 1.0 gives the guest the registers of 1.1 |
 //!
-//! `perf-counters` is LDoms' property, and takes the place of the next two, which are older. `perfctrcompatible` is this project's own.
+//! `perf-counters` is LDoms' property. It replaces the next two, which are older. `perfctrcompatible` is this project's own.
 
 mod error;
 mod rights;
@@ -40,14 +40,15 @@ pub struct DescribedGuest<'a> {
     pub name: Option<&'a str>,
     /// The guest's unique number among the resources of the hypervisor.
     pub resource_id: u64,
-    /// The number by which other guests know the guest.
+    /// The number that other guests use for the guest.
     pub gid: Option<u64>,
     /// The configuration for the service.
     pub config: GuestConfig,
 }
 
-/// Returns the guests of a description in the order of the arcs to them; none if the description is for a guest. Checks all guests first, as
-/// [`policy::check`](crate::rights::policy::check) does, and returns the first problem. All strands must be strands of `machine`, if given.
+/// Returns the guests of a description in the order of the arcs to them; no guests if the description is for a guest. First checks all
+/// guests, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem. `machine`, if given, must have all the
+/// strands.
 pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,
@@ -67,7 +68,7 @@ fn members(list: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     list.children("guest")
 }
 
-/// Checks that every `cpu` is a strand, and no two are the same strand.
+/// Checks that every `cpu` is a strand, and that no two are the same strand.
 fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
     let mut seen = StrandSet::EMPTY;
     for cpu in md.nodes_named("cpu") {
@@ -80,7 +81,7 @@ fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
     Ok(())
 }
 
-/// Checks each guest, alone and against the earlier ones.
+/// Checks each guest, by itself and against earlier guests.
 fn check_guests<'a>(md: Md<'a>, list: Node<'a>) -> Result<(), GuestError<'a>> {
     let mut taken = StrandSet::EMPTY;
     let mut global = OneGlobal::new();

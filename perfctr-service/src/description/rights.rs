@@ -1,4 +1,4 @@
-//! The rights of a guest, from LDoms' property or the two older ones.
+//! The rights of a guest, from LDoms' property or from the two older properties.
 
 use platform::md::Node;
 

@@ -1,12 +1,12 @@
 //! [`Turns`] in words that several strands change at the same time.
 //!
-//! **A decision** ([`decide`](AtomicTurns::decide)) is a step of one strand at a time: of the owner of the gate's lock while the hub is
-//! free, of the holder while it is taken. It sets a bit in [`AtomicTurns::turn`] until it ends.
+//! **A decision** ([`decide`](AtomicTurns::decide)) is a step that only one strand makes at a time. While the hub is free, this is the
+//! owner of the gate's lock; while it is taken, the strand that holds it. A decision sets a bit in [`AtomicTurns::turn`] until it ends.
 //!
-//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step, without the lock, of any strand that asks for a free hub in the turn of another.
-//! It changes only the strand's own bit and, unless a decision has begun meanwhile, the count of refusals in [`AtomicTurns::turn`].
+//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step that any strand makes without the lock when it asks for a free hub in another
+//! strand's turn. It changes only the strand's bit, and the count of refusals in [`AtomicTurns::turn`] unless a decision has begun.
 //!
-//! A death clears the strand's own bit and ends its own turn, at any time.
+//! A death, at any time, clears the bit of the dead strand and ends its turn.
 
 use guest_abi::{Node, StrandId};
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub(super) struct AtomicTurns {
     remembered: [AtomicU64; Node::ALL.len()],
     /// A [`Turn`].
     turn: AtomicU64,
-    /// [`Turns::last`]. Only decisions change this.
+    /// [`Turns::last`]. Only decisions change this number.
     last: AtomicU32,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct AtomicTurns {
 struct Turn(u64);
 
 impl Turn {
-    /// A decision has begun and not ended; its strand may have died.
+    /// A decision has begun and not ended. The deciding strand may have died.
     const DECIDING: u64 = 1 << 31;
 
     fn strand(self) -> Option<StrandId> {
@@ -41,13 +41,13 @@ impl Turn {
         (self.0 as u32 & !(Self::DECIDING as u32)) >> 16
     }
 
-    /// Returns the word with this turn, of the same decision.
+    /// Returns the word with another turn, without a new decision.
     fn with(self, strand: Option<StrandId>, refusals: u32) -> Self {
         let strand = strand.map_or(0, |strand| strand.index() as u64 + 1);
         Self(self.0 >> 32 << 32 | u64::from(refusals) << 16 | strand)
     }
 
-    /// Returns the word with this turn, after the next decision.
+    /// Returns the word with another turn, after one more decision.
     fn next(self, strand: Option<StrandId>, refusals: u32) -> Self {
         Self(self.0.wrapping_add(1 << 32)).with(strand, refusals)
     }
@@ -66,15 +66,15 @@ impl AtomicTurns {
         self.remembered().is_empty()
     }
 
-    /// Makes the step [`HubEvent::AsksTaken`], which only adds the strand's bit, also during the decision of another strand.
+    /// Makes the step [`HubEvent::AsksTaken`], which only adds the strand's bit. Another strand may be making a decision.
     #[inline(always)]
     pub(super) fn remember(&self, strand: StrandId) {
         let (added, _) = Turns::NEW.step(HubEvent::AsksTaken(strand));
         self.change(StrandSet::EMPTY, added.remembered);
     }
 
-    /// Makes the step [`HubEvent::AsksFree`] if it only refuses the strand in the turn of another, and then returns `true`. Otherwise
-    /// it changes nothing, except that the strand may be remembered, so that a decision that ends the turn meanwhile finds it.
+    /// Makes the step [`HubEvent::AsksFree`] if it only refuses the strand in another strand's turn, and then returns `true`. Otherwise
+    /// changes nothing but the strand's bit: a decision that ends the turn meanwhile finds the strand remembered.
     #[inline(always)]
     pub(super) fn refuse(&self, strand: StrandId) -> bool {
         let mut found = Turn(self.turn.load(Ordering::SeqCst));
@@ -83,11 +83,11 @@ impl AtomicTurns {
             return false;
         }
         let turns = self.turns(found);
-        // Before the exchange, so that the next decision finds the strand.
+        // Add the bit before the exchange, so that the next decision finds the strand.
         if !turns.remembered.has(strand) {
             self.remember(strand);
         }
-        // Whenever the exchange fails, another strand has been refused, or a decision has begun.
+        // If the exchange fails, another strand has been refused, or a decision has begun.
         for _ in 0..StrandId::COUNT {
             let refusals = found.refusals();
             let (next, answer) = Turns { refusals, ..turns }.step(HubEvent::AsksFree(strand));
@@ -109,7 +109,7 @@ impl AtomicTurns {
         false
     }
 
-    /// Makes a decision. The caller makes sure that no other strand makes one.
+    /// Makes a decision. The caller ensures that no other strand makes one at the same time.
     // Inlined, because the code for most events is short, and calls on SPARC nest in few register windows.
     #[inline(always)]
     pub(super) fn decide(&self, event: HubEvent) -> Answer {
@@ -121,15 +121,15 @@ impl AtomicTurns {
             self.last.store(next.last, Ordering::Relaxed);
         }
         let next = found.next(next.turn, next.refusals);
-        // Last, so that a strand that finds this word also finds the other changes of the decision.
+        // Exchange `turn` last, so that a strand that finds the new word also finds the other changes of the decision.
         self.turn.swap(next.0, Ordering::SeqCst);
         answer
     }
 
-    /// Makes the step [`HubEvent::Died`]. A decision in progress may still give the turn to the dead strand; then it is no strand's turn.
+    /// Makes the step [`HubEvent::Died`]. A decision in progress may still give the turn to the dead strand; then no strand has the turn.
     pub(super) fn died(&self, strand: StrandId) {
         let event = HubEvent::Died(strand);
-        // A strand that is not remembered has no turn. Each other strand may have begun one refusal in this strand's turn.
+        // A strand that is not remembered has no turn. In this strand's turn, each other strand may have begun one refusal.
         for _ in 0..StrandId::COUNT {
             let found = Turn(self.turn.load(Ordering::SeqCst));
             let turns = self.turns(found);
@@ -156,7 +156,7 @@ impl AtomicTurns {
         }
     }
 
-    /// Changes only the bits in which the sets differ, because other strands change their own bits at the same time.
+    /// Changes only the bits that differ, because other strands change their own bits at the same time.
     #[inline(always)]
     fn change(&self, old: StrandSet, new: StrandSet) {
         let changes = old.words().into_iter().zip(new.words());

@@ -1,39 +1,40 @@
-//! The gate of a hub: one access in flight, and a turn for every strand that asks.
+//! The gate of a hub. It lets one access through at a time, and gives every strand that asks a turn.
 //!
-//! The hypervisor never waits for a hub: it refuses a call that cannot have the hub at once with EWOULDBLOCK. The pure function of
+//! The hypervisor never waits for a hub. If a call cannot have the hub at once, it is refused with EWOULDBLOCK. The pure function of
 //! [`Turns`](super::turns::Turns) decides which strand is served next, so that every guest that keeps asking makes progress.
 //!
-//! **The fast path** takes a hub by one compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
-//! [`Gate::closed`]: if that is 0, the hub is the strand's. If it is not, the strand stores 0 to `state` and asks on the slow
-//! path. It releases the hub by one store of 0 to `state`. While `state` holds a token, only the strand of this token changes it,
-//! except for the bit [`CLOSED`]. So a strand that is refused meanwhile sets `closed`, which the next strand that takes the hub tests:
+//! **The fast path** takes a hub in two steps: a compare-and-swap of [`Gate::state`], from 0 to the strand's token, and then a load of
+//! [`Gate::closed`]. If `closed` is 0, the strand has the hub. Otherwise it stores 0 to `state` and asks on the slow path. A store of 0 to
+//! `state` releases the hub. While `state` holds a token, only the strand of this token changes it, except for the bit [`CLOSED`]. So a
+//! strand that is refused meanwhile sets `closed`, and the next strand that takes the hub tests `closed`:
 //!
 //! | a strand is refused | the next strand takes the hub |
 //! |---|---|
 //! | exchange `closed` for 1 | compare `state` with 0, and exchange it for the token |
 //! | compare `state` with 0: it is taken | load `closed` |
 //!
-//! These four steps are sequentially consistent. The refused strand finds the hub taken only if its comparison comes before the
-//! exchange of the next strand, so its exchange of `closed` comes before the next strand's load. (A processor with total store order
-//! needs no barrier for this, because no load overtakes an earlier exchange. The release needs none either, because no load follows
-//! it. A release store comes after the device access; a store to a hub, which may be posted, is completed first.)
+//! These four steps are sequentially consistent. If the refused strand finds the hub taken, its comparison comes before the exchange of the
+//! next strand. So its exchange of `closed` comes before the next strand's load. (A processor with total store order needs no barrier for
+//! this, because no load overtakes an earlier exchange. The release needs no barrier either, because no load follows it. A release store
+//! comes after the device access. A store to a hub may be posted, and is completed before the release.)
 //!
-//! The assembly of SPARC V9 takes a hub by one compare-and-swap of both words at once, and so never takes a hub only to release it.
+//! The assembly of SPARC V9 compares and swaps both words at once, and so never takes a hub only to release it again.
 //!
-//! **The slow path** refuses a strand without a lock if the hub is taken, or if it is free and it is another strand's turn
-//! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate by a lock that is never held across a device access.
+//! **The slow path** refuses a strand without the lock if the hub is taken, or if the hub is free in another strand's turn
+//! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate with a lock that is never held during a device access.
 //!
-//! The slow path sets `closed`, and then [`CLOSED`] in `state`. This disables the fast path of a free hub until a strand is served in
-//! turn and no strand is remembered. A `state` without the bit was left by a fast path, which does not count the end of its access:
-//! the strand that sets the bit counts it first. So a strand that finds the hub taken twice learns from the count whether an access
-//! has ended in between, even if another strand took the free hub only until it saw that the fast path is closed.
+//! The slow path sets `closed`, and then [`CLOSED`] in `state`. This disables the fast path of a free hub until a strand is served in turn
+//! and no strand is remembered. If `state` does not have the bit, a fast path left it. A fast path does not count the end of its access, so
+//! the strand that sets the bit counts it first. So a strand that finds the hub taken twice learns from the count whether an access has
+//! ended in between. This holds even if another strand took the free hub only until it saw that the fast path is closed.
 //!
-//! A strand that is refused without the lock is remembered before it sets `closed`. The strand that opens the fast path first clears
+//! A strand that is refused without the lock is first remembered, and then sets `closed`. The strand that opens the fast path first clears
 //! `closed`, and then tests whether a strand is remembered.
 //!
-//! **The lock** guards about a hundred instructions, and is tried once. Its owner takes the hub, so that others are refused anyway, or decides
-//! whose turn it is, so that others need no lock. So no strand gains by waiting for the lock. A strand that does not get the lock is refused
-//! and remembered like any other, but decides no turn: r and b count only asks with the lock, and refusals in another strand's turn.
+//! **The lock** guards about a hundred instructions. A strand tries once to get it. Its owner takes the hub, so that other strands are
+//! refused anyway, or decides the turn, so that other strands need no lock. So no strand gains by waiting for the lock. A strand that does
+//! not get the lock is refused and remembered, but decides no turn: r and b (see [`turns`](super::turns)) count only asks with the lock and
+//! refusals in another strand's turn.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -44,22 +45,22 @@ use hv_core::sync::{AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, exchanged
 use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
 
-/// Closes the fast path, because strands are remembered.
+/// The fast path is closed, because strands are remembered.
 const CLOSED: u32 = 1;
 
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
-    /// The [`Token`] of the strand that has an access in flight, or 0; and [`CLOSED`] once the end of a fast path's access is counted.
-    /// While this is [`CLOSED`] without a token, only the lock's owner changes it.
+    /// The [`Token`] of the strand whose access is in flight, or 0. The bit [`CLOSED`] is set after the end of a fast path's access is
+    /// counted. While this word is [`CLOSED`] without a token, only the lock's owner changes it.
     state: AtomicU32,
-    /// [`CLOSED`] or 0. Every strand may set it; only a strand that is served in turn clears it.
+    /// [`CLOSED`] or 0. Every strand may set it. Only a strand that is served in turn clears it.
     closed: AtomicU32,
-    /// While the hub is free, only the lock's owner decides; while it is taken, only its holder.
+    /// While the hub is free, only the lock's owner decides. While the hub is taken, only its holder decides.
     turns: AtomicTurns,
     /// Serialises entry to a free hub while the fast path is closed.
     lock: OwnedLock,
-    /// The number of entries. Only the lock's owner changes this.
+    /// The number of entries to the gate. Only the lock's owner changes this number.
     entered: AtomicU32,
 }
 
@@ -73,7 +74,7 @@ pub(super) enum Refused {
     Locked,
 }
 
-/// A strand in [`Gate::state`]: twice its number plus 2, so that 0 stands for no strand, and bit 0 is [`CLOSED`].
+/// A strand in [`Gate::state`]: twice its number plus 2. So 0 stands for no strand, and bit 0 is free for [`CLOSED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(u32);
 
@@ -86,7 +87,7 @@ impl From<StrandId> for Token {
 
 #[cfg(target_arch = "sparc64")]
 impl Gate {
-    /// The offset in bytes of the number that the assembly of SPARC V9 compares and exchanges: `state` and `closed`.
+    /// The offset in bytes of `state` and `closed`, which the assembly of SPARC V9 compares and swaps as one number.
     pub(super) const STATE: usize = offset_of!(Self, state);
 }
 
@@ -111,13 +112,13 @@ impl Gate {
         }
     }
 
-    /// Takes the hub if it is free and no strand is remembered, and returns `true` if it did. Otherwise the caller must [`ask`](Self::ask).
+    /// Takes the hub if it is free and no strand is remembered, and then returns `true`. Otherwise the caller must [`ask`](Self::ask).
     #[inline(always)]
     pub(super) fn take_free(&self, strand: impl Into<Token>) -> bool {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
-        // Relaxed on failure: the device is not accessed then. Compares the state, because LLVM makes more of a success flag on SPARC.
+        // Relaxed on failure: the device is not accessed then. Compares the state, because LLVM makes more code of a success flag on SPARC.
         if state != 0 {
             return false;
         }
@@ -130,10 +131,10 @@ impl Gate {
     }
 
     /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls [`release`](Self::release) or
-    /// [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended and is not counted yet.
+    /// [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended without being counted.
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let state = self.state.load(Ordering::SeqCst);
-        // The hub is free, counted and shut until the strand of the turn is served.
+        // The hub is free and its last access is counted. The fast path is closed until the strand of the turn is served.
         if state == CLOSED && self.turns.refuse(strand) {
             return Err(Refused::Turn);
         }
@@ -147,7 +148,7 @@ impl Gate {
             self.shut(ended);
             return Err(why);
         };
-        // Relaxed: the lock orders the writes, and a strand that misses the latest entry finds it when it asks again.
+        // Relaxed: the lock orders the writes. A strand that misses the latest entry finds it when it asks again.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         self.close();
@@ -175,7 +176,7 @@ impl Gate {
         self.give_up(closed);
     }
 
-    /// Releases the hub of a strand that found the chip busy. The next turn is the strand's.
+    /// Releases the hub of a strand that found the chip busy. The same strand has the next turn.
     #[inline(always)]
     pub(super) fn give_back(&self, strand: StrandId) {
         self.turns.decide(HubEvent::ChipBusy(strand));
@@ -183,7 +184,7 @@ impl Gate {
         self.give_up(CLOSED);
     }
 
-    /// Stores the state of a free hub. Loom does not order a store after the holder's earlier exchange, so for loom this is an exchange.
+    /// Stores the state of a free hub. For loom an exchange: loom does not order a store after the holder's earlier exchange.
     #[inline(always)]
     fn give_up(&self, state: u32) {
         if cfg!(loom) {
@@ -196,27 +197,27 @@ impl Gate {
     /// Returns `true` if the strand has an access in flight.
     pub(super) fn is_held_by(&self, strand: StrandId) -> bool {
         let Token(taken) = strand.into();
-        // Relaxed: a strand sees its own stores, and other strands change only the bit.
+        // Relaxed: a strand sees its own stores, and other strands change only the bit `CLOSED`.
         self.state.load(Ordering::Relaxed) & !CLOSED == taken
     }
 
-    /// Returns `true` if the strand has an access in flight or the lock, so that no other strand is served.
+    /// Returns `true` if the strand has an access in flight or owns the lock. Then no other strand is served.
     pub(super) fn is_blocked_by(&self, strand: StrandId) -> bool {
         self.is_held_by(strand) || self.lock.owner() == Some(strand)
     }
 
-    /// Returns the number of entries. While this does not change, no strand enters.
+    /// Returns the number of entries to the gate. While the number stays the same, no strand enters.
     pub(super) fn entered(&self) -> u32 {
         self.entered.load(Ordering::SeqCst)
     }
 
     /// Releases all that a dead strand held, and forgets the strand.
     ///
-    /// The fast path may stay closed though no strand is remembered; the next strand that asks opens it.
+    /// The fast path may stay closed although no strand is remembered. The next strand that asks opens it.
     pub(super) fn abandon(&self, strand: StrandId) {
         let Token(dead) = strand.into();
-        // Exchanged, because another strand may report the same death at the same time. First without the bit, because a strand may set
-        // it in between, and none clears it. Relaxed on failure: the strand held nothing, or another strand has released it.
+        // Exchanged, because another strand may report the same death at the same time. First tried without the bit `CLOSED`: a strand may
+        // set the bit in between, but none clears it. Relaxed on failure: the dead strand held nothing, or another strand has released it.
         for held in [dead, dead | CLOSED] {
             let _ = (self.state).compare_exchange(held, 0, Ordering::SeqCst, Ordering::Relaxed);
         }
@@ -224,9 +225,9 @@ impl Gate {
         self.lock.abandon(strand);
     }
 
-    /// Forgets all strands, as in a new hub. The caller makes sure that no strand can ask.
+    /// Forgets all strands, as in a new hub. The caller ensures that no strand can ask.
     pub(super) fn renew(&self) {
-        // Before the state, by which the next strand enters.
+        // Decide before the change of the state, because the next strand enters by the state.
         self.turns.decide(HubEvent::Renewed);
         self.lock.reset();
         self.closed.store(0, Ordering::SeqCst);
@@ -238,14 +239,14 @@ impl Gate {
         self.state.store(taken | CLOSED, Ordering::SeqCst);
         if self.turns.is_empty() {
             self.closed.swap(0, Ordering::SeqCst);
-            // A strand that could not enter may have been remembered between the two.
+            // A strand that could not enter may have been remembered before `closed` was cleared.
             if !self.turns.is_empty() {
                 self.close();
             }
         }
     }
 
-    /// Sets [`CLOSED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free: then only the lock's owner takes it.
+    /// Sets [`CLOSED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free. Then only the lock's owner takes it.
     #[inline(always)]
     fn shut(&self, ended: impl FnOnce()) -> bool {
         exchanged();
@@ -253,7 +254,7 @@ impl Gate {
         if state & CLOSED != 0 {
             return state == CLOSED;
         }
-        // Before the exchange, in case the strand dies between the two.
+        // Count before the exchange, in case the strand dies between the two.
         ended();
         let shut = state | CLOSED;
         match (self.state).compare_exchange(state, shut, Ordering::SeqCst, Ordering::SeqCst) {

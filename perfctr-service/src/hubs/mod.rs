@@ -1,4 +1,4 @@
-//! The arbiter of a hub: its gate and the progress of its accesses, as one value.
+//! The arbiter of a hub: the gate, and the progress of accesses.
 
 mod atomic_turns;
 mod gate;
@@ -15,8 +15,8 @@ use gate::{Gate, Refused};
 
 pub(crate) use gate::Token;
 
-/// Decides which strand has a hub. A strand gets the hub by [`ask`](Self::ask), or on the fast path by [`take_free`](Self::take_free). Only
-/// this strand releases the hub; if it has died, another strand does, by [`abandon`](Self::abandon).
+/// Decides which strand has a hub. A strand gets the hub with [`ask`](Self::ask), or on the fast path with [`take_free`](Self::take_free).
+/// Only this strand releases the hub. If it has died, another strand releases the hub with [`abandon`](Self::abandon).
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct HubArbiter {
@@ -26,7 +26,7 @@ pub(crate) struct HubArbiter {
 
 assert_impl_all!(HubArbiter: Send, Sync);
 
-/// The right of a strand to have the only access to a hub in flight. A drop releases the hub, after an access that failed.
+/// The right of a strand to the only access in flight at a hub. A drop of the guard releases the hub, after a failed access.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct HubGuard<'a> {
@@ -46,7 +46,7 @@ pub(crate) enum Blocked {
 }
 
 impl HubArbiter {
-    /// The offset in bytes of the word by which the assembly of SPARC V9 takes and releases the hub.
+    /// The offset in bytes of the word with which the assembly of SPARC V9 takes and releases the hub.
     #[cfg(target_arch = "sparc64")]
     pub(crate) const STATE: usize = {
         assert!(core::mem::offset_of!(Self, gate) == 0);
@@ -57,7 +57,7 @@ impl HubArbiter {
         Self { gate: Gate::new(), progress: Progress::default() }
     }
 
-    /// Takes the hub if it is free and no strand is remembered. If so, `give_back_free` or a [`guard`](Self::guard) releases it.
+    /// Takes the hub if it is free and no strand is remembered. Then `give_back_free` or a [`guard`](Self::guard) releases it.
     #[inline(always)]
     pub(crate) fn take_free(&self, strand: impl Into<Token>) -> bool {
         self.gate.take_free(strand)
@@ -68,7 +68,7 @@ impl HubArbiter {
         self.gate.release_free();
     }
 
-    /// Returns the guard of a strand that has the hub by [`take_free`](Self::take_free).
+    /// Returns the guard of a strand that has taken the hub with [`take_free`](Self::take_free).
     pub(crate) fn guard(&self, strand: StrandId) -> HubGuard<'_> {
         let arbiter = self;
         HubGuard { arbiter, strand }
@@ -98,19 +98,19 @@ impl HubArbiter {
         }
     }
 
-    /// Counts that a strand has found the chip busy. Returns `true` if the hub is stuck. For `watch` and `now` see [`ask`](Self::ask).
+    /// Counts that a strand has found the chip busy. Returns `true` if the hub is stuck. [`ask`](Self::ask) explains `watch` and `now`.
     pub(crate) fn chip_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         self.progress.chip_busy();
         watch.look(&self.progress, Found::Busy, self.gate.entered(), now)
     }
 
-    /// Counts the end of an access that did not pass the gate.
+    /// Counts the end of an access that did not pass through the gate.
     pub(crate) fn access_ended(&self) {
         self.progress.ended();
     }
 
     pub(crate) fn abandon(&self, dead: StrandId) {
-        // Before the release, so that a strand that finds the hub free again does not count the whole time as busy.
+        // Count before the release, so that a strand that finds the hub free again does not count the whole time as busy.
         if self.gate.is_blocked_by(dead) {
             self.progress.ended();
         }
@@ -128,11 +128,11 @@ impl HubGuard<'_> {
         self.arbiter.progress.ended();
     }
 
-    /// Releases the hub, and reserves the next turn for the strand, because the chip was busy with an earlier access and did nothing.
-    /// `watch` and `now` are as in [`ask`](HubArbiter::ask).
+    /// Releases the hub, and reserves the next turn for this strand: the chip was busy with an earlier access and did nothing.
+    /// [`ask`](HubArbiter::ask) explains `watch` and `now`.
     pub(crate) fn device_busy(self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> Blocked {
         let Self { arbiter, strand } = self;
-        // A drop would release the hub without the turn.
+        // Forget the guard, because a drop would release the hub without reserving the turn.
         core::mem::forget(self);
         arbiter.gate.give_back(strand);
         if arbiter.chip_busy(watch, now) { Blocked::Stuck } else { Blocked::Taken }

@@ -1,20 +1,21 @@
-//! The turns at a hub, as a function from state and event to the next state and an answer. The gate makes these steps with atomics.
+//! The turns at a hub. A function returns the next state and an answer for a state and an event. The gate makes these steps with atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
-//! - When the hub is free, the *turn* goes to the next remembered strand in the order of strand numbers, cyclically,
-//!   after the last strand that had a turn. The turn lasts until its strand asks and is served, or is forgotten.
-//! - Another strand that asks for the free hub in this turn is refused and remembered. That happens at most **r = 2w** times in one turn,
-//!   where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it asks
-//!   again, and the turn moves on. If N strands use the hub, r is at most 2N: the cost, once, of a strand that has gone.
+//! - When the hub is free, the *turn* goes to the next remembered strand, in cyclic order of strand numbers, after the last strand that had
+//!   a turn. The turn lasts until its strand asks and is served, or is forgotten.
+//! - Another strand that asks for the free hub during the turn is refused and remembered. This happens at most **r = 2w** times in one
+//!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
+//!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N: a strand that has gone costs this once.
 //! - A refusal because an access is in flight does not count, because it serves no other strand's turn.
 //! - A dead strand is not remembered, and has no turn.
 //!
-//! **Why b = N - 1.** Let strand Y be refused, and then ask at least once in every r asks of the others. From then on every access follows a
-//! turn, because Y is remembered. The turn moves forward through the strand numbers, and a newcomer joins only ahead of it. So each other
-//! strand has at most one turn, and one access, before the turn reaches Y. There it stays for r refusals of others, in which Y asks.
+//! **Why b = N - 1.** Other strands get at most b accesses before a refused strand Y is served. Let Y ask at least once in every r asks of
+//! the other strands. Every access now follows a turn, because Y is remembered. The turn moves forward through the strand numbers, and a
+//! newcomer joins only ahead of the turn. So each other strand has at most one turn, and one access, before the turn reaches Y. The turn
+//! stays at Y for r refusals of other strands, in which Y asks.
 //!
-//! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each asks once in w - 1 asks of the others, and r leaves
-//! a factor of two for a slow strand. A strand that starts to spin enlarges w, so newcomers do not cut a turn short.
+//! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each strand asks once in w - 1 asks of the others. r
+//! leaves a factor of two for a slow strand. A strand that starts to spin increases w, so newcomers do not shorten a turn.
 
 use guest_abi::StrandId;
 
@@ -25,7 +26,7 @@ use crate::rights::policy::StrandSet;
 pub struct Turns {
     /// Strands that have been refused.
     pub remembered: StrandSet,
-    /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, which is then no strand's.
+    /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, and no strand has the turn.
     pub turn: Option<StrandId>,
     /// The number of refusals in this turn.
     pub refusals: u32,
@@ -40,20 +41,20 @@ pub enum HubEvent {
     AsksTaken(StrandId),
     /// A strand asks while no access is in flight.
     AsksFree(StrandId),
-    /// The strand that was served found the chip busy with an earlier access.
+    /// The strand that was served has found the chip busy with an earlier access.
     ChipBusy(StrandId),
     /// A strand has died.
     Died(StrandId),
-    /// The hub is scrubbed for another guest. No strand can ask meanwhile.
+    /// The hub is scrubbed for another guest. No strand can ask during the scrub.
     Renewed,
 }
 
-/// The answer to the strand that asks. For an event without an ask it is [`Refused`](Self::Refused).
+/// The answer to the strand that asks. For an event in which no strand asks, it is [`Refused`](Self::Refused).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The strand's access is in flight.
     Served,
-    /// The strand asks again.
+    /// The strand has to ask again.
     Refused,
 }
 
@@ -66,7 +67,7 @@ impl Turns {
         last: StrandId::COUNT as u32 - 1,
     };
 
-    /// Returns the next state, and the answer.
+    /// Returns the next state, and the answer to the strand that asks.
     #[inline(always)]
     pub fn step(mut self, event: HubEvent) -> (Self, Answer) {
         match event {
@@ -81,7 +82,7 @@ impl Turns {
                 self.remembered.remove(strand);
                 self.turn = self.turn.filter(|turn| *turn != strand);
             }
-            // Also `last`, which would tell the next guest which strand of the last guest had the last turn.
+            // `last` is reset too. It would tell the next guest which strand of the last guest had the last turn.
             HubEvent::Renewed => self = Self::NEW,
         }
         (self, Answer::Refused)
@@ -101,7 +102,7 @@ impl Turns {
                     self.end_turn(ended);
                 }
                 self.refusals = 0;
-                // The strand that asks is remembered, so there is one.
+                // There is a remembered strand, because the strand that asks is remembered.
                 self.remembered.next_after(self.last).unwrap_or(strand)
             }
         };

@@ -1,29 +1,29 @@
-//! Whether a unit that stays busy is stuck, as a function from the state of a strand's watch and what an ask found to the next state.
+//! Decides whether a unit that stays busy is stuck. A function returns the next state of a strand's watch after an ask.
 //!
 //! A strand that asks for a unit and does not get it looks at three counts of the unit, and at its own clock. The time since its last look
 //! counts as *waited* if the unit was busy at both looks, no access has ended in between, and the time is at most [`BUSY_PAUSE_TICKS`].
-//! Anything else restarts the watch. A unit for which a strand has waited [`BUSY_LIMIT_TICKS`], 32 times the longest pause, is stuck. So
-//! this strand has found the unit busy at least 32 times, without a pause, and no access has ended meanwhile.
+//! Otherwise the watch restarts. A unit is stuck when a strand has waited [`BUSY_LIMIT_TICKS`], 32 times the longest pause. So this strand
+//! has found the unit busy at least 32 times, without a longer pause, and no access has ended in that time.
 //!
-//! - A clock that steps back restarts the watch, because the difference wraps to a large number; so does a step forward by more than a pause.
-//!   Equal readings add nothing. (A smaller step forward would have to come at more than 32 looks in a row, all within one access.)
-//! - A strand that is refused in the turn of another does not learn whether the chip is busy. It has found the unit busy if the chip was
-//!   busy for some strand since its last look. Otherwise the look does not change the watch, and a pause goes on.
-//! - Likewise a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
+//! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
+//!   restarts it too. Equal readings add nothing. (A smaller jump would have to come at more than 32 looks in a row, during one access.)
+//! - A strand that is refused in another strand's turn does not learn whether the chip is busy. It has found the unit busy if the chip was
+//!   busy for some strand since its last look. Otherwise the look does not change the watch, and a pause continues.
+//! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
-/// How long a unit may stay busy, in ticks of %stick: about one second.
+/// The time for which a unit may stay busy, in ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
-/// The longest time between two looks at a busy unit that is not a pause, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
+/// A longer time between two looks at a busy unit is a pause. In ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
-/// The counts of a unit. They wrap, because only differences matter.
+/// The counts of a unit. They may wrap, because only differences matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
-    /// Accesses that ended.
+    /// The number of accesses that have ended.
     pub ended: u32,
-    /// Accesses that a busy chip refused.
+    /// The number of accesses that a busy chip has refused.
     pub chip_busy: u32,
-    /// Entries to the gate.
+    /// The number of entries to the gate.
     pub entered: u32,
 }
 
@@ -34,7 +34,7 @@ pub enum Found {
     Busy,
     /// It is another strand's turn.
     Turn,
-    /// The gate cannot be entered.
+    /// The strand could not enter the gate.
     Locked,
 }
 
@@ -50,7 +50,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at a unit that the strand did not get. Returns the next state, and `true` if the unit is stuck.
+    /// Evaluates a look at a unit that the strand did not get. Returns the next state, and `true` if the unit is stuck.
     pub fn step(mut self, found: Found, counts: Counts, now: u64) -> (Self, bool) {
         let before = core::mem::replace(&mut self.counts, counts);
         let busy = match found {

@@ -1,13 +1,13 @@
-//! A unit that stays busy goes out of service.
+//! Detects units that stay busy, so that they go out of service.
 //!
-//! A strand that finds a hub busy, or the lock of its node's L2 control taken, is refused with EWOULDBLOCK. If it asks again and again, at
-//! most [`BUSY_PAUSE_TICKS`] apart, and no access to the unit ends for [`BUSY_LIMIT_TICKS`], the unit goes out of service, so that no guest
-//! spins for ever. This holds for a chip that answers "busy", and for a unit that another strand never releases, such as a strand that has
-//! died in its access. [`judgement`] has the decision. Each strand compares times of its own clock only; clocks may differ by any offset.
+//! A strand is refused with EWOULDBLOCK if it finds a hub busy, or the lock of its node's L2 control taken. The unit goes out of service if
+//! the strand asks again and again, at most [`BUSY_PAUSE_TICKS`] apart, and no access to the unit ends for [`BUSY_LIMIT_TICKS`]. So no
+//! guest spins for ever. This covers a chip that answers "busy", and a unit that a strand never releases, for example because it died in
+//! its access. [`judgement`] has the decision. Each strand compares only times of its own clock; clocks may differ by any offset.
 //!
-//! **What ends an access.** A call on the fast path does not count the end of its access. It leaves a state of the gate that shows the
-//! end, and the strand that asks next counts it, before any strand is served and before it looks at the counts. A call on the slow
-//! path, and the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended.
+//! **What ends an access.** A call on the fast path does not count the end of its access, but the state of the gate shows the end. The
+//! strand that asks next counts it, before any strand is served and before it looks at the counts. A call on the slow path, and the report
+//! of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in between.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;
@@ -22,7 +22,7 @@ use judgement::{Counts, Watch};
 pub(crate) use judgement::Found;
 pub use judgement::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 
-/// The counts of a unit, for strands that find it busy.
+/// The counts of a unit. Strands that find the unit busy compare them.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     ended: AtomicU32,
@@ -30,7 +30,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Counts the end of an access. The caller releases the unit after this.
+    /// Counts the end of an access. The caller releases the unit afterwards.
     #[inline(always)]
     pub(crate) fn ended(&self) {
         self.ended.fetch_add(1, Ordering::SeqCst);
@@ -49,19 +49,20 @@ impl Progress {
     }
 }
 
-/// A [`Watch`] in atomics, which one strand uses. Relaxed accesses suffice.
+/// A [`Watch`] in atomics. Only one strand uses it, so Relaxed accesses suffice.
 #[derive(Debug, Default)]
 pub(crate) struct Stopwatch {
     ended: AtomicU32,
     chip_busy: AtomicU32,
     entered: AtomicU32,
-    /// The ticks plus 1; 0 for `None`.
+    /// The waited ticks plus 1; 0 stands for `None`.
     waited: AtomicU32,
     last: AtomicU64,
 }
 
 impl Stopwatch {
-    /// Looks at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` counts the entries to its gate.
+    /// Evaluates a look at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` counts the entries to its
+    /// gate.
     pub(crate) fn look(
         &self,
         progress: &Progress,
@@ -102,7 +103,7 @@ impl Stopwatch {
 #[derive(Debug, Default)]
 pub(crate) struct Stopwatches {
     hubs: [Stopwatch; Hub::ALL.len()],
-    /// For the L2 control of the strand's own node.
+    /// The watch of the L2 control of the strand's own node.
     pub(crate) l2: Stopwatch,
 }
 

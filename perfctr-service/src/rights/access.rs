@@ -1,4 +1,4 @@
-//! The word that holds what a guest may do now, and in which version.
+//! The word that holds what a guest may do now, and the version that it has negotiated.
 
 use guest_abi::{Hub, Kind, McuRole, PerfReg};
 use hv_core::NegotiatedVersion;
@@ -6,27 +6,28 @@ use hv_core::NegotiatedVersion;
 use crate::rights::versions::VERSIONS;
 use crate::{Grant, Unit};
 
-/// The word that the fast path of a call tests. Places 0 and 2-17 allow the registers of these numbers (register 1 has no fast path), 18-21
-/// the hubs, 22 HT in register 0. The other bits are the rights that the guest holds, the negotiated version, and a count of changes:
+/// The word that the fast path of a call tests. Places 0 and 2-17 allow the registers with these numbers (register 1 has no fast path).
+/// Places 18-21 allow the hubs, and place 22 allows HT in register 0. The other bits hold the rights, the negotiated version and a count of
+/// changes:
 ///
 /// | | places | rights | version | changes | carry of the changes |
 /// |---|---|---|---|---|---|
 /// | SPARC V9 | bit 63 is place 0, bit 41 place 22 | 35-33 | 40-36 | 31-0 | 32 |
 /// | other processors | bit 0 is place 0, bit 22 place 22 | 26-24 | 31-27 | 63-32 | |
 ///
-/// SPARC V9 branches on the sign of a shifted word. Other processors test a bit by its number.
+/// SPARC V9 branches on the sign of a shifted word. Other processors test a bit, identified by its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AccessWord(u64);
 
-/// The number of registers that have a bit each: all below the hubs'.
+/// The number of registers with their own bit: all registers below the hubs' registers.
 pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_OF_HUBS.id();
-/// The number of registers of one hub, which share a bit.
+/// The number of registers of one hub. They share a bit.
 pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 
-/// Places are counted from bit 63 down.
+/// `true` if places are counted down from bit 63.
 const BY_SIGN: bool = cfg!(target_arch = "sparc64");
 
-/// The last place.
+/// The last place: HT in register 0.
 const HT: u64 = 22;
 const GRANT_SHIFT: u32 = if BY_SIGN { 33 } else { 24 };
 const VERSION_SHIFT: u32 = GRANT_SHIFT + 3;
@@ -55,13 +56,13 @@ impl AccessWord {
     /// Register 0 without HT.
     pub(crate) const PCR: Self = Self(bit(0));
     pub(crate) const HT: Self = Self(bit(HT));
-    /// All bits that the fast path tests. If the bit of a call is clear, the slow path decides.
+    /// All bits that the fast path tests. If the bit for a call is clear, the slow path decides.
     pub(crate) const FAST: Self = Self(bits(0, HT));
     pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
     pub(crate) const VERSION: Self = Self(VERSION);
-    /// Counts one change when it is added to a word. The count wraps into [`CARRY`](Self::CARRY), and into no other bit.
+    /// Counts one change when it is added to a word. The count can overflow into [`CARRY`](Self::CARRY), but into no other bit.
     pub(crate) const CHANGE: Self = Self(1 << CHANGE_SHIFT);
-    /// Each strand that counts a change clears this bit, so that the next change does not carry into other bits.
+    /// The bit into which the count overflows. Each strand that counts a change clears it, so that it never overflows.
     pub(crate) const CARRY: Self = Self(if BY_SIGN { 1 << 32 } else { 0 });
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
@@ -121,7 +122,7 @@ impl AccessWord {
         Self(self.0 & !other.0)
     }
 
-    /// Returns the place of a register. The place of register 1 is always clear.
+    /// Returns the place of a register. The place of register 1 is never set.
     pub(crate) const fn place(register: PerfReg) -> u64 {
         match register.kind() {
             Kind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,
@@ -137,7 +138,7 @@ impl AccessWord {
         }
     }
 
-    /// Returns the bits of a unit. L2 control has none.
+    /// Returns the bits of a unit's registers. L2 control has no bits.
     pub(crate) const fn from_unit(unit: Unit) -> Self {
         match unit {
             Unit::Mcu(node, mcu) => Self::NOTHING
@@ -157,7 +158,7 @@ impl AccessWord {
 mod tests {
     use super::*;
 
-    /// The bits that [`AccessWord`] documents, on SPARC V9 and elsewhere.
+    /// The bits are as the documentation of [`AccessWord`] says, on SPARC V9 and elsewhere.
     #[test]
     fn layout() {
         let on_this = |[sparc, other]: [u64; 2]| match cfg!(target_arch = "sparc64") {

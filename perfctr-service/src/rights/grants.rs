@@ -1,4 +1,4 @@
-//! A configuration of grants, which the operator edits right by right.
+//! A configuration of grants. The operator edits it one right at a time.
 
 use core::fmt;
 
@@ -6,14 +6,14 @@ use hv_core::GuestId;
 
 use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right};
 
-/// Why an edit of a configuration fails. Guests are numbered in its order.
+/// The reason why an edit of a configuration fails. Guests have the numbers that the configuration gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RightError {
-    /// The configuration has fewer guests.
+    /// The configuration does not have this guest.
     NoSuchGuest(GuestId),
     /// The guest does not have the right.
     NotHeld(GuestId, Right),
-    /// The guest has this right already, or the other of `strand` and `htstrand`.
+    /// The guest has this right already, or has the one of `strand` and `htstrand` that excludes it.
     Excluded(GuestId, Right),
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for RightError {
 
 impl core::error::Error for RightError {}
 
-/// What each guest is granted. [`reconfigure`](crate::PerfCounterService::reconfigure) checks it as a whole and puts it in force.
+/// The grants of all guests. [`reconfigure`](crate::PerfCounterService::reconfigure) checks them as a whole and puts them in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grants {
     grants: [Grant; GuestId::COUNT],
@@ -37,7 +37,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Returns a configuration that grants `guests` guests (at most 256) nothing.
+    /// Returns a configuration of `guests` guests (at most 256) that grants nothing.
     pub const fn none(guests: usize) -> Self {
         let grants = [Grant::NONE; GuestId::COUNT];
         Self { grants, guests }
@@ -48,13 +48,13 @@ impl Grants {
         self.guests
     }
 
-    /// Returns what a guest is granted; nothing if there is no such guest.
+    /// Returns the grant of a guest; nothing if there is no such guest.
     pub fn get(&self, guest: GuestId) -> Grant {
         let grant = self.grants.get(guest.index());
         grant.copied().unwrap_or(Grant::NONE)
     }
 
-    /// Grants a guest this and nothing else.
+    /// Replaces the grant of a guest.
     pub fn set(&mut self, guest: GuestId, grant: Grant) -> Result<(), RightError> {
         let mut guests = self.grants.iter_mut().take(self.guests);
         let old = guests.nth(guest.index());
@@ -76,7 +76,7 @@ impl Grants {
         self.set(guest, grant)
     }
 
-    /// Revokes a right from one guest and grants it to another. An error changes nothing.
+    /// Moves a right from one guest to another. An error changes nothing.
     pub fn transfer(&mut self, from: GuestId, to: GuestId, right: Right) -> Result<(), RightError> {
         let mut after = *self;
         after.revoke(from, right)?;

@@ -11,30 +11,30 @@ use crate::rights::protocol::Holding;
 use crate::rights::versions::has_hubs;
 use crate::units::{Unit, UnitSet};
 
-/// The number of tries of a step that another change of the guest's word can cross: a step of the operator, or a unit's fault.
+/// The number of tries of a step that another change of the guest's word can disturb: a step of the operator, or a fault of a unit.
 const TRIES: usize = 64;
 
-/// The number of tries of a strand to open the fast path after a negotiation. Models show what comes after it gives up.
+/// The number of tries of a strand to open the fast path after a negotiation. In models it is 1, so that they include the failure.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
-/// What one guest is granted and holds.
+/// The rights that one guest is granted and holds.
 ///
 /// # Why no strand restores what another revokes
-/// A call looks at one word. The word is derived from other state: which units are out of service, whether calls are
-/// recorded. A strand that revokes changes that state first, then [counts the change](AccessWord::CHANGE) in the word, then
-/// clears the bits. A strand that adds bits loads the word first, then that state, and then exchanges the word if no
+/// A call reads one word. The word is derived from other state: which units are out of service, and whether calls are recorded. A strand
+/// that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. A strand that
+/// adds bits first loads the word, and then that state. It exchanges the word only if no revocation has counted a change since the load.
 /// revocation has counted a change in between.
 #[derive(Debug)]
 pub(crate) struct GuestRights {
-    /// The rights that the guest holds, and the [fast path](AccessWord::FAST) of these rights in the negotiated version.
+    /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
     access: AtomicU64,
-    /// The fast path while calls are recorded. `access` has none then, so that a call that is not recorded need not test for it.
+    /// The fast path while calls are recorded. `access` has none then, so that an unrecorded call needs no test for it.
     recorded: AtomicU64,
-    /// Calls are recorded.
+    /// `true` while calls are recorded.
     traced: AtomicBool,
-    /// The guest was reset, and does not have its rights back yet.
+    /// `true` after a reset of the guest, until it has its rights back.
     starting: AtomicBool,
-    /// What the operator has granted. The guest holds less while a change is pending.
+    /// The operator's grant. The guest holds less while a change is pending.
     granted: AtomicU8,
     strands: StrandSet,
     nodes: NodeSet,
@@ -60,8 +60,8 @@ impl GuestRights {
         }
     }
 
-    /// Returns what the guest may do now; no fast path if it has not negotiated. The accesses of a right's last holder, and the scrubbing,
-    /// happen before the right is added to this word, and so before the access of a caller that finds the right here.
+    /// Returns what the guest may do now; no fast path if it has not negotiated. Before a right is added to this word, the accesses of the
+    /// right's last holder and the scrub have happened. So they happen before the access of a caller that finds the right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
         AccessWord::from_bits(self.access.load(BEFORE_DEVICE))
@@ -105,24 +105,25 @@ impl GuestRights {
         }
     }
 
-    /// Opens the fast path of what the guest may do in the version that it has negotiated.
+    /// Opens the fast path for what the guest may do in the version that it has negotiated.
     ///
-    /// Several strands can be here at once. Each stored its version before it loads the word, and then reads the version. So the last exchange
-    /// has the version that was stored last: a strand with an older version loaded the word before that exchange, and its own fails.
+    /// Several strands can execute this at once. Each strand stores its version before it loads the word, and reads the version after the
+    /// load. So the last exchange has the version that was stored last: a strand with an older version loaded the word before that
+    /// exchange, and its own exchange fails.
     pub(crate) fn version_changed(&self, version: &Negotiated, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
-            // The version is in effect all the same: the slow path does not read it from the word.
+            // The version is still in effect, because the slow path does not read it from the word.
             self.withdraw(AccessWord::FAST.or(AccessWord::VERSION));
         }
     }
 
-    /// Opens the fast path of all that the guest may do. If this fails, calls take the slow path.
+    /// Opens the fast path for all that the guest may do. If this fails, calls take the slow path.
     pub(super) fn refresh(&self, out: &UnitSet) {
         self.derive(TRIES, out, |word| word);
     }
 
-    /// Changes the word, and derives the fast path from it. Returns `false`, and changes nothing, if other changes cross all tries.
+    /// Changes the word, and derives the fast path from it. If other changes disturb all tries, changes nothing and returns `false`.
     fn derive(
         &self,
         tries: usize,
@@ -146,27 +147,27 @@ impl GuestRights {
     /// Sets whether calls are recorded. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.access } else { &self.recorded };
-        // Cleared twice: a guest may give its version up before the store, and strands may have loaded the old setting.
+        // Cleared before and after the store: a guest may give its version up, and strands may have loaded the old setting.
         clear(closed, AccessWord::FAST);
         self.traced.store(traced, Ordering::SeqCst);
         clear(closed, AccessWord::FAST);
     }
 
-    /// Clears these bits. The caller has changed what they depend on already.
+    /// Clears `bits`. The caller has already changed the state from which the bits are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         clear(&self.access, bits);
-        // Also while calls are not recorded: a strand that turns the tracer off stores that before it clears this word.
+        // Also while calls are not recorded: a strand that turns the tracer off stores this setting before it clears this word.
         clear(&self.recorded, bits);
     }
 
-    /// Revokes all rights but these.
+    /// Revokes all rights outside of `grant`.
     pub(super) fn keep(&self, grant: Grant) {
         let lost = AccessWord::from_grant(Grant::ALL).without(AccessWord::from_grant(grant));
         self.withdraw(lost.or(AccessWord::FAST));
     }
 
-    /// Adds these rights while `may` returns `true`. Returns `true` if it added them. A strand that revokes rights changes what
-    /// `may` depends on first.
+    /// Adds the rights of `grant` while `may` returns `true`. Returns `true` if it has added them. A strand that revokes rights first
+    /// changes the state that `may` tests.
     pub(super) fn raise(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
         for _ in 0..TRIES {
             let old = self.load();
@@ -180,13 +181,13 @@ impl GuestRights {
         false
     }
 
-    /// Marks the guest as reset, and revokes its rights. It holds none until all that it could program is scrubbed.
+    /// Marks the guest as reset, and revokes its rights. It gets them back after the scrub of all that it could program.
     pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
         self.keep(Grant::NONE);
     }
 
-    /// Marks a reset guest as started: it has all its rights, or gets them next.
+    /// Marks a reset guest as started: it has all its rights, or gets them in the next step.
     pub(super) fn started(&self) {
         self.starting.swap(false, Ordering::SeqCst);
     }
@@ -203,8 +204,8 @@ impl GuestRights {
         AccessWord::from_bits(self.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that `allowed` opens now for calls that are `recorded`, or not: only one kind has a fast path.
-    // Inlined on SPARC V9, so that a negotiation nests in few register windows; elsewhere not, so that calls save fewer registers.
+    /// Returns `word` with the fast path that `allowed` opens now. There is none if `recorded` differs from the present setting.
+    /// Inlined on SPARC V9, so that a negotiation nests in few register windows. Not inlined elsewhere, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(
@@ -237,20 +238,20 @@ impl GuestRights {
     }
 }
 
-/// Exchanges a word if it is unchanged, and counts the change. Returns `true` if it did.
+/// Exchanges a word if it is still `old`, and counts the change. Returns `true` if it did.
 fn exchange(word: &AtomicU64, old: AccessWord, new: AccessWord) -> bool {
     let counted = AccessWord::from_bits(new.bits().wrapping_add(AccessWord::CHANGE.bits()));
     let counted = counted.without(AccessWord::CARRY).bits();
     word.compare_exchange(old.bits(), counted, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
-/// Counts a change in a word, and clears these bits.
+/// Counts a change in a word, and clears `bits`.
 fn clear(word: &AtomicU64, bits: AccessWord) {
     word.fetch_add(AccessWord::CHANGE.bits(), Ordering::SeqCst);
     word.fetch_and(!bits.or(AccessWord::CARRY).bits(), Ordering::SeqCst);
 }
 
-/// Not inlined, because most sets are empty.
+/// Not inlined, because `bits` is mostly 0.
 #[cold]
 #[inline(never)]
 fn of_units(bits: u32) -> AccessWord {
@@ -279,14 +280,14 @@ mod tests {
         GuestRights::new(config, machine)
     }
 
-    /// A guest that may do everything on a Maramba with one node, in version 1.1.
+    /// Returns a guest that may do everything on a Maramba with one node, in version 1.1.
     fn open_guest() -> GuestRights {
         let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
         guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
         guest
     }
 
-    /// The fast path of the guest in a negotiated version, 0 for none, while this unit is out of service.
+    /// Returns the guest's fast path in a negotiated version (0 for none), while the unit `out` is out of service.
     fn fast(guest: &GuestRights, version: u8, out: Option<Unit>) -> u64 {
         let units = Units::default();
         out.map(|unit| units.take_out(unit));
@@ -295,7 +296,7 @@ mod tests {
         places(guest.access())
     }
 
-    /// The fast path in a word: place 0 is bit 63 on SPARC V9, and bit 0 elsewhere.
+    /// Returns the fast path in a word, with place 0 in bit 0: on SPARC V9 the word has place 0 in bit 63.
     fn places(word: AccessWord) -> u64 {
         let bits = word.bits();
         (if SPARC { bits.reverse_bits() } else { bits }) & 0x007f_ffff
@@ -305,7 +306,7 @@ mod tests {
         (guest.access().bits() >> if SPARC { 0 } else { 32 }) as u32
     }
 
-    /// The fast paths in 1.0 and in 1.1. Register 0 is place 0, the DRAM registers are places 2-5, the hubs 18-21, HT 22.
+    /// The fast paths in 1.0 and in 1.1. Register 0 has place 0, DRAM registers have places 2-5, hubs 18-21, and HT 22.
     #[test]
     fn the_fast_path_of_every_grant_and_version() {
         let maramba = Machine::new(Model::Maramba, 2).unwrap();
@@ -346,7 +347,7 @@ mod tests {
         }
     }
 
-    /// Rights are withdrawn from both words, before and after the tracer is seen to be off.
+    /// Rights are removed from both words, whether or not the tracer is known to be off.
     #[test]
     fn what_is_withdrawn_is_gone_from_recorded_calls() {
         let machine = Machine::new(Model::Batoka, 4).unwrap();
@@ -361,8 +362,8 @@ mod tests {
         }
     }
 
-    /// A guest with strands on nodes 0 and 2 of a Batoka has registers 2-5 and 10-13. A memory channel out of service takes two
-    /// registers from the fast path, a hub its bit, the L2 control of a node nothing, because register 1 has no fast path.
+    /// A guest with strands on nodes 0 and 2 of a Batoka has registers 2-5 and 10-13. A memory channel out of service removes two registers
+    /// from the fast path, and a hub removes its bit. L2 control removes nothing, because register 1 has no fast path.
     #[test]
     fn a_unit_out_of_service_is_not_on_the_fast_path() {
         let config = GuestConfig {
@@ -381,7 +382,7 @@ mod tests {
         }
     }
 
-    /// The count makes the exchange of a strand fail that has loaded the word before.
+    /// If a strand has loaded the word before a withdrawal, the count makes its exchange fail.
     #[test]
     fn what_is_withdrawn_is_counted() {
         let guest = open_guest();
@@ -412,7 +413,7 @@ mod tests {
         }
     }
 
-    /// A strand negotiates while a unit goes out of service and returns. No right to the unit comes back before the unit does.
+    /// A strand negotiates while a unit goes out of service and returns. The guest gets no right to the unit while it is out of service.
     #[test]
     fn negotiation_crosses_faults() {
         let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());

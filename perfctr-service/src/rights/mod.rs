@@ -1,4 +1,4 @@
-//! What guests are granted and hold, and the progress of changes. The service makes the accesses to devices.
+//! The rights that guests are granted and hold, and the progress of changes. The service accesses the devices.
 
 pub(crate) mod access;
 pub(crate) mod grants;
@@ -21,7 +21,7 @@ use crate::rights::policy::{ConfigError, GuestConfig};
 use crate::rights::protocol::Global;
 use crate::rights::request::Request;
 
-/// The largest number of strands. Model checkers have room for fewer.
+/// The maximum number of strands. Model checkers have room for fewer strands.
 pub(crate) const STRANDS: usize = if cfg!(loom) {
     4
 } else if cfg!(shuttle) {
@@ -30,31 +30,31 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
     StrandId::COUNT
 };
 
-/// The rights of all guests of a machine. All fields after `lock`, except `marked`, `resets` and `begin_recorded`, belong to its owner.
+/// The rights of all guests of a machine. Except `marked`, `resets` and `begin_recorded`, the fields after `lock` belong to its owner.
 #[derive(Debug)]
 pub(crate) struct Rights {
     machine: Machine,
-    /// The first `guest_count` of these exist.
+    /// The rights of the guests. Only the first `guest_count` guests exist.
     guests: [GuestRights; GuestId::COUNT],
     guest_count: usize,
     requests: [Request; STRANDS],
     lock: OwnedLock,
-    /// The number of times that the lock has been taken.
+    /// The number of times that a strand has taken the lock.
     taken: AtomicU32,
-    /// There is work that the owner of the lock may not have seen. Only exchanged, because loom does not order stores and loads.
+    /// There is work that the owner of the lock may not have seen. Only exchanged, because loom does not order a store and a load.
     marked: AtomicBool,
-    /// Guests that were reset, and whose rights no strand has revoked yet.
+    /// The guests that were reset, and whose rights no strand has revoked yet.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
     /// The guest whose rights are being revoked after its reset.
     resetting: AtomicId<GuestId>,
     /// The bits of a [`Global`].
     global: AtomicU32,
-    /// The trace has the begin of a change without its end.
+    /// The trace has the beginning of a change, but not its end.
     begin_recorded: AtomicBool,
 }
 
 impl Rights {
-    /// Returns the rights of these guests, numbered in the order given, each of which holds its grant. Fails as [`policy::check`].
+    /// Returns the rights of these guests, numbered in the given order. Each guest holds its grant. Fails as [`policy::check`].
     pub(crate) fn new(machine: Machine, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
         policy::check(machine, guests)?;
         let user = guests.iter().position(|guest| guest.grant.global);

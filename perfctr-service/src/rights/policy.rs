@@ -1,21 +1,21 @@
-//! Grants with the semantics of LDoms' `perf-counters` property. The default denies everything.
+//! Grants, which work as LDoms' `perf-counters` property. By default everything is denied.
 //!
 //! # What guests learn of each other
-//! Calls tell a guest nothing of another: no status and no value depends on what another guest has called or written, even when a right
-//! passes between the two. A guest notices only what concerns the whole machine: a unit out of service, and the operator's steps.
+//! Calls tell a guest nothing about another guest. No status and no value depends on what another guest has called or written, even when a
+//! right passes between the two guests. A guest notices only what concerns the whole machine: units out of service, the operator's steps.
 //!
-//! Counters tell the holder of `global` about all guests, because its units count for all guests:
+//! Counters tell the holder of `global` about all guests, because its units count the events of all guests:
 //!
-//! - a memory channel counts the reads and writes of all strands, of devices and of the hypervisor, in the memory behind it;
+//! - a memory channel counts the reads and writes of all strands, of devices and of the hypervisor in the channel's memory;
 //! - a hub counts the coherence traffic between all nodes, packet by packet.
 //!
-//! So the holder sees how much memory and how many remote lines the others use, and when. It sees no address, no content, and not which guest
-//! it was, unless only one other guest is at work. A guest that has to hide this cannot share a machine with a holder of `global`.
+//! So the holder sees how much memory and how many remote lines the other guests use, and when. It sees no address and no content. It sees
+//! which guest it was only if one other guest is at work. A guest that has to hide this cannot share a machine with a holder of `global`.
 //!
-//! In the other direction, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
+//! Conversely, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
 //!
-//! The holder of `htstrand` counts what the hypervisor executes on its strand: mostly its own calls, but also interrupts for other
-//! guests. The counts of a holder of `strand` depend, as time does, on how others share caches and cores with its strand.
+//! The holder of `htstrand` counts what the hypervisor executes on its strand. Mostly these are its own calls, but also interrupts for
+//! other guests. The counts of a holder of `strand` depend, as time does, on how other strands share caches and cores with its strand.
 
 use core::fmt;
 use core::str::FromStr;
@@ -59,7 +59,7 @@ impl Right {
         }
     }
 
-    /// Returns the right with this word; `None` if there is none.
+    /// Returns the right with this name; `None` if no right has it.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|right| right.name() == name)
     }
@@ -71,12 +71,12 @@ impl fmt::Display for Right {
     }
 }
 
-/// What a guest may use. The default is nothing.
+/// The rights of a guest. By default a guest has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Grant {
     /// Register 0.
     pub strand: StrandRight,
-    /// Register 1, the DRAM registers of the nodes on which the guest has strands, and the hubs; for at most one guest of a machine.
+    /// Register 1, the DRAM registers of the nodes on which the guest has strands, and the hubs. At most one guest of a machine has it.
     pub global: bool,
 }
 
@@ -98,8 +98,7 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right. The error is the right that excludes the new one: itself, or the other of `strand` and
-    /// `htstrand`.
+    /// Returns the grant with one more right. The error is the right that excludes it: itself, or the other of `strand` and `htstrand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),
@@ -111,7 +110,7 @@ impl Grant {
         }
     }
 
-    /// Returns the grant without a right that it has; `None` if it does not have the right.
+    /// Returns the grant without `right`; `None` if the grant does not have it.
     pub const fn without(self, right: Right) -> Option<Self> {
         match (right, self.strand) {
             (Right::Global, strand) if self.global => Some(Self::new(strand, false)),
@@ -122,7 +121,7 @@ impl Grant {
         }
     }
 
-    /// Returns `true` if the grant covers a register, for a guest with strands on these nodes.
+    /// Returns `true` if the grant covers a register, for a guest with strands on `nodes`.
     pub fn covers(self, register: PerfReg, nodes: NodeSet) -> bool {
         match register.kind() {
             Kind::Strand => self.strand != StrandRight::None,
@@ -131,7 +130,7 @@ impl Grant {
         }
     }
 
-    /// Bit 0: `global`. Bit 1: register 0. Bit 2: with HT. More rights are more bits.
+    /// Returns the grant as bits. Bit 0: `global`. Bit 1: register 0. Bit 2: HT in register 0. A grant of more rights has more bits.
     pub(crate) const fn bits(self) -> u8 {
         let strand = match self.strand {
             StrandRight::None => 0,
@@ -168,7 +167,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The error of a text that names no grant.
+/// The error if a text does not name a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGrant;
 
@@ -238,7 +237,7 @@ impl StrandSet {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Returns the first strand after this number, cyclically.
+    /// Returns the first strand after `number`, in cyclic order.
     pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
         const WORDS: u32 = Node::ALL.len() as u32;
         let first = number + 1;
@@ -255,13 +254,13 @@ impl StrandSet {
         })
     }
 
-    /// Returns the index of a strand's [word](Self::words), and the strand's bit in this word.
+    /// Returns the index of the [word](Self::words) that has a strand, and the strand's bit in the word.
     const fn place(strand: StrandId) -> (usize, u64) {
         let bit = 1 << (strand.index() % StrandId::PER_NODE);
         (strand.node().index(), bit)
     }
 
-    /// Returns one word for each node, with one bit for each of its strands.
+    /// Returns one word for each node. A word has one bit for each strand of its node.
     pub(crate) const fn words(self) -> [u64; Node::ALL.len()] {
         self.0
     }
@@ -270,7 +269,7 @@ impl StrandSet {
         Self(words)
     }
 
-    /// Returns `true` if both sets have a strand in common.
+    /// Returns `true` if the two sets have a strand in common.
     pub fn meets(self, other: Self) -> bool {
         self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
     }
@@ -307,11 +306,11 @@ pub struct GuestConfig {
     pub strands: StrandSet,
     /// What the guest may use.
     pub grant: Grant,
-    /// If `true`, the guest has the registers of version 1.1 in version 1.0 too. Solaris and illumos negotiate 1.0 and expect this.
+    /// If `true`, version 1.0 also gives the guest the registers of version 1.1. Solaris and illumos negotiate 1.0 and expect this.
     pub compatible: bool,
 }
 
-/// Why a configuration is rejected. Guests are numbered in the order given.
+/// The reason why a configuration is rejected. Guests are numbered in the given order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// There are more guests than strands.
@@ -341,7 +340,7 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// The check that at most one guest of a machine has `global`, for every source of configurations.
+/// Checks that at most one guest of a machine has `global`, for every source of configurations.
 #[derive(Debug)]
 pub(crate) struct OneGlobal<T>(Option<T>);
 
@@ -350,7 +349,7 @@ impl<T: Copy> OneGlobal<T> {
         Self(None)
     }
 
-    /// Admits a guest with this grant. The error is the guest that has `global` already.
+    /// Admits a guest with this grant. The error is the guest that already has `global`.
     pub(crate) fn admit(&mut self, grant: Grant, guest: T) -> Result<(), T> {
         if grant.global
             && let Some(holder) = self.0.replace(guest)
@@ -362,7 +361,7 @@ impl<T: Copy> OneGlobal<T> {
     }
 }
 
-/// Checks all guests of a machine together. The error is the first problem.
+/// Checks all guests of a machine. The error is the first problem.
 pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
     if guests.len() > StrandId::COUNT {
         return Err(ConfigError::TooManyGuests);

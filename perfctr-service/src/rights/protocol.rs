@@ -1,7 +1,7 @@
-//! The protocol by which rights pass from guest to guest, as functions from state and event to the next state, without atomics.
+//! The protocol with which rights pass from guest to guest. Functions return the next state for a state and an event, without atomics.
 //!
-//! The state is what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest [holds](Holding). `Rights`
-//! holds each in an atomic word. An event changes one of these. "Locked" marks what only the owner of the lock may do.
+//! The state consists of what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest [holds](Holding).
+//! `Rights` holds each of them in an atomic word. An event changes one word. "Locked": only the lock's owner may cause it.
 
 mod ledger;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use crate::rights::policy::{Grant, StrandRight};
 /// What a strand is asked to scrub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scrub {
-    /// Nothing: the strand only acknowledges, and so shows that it has left any earlier call.
+    /// Nothing. The strand only acknowledges, and so shows that it has left any earlier call.
     Nothing,
     /// HT in %pcr.
     Ht,
@@ -25,7 +25,7 @@ pub enum Scrub {
     Pcr,
 }
 
-/// What a strand is asked for by cross-call and has not acknowledged yet; nothing at first.
+/// What a cross-call asks a strand for, as long as the strand has not acknowledged. At first it is nothing.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Asked {
@@ -33,9 +33,9 @@ pub struct Asked {
     asked: bool,
     /// The strand is dead.
     excused: bool,
-    /// The strand is to scrub %pcr and %pic.
+    /// The strand has to scrub %pcr and %pic.
     pcr: bool,
-    /// The strand is to scrub HT in %pcr.
+    /// The strand has to scrub HT in %pcr.
     ht: bool,
     #[bits(28)]
     __: u32,
@@ -44,20 +44,20 @@ pub struct Asked {
 /// An event that changes [`Asked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
-    /// The strand is asked to scrub this and to acknowledge.
+    /// The strand is asked to scrub this, and to acknowledge.
     Asks(Scrub),
     /// The death of the strand is reported.
     Dies,
-    /// The strand takes its cross-call, between two calls. So it lives.
+    /// The strand takes its cross-call, between two calls. So the strand is alive.
     Takes,
-    /// The strand has done what it found when it took the cross-call.
+    /// The strand has done all that it found when it took the cross-call.
     Acknowledges(Asked),
 }
 
 impl Asked {
-    /// Returns the next state. An acknowledgement counts only if nothing was added since the strand took the cross-call.
+    /// Returns the next state. An acknowledgement counts only if nothing was added after the strand took the cross-call.
     ///
-    /// A dead strand stays asked: if it comes back, it takes its cross-call before anything else, and is awaited again.
+    /// A dead strand stays asked. If it comes back, it takes its cross-call before anything else, and changes wait for it again.
     pub fn step(self, event: StrandEvent) -> Self {
         match event {
             StrandEvent::Asks(Scrub::Nothing) => self.with_asked(true),
@@ -70,7 +70,7 @@ impl Asked {
         }
     }
 
-    /// Returns what the strand is to scrub.
+    /// Returns what the strand has to scrub.
     pub const fn scrub(self) -> Scrub {
         match (self.pcr(), self.ht()) {
             (true, _) => Scrub::Pcr,
@@ -89,13 +89,13 @@ impl Asked {
         self.asked() && !self.excused()
     }
 
-    /// Returns `true` if the strand is dead, so that nothing waits for it.
+    /// Returns `true` if the strand is dead, so that no change waits for it.
     pub const fn is_excused(self) -> bool {
         self.excused()
     }
 }
 
-/// Returns `true` if a pending change only waits for [awaited](Asked::is_awaited) strands. `reset` is a guest with rights to revoke.
+/// Returns `true` if a pending change waits only for [awaited](Asked::is_awaited) strands. `reset` is a guest with rights to revoke.
 pub fn is_settled(
     global: Global,
     reset: Option<GuestId>,
@@ -106,16 +106,16 @@ pub fn is_settled(
         && guests.all(|guest| guest.held == guest.granted)
 }
 
-/// Which guest has `global`. Locked.
+/// The guest that has `global`. Locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Global {
-    /// No guest, and no unit waits to be scrubbed.
+    /// No guest has `global`, and no unit waits to be scrubbed.
     Free,
-    /// This guest.
+    /// This guest has `global`.
     Held(GuestId),
-    /// This guest is losing it: its units are being listed for scrubbing. If the strand at work dies, another one starts again.
+    /// This guest is losing `global`, and its units are being listed for scrubbing. If the strand at work dies, another one restarts.
     Listed(GuestId),
-    /// This guest has lost it, and its units are not all scrubbed yet.
+    /// This guest has lost `global`, and its units are not all scrubbed yet.
     Revoked(GuestId),
 }
 
@@ -124,16 +124,16 @@ pub enum Global {
 pub enum GlobalEvent {
     /// A guest is granted `global`.
     Grant(GuestId),
-    /// `global` is revoked from its guest, which may have lost it already.
+    /// `global` is revoked from its guest. The guest may have lost it already.
     Revoke,
-    /// All units of the loser are listed.
+    /// All units of the loser of `global` are listed.
     ListIsWhole,
-    /// All listed units are scrubbed, or out of service.
+    /// All listed units are scrubbed or out of service.
     Scrubbed,
 }
 
 impl Global {
-    /// Returns the next state. An event that does not fit the state leaves it.
+    /// Returns the next state. An event that does not fit the state changes nothing.
     pub fn step(self, event: GlobalEvent) -> Self {
         match (self, event) {
             (Self::Free, GlobalEvent::Grant(guest)) => Self::Held(guest),
@@ -144,7 +144,7 @@ impl Global {
         }
     }
 
-    /// Returns the guest that has `global`, or whose units are not all scrubbed since it lost `global`.
+    /// Returns the guest that has `global`, or has lost it and still has units to be scrubbed.
     pub const fn user(self) -> Option<GuestId> {
         match self {
             Self::Free => None,
@@ -156,7 +156,7 @@ impl Global {
         matches!(self, Self::Free) || self == Self::Held(guest)
     }
 
-    /// Returns the state as a word: the kind in bits 1:0, the number of the guest above.
+    /// Returns the state as a word: the kind in bits 1:0, and the number of the guest in the bits above.
     pub const fn bits(self) -> u32 {
         let (kind, user) = match self {
             Self::Free => return 0,
@@ -183,39 +183,39 @@ impl Global {
 pub struct Holding {
     /// The operator's grant.
     pub granted: Grant,
-    /// At most the grant; less while a change is pending.
+    /// The part of the grant that the guest holds: less than the grant while a change is pending.
     pub held: Grant,
-    /// The guest was reset, and does not have its rights back yet.
+    /// The guest was reset, and does not have its rights back.
     pub starting: bool,
 }
 
 /// An event that changes [`Holding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestEvent {
-    /// The operator revokes all but this. Locked.
+    /// The operator revokes all rights outside of this grant. Locked.
     Revoke(Grant),
     /// The operator grants this, after all revocations of the same configuration. Locked.
     Grant(Grant),
-    /// The guest starts again.
+    /// The guest is reset.
     Reset,
     /// A strand completes the grant as far as the circumstances allow. Locked.
     Complete(Circumstances),
 }
 
-/// What decides whether a guest can hold all that it is granted.
+/// The facts that decide whether a guest can hold all that it is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circumstances {
-    /// The guest.
+    /// The guest that the other fields describe.
     pub guest: GuestId,
     /// A strand of the guest is [awaited](Asked::is_awaited).
     pub awaited: bool,
     /// The guest was reset, and no strand has begun to revoke its rights.
     pub reset: bool,
-    /// Which guest has `global`.
+    /// The guest that has `global`.
     pub global: Global,
 }
 
-/// What the owner of the lock does after an event of a guest.
+/// What the owner of the lock has to do after an event of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consequence {
     /// Nothing, because the guest neither loses nor gains a right.
@@ -224,15 +224,15 @@ pub enum Consequence {
     Lost {
         /// What each strand scrubs.
         scrub: Scrub,
-        /// `global` is revoked too, if the guest is its [user](Global::user).
+        /// `true` if `global` is also revoked, provided that the guest is its [user](Global::user).
         global: bool,
     },
-    /// Gives the guest what it holds now.
+    /// Gives the guest the rights that it holds now.
     Given,
 }
 
 impl Holding {
-    /// Returns the next state, and its consequence.
+    /// Returns the next state and the consequence.
     pub fn step(mut self, event: GuestEvent) -> (Self, Consequence) {
         let consequence = match event {
             GuestEvent::Revoke(grant) => self.revoke(grant),

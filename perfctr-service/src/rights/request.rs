@@ -4,25 +4,26 @@ use hv_core::sync::{AtomicU32, Ordering};
 
 use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 
-/// What a strand is asked for, and has not acknowledged yet: an [`Asked`] that several strands change at the same time.
+/// What a strand is asked for and has not acknowledged: an [`Asked`] that several strands change at the same time.
 ///
-/// A strand acknowledges by an exchange that fails if the word has changed since the strand took it, by a request for more or a report of
-/// its death. It may acknowledge a newer request for the same, because between the two it is in no call and in no guest code.
+/// A strand acknowledges with an exchange. The exchange fails if the word has changed since the strand took it: a request for more, or a
+/// report of the strand's death. The strand may acknowledge a newer request for the same scrub: in between it is in no call and no guest
+/// code.
 #[derive(Debug, Default)]
 pub(crate) struct Request(AtomicU32);
 
 impl Request {
-    /// Asks the strand to scrub this and to acknowledge. A strand that is excused stays so.
+    /// Asks the strand to scrub and to acknowledge. An excused strand stays excused.
     pub(crate) fn ask(&self, scrub: Scrub) {
         self.add(StrandEvent::Asks(scrub));
     }
 
-    /// Excuses a dead strand: no change waits for it, but it acknowledges before anything else if it comes back.
+    /// Excuses a dead strand: no change waits for it. If it comes back, it still acknowledges before anything else.
     pub(crate) fn excuse(&self) {
         self.add(StrandEvent::Dies);
     }
 
-    /// Makes the step of an event that only adds bits.
+    /// Makes the step of an event that only sets bits.
     fn add(&self, event: StrandEvent) {
         let added = Asked::default().step(event);
         self.0.fetch_or(added.into_bits(), Ordering::SeqCst);
@@ -41,11 +42,11 @@ impl Request {
         taken(Asked::from_bits(old))
     }
 
-    /// Acknowledges what was taken. Returns `false` if a strand has added something meanwhile.
+    /// Acknowledges what the strand took. Returns `false` if another strand has added something meanwhile.
     pub(crate) fn acknowledge(&self, taken: Asked) -> bool {
         let done = taken.step(StrandEvent::Acknowledges(taken));
         let (taken, done) = (taken.into_bits(), done.into_bits());
-        // Relaxed: after a failure the strand takes the word again.
+        // Relaxed on failure: the strand then takes the word again.
         (self.0).compare_exchange(taken, done, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 }

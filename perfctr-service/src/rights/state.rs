@@ -1,4 +1,4 @@
-//! The progress of grants, revocations and resets, and the lock of the strands that make their steps.
+//! The progress of grants, revocations and resets, and the lock for the strands that make their steps.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -7,11 +7,11 @@ use hv_core::sync::{Ordering, OwnedGuard};
 use crate::rights::Rights;
 use crate::rights::protocol::Global;
 
-/// The number of rounds after which a strand leaves the work to others, if they leave marks all the time.
+/// The number of rounds after which a strand leaves the work to other strands, if they leave marks all the time.
 const ROUNDS: usize = 8;
 
 impl Rights {
-    /// Sets whether the trace has the begin of a change without its end. Returns the old setting.
+    /// Stores whether the trace has the beginning of a change without its end. Returns the old setting.
     pub(crate) fn set_begin_recorded(&self, recorded: bool) -> bool {
         self.begin_recorded.swap(recorded, Ordering::SeqCst)
     }
@@ -22,7 +22,7 @@ impl Rights {
         Some(guard)
     }
 
-    /// Returns how often the lock has been taken; `None` while it has an owner. While this stays the same, no step but a reset begins.
+    /// Returns how often the lock has been taken; `None` while it has an owner. Until it changes, no step except a reset begins.
     pub(super) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)
@@ -56,7 +56,7 @@ impl Rights {
 
     pub(super) fn begin_reset(&self, guest: GuestId) {
         self.resetting.store(Some(guest));
-        // Before the work, so that a reset that comes meanwhile is worked on again.
+        // Set before the work, so that a reset that comes during the work is worked on again.
         if let Some(word) = self.resets.get(guest.index() / 64) {
             word.fetch_and(!(1 << (guest.index() % 64)), Ordering::SeqCst);
         }
@@ -66,7 +66,8 @@ impl Rights {
         self.resetting.store(None);
     }
 
-    /// Runs `step` under the lock until no mark is left, or leaves a mark for the owner. If marks keep coming, returns `false`.
+    /// Calls `step` under the lock until no mark is left. Leaves a mark if another strand owns the lock. Returns `false` if marks keep
+    /// coming.
     #[inline(always)]
     pub(crate) fn until_unmarked(&self, on: StrandId, mut step: impl FnMut()) -> bool {
         self.mark();
@@ -77,7 +78,7 @@ impl Rights {
             let Some(_lock) = self.lock(on, 1) else {
                 return true;
             };
-            // Before the step, which sees all that was marked until now.
+            // Cleared before the step, because the step sees all that was marked until now.
             self.marked.swap(false, Ordering::SeqCst);
             step();
         }
@@ -101,7 +102,7 @@ impl Rights {
         self.global.store(global.bits(), Ordering::SeqCst);
     }
 
-    /// Returns the guest that `global` is revoked from, until its units are scrubbed.
+    /// Returns the guest that has lost `global`, until its units are scrubbed.
     pub(crate) fn revoked(&self) -> Option<GuestId> {
         match self.global() {
             Global::Revoked(user) => Some(user),
@@ -117,14 +118,14 @@ mod tests {
     use super::*;
     use crate::rights::policy::{Grant, GuestConfig, StrandSet};
 
-    /// A machine whose only guest, 0, has `global` or nothing.
+    /// Returns a machine with one guest, 0, which has `global` or nothing.
     fn rights(global: bool) -> Rights {
         let guest =
             GuestConfig { grant: Grant { global, ..Grant::NONE }, ..GuestConfig::default() };
         Rights::new(Machine::new(Model::Maramba, 1).unwrap(), &[guest]).unwrap()
     }
 
-    /// `count` strands leave a mark, one in each round. Returns the number of rounds, and whether no mark is left.
+    /// Leaves a mark in each of the first `count` rounds. Returns the number of rounds, and whether no mark is left.
     fn rounds(count: usize) -> (usize, bool) {
         let rights = rights(false);
         let [first, other] = [3, 4].map(|number| StrandId::new(number).unwrap());
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!([0, 1, 7, 8, 100].map(rounds), expected);
     }
 
-    /// While a strand owns the lock a change may be pending. Two looks show whether a strand owned the lock in between.
+    /// While a strand owns the lock, a change may be pending. Two looks show whether a strand owned the lock in between.
     #[test]
     fn the_owner_of_the_lock_may_be_at_work_on_a_change() {
         let rights = rights(true);

@@ -1,5 +1,5 @@
-//! The steps of grants, revocations and resets, on the atomic words of [`Rights`]. A step adds each strand that it asks for something
-//! to the set `asked`; the service sends these strands cross-calls after it has released the lock.
+//! The steps of grants, revocations and resets, on the atomic words of [`Rights`]. A step that asks a strand for something adds it to the
+//! set `asked`. The service sends these strands cross-calls after it has released the lock.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -10,10 +10,10 @@ use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 use crate::{Grant, Grants, StrandSet};
 
-/// The number of tries of a step that another strand can disturb: an acknowledgement, a look at the tracer or at a change.
+/// The number of tries of a step that another strand can disturb: an acknowledgement, a look at the tracer, or a look at a change.
 pub(crate) const TRIES: usize = 4;
 
-/// The rights, for the owner of the lock.
+/// The rights, with the steps of the owner of the lock.
 pub(crate) struct Locked<'a> {
     rights: &'a Rights,
     units: &'a Units,
@@ -131,7 +131,7 @@ impl Rights {
     pub(crate) fn grants(&self) -> Grants {
         let mut grants = Grants::none(self.guest_count);
         for guest in self.guests() {
-            // The configuration has this guest.
+            // The configuration has this guest, so this cannot fail.
             let _ = grants.set(guest, self.guest(guest).granted());
         }
         grants
@@ -141,7 +141,7 @@ impl Rights {
         self.guest(guest).access().grant()
     }
 
-    /// Records calls from now on if the tracer is on. If another strand turns the tracer on or off meanwhile, the last setting counts.
+    /// Records calls from now on if the tracer is on. If another strand switches the tracer meanwhile, the last setting takes effect.
     pub(crate) fn set_traced(&self, is_traced: impl Fn() -> bool, out: &UnitSet) {
         for guest in &self.guests {
             let settled = (0..TRIES).any(|_| {
@@ -150,7 +150,7 @@ impl Rights {
                 is_traced() == traced
             });
             if !settled {
-                // Right for either setting: the slow path tests the tracer.
+                // `true` is right for either setting, because the slow path tests the tracer.
                 guest.set_traced(true);
             }
             guest.refresh(out);
@@ -173,7 +173,7 @@ impl Rights {
 
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, revoked: impl FnOnce()) {
-        // Before the revocation, so that no right is given back; and after it, in case a strand has worked on the reset meanwhile.
+        // Set before the revocation, so that no right is given back. Set again after it: a strand may have worked on the reset.
         self.set_reset(guest);
         self.guest(guest).start();
         revoked();
@@ -186,7 +186,7 @@ impl Rights {
         asked.insert(strand);
     }
 
-    /// Returns a strand of a guest for which `is_there` returns `true`, and whose death was not reported.
+    /// Returns a strand of a guest whose death was not reported, and for which `is_there` returns `true`.
     #[inline(always)]
     pub(crate) fn living_strand(
         &self,
@@ -197,7 +197,7 @@ impl Rights {
         strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_excused())
     }
 
-    /// Serves a cross-call: scrubs by `scrub`, and acknowledges; both again if the strand was asked for more meanwhile.
+    /// Serves a cross-call: calls `scrub` and acknowledges. Does both again if the strand was asked for more meanwhile.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(Scrub)) {
         let request = self.request(strand);
@@ -210,7 +210,7 @@ impl Rights {
         }
     }
 
-    /// Excuses a dead strand, and frees its lock. Returns all strands that are asked, because it may not have sent their cross-calls.
+    /// Excuses a dead strand, and frees its lock. Returns all asked strands, because the dead strand may not have sent their cross-calls.
     #[must_use]
     pub(crate) fn abandon(&self, dead: StrandId) -> StrandSet {
         self.request(dead).excuse();
@@ -218,7 +218,7 @@ impl Rights {
         self.strands_whose(Asked::is_asked)
     }
 
-    /// Returns the strands that a pending change waits for, as [`pending`](crate::PerfCounterService::pending) says.
+    /// Returns the strands that a pending change waits for. See [`pending`](crate::PerfCounterService::pending).
     pub(crate) fn pending(&self) -> Option<StrandSet> {
         for _ in 0..TRIES {
             let before = self.at_rest();
@@ -227,7 +227,7 @@ impl Rights {
             if !awaited.is_empty() || !is_settled(self.global(), self.next_reset(), guests) {
                 return Some(awaited);
             }
-            // Otherwise a strand that had acknowledged may have been asked again before the last strand acknowledged.
+            // If the lock was taken, a strand that had acknowledged may have been asked again before the last strand acknowledged.
             if before.is_some() && before == self.at_rest() {
                 return None;
             }
@@ -258,7 +258,7 @@ mod tests {
         GuestId::new(0).unwrap()
     }
 
-    /// A machine whose only guest has strand 0 and is granted everything.
+    /// Returns a machine with one guest, which has strand 0 and all rights.
     fn rights() -> Rights {
         let config = GuestConfig {
             strands: StrandId::new(0).into_iter().collect(),
@@ -268,7 +268,7 @@ mod tests {
         Rights::new(Machine::new(Model::Batoka, 1).unwrap(), &[config]).unwrap()
     }
 
-    /// Completes the grant of the guest. Returns `true` if it was given everything.
+    /// Completes the grant of the guest. Returns `true` if the guest has got all rights.
     fn is_given(rights: &Rights) -> bool {
         let (units, mut asked, mut given) = (Units::default(), StrandSet::EMPTY, false);
         let mut locked = rights.locked(&units, &mut asked);
@@ -280,7 +280,7 @@ mod tests {
         Holding { granted: Grant::ALL, held, starting }
     }
 
-    /// The work on a reset revokes everything that was given since the reset.
+    /// The work on a reset revokes all rights that were given since the reset.
     #[test]
     fn a_reset_guest_gets_its_rights_back_after_its_reset_is_worked_on() {
         let rights = rights();
@@ -301,7 +301,7 @@ mod tests {
         assert!(!is_given(&rights), "it has everything");
     }
 
-    /// A reset crosses the completion of a grant at each of its steps. Either the guest is given its rights, or a mark is left.
+    /// A reset comes at each step of the completion of a grant. Either the guest gets its rights, or a mark is left.
     #[test]
     fn a_strand_that_cannot_complete_a_grant_leaves_a_mark() {
         let mut marks = 0;

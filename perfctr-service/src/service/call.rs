@@ -1,12 +1,12 @@
-//! Get and set (FWARC/2007/529 sections 3.2.1 and 3.2.2).
+//! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and adds to one count. It serves the
-//! whole call or changes nothing, and needs no stack unless the device fails. Every other call takes the [slow
-//! path](PerfCounterContext::slow), which makes the checks in the order of the contract and so finds the reason of a refusal.
+//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. It serves the whole
+//! call or changes nothing. It needs no stack unless the device fails. Every other call takes the [slow path](PerfCounterContext::slow),
+//! which makes the checks in the order of the contract and so finds the reason of a refusal.
 //!
-//! The shape of the fast path keeps its instructions few. [`serve`](PerfCounterContext::serve) gets the test of the word as a closure, because
-//! it makes the same test on the word for calls that are not recorded and on the word for recorded calls. It gets the work twice: as a
-//! closure that is inlined where its operands are in registers, and as a function for the outlined part that records calls.
+//! The shape of the fast path keeps the number of its instructions small. [`serve`](PerfCounterContext::serve) gets the test as a closure,
+//! because it makes the same test on the word for unrecorded calls and on the word for recorded calls. It gets the work twice: as a closure
+//! that is inlined where its operands are in registers, and as a function for the outlined code that records calls.
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
@@ -22,37 +22,37 @@ use crate::table::{self, Row};
 use crate::trace::Conflict;
 use crate::{Environment, PerfCounterContext, StrandRight, Unit};
 
-/// Returns `index / HUB_REGISTERS` for the registers of all hubs. SPARC has no instruction for a general division's 128-bit product.
+/// Returns `index / HUB_REGISTERS` for the registers of all hubs. A general division would need a 128-bit product.
 #[inline(always)]
 const fn hub_of(index: u64) -> u64 {
     (index * 57) >> 10
 }
 
-// The first and the last register of each hub suffice, because `hub_of` never decreases.
+// A check of the first and the last register of each hub suffices, because `hub_of` never decreases.
 const _: () = assert!(
     matches!([hub_of(0), hub_of(17), hub_of(18), hub_of(35)], [0, 0, 1, 1])
         && matches!([hub_of(36), hub_of(53), hub_of(54), hub_of(71)], [2, 2, 3, 3])
         && HUB_REGISTERS == 18
 );
 
-/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It fits in an instruction of x86-64.
+/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It fits in an x86-64 instruction.
 const SHORT: u64 = i32::MAX as u64;
 
 #[cold]
 #[inline(always)]
 const fn cold() {}
 
-/// What a call does to a register.
+/// The access that a call makes to a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// `VFALLS_GET_PERFREG`.
+    /// A read: `VFALLS_GET_PERFREG`.
     Get,
-    /// `VFALLS_SET_PERFREG`, and the value.
+    /// A write of this value: `VFALLS_SET_PERFREG`.
     Set(u64),
 }
 
 impl Access {
-    /// Returns the access that a call asks for; `None` if the function is not of this service.
+    /// Returns the access that a call asks for; `None` if the function does not belong to this service.
     fn from_call(function: u64, registers: &Registers) -> Option<Self> {
         match function {
             VFALLS_GET_PERFREG => Some(Self::Get),
@@ -115,7 +115,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: NegotiatedVersion) -> bool {
-        // A word without a version does not decide: a call may be opening the fast path in a version that another strand gives up.
+        // A word without a version does not decide: a call may be opening the fast path for a version that another strand gives up.
         version != NegotiatedVersion::NONE && self.guest.access().version() == version
     }
 
@@ -127,13 +127,13 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for an allowed register whose hub is free. Returns `false`, and changes nothing, for the slow path.
+    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         if id == 0 {
             let inlined = || access.answer(self.pcr_fast(id, access));
-            // Two calls, so that the test for HT is a branch that is seldom taken.
+            // Two separate calls, so that the test for HT is a branch that is seldom taken.
             return if access.sets_ht() {
                 cold();
                 let allows = |word: AccessWord, _| word.register(0) && word.ht();
@@ -158,7 +158,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         self.serve::<SET>(frame, id, allows_and_takes, inlined, Self::hub_fast)
     }
 
-    /// Makes and answers a call if one of the guest's two words `allows` it. `inlined` and `outlined` do the same work.
+    /// Serves and answers a call if one of the guest's two words `allows` it. `inlined` and `outlined` do the same work.
     #[inline(always)]
     fn serve<const SET: bool>(
         &self,
@@ -172,7 +172,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             frame.answer(inlined());
             return true;
         }
-        // Loads the number again: otherwise LLVM moves what both tests have in common before the first.
+        // Loads the number again. Otherwise LLVM moves the common part of both tests before the first test.
         let allowed = E::Trace::RECORDS && allows(self.guest.recorded(), frame.o0);
         if allowed {
             self.recorded::<SET>(frame.reborrow(), id, outlined);
@@ -180,7 +180,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         allowed
     }
 
-    /// Makes a recorded call. Answers it first, so that nothing is left to do after the event.
+    /// Serves a recorded call. Answers the call first, so that no work is left after the event.
     #[cold]
     #[inline(never)]
     fn recorded<const SET: bool>(
@@ -210,7 +210,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a call that was served, in any number of instructions. `ticks` since `started` give the end, which takes no register.
+    /// Records a served call, in any number of instructions. The end is `started` plus `ticks`: it needs no register.
     #[cold]
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {
@@ -262,7 +262,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Ends a call on the fast path whose device access failed. Do not call it when the fast path merely declined.
+    /// Ends a fast-path call whose device access failed. Do not call it if the fast path only declined the call.
     #[cold]
     #[inline(never)]
     fn failed_fast(&self, operation: Operation, id: u64, error: AccessError) -> Refusal {
@@ -280,8 +280,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         refusal
     }
 
-    /// Releases the hub of the register `id`, if the strand holds it, after the access of a fast path in assembly has faulted. The fault
-    /// may have come before the strand took the hub, or after the release. The call is served next as if it had not been tried.
+    /// Releases the hub of register `id` if the strand holds it, after an access of a fast path in assembly has faulted. The fault may have
+    /// come before the strand took the hub, or after it released the hub. The call is served next as if it had not been tried.
     pub fn undo_fast_path(&self, id: u64) {
         if let Some((_, arbiter)) = self.hub(id) {
             drop(arbiter.held(self.strand));
@@ -339,12 +339,12 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         result
     }
 
-    /// Makes the checks of the contract in order, and the access, for a guest that has negotiated this version.
+    /// Makes the checks of the contract in order, and then the access, for a guest that has negotiated `version`.
     fn slow(&self, id: u64, access: Access, version: NegotiatedVersion) -> Result<u64, Refusal> {
         let Self { service, guest, .. } = *self;
         let allowed = guest.access();
         if allowed.version() != version {
-            // The strand that negotiated was crossed too often to open the fast path, or is about to open it.
+            // The strand that negotiated is about to open the fast path, or was disturbed too often to open it.
             guest.version_changed(self.version, service.units.out());
         }
         let grant = allowed.grant();
@@ -389,8 +389,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Ends a call whose device access failed. `guard` holds the register's hub, if it has one.
-    // Inlined, because calls on SPARC nest in few register windows.
+    /// Ends a call whose device access failed. `guard` holds the register's hub, if the register has one. Inlined, because calls on SPARC
+    /// nest in few register windows.
     #[inline(always)]
     fn failed(
         &self,
@@ -403,25 +403,25 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 let blocked = guard.device_busy(self.watches.hub(hub), || self.now());
                 return self.blocked(hub, blocked, Conflict::Busy);
             }
-            // Only hubs can be busy. Any other device that answers "busy" is faulty.
+            // Only hubs can be busy. Another device that answers "busy" is faulty.
             (_, guard) => guard,
         };
         self.faulted(Unit::for_register(register, self.node), guard)
     }
 
-    /// Takes a unit whose access has faulted out of service, and then drops `held`, so that the next holder finds it out of service.
+    /// Takes a unit whose access has faulted out of service. Then drops `held`, so that the next holder finds the unit out of service.
     #[inline(always)]
     fn faulted(&self, unit: Option<Unit>, held: impl Sized) -> Refusal {
         let was_in_service = unit.filter(|unit| self.service.faulted(self.strand, *unit));
         drop(held);
-        // Last, so that no strand is refused while a slow logger writes.
+        // Logged last, so that no strand is refused while a slow logger writes.
         if let Some(unit) = was_in_service {
             log::error!("{unit} faulted and is out of service");
         }
         Refusal::NoAccess
     }
 
-    /// Ends a call that did not get the hub, or found the chip busy. Returns why the call is refused.
+    /// Ends a call that did not get the hub or found the chip busy. Returns the reason of the refusal.
     #[inline(always)]
     fn blocked(&self, hub: Hub, blocked: Blocked, why: Conflict) -> Refusal {
         self.note_conflict(hub, why);
@@ -431,7 +431,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Reads or writes register 0. Returns what was read; 0 for a write.
+    /// Reads or writes register 0. Returns the value read; 0 for a write.
     #[inline(always)]
     fn pcr(&self, access: Access) -> u64 {
         let registers = self.service.registers();
@@ -444,7 +444,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Reads or writes register 1. Returns what was read; 0 for a write.
+    /// Reads or writes register 1. Returns the value read; 0 for a write.
     #[inline(always)]
     fn l2(&self, access: Access) -> Result<u64, Refusal> {
         let Self { service, node, .. } = *self;
@@ -469,7 +469,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         result.map_err(|_| self.faulted(Some(unit), held))
     }
 
-    /// Reads or writes a register that has an address. Returns what was read; 0 for a write.
+    /// Reads or writes a register that has an address. Returns the value read; 0 for a write.
     #[inline(always)]
     fn device(&self, index: usize, access: Access) -> Result<u64, AccessError> {
         let Row { address, mask, .. } = *self.rows.get(index).ok_or(AccessError::Fault)?;
@@ -484,7 +484,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         self.service.registers().ticks(self.strand)
     }
 
-    /// Returns the hub of a register; `None` for a number that is no hub's.
+    /// Returns the hub of a register; `None` if `id` is not a register of a hub.
     #[inline(always)]
     pub(super) fn hub(&self, id: u64) -> Option<(Hub, &HubArbiter)> {
         let index = id.wrapping_sub(SINGLE_REGISTERS);

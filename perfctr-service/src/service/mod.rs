@@ -1,4 +1,4 @@
-//! The service. It combines parts that decide about their own state, and makes accesses, cross-calls, log and events.
+//! The service. It combines parts that decide about their own state. It makes accesses and cross-calls, and writes the log and events.
 
 mod call;
 pub(crate) mod operator;
@@ -35,7 +35,7 @@ struct StrandState {
     stopwatches: Stopwatches,
 }
 
-/// The performance counter service (API group 0x205) of one machine, for calls of several strands at once, in an [`Environment`].
+/// The performance counter service (API group 0x205) of one machine. It serves calls of several strands at once, in an [`Environment`].
 #[derive(Debug)]
 pub struct PerfCounterService<E> {
     environment: E,
@@ -52,7 +52,7 @@ assert_impl_all!(PerfCounterService<()>: Send, Sync);
 assert_impl_all!(PerfCounterContext<'static, AnyEnvironment>: Send, Sync);
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Returns the service for these guests, numbered in the order given. All registers of the machine must be 0, as at power-on.
+    /// Returns the service for these guests, numbered in the given order. All registers of the machine must be 0, as after power-on.
     pub fn new(
         machine: Machine,
         environment: E,
@@ -71,17 +71,17 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(service)
     }
 
-    /// Takes over the tracer's setting for calls that begin later. The image calls this after it has turned the tracer on or off.
+    /// Applies the tracer's setting to calls that begin later. The image calls this after it has switched the tracer on or off.
     pub fn trace_turned(&self) {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
 
-    /// Returns the machine.
+    /// The machine of the service.
     pub fn machine(&self) -> Machine {
         self.rights.machine()
     }
 
-    /// Returns the bus.
+    /// The bus of the service.
     #[inline(always)]
     pub fn bus(&self) -> &E::Bus {
         self.environment.bus()
@@ -97,12 +97,12 @@ impl<E: Environment> PerfCounterService<E> {
         self.environment.trace()
     }
 
-    /// Returns the counts of the calls of a guest's strands.
+    /// Returns the counts of the calls that a guest's strands have made.
     pub fn statistics(&self, guest: GuestId) -> Statistics {
         self.statistics_of(self.rights.guest(guest).strands())
     }
 
-    /// Returns the counts of the calls of these strands.
+    /// Returns the counts of the calls that these strands have made.
     pub fn statistics_of(&self, strands: StrandSet) -> Statistics {
         let mut sum = Statistics::default();
         for strand in strands.iter() {
@@ -159,11 +159,11 @@ impl<E: Environment> Service for PerfCounterService<E> {
     }
 }
 
-/// All that the calls of one strand need, looked up once per strand.
+/// All that the calls of one strand need. It is looked up once per strand.
 pub struct PerfCounterContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,
-    /// The first four bytes of the event of a served call, little-endian: 0 for the register, EOK, the guest, and the strand.
+    /// The first four bytes of the event of a served call, little-endian: the register (0 here), EOK, the guest, and the strand.
     about: u32,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,

@@ -1,4 +1,4 @@
-//! The steps of the operator of the machine. [`transfer`](super::transfer) says how they work.
+//! The steps that the operator of the machine takes. [`transfer`](super::transfer) explains how they work.
 
 use core::fmt;
 
@@ -11,12 +11,12 @@ use crate::rights::protocol::{Ledger, Scrub};
 use crate::trace::Why;
 use crate::{ConfigError, Environment, Grant, Grants, PerfCounterService, StrandSet, Unit};
 
-/// Why a step of the operator failed. It has changed no right, and taken no unit into or out of service.
+/// The reason why a step of the operator failed. The step has changed no right, and taken no unit into or out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeError {
     /// The configuration is not valid.
     Config(ConfigError),
-    /// The configuration is for another number of guests.
+    /// The configuration has a different number of guests.
     OtherGuests {
         /// The number of guests of the configuration.
         given: usize,
@@ -25,9 +25,9 @@ pub enum ChangeError {
     },
     /// Another strand is at work on a change.
     Busy,
-    /// The unit can be scrubbed on a strand of its own node only.
+    /// The unit can be scrubbed only on a strand of its own node.
     OtherNode(Unit),
-    /// The unit cannot be scrubbed, and stays out of service. After [`Busy`](AccessError::Busy), another try continues the scrub.
+    /// The unit cannot be scrubbed, and stays out of service. After [`Busy`](AccessError::Busy), the next step continues the scrub.
     NotClean(Unit, AccessError),
 }
 
@@ -47,20 +47,20 @@ impl fmt::Display for ChangeError {
 
 impl core::error::Error for ChangeError {}
 
-/// The steps of the operator. `on` is the strand that executes the step.
+/// The steps that the operator takes. `on` is the strand that executes the step.
 impl<E: Environment> PerfCounterService<E> {
     /// Returns what the guests are granted.
     pub fn grants(&self) -> Grants {
         self.rights.grants()
     }
 
-    /// Returns what a guest holds now: less than it is granted while a change is pending.
+    /// Returns what a guest holds now. This is less than its grant while a change is pending.
     pub fn held(&self, guest: GuestId) -> Grant {
         self.rights.held(guest)
     }
 
     /// Grants each guest what the configuration says, and no more. Returns the strands that the change waits for, as
-    /// [`pending`](Self::pending) does. Checks the configuration as a whole first; one that is rejected changes nothing.
+    /// [`pending`](Self::pending) does. First checks the whole configuration. A rejected configuration changes nothing.
     pub fn reconfigure(
         &self,
         on: StrandId,
@@ -87,22 +87,23 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(self.pending())
     }
 
-    /// Returns the strands that a pending change waits for, because they have not taken their cross-call yet. The set is empty while
-    /// a strand is at work on the change. Returns `None` if no change was pending at some moment during this call.
+    /// Returns the strands that a pending change waits for, because they have not taken their cross-call. The set is empty while a strand
+    /// is at work on the change. Returns `None` if there was a moment during this call at which no change was pending.
     ///
-    /// If one of these strands, or a strand in a method of this service, has died, the change waits until that is [reported](Self::strand_died).
+    /// If a strand of the set, or a strand in a method of this service, has died, the change waits until the death is
+    /// [reported](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
         self.rights.pending()
     }
 
-    /// Serves a cross-call of this service. Called on the interrupted strand, between two of its calls, before it executes guest code.
+    /// Serves a cross-call of this service. Call it on the interrupted strand, between two hypercalls, before it executes guest code.
     #[inline(always)]
     pub fn cross_called(&self, strand: StrandId) {
         self.rights.acknowledge(strand, |asked| {
             match asked {
                 Scrub::Nothing => {}
                 Scrub::Ht => {
-                    // With HOLDOV, so that a counter which overflows meanwhile keeps its OV bit.
+                    // With HOLDOV, so that a counter that overflows meanwhile keeps its OV bit.
                     let pcr = SparcPcr::from(self.registers().pcr(strand))
                         .acknowledging(CounterSet::NONE)
                         .with_hypervisor(false);
@@ -113,19 +114,19 @@ impl<E: Environment> PerfCounterService<E> {
                     self.registers().set_pic(strand, 0);
                 }
             }
-            // Otherwise a store of an earlier call could reach its device after the scrub.
+            // Otherwise an earlier call's store could reach its device after the scrub.
             self.bus().complete_writes(strand);
         });
         self.work(strand, StrandSet::EMPTY);
         self.note_progress(strand);
     }
 
-    /// Reports that a strand has died, and does not go on in the call that it may have been in. Frees the hubs and locks that it held,
-    /// and takes an L2 control that it was at work on out of service, because its banks may differ. No change waits for the strand any
-    /// more. It must not come back before this returns, and then takes its cross-call before anything else. The caller makes sure that
-    /// what the strand has written to memory and to devices is complete and visible to the strand `on`.
+    /// Reports that a strand has died. The strand must not continue a call that it was in. Frees the hubs and locks that the strand held.
+    /// If it was at work on an L2 control, takes the L2 control out of service, because its banks may differ. No change waits for the
+    /// strand any more. The strand must not come back before this function returns. When it comes back, it takes its cross-call first. The
+    /// caller ensures that what the strand has written to memory and to devices is complete and visible to the strand `on`.
     ///
-    /// The operator repeats a step, or the reset of a guest, in which the strand has died.
+    /// If the strand has died in a step of the operator or in the reset of a guest, the operator repeats the step or the reset.
     pub fn strand_died(&self, on: StrandId, strand: StrandId) {
         for hub in &self.hubs {
             hub.abandon(strand);
@@ -145,11 +146,11 @@ impl<E: Environment> PerfCounterService<E> {
         self.note_progress(on);
     }
 
-    /// Returns a repaired unit to service. Scrubs it first if it may hold values of a guest that has lost it.
+    /// Returns a repaired unit to service. If the unit may hold values of a guest that has lost it, first scrubs the unit.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
         let result = self.locked(on, |_| {
-            // A strand at work on L2 control, or the report of its death, marks the unit unclean before the lock is free.
+            // A strand at work on L2 control, or the report of its death, marks the unit unclean before it frees the lock.
             let held = match unit {
                 Unit::L2(node) => {
                     let held = self.take_l2(on, node);
@@ -158,7 +159,7 @@ impl<E: Environment> PerfCounterService<E> {
                 }
                 _ => None,
             };
-            // While `global` is revoked from a guest, no guest has the unit, and the change scrubs it before the next one does.
+            // While `global` is being revoked from a guest, no guest has the unit. The change scrubs it for the next guest.
             if self.units.is_unclean(unit) && self.rights.revoked().is_none() {
                 let scrubbed = match &held {
                     Some((node, _)) if *node != on.node() => {

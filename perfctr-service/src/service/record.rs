@@ -1,4 +1,4 @@
-//! The events of calls and steps of the operator. Functions for calls are inlined, because calls nest in few register windows.
+//! Records the events of calls and of the operator's steps. Functions for calls are inlined, because calls nest in few register windows.
 
 use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;
@@ -14,7 +14,7 @@ use crate::trace::{
 use crate::{Environment, Grant, PerfCounterContext, PerfCounterService, Unit};
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Records a call that was served. Unless `ALWAYS`, it does so only if that takes few instructions. Returns `true` if it did.
+    /// Records a served call. Unless `ALWAYS` is set, records it only if this takes few instructions. Returns `true` if it was recorded.
     #[inline(always)]
     pub(super) fn record_served<const ALWAYS: bool>(
         &self,
@@ -87,7 +87,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Records an event with the time of the strand `on`, if the tracer is on.
+    /// Records an event with the time of strand `on`, if the tracer is on.
     #[inline(always)]
     pub(super) fn note<V: TraceEvent>(&self, on: StrandId, event: impl FnOnce() -> V) {
         if let Some(time) = self.trace().time(on) {
@@ -131,7 +131,7 @@ impl<E: Environment> PerfCounterService<E> {
         });
     }
 
-    /// Records the begin of a change, and its end if it is complete already.
+    /// Records the beginning of a change. If the change is already complete, also records its end.
     pub(super) fn note_begun(&self, on: StrandId) {
         if !self.trace().is_on() {
             return;
@@ -142,12 +142,12 @@ impl<E: Environment> PerfCounterService<E> {
                 strand: on.number().into(),
             });
         }
-        // After the event, so that no strand records the end first.
+        // Set after the event, so that no strand records the end first.
         self.rights.set_begin_recorded(true);
         self.note_progress(on);
     }
 
-    /// Records the end of a change, if a step has completed one.
+    /// Records the end of a change if a step has completed it.
     pub(super) fn note_progress(&self, on: StrandId) {
         if !self.trace().is_on() {
             return;
@@ -156,7 +156,7 @@ impl<E: Environment> PerfCounterService<E> {
             if self.pending().is_some() || !self.rights.set_begin_recorded(false) {
                 return;
             }
-            // Before the look at `pending`, because another change may begin right after it.
+            // Read before the look at `pending`, because another change may begin right after the look.
             let time = self.trace().time(on);
             if self.pending().is_none() {
                 if let Some(time) = time {

@@ -11,10 +11,10 @@ use crate::trace::Why;
 use crate::{Environment, PerfCounterService, Unit};
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Stops and scrubs a unit that no guest can use now: its registers become 0, and PERF_CONFIG of L2 control. Scrubs L2 control
-    /// on a strand of its node only. Continues the scrub of a unit that was busy. The caller marks the unit clean.
+    /// Stops and scrubs a unit that no guest can use now: its registers become 0; for L2 control, PERF_CONFIG becomes 0. L2 control can be
+    /// scrubbed only on a strand of its node. If the unit was busy before, continues the scrub. The caller marks the unit clean.
     ///
-    /// A memory channel whose PCR is 0 counts reads, as after power-on.
+    /// A memory channel with PCR 0 counts reads, as after power-on.
     #[inline(always)]
     pub(super) fn scrub(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
         if let Unit::L2(node) = unit {
@@ -30,7 +30,7 @@ impl<E: Environment> PerfCounterService<E> {
                     error = AccessError::Fault;
                 }
                 if error == AccessError::Fault {
-                    // A repair may leave any values in the unit.
+                    // The repair may have left any values in the unit.
                     self.units.scrub_from_start(unit);
                 }
                 return Err(error);
@@ -67,7 +67,7 @@ impl<E: Environment> PerfCounterService<E> {
         &self.l2[node.index() % Node::ALL.len()]
     }
 
-    /// Counts that a scrub has found a unit busy. If it has been busy for too long, takes it out of service and returns `true`.
+    /// Counts that a scrub has found a unit busy. If the unit has been busy for too long, takes it out of service and returns `true`.
     pub(super) fn found_busy(&self, strand: StrandId, unit: Unit) -> bool {
         let watches = &self.strands[strand.index()].stopwatches;
         let now = || self.registers().ticks(strand);
@@ -82,7 +82,7 @@ impl<E: Environment> PerfCounterService<E> {
         stuck
     }
 
-    /// Takes a unit that has been busy for too long out of service. Returns why a call for it is refused.
+    /// Takes a unit that has been busy for too long out of service. Returns the reason for which a call to the unit is refused.
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         if self.take_out_of_service(strand, unit, Why::Stuck) {
             self.units.count_stuck(unit);
@@ -91,19 +91,19 @@ impl<E: Environment> PerfCounterService<E> {
         Refusal::NoAccess
     }
 
-    /// Takes a unit whose access has faulted out of service. Returns `true` if it was in service before.
+    /// Takes a unit whose access has faulted out of service. Returns `true` if the unit was in service before.
     #[inline(always)]
     pub(super) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
         self.units.count_fault(unit);
         self.take_out_of_service(on, unit, Why::Fault)
     }
 
-    /// Takes the unit at this address out of service, because a write of this strand has faulted after its call. Returns the unit;
+    /// Takes the unit at `address` out of service, because a write of this strand has faulted after the end of its call. Returns the unit;
     /// `None` if the strand has no performance register at this address.
     ///
-    /// The image's trap handler calls this on the strand that made the write: between two of its calls, on the fast path, or while the
-    /// bus waits for an access of the strand (see [`Bus::complete_writes`]). With the traps of `platform::sparc64`, it does so in
-    /// `TrapHandler::faulted_late`.
+    /// The image's trap handler calls this on the strand that made the write. The handler runs between two calls of the strand, on the fast
+    /// path, or while the bus waits for an access of the strand (see [`Bus::complete_writes`]). With the traps of `platform::sparc64`,
+    /// `TrapHandler::faulted_late` calls this.
     pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
         let unit = table::unit_at(strand.node(), address)?;
         if self.faulted(strand, unit) {
@@ -112,7 +112,7 @@ impl<E: Environment> PerfCounterService<E> {
         Some(unit)
     }
 
-    /// Takes a unit out of service for all guests. Returns `true` if it was in service before.
+    /// Takes a unit out of service for all guests. Returns `true` if the unit was in service before.
     #[inline(always)]
     pub(super) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
         let was_in_service = self.units.take_out(unit);

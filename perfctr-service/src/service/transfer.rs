@@ -1,45 +1,47 @@
-//! Rights that pass from guest to guest while strands are in calls.
+//! How rights pass from guest to guest while strands are in calls.
 //!
 //! # Promises
-//! A *change* is a new configuration of grants, or the reset of a guest. When it is complete, no call of a guest reaches what
-//! the guest has lost. All that the guest could program by the lost right is stopped and scrubbed, and the next holder finds zeros:
+//! A *change* is a new configuration of grants, or the reset of a guest. When the change is complete, no call of a guest reaches what the
+//! guest has lost. All that the guest could program with the lost right is stopped and scrubbed. The next holder finds zeros:
 //!
 //! - The guest loses `strand` or `htstrand`: %pcr and %pic of its strands are 0.
-//! - It keeps `strand` and loses `htstrand`: HT is 0 in %pcr of its strands, and their counters go on without it.
-//! - It loses `global`: PERF_CONFIG and the memory channels of its nodes, and all hubs, are 0.
-//! - It is reset: all of these.
+//! - The guest keeps `strand` and loses `htstrand`: HT is 0 in %pcr of its strands, and their counters continue without HT.
+//! - The guest loses `global`: PERF_CONFIG and the memory channels of its nodes, and all hubs, are 0.
+//! - The guest is reset: all of the above.
 //!
-//! Until then the change is *pending*. The loser of a right is refused with ENOACCESS at once; the next holder is refused until
-//! the change is complete. Both keep what the change does not concern. No strand waits. A newer change replaces a pending one:
-//! a right on its way to one guest may go to another guest instead, or back to the loser, but never without a scrub.
+//! Before that, the change is *pending*. The loser of a right is refused with ENOACCESS at once. The next holder is refused until the
+//! change is complete. Both guests keep what the change does not concern. No strand waits. A newer change replaces a pending change: a
+//! right on its way to one guest may go to another guest instead, or back to the loser, but never without a scrub.
 //!
-//! A right that no guest held is granted without a scrub, because its units were scrubbed when it was last revoked. It is granted at
-//! once, unless a strand of the guest has not yet acknowledged a cross-call. The service assumes that all registers are 0 when it
-//! starts, as at power-on; an image that starts it at another time scrubs them first.
+//! A right that no guest held is granted without a scrub, because its units were scrubbed when it was last revoked. It is granted at once,
+//! unless a strand of the guest has not acknowledged a cross-call. The service assumes that all registers are 0 when it starts, as after
+//! power-on. An image that starts it at another time scrubs them first.
 //!
 //! # How it works
-//! Pure functions in `rights/protocol.rs` decide what follows from each event, and `rights/protocol/ledger.rs` in which order.
+//! Pure functions in `rights/protocol.rs` decide what each event causes, and `rights/protocol/ledger.rs` decides the order of the steps.
 //!
-//! A call reads one word of its guest and then makes its access. Nothing records that, but a strand takes no interrupt in a call. So:
+//! A call reads one word of its guest, and then makes its access. Nothing records that a call is between the two. But a strand takes no
+//! interrupt during a call. So a right passes in these steps:
 //!
-//! 1. The right is removed from the loser's word. Calls that begin from now on do not have it.
-//! 2. Every strand of the loser gets a cross-call, and takes it in no call that has read the old word. It scrubs its %pcr and %pic itself, if
-//!    necessary, because no other strand can. It waits until its stores to devices are complete, and then acknowledges.
-//! 3. When every strand has acknowledged or is dead, the strand that finds this scrubs the units ([`Unit`]): L2 control by cross-calls to a
-//!    strand of the loser on each node, because only its own node can reach it; a busy chip again after a cross-call to itself.
+//! 1. The right is removed from the loser's word. Calls that begin later do not have it.
+//! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is not in a call that has read the old word. If
+//!    necessary, the strand scrubs its %pcr and %pic, because no other strand can. It waits for its stores to devices, then acknowledges.
+//! 3. When every strand has acknowledged or is dead, the strand that finds this scrubs the units ([`Unit`]). For L2 control, it sends a
+//!    cross-call to a strand of the loser on each node, because only a node's strands can reach its L2 control. If a chip is busy, it tries
+//!    again after a cross-call to itself.
 //! 4. The right is added to the word of the next holder.
 //!
-//! Nothing waits for a strand that is [reported dead](PerfCounterService::strand_died), because it does not go on in the call that
+//! Nothing waits for a strand that is [reported dead](PerfCounterService::strand_died), because the strand does not continue the call that
 //! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. It must not come back before
 //! `strand_died` has returned.
 //!
-//! A unit that cannot be scrubbed, or is out of service already, is out of service and *unclean* until the operator returns it.
+//! If a unit cannot be scrubbed, or is already out of service, it is out of service and *unclean* until the operator returns it to service.
 //!
 //! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a mark, and
-//! its owner makes another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.
+//! the lock's owner makes another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.
 //!
-//! Cross-calls go out when the lock is free and no mark is left. Otherwise a quick strand could take its cross-call while the sender
-//! still owns the lock, and leave a mark; the sender would make another round and send another cross-call, without end.
+//! Cross-calls are sent when the lock is free and no mark is left. Otherwise a quick strand could take its cross-call while the sender
+//! still owns the lock, and leave a mark. The sender would then make another round and send another cross-call, without end.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -49,11 +51,11 @@ use crate::rights::protocol::{Ledger, Scrub};
 use crate::trace::Why;
 use crate::{ChangeError, Environment, PerfCounterService, StrandSet, Unit};
 
-/// The number of tries to get the lock before a step of the operator's fails with [`ChangeError::Busy`].
+/// The number of tries to get the lock. Then a step of the operator fails with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Makes a step of the operator under the lock, which adds strands to the set that it asks for something, and then [works](Self::work).
+    /// Takes a step of the operator under the lock, and then [works](Self::work). The step adds the strands that it asks to the set.
     #[inline(always)]
     pub(super) fn locked(
         &self,
@@ -69,8 +71,8 @@ impl<E: Environment> PerfCounterService<E> {
         result
     }
 
-    /// Makes rounds until no work is left, or leaves the work to the owner of the lock. Then sends cross-calls to the strands in
-    /// `asked`, and to those that the rounds ask for something.
+    /// Makes rounds until no work is left, or leaves the work to the owner of the lock. Then sends cross-calls to the strands in `asked`,
+    /// and to the strands that the rounds have asked for something.
     #[inline(always)]
     pub(super) fn work(&self, on: StrandId, mut asked: StrandSet) {
         let ended = self.rights.until_unmarked(on, || {
@@ -87,7 +89,7 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// Scrubs the listed units of the loser of `global` that this strand can. Returns `true` if all are scrubbed or out of service.
+    /// Scrubs those listed units of the loser of `global` that this strand can scrub. Returns `true` if all are scrubbed or out of service.
     #[inline(always)]
     fn scrub_revoked(&self, on: StrandId, guest: GuestId, asked: &mut StrandSet) -> bool {
         let mut done = true;
@@ -119,7 +121,7 @@ impl<E: Environment> PerfCounterService<E> {
         done
     }
 
-    /// Scrubs a unit, or takes it out of service. Returns `false` if the unit is busy, and has asked for a cross-call then.
+    /// Scrubs a unit, or takes it out of service. If the unit is busy, asks for a cross-call and returns `false`.
     #[inline(always)]
     fn scrub_or_give_up(&self, on: StrandId, unit: Unit, asked: &mut StrandSet) -> bool {
         match self.scrub(on, unit) {
@@ -136,7 +138,7 @@ impl<E: Environment> PerfCounterService<E> {
             Err(AccessError::Busy) => {
                 let given_up = self.found_busy(on, unit) || self.units.out().has(unit);
                 if given_up {
-                    // A repair may leave any values in the unit.
+                    // The repair may have left any values in the unit.
                     self.units.scrub_from_start(unit);
                 } else {
                     self.rights.ask(on, Scrub::Nothing, asked);

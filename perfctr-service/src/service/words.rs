@@ -1,4 +1,4 @@
-//! The words of a strand that the fast path on SPARC V9 reads.
+//! The words of a strand that the fast path in SPARC V9 assembly reads.
 
 use core::ptr;
 
@@ -10,12 +10,12 @@ use crate::rights::access::AccessWord;
 use crate::sparc64::layout::word;
 use crate::{Environment, PerfCounterContext};
 
-/// For a strand without a fast path: a guest without rights whose calls are recorded.
+/// The words for a strand without a fast path: no rights, and calls are recorded.
 static NO_ACCESS: u64 = AccessWord::NOTHING.bits();
 static TRACED: bool = true;
 
 impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
-    /// Behind a bus that is not direct, devices and strand registers may be models: the fast path serves no call.
+    /// If the bus is not direct, devices and strand registers may be models. Then the fast path serves no call.
     fn words(&self) -> [u64; FAST_WORDS] {
         let (access, traced) = match E::Bus::is_direct() {
             true => (address(self.guest.access_word()), address(self.guest.traced())),

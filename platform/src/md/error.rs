@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::MachineError;
 
-/// Defines an enum, with the message of each variant.
+/// Defines an enum whose variants have messages.
 macro_rules! messages {
     (
         $(#[$about:meta])*
@@ -40,7 +40,7 @@ pub struct MdError {
 }
 
 messages! {
-    /// A violation of the format. Sizes are in bytes; "the element" is the one at [`MdError::offset`].
+    /// A violation of the format. Sizes are in bytes. "The element" is the element at [`MdError::offset`].
     pub enum Defect {
         NoHeader = "shorter than a header of 16 bytes";
         Version(major: u16, minor: u16) =
@@ -51,11 +51,11 @@ messages! {
         Tag(tag: u8) = "unknown element tag {tag:#04x}";
         Reserved = "the reserved bytes of the element are not 0";
         NameOutside = "the name is outside of the name block";
-        /// The length is not the distance to the NUL of the name.
+        /// The length is not the distance from the start of the name to its NUL.
         NameLength = "the length of the name is wrong";
         NameText = "the name is not UTF-8";
         DataOutside = "the value is outside of the data block";
-        /// The length is not the distance to the NUL of the string, inclusive.
+        /// The length is not the size of the string with its NUL.
         StringLength = "the length of the string is wrong";
         StringText = "the string is not UTF-8";
         NodeInNode = "the node begins inside another node";
@@ -74,14 +74,14 @@ impl fmt::Display for MdError {
 
 impl core::error::Error for MdError {}
 
-/// The error of a node whose content is not as expected.
+/// The error if the content of a node is not as expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeError<'a> {
     /// The name of the node.
     pub node: &'a str,
-    /// The offset of the wrong property, or else of the node, from the first byte of the description.
+    /// The offset of the wrong property from the first byte of the description. If no single property is wrong, the offset of the node.
     pub offset: usize,
-    /// The defect of the property or node.
+    /// The problem with the property or node.
     pub problem: Problem<'a>,
 }
 
@@ -102,7 +102,7 @@ messages! {
         DuplicateId(id: u64) = "id {id} is there twice";
         /// The processors are not numbered from 0 without a gap.
         MissingId(id: usize) = "id {id} is missing";
-        /// The family of machines has none with this number of processors.
+        /// The family of machines has no machine with this number of processors.
         Machine(error: MachineError) = "{error}";
         ZeroFrequency(name: &'a str) = "property {name} is 0";
     }

@@ -1,6 +1,6 @@
 //! Reads the hardware from a machine description.
 //!
-//! A node is a child of another if a `fwd` arc of the parent leads to it.
+//! Node B is a child of node A if a `fwd` arc of A leads to B.
 //!
 //! | node | parent | properties |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | `vf-node` | `vf-nodes` | number `id`: 0 to 3, the number of the processor |
 //! | `mcu` | `vf-node` | number `id`: 0 or 1, the number of the memory channel; optional number `disabled`: not 0 if the channel is disabled |
 //!
-//! `platform` and its properties are as in descriptions for guests. No hypervisor description of a Victoria Falls machine is
-//! public, so the names `vf-nodes`, `vf-node` and `mcu` are this project's. A channel without an `mcu` node is absent.
+//! `platform` and its properties are the same as in descriptions for guests. No hypervisor description of a Victoria Falls machine
+//! is public, so the names `vf-nodes`, `vf-node` and `mcu` are this project's own. A channel without an `mcu` node is absent.
 
 use guest_abi::{Mcu, Node as VfNode};
 
@@ -25,7 +25,7 @@ use crate::{Machine, Model};
 pub struct Platform<'a> {
     /// The name of the platform, such as `SUNW,T5440`.
     pub name: &'a str,
-    /// The frequency of %stick in Hz, not 0. Descriptions for guests have it.
+    /// The frequency of %stick in Hz, which is not 0. Descriptions for guests have it.
     pub stick_frequency: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Md<'a> {
         }))
     }
 
-    /// Returns the machine; `None` if the description has no node `vf-nodes`. Fails if its nodes describe no machine that exists.
+    /// Returns the machine; `None` if the description has no node `vf-nodes`. Fails if no machine has the described nodes.
     pub fn machine(self) -> Result<Option<Machine>, NodeError<'a>> {
         let Some(list) = self.under_root("vf-nodes")? else {
             return Ok(None);
@@ -89,7 +89,7 @@ impl<'a> Md<'a> {
     }
 }
 
-/// Returns for each memory channel of a processor whether it is present and enabled.
+/// Returns for each memory channel of a processor whether the channel is present and enabled.
 fn enabled_channels(node: Node<'_>) -> Result<[bool; Mcu::ALL.len()], NodeError<'_>> {
     let mut channels = [None; Mcu::ALL.len()];
     for mcu in node.children("mcu") {
@@ -99,7 +99,7 @@ fn enabled_channels(node: Node<'_>) -> Result<[bool; Mcu::ALL.len()], NodeError<
     Ok(channels.map(|enabled| enabled == Some(true)))
 }
 
-/// Returns the element of `all` whose index is the node's `id`, unless another node has set it.
+/// Returns the element of `all` whose index is the node's `id`. Fails if another node has the same `id`.
 fn numbered<'a, 's, T>(
     node: Node<'a>,
     all: &'s mut [Option<T>],

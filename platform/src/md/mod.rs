@@ -1,6 +1,7 @@
 //! Machine descriptions (MDs), in which sun4v firmware describes a machine and its partitions (FWARC/2005/115).
 //!
-//! An MD is a list of nodes with properties: numbers, strings, data, and arcs to other nodes. It is a header and three blocks, big-endian:
+//! An MD is a list of nodes with properties: numbers, strings, data and arcs to other nodes. Its format is a header and three blocks,
+//! big-endian:
 //!
 //! | block | content |
 //! |---|---|
@@ -20,9 +21,9 @@
 //! | 0x20 | no-op: readers skip it | |
 //! | 0 | end of the list | |
 //!
-//! [`Md::new`] checks the whole description in one pass, so that lookups cannot meet a malformed element. It borrows the bytes, allocates
-//! nothing, and returns whatever the bytes are. [`Md::platform`] and [`Md::machine`] interpret the nodes that describe hardware, whose names
-//! [`machine`] documents. This crate does not interpret the nodes that describe guests.
+//! [`Md::new`] checks the whole description in one pass, so lookups cannot meet a malformed element. It borrows the bytes,
+//! allocates nothing, and returns for any bytes. [`Md::platform`] and [`Md::machine`] interpret the nodes that describe hardware;
+//! [`machine`] documents these nodes. This crate does not interpret the nodes that describe guests.
 
 #![forbid(unsafe_code)]
 

@@ -33,23 +33,23 @@ pub enum Value<'a> {
     /// A string, without the terminating NUL.
     #[doc(alias = "MDET_PROP_STR")]
     String(&'a str),
-    /// Bytes, which need not be text.
+    /// Bytes that need not be text.
     #[doc(alias = "MDET_PROP_DAT")]
     Data(&'a [u8]),
 }
 
 impl<'a> Property<'a> {
-    /// Returns the name. Several properties of a node may have the same name.
+    /// Returns the name of the property. Several properties of a node may have the same name.
     pub const fn name(self) -> &'a str {
         self.name
     }
 
-    /// Returns the value.
+    /// The value of the property.
     pub const fn value(self) -> Value<'a> {
         self.value
     }
 
-    /// Returns the offset of its element from the first byte of the description.
+    /// Returns the offset of the property's element from the first byte of the description.
     pub const fn offset(self) -> usize {
         offset(self.index)
     }
@@ -78,17 +78,17 @@ impl<'a> Md<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Returns the name. Several nodes may have the same name.
+    /// Returns the name of the node. Several nodes may have the same name.
     pub fn name(self) -> &'a str {
         self.md.node_name(self.index)
     }
 
-    /// Returns the index of its first element. [`Md::node`] takes this index, and arcs hold it.
+    /// Returns the index of the node's first element. [`Md::node`] takes this index, and arcs hold it.
     pub const fn index(self) -> usize {
         self.index
     }
 
-    /// Returns the offset of its first element from the first byte of the description.
+    /// Returns the offset of the node's first element from the first byte of the description.
     pub const fn offset(self) -> usize {
         offset(self.index)
     }
@@ -123,7 +123,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns what `pick` makes of the value of the property with this name. If `pick` returns `None`, the error is `problem`.
+    /// Returns the result of `pick` for the value of the property with this name. If `pick` returns `None`, the error is `problem`.
     fn picked<T>(
         self,
         name: &str,
@@ -136,7 +136,7 @@ impl<'a> Node<'a> {
             .transpose()
     }
 
-    /// Returns the number with this name; `None` if there is no such property. Fails if there are several, or if it is no number.
+    /// Returns the number with this name; `None` if there is no such property. Fails if there are several, or if the value is not a number.
     pub fn number(self, name: &str) -> Result<Option<u64>, NodeError<'a>> {
         let number = |value| match value {
             Value::Number(number) => Some(number),
@@ -145,7 +145,7 @@ impl<'a> Node<'a> {
         self.picked(name, number, Problem::NotANumber)
     }
 
-    /// Returns the string with this name; `None` if there is no such property. Fails if there are several, or if it is no string.
+    /// Returns the string with this name; `None` if there is no such property. Fails if there are several, or if the value is not a string.
     pub fn string(self, name: &str) -> Result<Option<&'a str>, NodeError<'a>> {
         let string = |value| match value {
             Value::String(string) => Some(string),
@@ -154,7 +154,7 @@ impl<'a> Node<'a> {
         self.picked(name, string, Problem::NotAString)
     }
 
-    /// Returns the number with this name, as [`number`](Self::number), but fails if there is no such property.
+    /// Returns the number with this name. As [`number`](Self::number), but also fails if there is no such property.
     pub fn needed_number(self, name: &'static str) -> Result<u64, NodeError<'a>> {
         self.number(name)?.ok_or(self.error(Problem::Missing(name)))
     }
@@ -194,7 +194,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Nodes are equal if they are the same node of the same bytes in memory.
+/// Two nodes are equal if they are the same node of the same bytes in memory.
 impl PartialEq for Node<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.index == other.index && self.md.is(other.md)

@@ -42,7 +42,7 @@ pub(super) enum Content<'a> {
     Data(&'a [u8]),
 }
 
-/// The header, whose sizes are in bytes.
+/// The header. The sizes of the blocks are in bytes.
 #[bitfield(u128, order = Msb)]
 struct Header {
     major: u16,
@@ -73,7 +73,7 @@ pub(super) const fn offset(index: usize) -> usize {
 }
 
 impl<'a> Md<'a> {
-    /// Checks that `bytes` begin with a machine description, and ignores the bytes after it. The error is the first defect.
+    /// Checks that `bytes` begin with a machine description. Ignores bytes after the description. The error is the first defect.
     pub fn new(bytes: &'a [u8]) -> Result<Self, MdError> {
         let header_error = |offset, what| MdError { offset, what };
         let (header, rest) =
@@ -103,16 +103,17 @@ impl<'a> Md<'a> {
         Ok(md)
     }
 
-    /// Checks that every element is valid, that properties and no nodes are in nodes, and that each node has the index of the next one.
+    /// Checks three rules: every element is valid; all properties are in nodes, and no node is in a node; each node has the index of the
+    /// next node.
     fn check(self) -> Result<(), MdError> {
-        /// The position of the scan relative to the nodes. `end` is the element that ends the node.
+        /// The position of the scan. `end` is the index of the element that ends the node.
         enum At {
             BeforeFirst,
             In { node: usize, next: u64 },
             Behind { node: usize, end: usize, next: u64 },
         }
         let error = |index, what| MdError { offset: offset(index), what };
-        // The index of the next node may also be that of a no-op between the two nodes.
+        // The stated index of the next node may also be the index of a no-op between the two nodes.
         let check_next = |at: &At, found: usize| match *at {
             At::Behind { node, end, next } if next <= end as u64 || next > found as u64 => {
                 Err(error(node, Defect::NextNode(found)))
@@ -147,7 +148,7 @@ impl<'a> Md<'a> {
         }
     }
 
-    /// Decodes the element with this index. Returns a no-op if the index is beyond the last element.
+    /// Decodes the element with this index. Beyond the last element, returns a no-op.
     pub(super) fn element(self, index: usize) -> Result<Element<'a>, Defect> {
         let Some(raw) = self.raw(index) else {
             return Ok(Element::Noop);
@@ -212,7 +213,7 @@ impl<'a> Md<'a> {
         self.elements.len()
     }
 
-    /// Returns `true` if both are the same bytes in memory.
+    /// Returns `true` if both descriptions are the same bytes in memory.
     pub(super) fn is(self, other: Self) -> bool {
         core::ptr::eq(self.elements, other.elements)
     }
@@ -223,7 +224,7 @@ fn part(block: &[u8], offset: u32, length: u32) -> Option<&[u8]> {
     block.get(offset as usize..)?.get(..length as usize)
 }
 
-/// Returns the bytes before the terminating NUL; `None` if the last byte is no NUL or another byte is one.
+/// Returns the bytes before the terminating NUL. Returns `None` if the last byte is not NUL, or another byte is NUL.
 fn until_nul(bytes: &[u8]) -> Option<&[u8]> {
     match bytes.split_last() {
         Some((0, text)) if !text.contains(&0) => Some(text),

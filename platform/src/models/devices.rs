@@ -1,4 +1,4 @@
-//! The devices of a machine, behind the traits of real hardware.
+//! The devices of a machine, with the same traits as real hardware.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,21 +14,21 @@ use crate::{AccessError, Bus, Machine, PhysicalAddress, StrandRegisters};
 /// A device that [`Devices::set_faulty`] makes faulty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultyUnit {
-    /// The memory controller of a channel, both of whose registers fault.
+    /// The memory controller of a channel. Both registers fault.
     Mcu(Node, Mcu),
     /// A hub with all its units.
     Hub(Hub),
     /// All L2 control registers of a node.
     L2(Node),
-    /// The L2 control registers of this bank (0 to 7) and the banks after it: a set of all eight banks fails midway.
+    /// The L2 control registers of this bank (0 to 7) and of all later banks. A write of all eight banks then fails in the middle.
     L2FromBank(Node, usize),
 }
 
 /// The devices of a machine: its [`Bus`] and its [`StrandRegisters`], for any number of concurrent threads.
 ///
 /// An access [faults](AccessError::Fault) if no device is at its address, or if the node, channel or hub is absent.
-/// Every device has a lock of its own, and no method holds two. To avoid deadlock, a thread that holds the guard of a [strand
-/// unit](Self::strand_unit) may lock one other device at a time, and a thread that holds any other guard locks nothing more.
+/// Every device has its own lock, and no method holds two locks. To avoid deadlock, a thread that holds the guard of a [strand
+/// unit](Self::strand_unit) may lock only one other device at a time. A thread that holds any other guard may lock no device.
 #[derive(Debug)]
 pub struct Devices {
     machine: Machine,
@@ -57,7 +57,7 @@ impl Devices {
         }
     }
 
-    /// Returns the machine that has these devices.
+    /// The machine of the devices.
     pub fn machine(&self) -> Machine {
         self.machine
     }
@@ -67,7 +67,7 @@ impl Devices {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Advances the time by this number of cycles, which may end an access to a hub. To count the cycles, call [`HubChip::pass`].
+    /// Advances the time by `cycles`, which may end an access to a hub. Call [`HubChip::pass`] to count the cycles.
     pub fn advance(&self, cycles: u64) {
         self.now.fetch_add(cycles, Ordering::AcqRel);
     }

@@ -7,11 +7,12 @@ use guest_abi::{HubRole, HubUnit, Node};
 use super::answer;
 use crate::AccessError;
 
-/// The registers of one unit of a hub, by [`HubRole`]: PCR and two 64-bit counters.
+/// The registers of one unit of a hub, indexed by [`HubRole`]: PCR and two 64-bit counters.
 type Unit = [u64; HubRole::ALL.len()];
 
-/// A Zambezi: four link port units, the general purpose design block and the address serialization unit. After reset all registers are 0.
-/// An access keeps the chip's register port busy for [a number of cycles](Self::set_access_cycles), in which others are refused.
+/// A Zambezi hub: four link port units, the general purpose design block and the address serialization unit. After reset all
+/// registers are 0. An access keeps the chip's register port busy for [a number of cycles](Self::set_access_cycles). The port
+/// refuses other accesses in these cycles.
 #[derive(Clone, Debug)]
 pub struct HubChip {
     units: [Unit; HubUnit::ALL.len()],
@@ -21,7 +22,7 @@ pub struct HubChip {
 }
 
 impl HubChip {
-    /// Returns a hub after reset, whose accesses take no time.
+    /// Returns a hub after reset. Its accesses take no time.
     pub const fn new() -> Self {
         Self {
             units: [[0; HubRole::ALL.len()]; HubUnit::ALL.len()],
@@ -66,7 +67,7 @@ impl HubChip {
         self.faulty = faulty;
     }
 
-    /// Counts an event of a node's link port unit that happened `n` times.
+    /// Counts `n` events `event` of a node's link port unit.
     pub fn count_lpu(&mut self, port: Node, event: LpuEvent, n: u64) {
         let unit = match port {
             Node::Node0 => HubUnit::LpuA,
@@ -79,14 +80,14 @@ impl HubChip {
         }
     }
 
-    /// Counts an event of the address serialization unit that happened `n` times.
+    /// Counts `n` events `event` of the address serialization unit.
     pub fn count_asu(&mut self, event: AsuEvent, n: u64) {
         if !matches!(event, AsuEvent::None) {
             self.count(HubUnit::Asu, event.code(), n);
         }
     }
 
-    /// Counts these cycles in all units.
+    /// Counts `cycles` cycles in all units.
     pub fn pass(&mut self, cycles: u64) {
         for port in Node::ALL {
             self.count_lpu(*port, LpuEvent::Clock, cycles);
@@ -104,7 +105,7 @@ impl HubChip {
         Ok(())
     }
 
-    /// Adds `n` to each counter of a unit whose select (bits 7:0 of the PCR for counter 0, 15:8 for counter 1) is the event.
+    /// Adds `n` to each counter of a unit that selects `event`: bits 7:0 of the PCR for counter 0, 15:8 for counter 1.
     fn count(&mut self, unit: HubUnit, event: u8, n: u64) {
         let [pcr, pics @ ..] = &mut self.units[unit.index()];
         for (pic, select) in pics.iter_mut().zip([*pcr, *pcr >> 8]) {

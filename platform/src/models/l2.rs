@@ -6,7 +6,7 @@ use super::answer;
 use crate::AccessError;
 use crate::address::L2_BANKS;
 
-/// The eight control registers of the L2 cache of a node. They keep all bits except 22 (*assumed*); only PERF_CONFIG has an effect.
+/// The eight control registers of a node's L2 cache. They store all bits except 22 (*assumed*). Only PERF_CONFIG has an effect.
 #[derive(Clone, Debug)]
 pub struct L2 {
     control: [u64; L2_BANKS],
@@ -16,7 +16,7 @@ pub struct L2 {
 const RESET: L2Control = L2Control::new().with_disabled(true);
 
 impl L2 {
-    /// Returns a cache after reset: DIS is set in every register, and all else is 0. The hypervisor writes what guests find.
+    /// Returns a cache after reset: DIS is set in every register, and all other bits are 0. Guests find what the hypervisor writes.
     pub const fn new() -> Self {
         Self { control: [RESET.into_bits(); L2_BANKS], faulty_from: L2_BANKS }
     }
@@ -40,12 +40,12 @@ impl L2 {
         self.control = [0; L2_BANKS];
     }
 
-    /// Returns PERF_CONFIG of each bank, which selects the misses that a strand's counters see.
+    /// Returns PERF_CONFIG of each bank. It selects the misses that a strand's counters see.
     pub fn perf_config(&self) -> [PerfConfig; L2_BANKS] {
         self.control.map(|control| L2Control::from_bits(control).perf_config())
     }
 
-    /// Makes accesses to this bank and all later ones fault: 0 makes all fault, 8 or more none.
+    /// Makes accesses to `bank` and all later banks fault. With 0 all banks fault, with 8 or more no bank.
     pub fn set_faulty_from(&mut self, bank: usize) {
         self.faulty_from = bank;
     }

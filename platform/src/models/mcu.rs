@@ -1,4 +1,4 @@
-//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), after the register transfer level of the UltraSPARC T2.
+//! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), based on the register transfer level of the UltraSPARC T2.
 
 use guest_abi::McuRole;
 use guest_abi::event::DramEvent;
@@ -7,11 +7,11 @@ use guest_abi::layout::{DramPcr, DramPic, EventSelect};
 use super::answer;
 use crate::AccessError;
 
-/// The memory controller of a channel: PCR, and two 31-bit counters, each with a sticky flag that a wrap sets. After reset all are 0.
+/// The memory controller of a channel: a PCR, and two 31-bit counters with sticky flags that a wrap sets. After reset all are 0.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryController {
     pcr: DramPcr,
-    /// The counters, with their flags in bit 31.
+    /// The counters, each with its flag in bit 31.
     pic: [u32; 2],
     faulty: bool,
 }
@@ -47,7 +47,7 @@ impl MemoryController {
         self.faulty = faulty;
     }
 
-    /// Counts the read of a line that was in the read queue for `queued` cycles.
+    /// Counts the read of a line that waited in the read queue for `queued` cycles.
     pub fn line_read(&mut self, queued: u32) {
         self.count(DramEvent::Reads, 1);
         self.count(DramEvent::ReadWrites, 1);
@@ -55,7 +55,7 @@ impl MemoryController {
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// Counts the write of a line that was in the write queue for `queued` cycles.
+    /// Counts the write of a line that waited in the write queue for `queued` cycles.
     pub fn line_written(&mut self, queued: u32) {
         self.count(DramEvent::Writes, 1);
         self.count(DramEvent::ReadWrites, 1);
@@ -63,7 +63,7 @@ impl MemoryController {
         self.count(DramEvent::ReadWriteQueueLatency, queued);
     }
 
-    /// Counts a read that waits for a write of its line in the write queue. The caller reports the read itself, too.
+    /// Counts a read that waits because the write queue has a write of the same line. The caller also reports the read itself.
     pub fn read_held_back(&mut self) {
         self.count(DramEvent::WriteBackBufferHits, 1);
     }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_event_in_both_counters() {
-        // By code; the codes from 8 on are reserved.
+        // The expected counts, indexed by event code. Codes from 8 on are reserved.
         let counts = [2, 1, 3, 0, 110, 2000, 2110, 4, 0, 0, 0, 0, 0, 0, 0, 0];
         for (code, expected) in (0..).zip(counts) {
             let (high, low) =
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(mcu.read(Pic), Ok(0x1234_5678_1abc_def0));
     }
 
-    /// A wrap sets the flag above its counter, which stays until a write clears it.
+    /// A wrap sets the flag above the counter. The flag stays set until a write clears it.
     #[test]
     fn wraps_at_31_bits_and_says_so() {
         let mut mcu = MemoryController::new();

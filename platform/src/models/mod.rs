@@ -1,11 +1,12 @@
 //! Models of the performance registers of a Victoria Falls machine.
 //!
-//! Each device is a plain state machine: [`StrandUnit`], [`L2`], [`MemoryController`], [`HubChip`]. [`Devices`] holds all of a machine.
-//! [`PtimerEngine`] and [`TickCounters`] model sources of time. [`SparcUnit`] and [`R10000`], the counters of another processor, implement
-//! [`CounterUnit`](guest_abi::sampling::CounterUnit) for code that samples.
+//! - Each device is a plain state machine: [`StrandUnit`], [`L2`], [`MemoryController`], [`HubChip`]. [`Devices`] holds all devices
+//!   of a machine.
+//! - [`PtimerEngine`] and [`TickCounters`] model sources of time.
+//! - [`SparcUnit`] and [`R10000`] (another processor) implement [`CounterUnit`](guest_abi::sampling::CounterUnit) for sampling.
 //!
-//! The models count only the events that the caller, such as a simulated memory system, reports. A reserved event counts nothing,
-//! and its select reads back as written. A counter keeps its value when its event changes, and wraps at its width.
+//! The models count only events that the caller reports, such as a simulated memory system. A reserved event counts nothing, and
+//! its select reads as written. A counter keeps its value when its event changes, and wraps at its width.
 
 mod decode;
 mod devices;

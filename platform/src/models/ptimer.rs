@@ -4,16 +4,17 @@ use super::answer;
 use crate::AccessError;
 use crate::ptimer::{COUNTER_BITS, EXTERNAL, Input, Register};
 
-/// The bits of the counter. The comparator compares the low ones.
+/// The bits of the counter. The comparator compares only the low bits.
 const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
-/// The device. After reset its ratio is 0, so that it stands still, and ALARM_0 is all ones. The caller's times, in nanoseconds, never go back.
+/// The device. After reset its ratio is 0, so the counter stands still, and ALARM_0 is all ones. Times, in nanoseconds, never go back.
 ///
-/// The comparator compares when the counter changes and when software writes ALARM_0. It matches each time the counter reaches ALARM_0,
-/// and so again after 2^27 counts. The multiplied crystal is never faster than the external clock, if the rate of that clock is known.
-/// A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real ones: every later access faults.
+/// - The comparator compares when the counter changes, and when software writes ALARM_0. It matches each time the counter reaches
+///   ALARM_0, so it matches again after 2^27 counts.
+/// - The multiplied crystal is never faster than the external clock, if the rate of that clock is known.
+/// - A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real devices: every later access faults.
 #[derive(Clone, Debug)]
 pub struct PtimerEngine {
     input: Input,
@@ -30,7 +31,7 @@ pub struct PtimerEngine {
     begun: u128,
 }
 
-/// A rate: `counts` counts in `per` nanoseconds. Neither is 0.
+/// A rate of `counts` counts in `per` nanoseconds. Neither number is 0.
 struct Rate {
     counts: u128,
     per: u128,
@@ -69,7 +70,7 @@ impl PtimerEngine {
         })
     }
 
-    /// Writes a register. First advances the counter to `now` with the old values, and latches the matches until `now`.
+    /// Writes a register. Before the write, advances the counter to `now`, and latches matches up to `now`.
     pub fn write(&mut self, register: Register, value: u32, now: u64) -> Result<(), AccessError> {
         self.check_fault(register)?;
         self.pass(now);
@@ -220,7 +221,7 @@ mod tests {
     fn the_crystal_times_its_factors_times_the_ratio() {
         // nvidia_ptimer: 27 MHz "can be divided or increased"; bit 16 sets the "maximum value", 100 MHz (NVC0: 108 MHz).
         let unknown = Input::Nv41 { crystal_hz: 27_000_000, external_hz: 0 };
-        // CLOCK_SOURCE, NUMERATOR, DENOMINATOR, and the counts in a second.
+        // CLOCK_SOURCE, NUMERATOR, DENOMINATOR, and the number of counts in a second.
         for (input, source, numerator, denominator, counts) in [
             (Input::NV41, 0, 1, 1, 27_000_000),
             (Input::NV41, 2, 324, 125, 31_250_000),
@@ -361,7 +362,7 @@ mod tests {
 
     #[test]
     fn the_next_match_is_rounded_up() {
-        // Three counts in 20 ns: the n-th at 20 * n / 3.
+        // Three counts take 20 ns, so count n comes at 20 * n / 3.
         let core_hz = 300_000_000;
         let mut engine = PtimerEngine::new(Input::Nv04 { core_hz });
         set(&mut engine, &[(Numerator, 2), (Denominator, 1)], 0);

@@ -1,4 +1,4 @@
-//! The counters of a strand as a unit for sampling.
+//! The counters of a strand as a [`CounterUnit`].
 
 use core::ops::DerefMut;
 
@@ -9,7 +9,7 @@ use guest_abi::sampling::{CounterSet, CounterUnit, Program, SparcMode};
 
 use super::StrandUnit;
 
-/// The guest asks to count hyperprivileged events without the right to set HT.
+/// The error if a guest without the right to set HT asks to count hyperprivileged events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoHtRight;
 
@@ -21,8 +21,8 @@ impl core::fmt::Display for NoHtRight {
 
 impl core::error::Error for NoHtRight {}
 
-/// %pcr and %pic as a guest uses them: the guest writes them directly, except HT, which the hypervisor sets only for a guest with that
-/// right. `S` is a reference to the [`StrandUnit`], or the guard of a lock that holds it.
+/// %pcr and %pic as a guest uses them. The guest writes them directly, except HT: the hypervisor sets HT only for a guest with the
+/// right to it. `S` is a reference to the [`StrandUnit`], or the guard of a lock that holds it.
 #[derive(Clone, Debug)]
 pub struct SparcUnit<S> {
     strand: S,
@@ -30,7 +30,7 @@ pub struct SparcUnit<S> {
 }
 
 impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
-    /// Returns the unit of a guest without the right to set HT.
+    /// Returns a unit for a guest without the right to set HT.
     pub const fn new(strand: S) -> Self {
         Self { strand, ht: false }
     }
@@ -44,17 +44,17 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         }
     }
 
-    /// Returns the model of the counters.
+    /// The model of the counters.
     pub fn strand(&self) -> &StrandUnit {
         &self.strand
     }
 
-    /// Returns the model of the counters, to which the caller reports events.
+    /// Returns the model of the counters, so that the caller can report events.
     pub fn strand_mut(&mut self) -> &mut StrandUnit {
         &mut self.strand
     }
 
-    /// Counts events in this mode, each with the number of clocks in which it happens, and lets a clock pass.
+    /// Counts events in `mode`, each with the number of clocks in which it happens, and lets one clock pass.
     pub fn step(&mut self, mode: SparcMode, events: &[(SparcSelect, u32)]) {
         self.strand.set_mode(mode);
         for (event, n) in events {

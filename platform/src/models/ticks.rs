@@ -9,12 +9,12 @@ use static_assertions::assert_impl_all;
 
 use crate::ticks::TickRegisters;
 
-/// NPT: bit 63, which is not part of the count.
+/// NPT: bit 63. It is not part of the count.
 const NPT: u64 = 1 << 63;
 
 const BILLION: u64 = 1_000_000_000;
 
-/// %tick or %stick of one strand. After reset it counts from 0, and NPT is clear. The caller's times, in nanoseconds, never go back.
+/// %tick or %stick of one strand. After reset it counts from 0, and NPT is clear. Times are in nanoseconds, and must not go back.
 #[derive(Clone, Debug)]
 pub struct TickCounter {
     hz: u32,
@@ -28,7 +28,7 @@ pub struct TickCounter {
 }
 
 impl TickCounter {
-    /// Returns a counter with this rate after reset, at time 0.
+    /// Returns a counter after reset, at time 0, that counts at `hz`.
     pub const fn new(hz: u32) -> Self {
         Self { hz, drift: 0, stopped: false, npt: false, count: 0, at: 0 }
     }
@@ -46,7 +46,7 @@ impl TickCounter {
         self.at = now;
     }
 
-    /// Makes the counter faster (or slower, if negative) than its nominal rate, in parts per billion, which must be above -10^9.
+    /// Makes the counter deviate from its nominal rate by `parts` per billion, faster if positive. `parts` must be above -10^9.
     pub fn set_drift(&mut self, parts: i32, now: u64) {
         self.settle(now);
         self.drift = parts;
@@ -66,7 +66,7 @@ impl TickCounter {
     fn count(&self, now: u64) -> u64 {
         let passed = u128::from(now.saturating_sub(self.at));
         let speed = u128::from(BILLION.saturating_add_signed(self.drift.into()));
-        // Seconds and the rest are multiplied separately, so that the products of 64, 32 and 32 bits fit in 128.
+        // Whole seconds and the rest are multiplied separately. The products of 64, 32 and 32 bits then fit in 128 bits.
         let ticks = |nanoseconds| nanoseconds * u128::from(self.hz) * speed / u128::from(BILLION);
         let (seconds, rest) = (passed / u128::from(BILLION), passed % u128::from(BILLION));
         let more = match self.stopped {
@@ -77,7 +77,7 @@ impl TickCounter {
     }
 }
 
-/// %tick and %stick of all strands, and the time by which they count.
+/// %tick and %stick of all strands, and the time from which they count.
 #[derive(Debug)]
 pub struct TickCounters {
     now: AtomicU64,
@@ -88,7 +88,7 @@ pub struct TickCounters {
 assert_impl_all!(TickCounters: TickRegisters, Send, Sync);
 
 impl TickCounters {
-    /// Returns counters with these rates in Hz after reset, at time 0.
+    /// Returns counters after reset, at time 0, with the given rates.
     pub fn new(tick_hz: u32, stick_hz: u32) -> Self {
         let counters = |hz| array::from_fn(|_| Mutex::new(TickCounter::new(hz)));
         Self { now: AtomicU64::new(0), tick: counters(tick_hz), stick: counters(stick_hz) }
@@ -99,7 +99,7 @@ impl TickCounters {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Sets the time in nanoseconds, never to an earlier one.
+    /// Sets the time in nanoseconds. The time must not go back.
     pub fn set_time(&self, now: u64) {
         self.now.store(now, Ordering::Release);
     }

@@ -1,6 +1,6 @@
-//! 64-bit deadlines on the comparator, which matches when its 27 bits equal the low 27 bits of the counter. A match is a wrap too late if
-//! the deadline passes while the driver sets the comparator, and too early if the deadline is more than a wrap away. So the driver
-//! compares deadlines with the time in 64 bits, and reads the time again after it has set the comparator.
+//! 64-bit deadlines on a comparator of 27 bits. The comparator matches when its 27 bits equal the low 27 bits of the counter. The
+//! match is a wrap too late if the deadline passes while the driver sets the comparator. It is too early if the deadline is more
+//! than a wrap away. So the driver compares times of 64 bits, and reads the time again after it has set the comparator.
 
 use guest_abi::guest::Widened;
 use heapless::Vec;
@@ -9,22 +9,22 @@ use super::{COUNTER_BITS, Ptimer, PtimerError, PtimerRegisters, Register, STEP};
 
 const ALARM: u32 = 1;
 
-/// A timer with up to `N` deadlines, each with a token by which the caller identifies it.
+/// A timer with up to `N` deadlines. Each deadline has a token that identifies it to the caller.
 ///
-/// Call [`expired`](Self::expired) at each interrupt of the timer until it returns `None`: then no deadline is lost or comes early. Times
-/// have 64 bits, and go on across wraps (every 73 years at 31.25 MHz) if a function of this type reads the timer once per wrap.
+/// At each interrupt of the timer, call [`expired`](Self::expired) until it returns `None`: then no deadline is lost or early. Times have
+/// 64 bits. They continue across wraps (every 73 years at 31.25 MHz) if a function of this type reads the timer once per wrap.
 #[derive(Debug)]
 pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,
     /// Counts since the time was 0.
     counts: Widened<COUNTER_BITS>,
-    /// Sorted by deadline, the earliest last; among equal deadlines, the one scheduled first is last.
+    /// Sorted by deadline, with the earliest deadline last. Among equal deadlines, the one that was scheduled first is last.
     list: Vec<Alarm<T>, N>,
 }
 
 #[derive(Debug)]
 struct Alarm<T> {
-    /// In counts.
+    /// The deadline in counts.
     deadline: u64,
     token: T,
 }
@@ -35,21 +35,21 @@ struct Alarm<T> {
 pub enum When {
     /// The earliest deadline has not passed, or there is none. The timer interrupts at the deadline or before.
     Later,
-    /// The earliest deadline has passed, and no interrupt comes for it: call [`Alarms::expired`].
+    /// The earliest deadline has passed, and the timer does not interrupt for it: call [`Alarms::expired`].
     Now,
 }
 
 /// Why [`Alarms::schedule`] failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleError<T> {
-    /// The list has `N` deadlines already. Returns the token.
+    /// The list has `N` deadlines already. Holds the rejected token.
     Full(T),
     /// The deadline is on the list, but the timer could not be set for it.
     Timer(PtimerError),
 }
 
 impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
-    /// Enables the interrupt, and returns an empty list. [`PtimerError`]s of this type's functions are failed accesses to the timer.
+    /// Enables the interrupt, and returns an empty list. A [`PtimerError`] of this type's functions is a failed access to the timer.
     pub fn new(timer: Ptimer<A>) -> Result<Self, PtimerError> {
         let mut alarms = Self { counts: Widened::new(0_u64), list: Vec::new(), timer };
         alarms.write(Register::Intr, ALARM)?;
@@ -58,7 +58,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(alarms)
     }
 
-    /// Returns the timer, whose interrupt and comparator belong to this list.
+    /// Returns the timer. Do not use its interrupt and comparator: they belong to this list.
     pub fn timer(&self) -> &Ptimer<A> {
         &self.timer
     }
@@ -74,7 +74,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
 
-    /// Sets the time as [`Ptimer::set_time`] does, to at most 61 bits. Keeps all deadlines: those up to the new time have passed.
+    /// Sets the time as [`Ptimer::set_time`] does, to at most 61 bits. All deadlines stay; those up to the new time have passed.
     pub fn set_time(&mut self, time: u64) -> Result<When, PtimerError> {
         self.timer.set_time(time)?;
         self.counts = Widened::new(0_u64);
@@ -98,10 +98,10 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Some(self.list.remove(index).token)
     }
 
-    /// Acknowledges the interrupt. If a deadline has passed, removes the earliest and returns its token. If none has passed,
-    /// returns `None`, and the timer interrupts at the next deadline or before. An error leaves the list as it was.
+    /// Acknowledges the interrupt. If a deadline has passed, removes the earliest deadline and returns its token. Otherwise returns
+    /// `None`, and the timer interrupts at the next deadline or before. An error leaves the list unchanged.
     pub fn expired(&mut self) -> Result<Option<T>, PtimerError> {
-        // Acknowledge before reading the time, so that a later match interrupts again.
+        // Acknowledge before the read of the time, so that a later match interrupts again.
         self.write(Register::Intr, ALARM)?;
         Ok(match self.arm()? {
             When::Now => self.list.pop().map(|alarm| alarm.token),

@@ -1,22 +1,22 @@
-//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator, and a 56-bit counter whose rate a ratio sets.
+//! A driver for PTIMER, the time source of NVIDIA graphics processors: a comparator and a 56-bit counter. A ratio sets the counter's rate.
 //!
-//! Software sees the counter in two registers of 32 bits: bits 26:0 of the counter are bits 31:5 of TIME_0, and bits 55:27 are bits 28:0 of
-//! TIME_1. A *time* is the 64 bits of both. It advances by [`STEP`] with each count, at [`NANOSECONDS`] in nanoseconds.
+//! Software sees the counter in two registers of 32 bits. Bits 26:0 of the counter are bits 31:5 of TIME_0; bits 55:27 are bits 28:0 of
+//! TIME_1. A *time* is the 64 bits of both registers. Each count advances it by [`STEP`]. At rate [`NANOSECONDS`], it is in ns.
 //!
 //! - [`Setting`]: the ratio for a wanted rate.
 //! - [`Ptimer`]: reads and sets the time.
-//! - [`Alarms`]: several 64-bit deadlines on the one 27-bit comparator.
+//! - [`Alarms`]: several 64-bit deadlines on the single 27-bit comparator.
 //!
 //! # Where descriptions of the device differ
-//! Later sources contradict the oldest description (nvidia_ptimer) in these points, and this module follows the later sources:
-//! - ALARM_0 is at 0x9420. (Its offset in that description, 0x9410, belongs to TIME_1.)
-//! - The 64 bits of TIME_1 and TIME_0 are not all a counter: bits 4:0 and 63:61 read 0.
-//! - DENOMINATOR may be equal to NUMERATOR; the device hangs only if DENOMINATOR is above NUMERATOR.
-//! - In CLOCK_SOURCE, the field with the name DENOMINATOR multiplies, and NUMERATOR divides, as the formula of that description says.
+//! The oldest description (nvidia_ptimer) is contradicted by later sources in these points. This module follows the later sources:
+//! - ALARM_0 is at 0x9420. (The oldest description says 0x9410, which belongs to TIME_1.)
+//! - Not all 64 bits of TIME_1 and TIME_0 belong to the counter: bits 4:0 and 63:61 read 0.
+//! - DENOMINATOR may be equal to NUMERATOR. The device hangs only if DENOMINATOR is above NUMERATOR.
+//! - In CLOCK_SOURCE, the field named DENOMINATOR multiplies, and NUMERATOR divides. The formula of the oldest description agrees.
 //! - Bit 16 of CLOCK_SOURCE, the "maximum", selects another clock.
-//! - NV40 itself has no CLOCK_SOURCE and no crystal: it counts as the families before it.
+//! - NV40 itself has no CLOCK_SOURCE and no crystal: it works like the families before it.
 //!
-//! The driver does not use [`Bus`](crate::Bus), because the registers have 32 bits and [`PtimerRegisters`] knows where their block is.
+//! The driver does not use [`Bus`](crate::Bus), because the registers have 32 bits. [`PtimerRegisters`] knows the address of the registers.
 
 mod alarms;
 mod ratio;
@@ -34,19 +34,19 @@ use crate::AccessError;
 pub const STEP: u64 = 1 << 5;
 /// The width of the counter in bits.
 pub const COUNTER_BITS: u32 = 56;
-/// The rate of the counter, in Hz, at which the time counts nanoseconds.
+/// The rate of the counter, in Hz, at which a time is in nanoseconds.
 pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
-/// The bit of CLOCK_SOURCE that selects the external clock, the fastest.
+/// The bit of CLOCK_SOURCE that selects the external clock, which is the fastest clock.
 #[doc(alias = "MAX_FREQUENCY")]
 pub(crate) const EXTERNAL: u32 = 1 << 16;
 
-/// The registers of NV3 and later, of 32 bits, by their offsets in bytes in the register space of the graphics processor (BAR 0).
+/// The registers of NV3 and later. Each has 32 bits. Values are offsets in bytes in the register space of the graphics processor (BAR 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
     /// Bit 0: the comparator has matched. Stays set until software writes 1 to it.
     #[doc(alias = "PTIMER.INTR")]
     Intr = 0x9100,
-    /// Bit 0: enables the interrupt line, which INTR drives.
+    /// Bit 0: enables the interrupt line. INTR drives the line.
     #[doc(alias = "PTIMER.INTR_EN")]
     IntrEn = 0x9140,
     /// Divides the rate of the input clock.
@@ -55,7 +55,7 @@ pub enum Register {
     /// Multiplies the rate of the input clock. At most NUMERATOR; 0 stops the counter.
     #[doc(alias = "PTIMER.DENOMINATOR")]
     Denominator = 0x9210,
-    /// The input clock (NV41 and later): with bit 16 the external clock; else the crystal times (bits 7:0 + 1) / (bits 12:8 + 1).
+    /// The input clock (NV41 and later): the external clock if bit 16 is set, else the crystal times (bits 7:0 + 1) / (bits 12:8 + 1).
     #[doc(alias = "PTIMER.CLOCK_SOURCE")]
     ClockSource = 0x9220,
     /// Bits 26:0 of the counter.
@@ -87,7 +87,7 @@ impl Register {
         self as u32
     }
 
-    /// Returns the bits that the register implements. The others read as 0, and writes to them have no effect.
+    /// Returns the bits that the register implements. Other bits read as 0, and writes to them have no effect.
     pub const fn mask(self) -> u32 {
         match self {
             Self::Intr | Self::IntrEn => 1,
@@ -99,24 +99,24 @@ impl Register {
     }
 }
 
-/// The clock that drives the counter, by family of chips.
+/// The clock that drives the counter. It depends on the family of chips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// NV03: the PLL of the memory (MPLL). The chip has no register CLOCK_SOURCE.
     Nv03 {
-        /// The rate of the PLL in Hz, which depends on the board.
+        /// The rate of the PLL in Hz. It depends on the board.
         memory_hz: u32,
     },
-    /// NV04 to NV40: the PLL of the core; on NV40, the clock of the host interface. The chip has no register CLOCK_SOURCE.
+    /// NV04 to NV40: the PLL of the core, or on NV40 the clock of the host interface. The chip has no register CLOCK_SOURCE.
     Nv04 {
-        /// The rate of this clock in Hz, which depends on the board.
+        /// The rate of this clock in Hz. It depends on the board.
         core_hz: u32,
     },
-    /// NV41 and later: a crystal, multiplied and divided, or an external clock, the fastest. [`NV41`](Self::NV41) has the usual rates.
+    /// NV41 and later: a multiplied and divided crystal, or an external clock, which is faster. [`NV41`](Self::NV41) has the usual rates.
     Nv41 {
         /// The rate of the crystal in Hz.
         crystal_hz: u32,
-        /// The rate of the external clock in Hz, which the multiplied crystal cannot exceed; 0 if it is unknown.
+        /// The maximum rate of the multiplied crystal: the rate of the external clock in Hz; 0 if it is unknown.
         external_hz: u32,
     },
 }

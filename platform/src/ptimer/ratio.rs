@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{EXTERNAL, Input, Register};
 
-/// Values of NUMERATOR and DENOMINATOR, and of CLOCK_SOURCE if the device has that register.
+/// The values of NUMERATOR and DENOMINATOR, and of CLOCK_SOURCE if the device has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     source: Option<Source>,
@@ -15,7 +15,7 @@ pub struct Setting {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// The crystal, multiplied by 1 to 256, and divided by 1 to 32.
+    /// The crystal, multiplied by 1 to 256 and divided by 1 to 32.
     Crystal {
         multiplier: u16,
         divider: u8,
@@ -23,13 +23,13 @@ enum Source {
     External,
 }
 
-/// Why no setting exists for a rate.
+/// The reason why no setting exists for a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RatioError {
-    /// A rate is 0, or the input clock (from NV41 on, both of them) is slower than the wanted rate.
+    /// A rate is 0, or the input clock is slower than the wanted rate. From NV41 on, both input clocks are slower.
     InputTooSlow,
-    /// The input clock (from NV41 on: the crystal divided by 32) is more than 65,535 times faster than the wanted rate.
+    /// The input clock is more than 65,535 times faster than the wanted rate. From NV41 on, this is the crystal divided by 32.
     InputTooFast,
 }
 
@@ -45,11 +45,11 @@ impl fmt::Display for RatioError {
 impl core::error::Error for RatioError {}
 
 impl Setting {
-    /// Returns the setting for a counter rate in Hz, or for the nearest rate that 16-bit numbers reach.
+    /// Returns the setting for a counter rate in Hz. If 16-bit numbers cannot reach it, returns the setting for the nearest possible rate.
     ///
-    /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, so that the
-    /// counts come at more even intervals, but not beyond the external clock. If no multiple reaches the wanted rate, the setting
-    /// selects the external clock. The setting divides the crystal only for rates that the ratio alone cannot reach.
+    /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, but not faster than
+    /// the external clock. The counts then come at more even intervals. If no multiple reaches the wanted rate, the setting selects
+    /// the external clock. The setting divides the crystal only for rates that the ratio alone cannot reach.
     pub fn for_rate(input: Input, hz: u32) -> Result<Self, RatioError> {
         // The rate of the input is `input_hz / divider`.
         let (input_hz, divider, source) = match input {
@@ -62,10 +62,10 @@ impl Setting {
         if hz == 0 || input_hz < u64::from(hz) {
             return Err(RatioError::InputTooSlow);
         }
-        // A divider above 1 comes with a rate below 2^17.
+        // A divider above 1 is used only for rates below 2^17.
         let (numerator, denominator) =
             nearest(input_hz, hz.saturating_mul(divider)).ok_or(RatioError::InputTooFast)?;
-        // The products are at most 2^40 * 2^16. Only if `hz` is just below 2^32, the rounded rate may exceed 32 bits.
+        // The products are at most 2^40 * 2^16. The rounded rate exceeds 32 bits only if `hz` is just below 2^32.
         let per = u64::from(numerator) * u64::from(divider);
         let parts = input_hz * u64::from(denominator) + per / 2;
         let rounded = parts.checked_div(per);
@@ -77,7 +77,7 @@ impl Setting {
         })
     }
 
-    /// Returns the value of a register; `None` if it does not belong to a setting, or the device does not have it.
+    /// Returns the value of a register; `None` if the register is not part of a setting, or the device does not have it.
     pub fn value(&self, register: Register) -> Option<u32> {
         match register {
             Register::Numerator => Some(self.numerator.into()),
@@ -94,10 +94,10 @@ impl Setting {
 }
 
 impl Source {
-    /// Returns the rate of the source as a fraction (dividend and divider), and the source for a wanted rate.
+    /// Returns the rate of the source as a fraction (dividend and divider), and the source that suits the wanted rate.
     fn for_rate(crystal_hz: u32, external_hz: u32, hz: u32) -> (u64, u32, Self) {
         let times = |hz: u64, most| hz.checked_div(crystal_hz.into()).unwrap_or(1).clamp(1, most);
-        // The largest multiple that the external clock allows, if that is known.
+        // The largest multiple that the external clock allows, if the rate of that clock is known.
         let most = match external_hz {
             0 => 256,
             _ => times(external_hz.into(), 256),
@@ -124,18 +124,18 @@ impl Source {
     }
 }
 
-/// A convergent of a continued fraction: numerator and denominator.
+/// A convergent of a continued fraction, as numerator and denominator.
 #[derive(Clone, Copy)]
 struct Convergent(u64, u64);
 
-/// Returns the fraction with a numerator below 2^16 that is nearest to `a / b`, which is at least 1; `None` from 2^16 on.
+/// Returns the fraction nearest to `a / b`, with a numerator below 2^16. `a / b` is at least 1. Returns `None` from 2^16 on.
 ///
-/// This is the last convergent of the continued fraction that fits, or the semiconvergent behind it with the largest numerator.
+/// The result is the last convergent that fits, or the semiconvergent after it with the largest numerator.
 fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     const MOST: u64 = u16::MAX as u64;
     let (mut dividend, mut divisor) = (a, u64::from(b));
     let (mut before, mut last) = (Convergent(0, 1), Convergent(1, 0));
-    // Each numerator is at least the sum of the two before it, so that the loop ends after at most 25 steps.
+    // Each numerator is at least the sum of the previous two, so the loop ends after at most 25 steps.
     while let Some(quotient) = dividend.checked_div(divisor) {
         let fits = (MOST - before.0).checked_div(last.0)?;
         let taken = quotient.min(fits);
@@ -155,7 +155,7 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     Some((last.0 as u16, last.1 as u16))
 }
 
-/// Returns the distance of a fraction from `a / b` times `b` and both denominators: an integer that compares as the distance does.
+/// Returns the distance of `of` from `a / b`, times `b` and both denominators. The products are integers that compare like the distances.
 fn distance(of: Convergent, a: u64, b: u32, other: Convergent) -> u128 {
     let (found, wanted) = (u128::from(of.0) * u128::from(b), u128::from(a) * u128::from(of.1));
     found.abs_diff(wanted) * u128::from(other.1)
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_external_clock_only_where_the_crystal_is_too_slow() {
-        // A crystal of 27 MHz, external clocks, and rates: 81 MHz is the crystal times 3.
+        // The crystal has 27 MHz. The columns are external clocks and rates. 81 MHz is three times the crystal.
         for (external_hz, hz, source, numerator, denominator) in [
             (100_000_000, 81_000_000, times(3), 1, 1),
             (100_000_000, 81_000_001, Some(Source::External), 100, 81),

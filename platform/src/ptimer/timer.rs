@@ -8,7 +8,7 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use super::{COUNTER_BITS, Input, PtimerRegisters, RatioError, Register, STEP, Setting};
 use crate::AccessError;
 
-/// The number of tries to read both halves of one time. The second succeeds, unless another writer sets the time meanwhile.
+/// The number of tries to read both halves of one time. The second try succeeds unless another writer sets the time meanwhile.
 const READS: u32 = 8;
 /// The number of equal reads that show that the counter stands still.
 const STALLED: u32 = 16;
@@ -20,7 +20,7 @@ const COUNTER: Width = match Width::new(COUNTER_BITS as u8) {
     None => panic!("a width"),
 };
 
-/// Why an operation on the timer failed.
+/// The reason why an operation on the timer failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PtimerError {
@@ -28,7 +28,7 @@ pub enum PtimerError {
     Access(AccessError),
     /// No setting exists for the rate.
     Ratio(RatioError),
-    /// TIME_1 changed between each two of several reads.
+    /// TIME_1 changed between every two of several reads.
     Torn,
     /// The time has more than 61 bits.
     OutOfRange,
@@ -67,11 +67,11 @@ pub struct Ptimer<A> {
 }
 
 impl<A: PtimerRegisters> Ptimer<A> {
-    /// Starts the counter at a rate in Hz, or at the nearest rate that the device reaches. Does not change the time. Fails if no setting
-    /// exists for the rate or, like all functions of this type, if an access to a register fails.
+    /// Starts the counter at a rate in Hz, or at the nearest possible rate. Does not change the time. Fails if no setting exists
+    /// for the rate. Like all functions of this type, fails if an access to a register fails.
     pub fn start(access: A, input: Input, hz: u32) -> Result<Self, PtimerError> {
         let setting = Setting::for_rate(input, hz)?;
-        // A ratio above 1, even between two writes, hangs the device: so stop the counter first.
+        // Even for a moment, a ratio above 1 hangs the device. So stop the counter before the two writes.
         access.write(Register::Denominator, 0)?;
         for register in [Register::ClockSource, Register::Numerator, Register::Denominator] {
             if let Some(value) = setting.value(register) {
@@ -86,9 +86,9 @@ impl<A: PtimerRegisters> Ptimer<A> {
         self.hz
     }
 
-    /// Returns the time: a multiple of [`STEP`], below 2^61.
+    /// Returns the time: a multiple of [`STEP`] below 2^61.
     ///
-    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after. If they never agree, it is `Torn`.
+    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0. Fails with `Torn` if they never agree.
     pub fn time(&self) -> Result<u64, PtimerError> {
         let mut high = self.read(Register::Time1)?;
         for _ in 0..READS {
@@ -104,7 +104,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
 
     /// Sets the time, rounded down to a multiple of [`STEP`]. Fails if the time has more than 61 bits.
     ///
-    /// This first sets TIME_0 to 0, so that TIME_0 does not carry into TIME_1 until both registers are written.
+    /// Sets TIME_0 to 0 first, so that TIME_0 does not carry into TIME_1 until both registers are written.
     pub fn set_time(&mut self, time: u64) -> Result<(), PtimerError> {
         let (high, low) = ((time >> 32) as u32, time as u32);
         if high & !Register::Time1.mask() != 0 {
@@ -116,7 +116,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
         Ok(())
     }
 
-    /// Returns `true` if the counter stands still: 16 reads return the same.
+    /// Returns `true` if the counter stands still: 16 reads return the same value.
     pub fn is_stalled(&self) -> Result<bool, PtimerError> {
         let first = self.read(Register::Time0)?;
         for _ in 1..STALLED {
@@ -132,7 +132,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
     }
 }
 
-/// As a clock source, the timer shows the 56 bits of its counter: the time divided by [`STEP`].
+/// As a clock source, the timer shows the 56 bits of its counter, which is the time divided by [`STEP`].
 impl<A: PtimerRegisters> ClockSource for Ptimer<A> {
     fn describe(&self) -> Description {
         Description {

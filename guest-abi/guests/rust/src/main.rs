@@ -1,5 +1,5 @@
-//! A sun4v guest to copy. It starts all its strands; each strand counts and samples a program of known cost; the first strand
-//! prints the results. `README.md` says how to build it.
+//! A sun4v guest to copy. It starts all its strands. Each strand counts and samples a program of known cost, and the first strand
+//! prints the results. `README.md` says how to build the guest.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]
@@ -24,24 +24,24 @@ use guest_abi::{
 global_asm!(include_str!("../start.s"), options(raw));
 
 unsafe extern "C" {
-    /// Loops with one load and with two loads a time.
+    /// Two loops: `work_once` has one load in each iteration, `work_twice` has two.
     fn work_once(address: *const u64, times: u64);
     fn work_twice(address: *const u64, times: u64);
-    /// The end of both loops.
+    /// The first address after both loops.
     static work_end: u8;
-    /// The entry of the strands that the first one starts, and their trap table.
+    /// The entry of the strands that the first strand starts, and the trap table of these strands.
     static strand_start: u8;
     static strand_traps: u8;
 }
 
-/// The most strands that the guest uses: each needs a record and a stack.
+/// The maximum number of strands that the guest uses. Each strand needs a record and a stack.
 const MOST: usize = 64;
 
-/// The measured program has this number of rounds. A round calls `work_once` and `work_twice`, and each loads `TIMES` times.
+/// The number of rounds of the measured program. A round calls `work_once` and `work_twice`; each does `TIMES` loads.
 const ROUNDS: u64 = 20;
 const TIMES: u64 = 1000;
 
-/// Loads between two samples. The 3000 loads of a round are far from a multiple of 347: samples fall everywhere in a round.
+/// The number of loads between two samples. A round has 3000 loads, far from a multiple of 347, so samples fall everywhere in a round.
 const PERIOD: u32 = 347;
 
 type Unit = OwnCounters<Sun4v, Sun4v>;
@@ -49,18 +49,18 @@ type Sampler = Profiler<Unit, 1, 256>;
 
 #[repr(C)]
 struct Strand {
-    /// The end of the stack. `start.s` reads it: it must come first.
+    /// The end of the stack. Must be the first field, because `start.s` reads it.
     stack: *mut u8,
     cpu: usize,
     sampling: UnsafeCell<Option<(Unit, Sampler)>>,
     loads: AtomicU64,
     instructions: AtomicU64,
-    /// Samples with an address in `work_once`, in `work_twice`, and elsewhere.
+    /// The number of samples in `work_once`, in `work_twice`, and elsewhere.
     samples: [AtomicU64; 3],
     done: AtomicU64,
 }
 
-// SAFETY: other strands use the atomic fields only.
+// SAFETY: strands use only the atomic fields of another strand's record.
 unsafe impl Sync for Strand {}
 
 #[repr(align(64))]
@@ -87,7 +87,7 @@ static STRANDS: [Strand; MOST] = {
     }; MOST];
     while cpu < MOST {
         strands[cpu].cpu = cpu;
-        // SAFETY: the address after the last byte of this stack.
+        // SAFETY: the result is the address after the last byte of this stack.
         strands[cpu].stack = unsafe { STACKS.0.get().cast::<u8>().add((cpu + 1) * 0x8000) };
         cpu += 1;
     }
@@ -99,7 +99,7 @@ fn sun4v() -> Sun4v {
     unsafe { Sun4v::new() }
 }
 
-/// Entered by each strand, on its own stack.
+/// The entry of each strand, on its own stack.
 #[unsafe(no_mangle)]
 extern "C" fn strand_main(strand: &'static Strand) {
     if strand.cpu == 0 {
@@ -109,12 +109,12 @@ extern "C" fn strand_main(strand: &'static Strand) {
     }
 }
 
-/// Starts the other strands, measures, and prints.
+/// Starts the other strands, measures, and prints the results.
 fn first() -> ! {
     let mut console = Core::new(sun4v());
-    // cpu_start and mach_exit belong to group CORE. All strands of a guest share one negotiation.
+    // cpu_start and mach_exit need group CORE. All strands of a guest share one negotiation.
     let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
-    // CPUs are numbered from 0. The first refused call says that there are no more; a hypervisor without cpu_start refuses all.
+    // CPUs are numbered from 0. The first refused call means that there are no more CPUs, or that the hypervisor has no cpu_start.
     let mut cpus = 1;
     while let Some(strand) = STRANDS.get(cpus)
         && start(strand)
@@ -139,7 +139,7 @@ fn first() -> ! {
         );
     }
     memory(&mut console);
-    // A hypervisor without mach_exit gets here.
+    // Reached only if the hypervisor has no mach_exit.
     let _ = sun4v().call(Trap::Fast, MACH_EXIT, [0; 5]);
     loop {
         let _ = console.exit(0);
@@ -171,7 +171,7 @@ fn program() {
 }
 
 fn measure(strand: &'static Strand) {
-    // Both counters at once, in privileged mode, by direct writes of %pcr and %pic.
+    // Starts both counters at once, in privileged mode, by direct writes of %pcr and %pic.
     let driver = StrandDriver::new(sun4v());
     let pcr = SparcPcr::OFF
         .with_system(true)
@@ -195,7 +195,7 @@ fn measure(strand: &'static Strand) {
             interrupts(true);
             program();
             interrupts(false);
-            // SAFETY: as above; interrupts are off again.
+            // SAFETY: only this strand and its handler use the field, and interrupts are off again.
             if let Some((mut unit, mut sampler)) = unsafe { (*strand.sampling.get()).take() } {
                 sampler.stop(&mut unit, &interrupted(strand, 0));
                 while let Some(sample) = sampler.pop() {
@@ -208,7 +208,7 @@ fn measure(strand: &'static Strand) {
     strand.done.store(1, Ordering::Release);
 }
 
-/// Returns the index in [`Strand::samples`] of an address.
+/// Returns the index in [`Strand::samples`] for an address.
 fn place(address: u64) -> usize {
     let end = &raw const work_end as u64;
     if (work_once as *const () as u64..work_twice as *const () as u64).contains(&address) {
@@ -223,26 +223,26 @@ fn place(address: u64) -> usize {
 fn interrupted(strand: &Strand, address: u64) -> Interrupted<SparcMode> {
     Interrupted {
         address,
-        // The number of the CPU in this guest stands for the strand.
+        // The guest takes its CPU number as the number of the strand.
         strand: StrandId::new(strand.cpu).unwrap_or(const { StrandId::new(0).unwrap() }),
         time: sun4v().ticks(),
         mode: SparcMode::Privileged,
     }
 }
 
-/// Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions after the load.
+/// Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions after the counted load.
 #[unsafe(no_mangle)]
 extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
-    // SAFETY: clears bit 15 of %softint, the cause of this trap.
+    // SAFETY: the write clears bit 15 of %softint, the cause of this trap.
     unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) 1_u64 << 15, options(nostack)) }
     // SAFETY: the interrupted program does not use the field while interrupts are on.
     if let Some((unit, sampler)) = unsafe { &mut *strand.sampling.get() } {
-        // If the unit refuses to go on, the samples until now are kept.
+        // If the unit refuses to continue, the samples taken so far remain.
         let _ = sampler.handle(unit, &interrupted(strand, address));
     }
 }
 
-/// Allows or blocks the overflow trap, by PIL and by IE (bit 1) of PSTATE, whose bits PEF and PRIV stay set.
+/// Enables or disables the overflow trap, by PIL and by IE (bit 1) of PSTATE. Bits PEF and PRIV of PSTATE stay set.
 fn interrupts(on: bool) {
     let (pil, pstate) = if on { (0_u64, 0x16_u64) } else { (15, 0x14) };
     // SAFETY: the trap table has a handler for the overflow, and no other interrupt comes.
@@ -255,7 +255,7 @@ fn interrupts(on: bool) {
     }
 }
 
-/// Reads a megabyte once, and prints the reads that the memory channels counted. The guest needs the right `global` for these calls.
+/// Reads a megabyte once, and prints the number of reads that the DRAM channels counted. These calls need the right `global`.
 fn memory(console: &mut Core<Sun4v>) {
     const SIZE: usize = 1 << 20;
     static BLOCK: [AtomicU64; SIZE / 8] = [const { AtomicU64::new(0) }; SIZE / 8];

@@ -1,4 +1,4 @@
-//! The order of the steps by which rights pass from guest to guest. If the strand at work dies between two, another starts again.
+//! The order of the steps with which rights pass from guest to guest. If a strand dies between two steps, another strand starts again.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -6,7 +6,7 @@ use hv_core::GuestId;
 use super::{Asked, Circumstances, Consequence, Global, GlobalEvent, GuestEvent, Holding, Scrub};
 use crate::rights::policy::Grant;
 
-/// The state of the protocol. Required methods are one step each; provided methods make steps in order, and their caller owns the lock.
+/// The state of the protocol. Each required method is one step. A provided method makes several steps; its caller owns the lock.
 pub trait Ledger {
     /// Returns the numbers of the guests, in order.
     fn guests(&self) -> impl Iterator<Item = GuestId> + use<Self>;
@@ -16,7 +16,7 @@ pub trait Ledger {
     fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<Self>;
     /// Returns what a strand is asked for.
     fn asked(&self, strand: StrandId) -> Asked;
-    /// Returns which guest has `global`.
+    /// Returns the guest that has `global`.
     fn global(&self) -> Global;
     /// Returns `true` if a guest was reset, and no strand has begun to revoke its rights.
     fn is_reset(&self, guest: GuestId) -> bool;
@@ -28,23 +28,23 @@ pub trait Ledger {
     fn end_reset(&mut self);
     /// Marks a guest as reset, and revokes its rights.
     fn start(&mut self, guest: GuestId);
-    /// Marks a reset guest as started: it has all its rights, or gets them next.
+    /// Marks a reset guest as started: it has all its rights, or gets them in the next step.
     fn started(&mut self, guest: GuestId);
-    /// Revokes all rights of a guest but these.
+    /// Revokes all rights of a guest outside of `grant`.
     fn keep(&mut self, guest: GuestId, grant: Grant);
-    /// Gives a guest these rights unless it is [reset](Self::is_reset) meanwhile. Returns `true` if it did.
+    /// Gives a guest the rights of `grant`, unless the guest is [reset](Self::is_reset) meanwhile. Returns `true` if it has given them.
     fn raise(&mut self, guest: GuestId, grant: Grant) -> bool;
     /// Sets what a guest is granted.
     fn set_granted(&mut self, guest: GuestId, grant: Grant);
-    /// Sets which guest has `global`.
+    /// Sets the guest that has `global`.
     fn set_global(&mut self, global: Global);
-    /// Lists the units that a guest could program by `global`, for scrubbing.
+    /// Lists, for scrubbing, the units that a guest could program with `global`.
     fn list(&mut self, guest: GuestId);
     /// Asks a strand to scrub this and to acknowledge.
     fn ask(&mut self, strand: StrandId, scrub: Scrub);
-    /// Leaves a mark: the owner of the lock makes another round.
+    /// Leaves a mark, so that the owner of the lock makes another round.
     fn mark(&mut self);
-    /// Opens the fast path of what a guest may do.
+    /// Opens the fast path for what a guest may do.
     fn refresh(&mut self, guest: GuestId);
 
     /// Makes a step of `global`.
@@ -53,8 +53,8 @@ pub trait Ledger {
         self.set_global(self.global().step(event));
     }
 
-    /// Grants each guest what `grant` returns, and no more. Calls `revoked` with each guest that loses a right, and what is left.
-    /// All revocations come before the first grant: if the strand dies in between, no right is granted twice.
+    /// Grants each guest what `grant` returns, and no more. Calls `revoked` with each guest that loses a right, and with its remaining
+    /// rights. All revocations come before the first grant: if the strand dies in between, no right has two holders.
     #[inline(always)]
     fn configure(
         &mut self,
@@ -71,7 +71,7 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes all rights outside of `grant`, even those not held yet, asks the guest's strands, and calls `revoked` with what is left.
+    /// Revokes all rights outside of `grant`, held or not. Asks the guest's strands, and calls `revoked` with the remaining rights.
     #[inline(always)]
     fn revoke(&mut self, guest: GuestId, grant: Grant, revoked: impl FnOnce(Grant)) {
         let (left, consequence) = self.holding(guest).step(GuestEvent::Revoke(grant));
@@ -81,12 +81,12 @@ pub trait Ledger {
         self.keep(guest, left.granted);
         revoked(left.granted);
         self.lose(guest, consequence);
-        // Last: if this strand dies before, the whole step is made again.
+        // This comes last: if this strand dies before, the whole step is made again.
         self.set_granted(guest, left.granted);
         self.refresh(guest);
     }
 
-    /// Revokes all that each reset guest could use.
+    /// Revokes all rights of each reset guest.
     #[inline(always)]
     fn take_up_resets(&mut self) {
         // Each guest can be reset once, and a strand may have died at work on one more reset.
@@ -102,13 +102,13 @@ pub trait Ledger {
         }
     }
 
-    /// Makes the steps that follow from a [loss](Consequence::Lost) of rights.
+    /// Makes the steps that a [loss](Consequence::Lost) of rights requires.
     #[inline(always)]
     fn lose(&mut self, guest: GuestId, consequence: Consequence) {
         let Consequence::Lost { scrub, global } = consequence else {
             return;
         };
-        // Before the units are listed: if this strand dies then, no strand scrubs while another may be in an older call.
+        // Ask before the units are listed. Otherwise, if this strand dies, another strand could scrub while a strand is in an older call.
         for strand in self.strands(guest) {
             self.ask(strand, scrub);
         }
@@ -125,9 +125,9 @@ pub trait Ledger {
         self.step_global(GlobalEvent::ListIsWhole);
     }
 
-    /// Makes a round: ends the step of a strand that has died, revokes the rights of reset guests, scrubs the units of the loser
-    /// of `global`, and completes the grants of all guests. `scrub` scrubs the units of a guest, and returns `true` if all are
-    /// scrubbed or out of service. `given` is called with each guest that gains a right, and what the guest holds now.
+    /// Makes a round: ends the step of a strand that has died, revokes the rights of reset guests, scrubs the units of the loser of
+    /// `global`, and completes the grants of all guests. `scrub` scrubs the units of a guest, and returns `true` if all are scrubbed or out
+    /// of service. `given` is called with each guest that gains a right, and the rights that the guest holds now.
     #[inline(always)]
     fn round(
         &mut self,
@@ -156,7 +156,7 @@ pub trait Ledger {
         strands.any(|strand| self.asked(strand).is_awaited())
     }
 
-    /// Completes the grant of a guest as far as possible. If the guest now holds more, calls `given` with what it holds.
+    /// Completes the grant of a guest as far as possible. If the guest gains a right, calls `given` with the rights that it holds now.
     #[inline(always)]
     fn complete(&mut self, guest: GuestId, given: impl FnOnce(Grant)) {
         let circumstances = Circumstances {
@@ -176,7 +176,7 @@ pub trait Ledger {
         if next.held.global {
             self.step_global(GlobalEvent::Grant(guest));
         }
-        // A reset that crosses this is flagged before it revokes anything.
+        // A reset at the same time is flagged before it revokes anything.
         if !self.raise(guest, next.held) {
             self.mark();
             return;

@@ -1,8 +1,8 @@
-//! The instructions and branches of a cycle, and the events that follow from them.
+//! The instructions and branches of a cycle, and the events that they cause.
 
 use super::event::R10000Event;
 
-/// The kinds of instruction that the counters distinguish.
+/// The kinds of instructions that the counters distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Integer multiply or divide. It graduates as two instructions.
@@ -18,22 +18,22 @@ pub enum Operation {
     },
     /// An instruction that sets bits of the FP status register (EVZOUI).
     FloatingPoint,
-    /// Anything else, branches included.
+    /// Any other instruction, branches included.
     Other,
 }
 
-/// How a decoded branch ends.
+/// The end of a decoded branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Branch {
     /// The prediction was right.
     Predicted,
     /// The prediction was wrong. The processor nullifies the instructions that it decoded after the branch.
     Mispredicted,
-    /// An older branch was mispredicted, so that the processor never executed this one.
+    /// An older branch was mispredicted, so the processor never executed this branch.
     Nullified,
 }
 
-/// The events of one cycle, in which several instructions may be issued and graduate.
+/// The events of one cycle. Several instructions may be issued and graduate in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
     counts: [u32; R10000Event::COUNT],
@@ -46,7 +46,7 @@ impl Cycle {
         Self { counts }.and(R10000Event::Cycles0, 1).and(R10000Event::Cycles1, 1)
     }
 
-    /// Adds an event that happens `n` times. The functions below add the events of instructions and branches.
+    /// Adds `n` events `event`. The functions below add the events of instructions and branches.
     #[must_use]
     pub const fn and(mut self, event: R10000Event, n: u32) -> Self {
         let count = &mut self.counts[event as usize];
@@ -68,7 +68,7 @@ impl Cycle {
         }
     }
 
-    /// Adds an instruction that graduates: it has completed, and no older instruction is left.
+    /// Adds an instruction that graduates: it has completed, and all older instructions have graduated.
     #[must_use]
     pub const fn graduate(self, operation: Operation) -> Self {
         let instructions = match operation {
@@ -105,7 +105,7 @@ impl Cycle {
         }
     }
 
-    /// Adds a TLB miss, in a program or in the handler of another TLB miss. It counts in the mode of its cycle.
+    /// Adds a TLB miss, of a program or of the handler of another TLB miss. The miss counts in the mode of its cycle.
     #[must_use]
     pub const fn refill_tlb(self) -> Self {
         self.and(R10000Event::TlbRefills, 1)

@@ -28,19 +28,19 @@ macro_rules! events {
 events! {
     Cycles0 = 0, "cycles";
     Issued = 1, "issued_instructions";
-    /// Also prefetches, SYNCs and CACHE operations.
+    /// Includes prefetches, SYNCs and CACHE operations.
     LoadsIssued = 2, "issued_loads";
     StoresIssued = 3, "issued_stores";
     ConditionalsIssued = 4, "issued_store_conditionals";
     ConditionalsFailed = 5, "failed_store_conditionals";
-    /// Including those that an older misprediction nullifies.
+    /// Includes branches that an older misprediction nullifies.
     BranchesDecoded = 6, "decoded_branches";
     L2QuadwordsWritten = 7, "quadwords_written_back_from_scache";
     L2EccErrors = 8, "correctable_scache_data_array_ecc_errors";
     L1InstructionMisses = 9, "primary_instruction_cache_misses";
-    /// Misses by instruction fetches.
+    /// Counts misses by instruction fetches.
     L2InstructionMisses = 10, "secondary_instruction_cache_misses";
-    /// By instruction fetches.
+    /// Counts mispredictions for instruction fetches.
     L2InstructionWayMispredicted = 11, "instruction_misprediction_from_scache_way_prediction_table";
     Interventions = 12, "external_interventions";
     Invalidations = 13, "external_invalidations";
@@ -50,27 +50,27 @@ events! {
     Cycles1 = 16, "cycles";
     /// Multiplies and divides count twice.
     Graduated1 = 17, "graduated_instructions";
-    /// Also prefetches, SYNCs and CACHE operations.
+    /// Includes prefetches, SYNCs and CACHE operations.
     LoadsGraduated = 18, "graduated_loads";
     StoresGraduated = 19, "graduated_stores";
     ConditionalsGraduated = 20, "graduated_store_conditionals";
-    /// Instructions that set bits of the FP status register.
+    /// Counts instructions that set bits of the FP status register.
     FloatingPointGraduated = 21, "graduated_floating_point_instructions";
     L1QuadwordsWritten = 22, "quadwords_written_back_from_primary_data_cache";
-    /// Including those in the TLB handler.
+    /// Includes misses in the TLB handler.
     TlbRefills = 23, "tlb_misses";
-    /// Excluding those that an older misprediction nullified.
+    /// Excludes branches that an older misprediction nullified.
     BranchesMispredicted = 24, "mispredicted_branches";
     L1DataMisses = 25, "primary_data_cache_misses";
-    /// Misses by loads and stores.
+    /// Counts misses by loads and stores.
     L2DataMisses = 26, "secondary_data_cache_misses";
-    /// By loads and stores.
+    /// Counts mispredictions for loads and stores.
     L2DataWayMispredicted = 27, "data_misprediction_from_scache_way_prediction_table";
     InterventionHits = 28, "external_intervention_hits_in_scache";
     InvalidationHits = 29, "external_invalidation_hits_in_scache";
-    /// Stores and exclusive prefetches.
+    /// Counts stores and exclusive prefetches.
     StoresToClean = 30, "store_prefetch_exclusive_to_clean_block_in_scache";
-    /// Stores and exclusive prefetches.
+    /// Counts stores and exclusive prefetches.
     StoresToShared = 31, "store_prefetch_exclusive_to_shared_block_in_scache";
 }
 
@@ -92,12 +92,12 @@ impl R10000Event {
         }
     }
 
-    /// Returns its number in the control register of its counter, 0 to 15.
+    /// Returns the number of the event in the control register of its counter, 0 to 15.
     pub const fn number(self) -> u8 {
         self as u8 & 0xf
     }
 
-    /// Returns the events with this name, in any case, at most one of each counter. A space, hyphen or slash matches an underscore.
+    /// Returns the events with this name, in upper or lower case: at most one per counter. A space, hyphen or slash matches an underscore.
     pub fn named(name: &str) -> impl Iterator<Item = Self> {
         let alike = |(ours, theirs): (u8, u8)| match theirs {
             b' ' | b'-' | b'/' => ours == b'_',

@@ -1,15 +1,15 @@
-//! The four instructions that move performance registers: forms of MTC0 and MFC0 with register 25, which bits 5:0 distinguish.
+//! The four instructions that move performance registers. They are MTC0 and MFC0 with register 25; bits 5:0 select it.
 
 use guest_abi::Counter;
 
 /// MFPS, MFPC, MTPS or MTPC, with its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PerformanceMove {
-    /// Bit 23 of the instruction.
+    /// The direction, in bit 23 of the instruction.
     pub direction: Direction,
-    /// Bit 0 of the instruction.
+    /// The kind of register, in bit 0 of the instruction.
     pub register: RegisterKind,
-    /// Bits 5:1 of the instruction: the counter to which the performance register belongs.
+    /// The counter to which the performance register belongs, in bits 5:1 of the instruction.
     pub counter: Counter,
     rt: u8,
 }
@@ -42,7 +42,7 @@ impl PerformanceMove {
     /// Set for a counter, clear for a control register.
     const IS_COUNTER: u32 = 1;
 
-    /// Returns the move between this performance register and general register `rt`; `None` if `rt` is beyond 31.
+    /// Returns the move between a performance register and general register `rt`; `None` if `rt` is above 31.
     pub const fn new(
         direction: Direction,
         register: RegisterKind,

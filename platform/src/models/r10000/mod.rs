@@ -1,6 +1,7 @@
 //! The performance counters of the MIPS R10000, CP0 register 25 (R10000 Microprocessor User's Manual, section 14.20).
 //!
-//! No sun4v machine has them. They show that sampling does not depend on one kind of [`CounterUnit`](guest_abi::sampling::CounterUnit).
+//! No sun4v machine has these counters. They show that sampling works with another kind of
+//! [`CounterUnit`](guest_abi::sampling::CounterUnit).
 
 mod cycle;
 mod event;

@@ -3,7 +3,7 @@
 use bitfield_struct::bitfield;
 use guest_abi::sampling::{ModeSet, UnitMode};
 
-/// The value of a control register: bits 8:0. The others are reserved and 0.
+/// The value of a control register: bits 8:0. All other bits are reserved and 0.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Control {
@@ -20,12 +20,12 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the value of the register after a write: bits 8:0 of it.
+    /// Returns the value of the register after a write of `value`: its bits 8:0.
     pub const fn written(value: u32) -> Self {
         Self::from_bits(value & 0x1ff)
     }
 
-    /// Returns a value that counts the event with this number (0 to 15) in these modes.
+    /// Returns a value that counts event number `event` (0 to 15) in `modes`.
     pub fn counting(event: u8, modes: ModeSet<R10000Mode>) -> Self {
         let bit = |mode: R10000Mode| u8::from(modes.contains(mode)) << mode.index();
         Self::new()
@@ -45,10 +45,10 @@ impl Control {
     }
 }
 
-/// A mode, with the bit of the control register that enables counting in it.
+/// A mode. Each mode has a bit in the control register that enables counting in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum R10000Mode {
-    /// EXL, bit 0: exception level, with any KSU.
+    /// EXL, bit 0: exception level, whatever KSU is.
     Exception,
     /// K, bit 1: kernel mode.
     Kernel,
@@ -66,7 +66,7 @@ impl UnitMode for R10000Mode {
     }
 }
 
-/// KSU of the Status register: the mode of a processor at neither exception nor error level.
+/// KSU of the Status register: the mode of a processor that is neither at exception level nor at error level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ksu {
     /// 0: kernel mode.
@@ -81,11 +81,11 @@ pub enum Ksu {
 /// The bits of the Status register that affect counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Status {
-    /// KSU: the mode at neither exception nor error level.
+    /// KSU: the mode when neither EXL nor ERL is set.
     pub ksu: Ksu,
     /// EXL: the processor is at exception level.
     pub exl: bool,
-    /// ERL: the processor is at error level, where nothing counts.
+    /// ERL: the processor is at error level. Nothing counts there.
     pub erl: bool,
 }
 

@@ -26,7 +26,7 @@ impl Pair {
     }
 }
 
-/// Two counters with their control registers, and the pending Compare interrupt. All are 0 initially.
+/// Two counters with their control registers, and the pending Compare interrupt. At first all are 0.
 #[derive(Clone, Debug, Default)]
 pub struct R10000 {
     pairs: [Pair; 2],
@@ -40,7 +40,7 @@ impl R10000 {
         Self { pairs: [Pair { control, count }; 2], compare: false }
     }
 
-    /// Counts the events of one cycle at this Status. A counter may advance by several events at once, and past its overflow.
+    /// Counts the events of one cycle, in which the Status register is `status`. A counter may advance past its overflow.
     pub fn step(&mut self, status: Status, cycle: &Cycle) {
         let Some(mode) = status.mode() else { return };
         for counter in Counter::ALL {
@@ -54,7 +54,7 @@ impl R10000 {
         }
     }
 
-    /// Returns IP\[7\], before IM\[7\] masks it: set while the Compare interrupt is pending or a counter has overflowed.
+    /// Returns IP\[7\], not masked by IM\[7\]: set while the Compare interrupt is pending or a counter has overflowed.
     pub fn ip7(&self) -> bool {
         self.compare || !self.overflowed().is_empty()
     }

@@ -1,15 +1,15 @@
-//! Events that PIC does not show yet.
+//! Events that the hardware has counted but PIC does not show yet.
 
 use guest_abi::sampling::CounterSet;
 
-/// The clock, of each eight, in which PIC is brought up to date.
+/// The clock, of each eight clocks, in which PIC is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase(u8);
 
 impl Phase {
     const CLOCKS: u8 = 8;
 
-    /// Returns the phase in which the first update is this number of clocks ahead; `None` unless it is 1 to 8.
+    /// Returns the phase whose first update is `clocks` clocks ahead; `None` unless `clocks` is 1 to 8.
     pub const fn new(clocks: u8) -> Option<Self> {
         match clocks {
             1..=Self::CLOCKS => Some(Self(clocks)),
@@ -18,10 +18,10 @@ impl Phase {
     }
 }
 
-/// The accumulators of both counters, and the time to the next update, which adds them to PIC.
+/// The accumulators of both counters, and the time to the next update. An update adds the accumulators to PIC.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behind {
-    /// The clocks to the next update, 1 to 8.
+    /// The number of clocks to the next update, 1 to 8.
     ahead: u8,
     waiting: [u32; 2],
 }
@@ -51,7 +51,7 @@ impl Behind {
         core::mem::take(&mut self.waiting)
     }
 
-    /// Drops the update that is due in the next clock, if any: a write of PIC at the end of the current clock overwrites it.
+    /// Cancels an update that is due in the next clock, because a write of PIC at the end of the current clock overwrites it.
     pub(super) fn written(&mut self) {
         if self.ahead == 1 {
             self.lose(CounterSet::BOTH);

@@ -1,4 +1,4 @@
-//! A model of a strand's counters (FWARC/2007/529 section 2.1), after the public sources of the UltraSPARC T2. The T2 Plus may differ.
+//! A model of a strand's counters (FWARC/2007/529 section 2.1), based on the public sources of the UltraSPARC T2. The T2 Plus may differ.
 
 mod behind;
 mod skid;
@@ -13,25 +13,26 @@ use behind::Behind;
 pub use behind::Phase;
 pub use skid::Early;
 
-/// The MASK with which a counter counts each class in the current mode: 0 to 7 of completed, 8 to 15 of flushed instructions.
+/// For each class, the MASK that a counter counts in the current mode. 0 to 7 are completed instructions, 8 to 15 flushed instructions.
 type Counted = [u8; 16];
 
-/// %pcr and %pic of one strand, and bit 15 of its %softint. After reset they are 0; the strand is in user mode and takes interrupts.
+/// %pcr and %pic of one strand, and bit 15 of its %softint. After reset all are 0, and the strand is in user mode and takes interrupts.
 ///
-/// The unit sets OVn when counter n wraps or, with TOEn, as early as [`Early`] states. A write with HOLDOVn keeps OVn. HOLDOV reads as 0.
+/// The unit sets OVn when counter n wraps. With TOEn it sets OVn earlier, as [`Early`] states. A write with HOLDOVn does not change OVn.
 ///
-/// The trap is requested as long as an OV bit and its TOE bit are both set. An event of a flushed instruction also requests the trap, for a
-/// moment, if it would overflow a counter which does not count flushed instructions. A request sets bit 15 of %softint if the strand takes
-/// interrupts and is not in hyperprivileged mode. The bit brings the trap (tt 0x4f), and stays until the handler clears it.
+/// - The trap is requested as long as an OV bit and its TOE bit are both set. An event of a flushed instruction also requests the
+///   trap, for a moment, if it would overflow a counter that does not count flushed instructions.
+/// - A request sets bit 15 of %softint if the strand takes interrupts and is not in hyperprivileged mode. Bit 15 causes the trap
+///   (tt 0x4f), and stays set until the handler clears it.
 ///
-/// By default PIC shows every event at once. [`set_phase`](Self::set_phase) makes it follow every 8 clocks, as hardware does.
+/// By default PIC shows every event at once. [`set_phase`](Self::set_phase) makes the unit update PIC every 8 clocks, as hardware does.
 #[derive(Clone, Debug)]
 pub struct StrandUnit {
-    /// Without HOLDOV.
+    /// The register without HOLDOV.
     pcr: SparcPcr,
     pic: [u32; 2],
     counted: [Counted; 2],
-    /// The highest value of a counter after an event without further effect. A wrap or a higher value calls [`noted`](Self::noted).
+    /// The highest value of a counter at which an event has no further effect. A wrap or a higher value calls [`noted`](Self::noted).
     quiet: [u32; 2],
     early: Early,
     mode: SparcMode,
@@ -56,12 +57,12 @@ impl StrandUnit {
         }
     }
 
-    /// Returns %pcr, in which HOLDOV is 0.
+    /// Returns %pcr. HOLDOV reads as 0.
     pub fn pcr(&self) -> u64 {
         self.pcr.into_bits()
     }
 
-    /// Writes %pcr, as hyperprivileged code does: bits 31:0, except the OV bits that HOLDOV protects.
+    /// Writes bits 31:0 of %pcr, as hyperprivileged code does. OV bits that HOLDOV protects do not change.
     pub fn set_pcr(&mut self, value: u64) {
         let held = SparcPcr::from_bits(value).holds();
         let written = SparcPcr::from_bits(value & SparcPcr::KEPT);
@@ -74,7 +75,7 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Writes %pcr, as privileged code does: does not change HT.
+    /// Writes %pcr, as privileged code does: HT does not change.
     pub fn set_pcr_privileged(&mut self, value: u64) {
         let ht = self.pcr() & SparcPcr::HT;
         self.set_pcr(value & !SparcPcr::HT | ht);
@@ -90,7 +91,7 @@ impl StrandUnit {
         self.softint
     }
 
-    /// Writes bit 15 of %softint. A trap that is still requested sets it again at once if the strand takes interrupts.
+    /// Writes bit 15 of %softint. A trap that is still requested sets the bit again at once if the strand takes interrupts.
     pub fn set_softint(&mut self, set: bool) {
         self.softint = set;
         self.request();
@@ -108,16 +109,16 @@ impl StrandUnit {
         self.select();
     }
 
-    /// Sets when PIC is brought up to date: every 8 clocks of [`pass`](Self::pass), or at once if `None`. Drops the events that wait.
+    /// Sets when PIC is updated: every 8 clocks of [`pass`](Self::pass), or at once for `None`. Drops the events that still wait.
     ///
-    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events follow a write of PIC. A write of %pcr that
-    /// clears UT, ST or HT loses up to 8 events of each counter; a write that changes the SL of a counter, up to 8 of that counter.
+    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events still follow a write of PIC. A write
+    /// of %pcr that clears UT, ST or HT loses up to 8 events of each counter. A change of a counter's SL loses up to 8 of its events.
     pub fn set_phase(&mut self, phase: Option<Phase>) {
         self.behind = phase.map(Behind::new);
         self.select();
     }
 
-    /// Lets clocks pass, which matters only if PIC is brought up to date every 8 clocks.
+    /// Lets clocks pass. This matters only if PIC is updated every 8 clocks.
     pub fn pass(&mut self, clocks: u64) {
         if let Some(behind) = &mut self.behind {
             let arrived = behind.pass(clocks);
@@ -138,7 +139,7 @@ impl StrandUnit {
         SparcPic::new().with_pic0(pic0).with_pic1(pic1).into_bits()
     }
 
-    /// Writes %pic, and so both counters, at the end of the current clock, in place of an update of PIC that is due then.
+    /// Writes %pic, and so both counters, at the end of the current clock. The write replaces an update of PIC that is due then.
     pub fn set_pic(&mut self, value: u64) {
         if let Some(behind) = &mut self.behind {
             behind.written();
@@ -159,8 +160,8 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Returns the number of events of each counter after which no counter requests the trap yet: 0 if a counter with TOE counts idle
-    /// clocks, of which any number may come at once, and `u64::MAX` if no counter can request the trap.
+    /// Returns the number of events of each counter before a counter can request the trap. This is 0 if a counter with TOE counts
+    /// idle clocks, because any number of them may come at once. It is `u64::MAX` if no counter can request the trap.
     pub fn events_before_trap(&self) -> u64 {
         let trapping = Counter::ALL
             .iter()
@@ -172,9 +173,9 @@ impl StrandUnit {
         left.min().map_or(u64::MAX, u64::from)
     }
 
-    /// Counts `n` clocks, in each of which all events of this select happen together. Class 8 to 15 is of a flushed instruction.
+    /// Counts `n` clocks. In each clock, all events of this select happen together. Classes 8 to 15 stand for a flushed instruction.
     ///
-    /// Events of one class in the same clock are reported together. With updates every 8 clocks, the `n` clocks begin with this one.
+    /// Report events of one class in the same clock together. With updates every 8 clocks, the `n` clocks begin with the current clock.
     #[inline(always)]
     pub fn count(&mut self, events: impl Into<SparcSelect>, n: u32) {
         let events = events.into();
@@ -198,13 +199,13 @@ impl StrandUnit {
         }
     }
 
-    /// Handles counters that have counted `n`, and have wrapped or are beyond [`quiet`](Self::quiet).
+    /// Handles counters that have counted `n` events, and have wrapped or are beyond [`quiet`](Self::quiet).
     #[cold]
     fn noted(&mut self, counters: CounterSet, n: u32) {
         if self.behind.is_none() {
             return self.overflow(counters);
         }
-        // The events that PIC already shows wait instead.
+        // PIC already shows these events. They move to the events that wait.
         for counter in counters.iter() {
             let pic = &mut self.pic[counter.index()];
             *pic = pic.wrapping_sub(n);
@@ -220,7 +221,7 @@ impl StrandUnit {
         }
     }
 
-    /// Requests the trap, without OV, if an event of a flushed instruction would overflow a counter that does not count it.
+    /// Requests the trap, without OV, if an event of a flushed instruction would overflow a counter that does not count the event.
     #[cold]
     fn flushed(&mut self, events: SparcSelect) {
         let selecting = Counter::ALL.iter().copied().filter(|counter| {
@@ -235,7 +236,7 @@ impl StrandUnit {
         }
     }
 
-    /// Returns the counters with TOE in which an event sets OV, even without a wrap.
+    /// Returns the counters with TOE in which the next event sets OV, even without a wrap.
     #[inline(always)]
     fn near_wrap(&self) -> CounterSet {
         let [near0, near1] = self.pic.map(|pic| pic >= self.early.threshold());
@@ -269,7 +270,7 @@ impl StrandUnit {
         }
     }
 
-    // Inlined, because hypervisor images that contain the model have few register windows left.
+    // Inlined, because images that contain the model have few register windows left.
     #[inline(always)]
     fn select(&mut self) {
         let counting = self.counting();
@@ -294,7 +295,7 @@ impl StrandUnit {
     }
 }
 
-/// Returns the MASK of a select. Class 0 has one event, which MASK does not select.
+/// Returns the MASK of a select. Class 0 has one event, and MASK does not select it.
 const fn happening(select: SparcSelect) -> u8 {
     match select.base_class() {
         0 => u8::MAX,

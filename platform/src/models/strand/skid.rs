@@ -1,7 +1,7 @@
 //! The skid of overflow traps.
 
-/// The number of events by which an overflow trap may be early. With TOE, an event that leaves the counter at most this number of events
-/// before its wrap sets OV, which requests the trap. On the UltraSPARC T2 the number is 15: an event at -16 to -1 sets OV.
+/// The maximum number of events by which an overflow trap is early. With TOE, an event sets OV if it leaves the counter at most this number
+/// of events before its wrap. OV requests the trap. On the UltraSPARC T2 the number is 15: an event at -16 to -1 sets OV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Early(u8);
 
@@ -9,15 +9,15 @@ impl Early {
     /// The trap comes at the wrap.
     pub const EXACT: Self = Self(0);
 
-    /// The trap comes as early as hardware permits: the handler finds the counter at -15 to 0.
+    /// The trap comes as early as the hardware permits: the handler finds the counter at -15 to 0.
     pub const MOST: Self = Self(15);
 
-    /// Returns a trap that comes up to this many events before the wrap; `None` beyond 15.
+    /// Returns a trap that comes up to `events` events before the wrap; `None` beyond 15.
     pub const fn new(events: u8) -> Option<Self> {
         if events <= Self::MOST.0 { Some(Self(events)) } else { None }
     }
 
-    /// Returns the lowest value of a counter at which an event overflows the counter.
+    /// Returns the lowest value of a counter at which an event sets OV.
     pub(super) const fn threshold(self) -> u32 {
         u32::MAX - self.0 as u32
     }

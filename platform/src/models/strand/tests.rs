@@ -8,7 +8,7 @@ const UT: u64 = 1 << 2;
 const OV0: u64 = 1 << 18;
 const OV1: u64 = 1 << 31;
 
-/// Returns a PCR that counts these codes (`SL << 8 | MASK`) in user mode.
+/// Returns a PCR that counts `code0` and `code1` (`SL << 8 | MASK`) in user mode.
 fn counting(code0: u64, code1: u64) -> u64 {
     UT | code0 << 6 | code1 << 19
 }
