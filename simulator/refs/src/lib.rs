@@ -1,7 +1,7 @@
 //! Native recordings, which `vfalls record` writes.
 //!
-//! A recorder has one [`Log`] and one [`Encoder`] for each thread, and [`Definitions`] for all. Callbacks write the log. When it
-//! [is full](Log::is_full), the encoder turns it into a [`Frame`].
+//! A recorder has one [`Log`] and one [`Encoder`] for each thread, and one [`Definitions`] for all threads. QEMU's callbacks write
+//! the log. When the log [is full](Log::is_full), the encoder turns it into a [`Frame`].
 //!
 //! # The file
 //!
