@@ -67,8 +67,7 @@ impl<V: Variant> Work<'_, V> {
         Access::new(self.system, devices, perf_config, strand, offset, begins)
     }
 
-    /// Executes a quantum. It executes the first instruction, or the rest of one, and all instructions that begin before the
-    /// quantum's end.
+    /// Executes a quantum: its first instruction or the rest of one, and all instructions that begin before the quantum's end.
     ///
     /// Quanta come in the order of time. None begins before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {

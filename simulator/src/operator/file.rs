@@ -49,8 +49,7 @@ impl Action {
 /// A checked step of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When the step is due: the number of references replayed, of all programs, or the number of instructions executed, of all
-    /// strands.
+    /// When the step is due: after this number of replayed references of all programs, or of instructions of all strands.
     pub at: u64,
     /// The number of the line of `[[step]]` in the file, from 1.
     pub line: usize,

@@ -7,8 +7,7 @@
 //!   again, at most 10,000 times.
 //! - A killed strand executes nothing more and takes no cross-call. The operator reports its death to the hypervisor at once, so a
 //!   change of its guest does not wait for the strand. The strand is *excused*.
-//! - A fault breaks a device. The device's unit goes out of service at the next access. A step can mend the device and return the
-//!   unit to service.
+//! - A fault breaks a device. Its unit goes out of service at the next access. A step that mends the device also returns the unit.
 //!
 //! [`Operator`] plays the steps on a machine that implements [`Operated`].
 

@@ -69,8 +69,7 @@ pub(super) struct Room<'a> {
 }
 
 impl Chunk {
-    /// Returns a chunk with these references, in the order of the program. If it has an instruction, it must have all data of the
-    /// instruction.
+    /// Returns a chunk with these references, in the order of the program. An instruction and its data must be in one chunk.
     pub fn new(references: Vec<Reference>, order: Vec<(usize, Order)>) -> Self {
         let mut chunk = Self::default();
         chunk.set(&references);

@@ -39,8 +39,7 @@ pub(crate) struct Shape {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByKind([u64; Kind::FETCHES.len()]);
 
-/// The maximum number of references that are taken as [whole executions](super::chunk::Whole) at a time. It bounds the counts of
-/// [`ByKind`].
+/// The maximum number of references in [`Whole`](super::chunk::Whole). It bounds the counts of [`ByKind`].
 pub(crate) const MOST_WHOLE: usize = (1 << 20) - 1;
 
 impl ByKind {

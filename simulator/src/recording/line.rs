@@ -52,8 +52,7 @@ pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
 /// The number of bytes that [`Fast`] looks at.
 pub(super) const WINDOW: usize = 24;
 
-/// For each position in a number and each byte: the value of the byte as a hexadecimal digit, or [`WRONG`] if the byte is not a
-/// digit.
+/// For each position in a number and each byte: the value of the hexadecimal digit, or [`WRONG`] if the byte is not one.
 static DIGITS: [[u32; 256]; 5] = {
     let mut digits = [[WRONG; 256]; 5];
     let mut byte = 0;

@@ -163,12 +163,10 @@ impl Recording {
         self.reader.progress()
     }
 
-    /// Replaces the content of `chunk` by the next references of a thread. At the end of the thread, returns `false` and an empty
-    /// chunk.
+    /// Replaces the content of `chunk` by the next references of a thread. At the thread's end, returns `false` and an empty chunk.
     ///
     /// # Errors
-    /// The recording is damaged, has no reference at all, or cannot be read or decompressed. Later calls for the thread return
-    /// `false`.
+    /// The recording is damaged, has no references, or cannot be read or decompressed. Later calls for the thread return `false`.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         self.reader.next_chunk(thread, chunk)
     }

@@ -90,8 +90,7 @@ impl CoreRecord {
 /// The numbers of instructions by class, and of requests by kind and service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
-    /// The numbers of instructions without data, loads, stores, and loads with stores, each in the order of
-    /// [`Branch`](crate::recording::Branch).
+    /// The number of instructions by class (without data, load, store, both), then by [`Branch`](crate::recording::Branch).
     pub(in crate::memory) instructions: [[u64; 3]; 4],
     served: [[u64; 4]; 4],
     /// The number of cycles spent in each [`Wait`].
