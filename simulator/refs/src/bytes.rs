@@ -1,6 +1,6 @@
 //! Encodes and decodes numbers and texts.
 
-/// Appends a varint: 7 bits a byte, the lowest first, with bit 7 set in all bytes but the last.
+/// Appends a varint: 7 bits in each byte, the lowest bits first. Bit 7 is set in all bytes but the last.
 #[inline(always)]
 pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -34,7 +34,7 @@ pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     code
 }
 
-/// Returns the first literal, whose length bits 1:0 of `code` give, and the bytes after it. `bytes` must hold at least 8 bytes.
+/// Returns the first literal and the bytes after it. Bits 1:0 of `code` give its length. `bytes` must hold at least 8 bytes.
 #[inline(always)]
 pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);

@@ -4,7 +4,7 @@ use super::bytes::sign_extended;
 
 /// A block begins to execute. Its number is in the low bits.
 const BLOCK: u64 = 0;
-/// Data is accessed. The address is in bits 47:0, the [`BlockAccess`] in bits 61:48.
+/// Data is accessed. The address is in bits 47:0, and the [`BlockAccess`] in bits 61:48.
 const ACCESS: u64 = 1;
 const SIGNAL: u64 = 2;
 const WAIT: u64 = 3;
@@ -74,7 +74,6 @@ pub enum Order {
     Wait(u64),
 }
 
-/// One word of a log.
 pub(crate) enum Word {
     Block(u32),
     Access(BlockAccess, u64),

@@ -1,4 +1,4 @@
-//! Predicts the next execution of a thread. The encoder writes only wrong predictions; the reader follows the others.
+//! Predicts the next execution of a thread. The encoder writes only what was predicted wrongly; the reader predicts the rest.
 
 use std::hint::select_unpredictable;
 
@@ -15,7 +15,7 @@ pub struct Predictor {
     /// A hash of the latest shapes.
     context: u32,
     slots: Box<[SlotHistory; SLOTS]>,
-    /// For each region: the latest difference between two successive addresses of one slot, of which the first was in the region.
+    /// For each region: the latest difference between an address in the region and the next address of the same slot.
     moved: Box<[u64; REGIONS]>,
 }
 

@@ -170,7 +170,7 @@ fn process(event: &TracedEvent) -> u64 {
     fields(event).find(|(field, _)| field.name == "guest").map_or(MACHINE, |(_, guest)| guest + 1)
 }
 
-/// Returns the thread number of a stream, from 1.
+/// Returns the thread number of a stream. Numbers begin at 1.
 fn thread(stream: &Stream) -> u64 {
     stream.strand.index() as u64 + 1
 }
@@ -179,7 +179,6 @@ pub(crate) fn class_name(event: &TracedEvent) -> &'static str {
     DecodedEvent::class(event.id).map_or("", |class| class.name)
 }
 
-/// Returns the fields of an event, each with its value.
 fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
     let fields = DecodedEvent::class(event.id).map_or(&[][..], |class| class.fields);
     let mut at = 0;

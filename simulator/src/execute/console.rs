@@ -17,7 +17,6 @@ const RECEIVED: u64 = 1;
 const TRANSMITTED: u64 = 0x60;
 
 impl Console {
-    /// Reads a register for the software.
     pub(super) fn read(&mut self, register: u64) -> u64 {
         match register {
             DATA => self.received.pop_front().unwrap_or(0).into(),
@@ -26,7 +25,6 @@ impl Console {
         }
     }
 
-    /// Writes a register for the software.
     pub(super) fn write(&mut self, register: u64, value: u64) {
         if register == DATA {
             self.sent.push(value as u8);

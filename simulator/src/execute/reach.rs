@@ -37,7 +37,7 @@ pub(super) struct Done {
     pub(super) fetched: Option<(Instruction, u64)>,
     /// The access to memory, if any.
     pub(super) data: Option<Reference>,
-    /// The number of cycles in addition to those of the accesses to memory.
+    /// The number of cycles in addition to the time of the memory accesses.
     pub(super) takes: u64,
     /// The time at which the instruction is tried again, if it has to wait. An instruction that waits has changed nothing.
     pub(super) waits: Option<u64>,

@@ -21,8 +21,8 @@ type SpaceRegister = (u8, u64);
 const SCRATCHPAD: u8 = 0x20;
 const HYP_SCRATCHPAD: u8 = 0x4f;
 
-/// The registers of ASI_CMP say which strands exist and which run. The registers of node 0 come first. Those of each further node are
-/// 0x1000 higher (*assumed*).
+/// The registers of ASI_CMP say which strands exist and which run. The registers of node 0 come first. The registers of each further
+/// node are 0x1000 higher (*assumed*).
 const CMP: u8 = 0x41;
 
 /// ASI_CMP_CORE has the strand's number as the target of interrupts. ASI_CMP_CORE_ID has the strand's number in bits 7:0, the

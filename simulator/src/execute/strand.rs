@@ -51,7 +51,6 @@ struct Known {
 }
 
 impl Known {
-    /// Returns the page and the physical address of an address on the page.
     #[inline(always)]
     fn at(&self, address: u64) -> (PageNumber, u64) {
         (self.page, address.wrapping_add(self.offset))
@@ -220,7 +219,6 @@ impl Local {
         matches
     }
 
-    /// Recomputes [`due`](Self::due).
     pub(super) fn renew_due(&mut self) {
         let inbox = self.inbox.iter().map(|(arrives, _)| *arrives);
         let timers = self.timers.iter().map(|armed| armed.at);

@@ -15,7 +15,7 @@ pub struct At {
     pub level: Level,
 }
 
-/// A register that belongs to a strand but is outside it, in the environment.
+/// A register that belongs to a strand but is held by the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// %pcr.

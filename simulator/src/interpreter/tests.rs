@@ -223,8 +223,8 @@ fn windows_overlap() {
     assert_eq!((strand.registers.get(O0), strand.registers.get(L0)), (5, 6));
 }
 
-/// The maximum trap level and level of globals of privileged software are 2. A trap at this level becomes guest_watchdog, which the
-/// hypervisor handles (section 5.7, TL and GL; chapter 12, Trap Processing).
+/// The maximum trap level of privileged software is 2, and so is its maximum level of globals. At trap level 2, a further trap
+/// becomes guest_watchdog of the hypervisor (section 5.7, TL and GL; chapter 12, Trap Processing).
 #[test]
 fn privileged_software_has_two_levels() {
     // wrpr %g0, 7, %tl; wrpr %g0, 7, %gl; ta 0x6d

@@ -16,7 +16,7 @@ pub const HYPERCALL_CYCLES: u64 = 60;
 const READ: u64 = 10;
 
 /// Returns the number of cycles that an access takes. L2 control registers are the fastest, because a call accesses up to 24 of them.
-/// DRAM channels of the strand's own node, those of other nodes, and hubs follow in this order.
+/// DRAM channels of the strand's own node are next, then channels of other nodes, then hubs.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,

@@ -101,7 +101,6 @@ pub enum FileError {
     },
 }
 
-/// The text of a TOML file.
 pub(crate) struct TomlText {
     pub(crate) name: String,
     content: String,

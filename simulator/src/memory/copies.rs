@@ -71,7 +71,7 @@ impl Figures {
         (DATA_PARTS << part | (INSTRUCTION_PARTS * several) << first) & !self.data_copy(core, line)
     }
 
-    /// Returns the copies of a line whose bits are set.
+    /// Returns the copies of a line that `bits` selects.
     pub(super) fn copies(&self, mut bits: u64, line: L2Line) -> impl Iterator<Item = Copy> + use<> {
         let first_data = line.0 << self.data_shift();
         let first_instructions = line.0 << self.instruction_shift();

@@ -112,7 +112,6 @@ impl<S: Sets> L1<S> {
         set[0] = tag;
     }
 
-    /// Removes a line, if it is in the cache.
     pub(super) fn remove(&mut self, line: u64) {
         let (set, tag) = self.0.set(line);
         let set = set.as_mut();

@@ -6,7 +6,7 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request under way, or a chain of requests for one line, each of which waits for the one before.
+/// A request under way. If requests for one line wait for each other, one entry stands for all of them.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: L2Line,

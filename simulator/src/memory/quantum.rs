@@ -28,7 +28,7 @@ impl Quantum<'_> {
         self.data_alone || reference.kind.is_fetch()
     }
 
-    /// Returns the quantum up to the end of its first instruction, which may be the rest of one that began earlier.
+    /// Returns the quantum up to the end of its first instruction, or of the rest of an instruction that began before the quantum.
     #[must_use]
     pub fn first_instruction(&self) -> Self {
         let later = self.references.iter().skip(1);

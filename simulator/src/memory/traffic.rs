@@ -29,7 +29,6 @@ impl SnoopAnswer {
 /// The answers of all nodes; `None` for the requester and for absent nodes.
 pub(super) type Answers = [Option<SnoopAnswer>; Node::ALL.len()];
 
-/// A request from one node to the other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeRequest {
     /// RTS reads the line. RTO reads the line to write it, and invalidates all other copies.

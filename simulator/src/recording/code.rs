@@ -99,13 +99,11 @@ pub(crate) struct Done {
     pub(crate) taken: u16,
     /// Whether the latest instruction passes control elsewhere.
     pub(crate) is_taken: bool,
-    /// The number of loads.
     pub(crate) loads: u16,
     /// The number of loads before the latest instruction.
     pub(crate) loads_before: u16,
 }
 
-/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepAction {
     /// Fetches aligned [bytes](FETCH_SHIFT) that are not those fetched last.

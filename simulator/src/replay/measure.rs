@@ -91,7 +91,7 @@ impl Pair {
 pub(super) struct Measurement<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
     strands: Vec<StrandDriver<SimulatedStrand<'a>>>,
-    /// The counters of PMUs, followed by those of strands.
+    /// The counters of PMUs, followed by the counters of strands.
     pub(super) pairs: Vec<Pair>,
     /// The PMUs that the machine has but the guest may not use.
     pub(super) refused: Vec<Pmu>,

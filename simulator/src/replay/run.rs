@@ -20,7 +20,7 @@ const MOST_CALLS: u64 = 1 << 19;
 /// A stage of a replay.
 #[derive(Clone, Copy)]
 pub enum Progress<'a> {
-    /// The guest has programmed all counters but those of these units, which it may not use.
+    /// The guest has programmed all counters. It may not use the counters of these units.
     Started(&'a [Pmu]),
     /// The number of bytes of the recordings that have been read.
     Read(u64),

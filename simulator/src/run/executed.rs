@@ -14,7 +14,6 @@ use crate::memory::{Served, Usage};
 pub struct Executed {
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of nodes.
     pub nodes: usize,
     pub time: Time,
     /// The strands that have executed instructions.
@@ -39,7 +38,7 @@ pub struct Executed {
 pub struct StrandRun {
     pub strand: usize,
     pub instructions: ByWhom,
-    /// The number of cycles, without those in which the strand was parked or halted.
+    /// The number of cycles. Cycles in which the strand was parked or halted do not count.
     pub cycles: ByWhom,
     /// The number of traps, including interrupts.
     pub traps: u64,

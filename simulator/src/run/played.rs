@@ -17,7 +17,6 @@ pub struct Played {
     pub scenario: String,
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of nodes.
     pub nodes: usize,
     pub configuration: Configuration,
     pub references: u64,
@@ -92,7 +91,6 @@ pub struct Asked {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Found {
     pub guest: String,
-    /// The number of registers.
     pub registers: usize,
     /// The names of the registers that are not 0.
     pub not_zero: Vec<Cow<'static, str>>,

@@ -22,7 +22,6 @@ use crate::nearest::status_name;
 pub struct Replayed {
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of nodes.
     pub nodes: usize,
     pub configuration: Configuration,
     pub references: u64,

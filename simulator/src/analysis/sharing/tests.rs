@@ -26,7 +26,6 @@ fn placed(text: &str, placement: Option<&str>) -> SharingReport {
     report
 }
 
-/// Returns the only line of a report.
 fn only(report: &SharingReport) -> &SharedLine {
     let [line] = &report.lines[..] else { panic!("{:?}", report.lines) };
     line

@@ -3,8 +3,8 @@
 use super::Endian;
 use crate::events::layouts::LayoutName;
 
-/// The form of a trace's event headers. Headers are as compact as in the rings, but include the lowest clock bits, which the rings
-/// omit: one tick of a CTF clock has to be one tick of the machine's clock.
+/// The form of a trace's event headers. Headers are as compact as in the rings. But they include the lowest clock bits, because one
+/// tick of a CTF clock has to be one tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// 5 bits for the event's kind and 27 bits for the time. Kind 31 means that a header with the whole time follows.

@@ -23,7 +23,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// Returns the alignment, in bits.
+    /// Returns the alignment in bits.
     pub(super) fn align(&self) -> u32 {
         match self {
             Self::Integer { align, .. } | Self::Struct { align, .. } => *align,

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::Node;
 
-/// Returns the name of the node that has this label.
 pub(super) fn name(label: &str) -> &str {
     split(label).unwrap_or(label)
 }

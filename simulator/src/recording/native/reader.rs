@@ -30,7 +30,6 @@ const MOST_SAID: usize = 1 << 22;
 
 const WHOLE: &str = "a whole frame of a recording";
 
-/// A native recording.
 pub(in super::super) struct NativeReader {
     name: String,
     file: File,

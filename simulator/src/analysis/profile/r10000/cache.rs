@@ -61,7 +61,7 @@ impl Cache {
         line.is_some_and(|line| !std::mem::replace(&mut line.dirty, true))
     }
 
-    /// Drops a line that is in the cache, and returns it.
+    /// Drops a line that must be in the cache. Returns the line.
     pub(super) fn remove(&mut self, number: u64) -> Option<CacheLine> {
         let set = self.set(number);
         if holds(&set[0], number) {

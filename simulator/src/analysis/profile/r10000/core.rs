@@ -21,7 +21,7 @@ use crate::recording::{Flow, Kind, Reference};
 /// The maximum number of instructions that are decoded in a cycle, and the maximum that graduate in a cycle.
 const WIDTH: usize = 4;
 
-/// The capacity of the active list. It holds instructions from decoding to graduation.
+/// The capacity of the active list. It holds instructions from when they are decoded until they graduate.
 const ACTIVE: usize = 32;
 
 /// The number of cycles that a miss of a primary cache takes.
@@ -388,7 +388,7 @@ impl Processor for Core {
             happened: Happened::default(),
         });
         self.references.extend(references.iter());
-        // A cycle can need all instructions of a full active list and those to decode next.
+        // A cycle can use a full active list, and `WIDTH` further instructions to decode.
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(truth)?;
         }
