@@ -1,17 +1,17 @@
-//! Files that a user names. All files but recordings are read whole, up to a bound, so that a device, an endless pipe or a wrong file
-//! does not fill the memory.
+//! Reads files that a user names. Files other than recordings are read whole, up to a bound. So a device, an endless pipe or a wrong
+//! file cannot fill the memory.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The most bytes of a text or a machine description.
+/// The maximum length of a text or a machine description, in bytes.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
-/// The most bytes of a program or a stream of events.
+/// The maximum length of a program or a stream of events, in bytes.
 pub const LONGEST_PROGRAM: u64 = 1 << 30;
 
-/// A file cannot be used.
+/// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -23,15 +23,15 @@ pub enum InputError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is longer than files of its kind can be.
+    /// The file is too long for its kind.
     #[error("{file}: longer than {longest} bytes")]
     TooLong {
         /// The path, for messages.
         file: String,
-        /// The bound in bytes.
+        /// The maximum length in bytes.
         longest: u64,
     },
-    /// A text, named by its path, is not UTF-8.
+    /// The text file with this path is not UTF-8.
     #[error("{0}: is not UTF-8")]
     NotUtf8(String),
 }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(error.to_string(), format!("{shown}: cannot be read"));
     }
 
-    /// A device has no size.
+    /// A device without an end has no size.
     #[test]
     fn a_file_without_an_end_is_read_up_to_the_bound() {
         let error = read(Path::new("/dev/zero"), 1000).unwrap_err();

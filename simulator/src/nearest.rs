@@ -1,14 +1,14 @@
-//! Suggestions for unknown names, names of statuses, and addresses in JSON.
+//! Suggests names that are similar to an unknown name. Also names statuses, and writes addresses in JSON.
 
 use std::fmt::Write;
 
 use guest_abi::HvError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The most names that are suggested.
+/// The maximum number of names that are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// Returns a message of one line: there is no `what` called `text`, but the nearest of `names`.
+/// Returns a message of one line: no `what` is called `text`, but the nearest of `names` exist.
 pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let mut message = format!("there is no {what} '{}'", text.escape_debug());
     let near: Vec<String> =
@@ -22,12 +22,12 @@ pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>)
     message
 }
 
-/// Returns the nearest of `names`, best first, and all names that are almost as near.
+/// Returns the nearest of `names`, the best first, with all names that are almost as near.
 fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let text = text.to_lowercase();
     let mut scored: Vec<(f64, &str)> =
         names.map(|name| (strsim::jaro_winkler(&text, &name.to_lowercase()), name)).collect();
-    // A stable sort keeps equally near names in the order of the table.
+    // The sort is stable: equally near names keep the order of the table.
     scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     scored.dedup_by_key(|(_, name)| *name);
     let Some(&(best, _)) = scored.first() else {
@@ -49,7 +49,7 @@ pub fn status_name(status: u64) -> String {
     }
 }
 
-/// An address as text such as `0x1000`, because numbers of many JSON readers have 53 bits.
+/// An address as text such as `0x1000`, because many JSON readers keep only 53 bits of a number.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 struct Hexadecimal(u64);
@@ -71,7 +71,7 @@ impl TryFrom<String> for Hexadecimal {
     }
 }
 
-/// Writes and reads an address as [`Hexadecimal`].
+/// Writes and reads an address in the form of [`Hexadecimal`].
 pub(crate) mod hexadecimal {
     use super::{Deserialize, Deserializer, Hexadecimal, Serialize, Serializer};
 
@@ -84,7 +84,7 @@ pub(crate) mod hexadecimal {
     }
 }
 
-/// Writes and reads an address that may be unknown.
+/// Writes and reads an address that may be unknown, in the same form.
 pub(crate) mod known_hexadecimal {
     use super::{Deserialize, Deserializer, Hexadecimal, Serialize, Serializer};
 
@@ -98,7 +98,7 @@ pub(crate) mod known_hexadecimal {
     }
 }
 
-/// Writes and reads several addresses.
+/// Writes and reads several addresses in the same form.
 pub(crate) mod hexadecimals {
     use super::{Deserialize, Deserializer, Hexadecimal, Serializer};
 

@@ -1,6 +1,6 @@
-//! Numbers and texts as bytes.
+//! Encodes and decodes numbers and texts.
 
-/// Appends a varint: 7 bits a byte, the lowest first, with bit 7 set in all bytes but the last.
+/// Appends a varint: 7 bits in each byte, the lowest bits first. Bit 7 is set in all bytes but the last.
 #[inline(always)]
 pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -10,17 +10,17 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Appends a signed varint, in which numbers near 0 are short: twice the number, or twice its absolute value less one if negative.
+/// Appends a signed varint: twice the number, or twice its absolute value less one if it is negative. Numbers near 0 are short.
 #[inline(always)]
 pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
-/// The number of bytes of a literal, by its code.
+/// The number of bytes of a literal for each code.
 const LITERAL_BYTES: [usize; 4] = [0, 1, 3, 6];
 const LITERAL_MASKS: [u64; 4] = [0, (1 << 8) - 1, (1 << 24) - 1, (1 << 48) - 1];
 
-/// Appends a signed number of 48 bits in the least sufficient number of bytes. Returns the code of this number of bytes.
+/// Appends the low 48 bits of a signed number in 0, 1, 3 or 6 bytes, the fewest that hold it. Returns the code of the length.
 #[inline(always)]
 pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     let small = |bits: u32| value.wrapping_add(1 << (bits - 1)) & ((1 << 48) - 1) < 1 << bits;
@@ -34,7 +34,7 @@ pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     code
 }
 
-/// Returns the first literal, by bits 1:0 of its code, and the bytes after it. There must be at least 8 bytes.
+/// Returns the first literal and the bytes after it. Bits 1:0 of `code` give its length. `bytes` must hold at least 8 bytes.
 #[inline(always)]
 pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
@@ -44,13 +44,13 @@ pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     Some((((word & mask) ^ sign).wrapping_sub(sign), &bytes[count..]))
 }
 
-/// Returns the address with these low 48 bits. Bit 47 fills the others.
+/// Returns the address with the given low 48 bits. Its bits 63:48 are copies of bit 47.
 #[inline(always)]
 pub fn sign_extended(bits: u64) -> u64 {
     ((bits << 16).cast_signed() >> 16).cast_unsigned()
 }
 
-/// Appends the length of a text, and the text.
+/// Appends a text, preceded by its length.
 pub(crate) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     put_varint(bytes, text.len() as u64);
     bytes.extend_from_slice(text.as_bytes());
@@ -59,7 +59,7 @@ pub(crate) fn put_text(bytes: &mut Vec<u8>, text: &str) {
 /// The bytes that have not been read.
 #[derive(Clone, Copy, Debug)]
 pub struct Rest<'a>(
-    /// The bytes, from the next one to take.
+    /// The bytes that remain.
     pub &'a [u8],
 );
 
@@ -72,7 +72,7 @@ impl<'a> Rest<'a> {
         Some(first)
     }
 
-    /// Takes this number of bytes; `None` if there are fewer.
+    /// Takes `count` bytes; `None` if there are fewer.
     pub fn bytes(&mut self, count: u64) -> Option<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(usize::try_from(count).ok()?)?;
         self.0 = rest;
@@ -100,7 +100,7 @@ impl<'a> Rest<'a> {
         Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
-    /// Takes a text with its length; `None` if it is cut off or no UTF-8.
+    /// Takes a text with its length; `None` if the text is cut off or not UTF-8.
     pub fn text(&mut self) -> Option<&'a str> {
         let length = self.varint()?;
         str::from_utf8(self.bytes(length)?).ok()

@@ -1,4 +1,4 @@
-//! Definitions of blocks and shapes.
+//! Numbers the blocks and shapes of a recording.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -8,24 +8,24 @@ use super::bytes::{put_signed, put_varint};
 use super::frame::{Frame, FrameKind};
 use super::log::BlockAccess;
 
-/// The most instructions of a block.
+/// The maximum number of instructions of a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
-/// The most references of all blocks and shapes of a recording.
+/// The maximum number of references of all blocks and shapes of a recording.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
-/// Instructions that execute one after the other. QEMU translates them as one block.
+/// Instructions that QEMU translates as one block and that execute one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlockDefinition {
     /// The address of the first instruction.
     pub address: u64,
     /// The sizes of the instructions in bytes, 1 to 255; at most [`MOST_INSTRUCTIONS`].
     pub sizes: Vec<u8>,
-    /// The exit of the block.
+    /// How the block passes control on.
     pub exit: Exit,
 }
 
-/// The exit of a block, and the number in the block of the instruction that passes control on. A SPARC branch is not the last
+/// How a block passes control on. `instruction` is the number of the instruction that does so. A SPARC branch is not the last
 /// instruction: its delay slot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
@@ -44,7 +44,7 @@ pub enum Exit {
     Trap { instruction: u16 },
 }
 
-/// A recording has no room for more definitions, and must end.
+/// A recording has no room for more definitions and must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuchCode;
 
@@ -56,7 +56,7 @@ impl fmt::Display for TooMuchCode {
 
 impl Error for TooMuchCode {}
 
-/// The facts about a block that an encoder needs.
+/// What an encoder needs to know about a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KnownBlock {
     pub(crate) address: u64,
@@ -68,7 +68,7 @@ pub(crate) struct KnownBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedShape {
     pub(crate) number: u32,
-    /// The number of the slot of its first access. Further accesses have the slots after it.
+    /// The number of the first access's slot. The following slots belong to the further accesses.
     pub(crate) slot: u32,
 }
 
@@ -79,9 +79,9 @@ pub struct Definitions {
     blocks: Vec<KnownBlock>,
     shapes: HashMap<(u32, bool, Box<[BlockAccess]>), u32>,
     slots: Slots,
-    /// The references of all blocks and shapes, plus one for each.
+    /// The number of references of all blocks and shapes, plus one for each block and shape.
     defined: u64,
-    /// The definitions that no frame holds yet.
+    /// Definitions that have not been moved into a frame.
     new: New,
 }
 
@@ -89,14 +89,14 @@ pub struct Definitions {
 struct New {
     blocks: Vec<u8>,
     block_count: u64,
-    /// The end of the latest block.
+    /// The end of the block that was defined last.
     address: u64,
     shapes: Vec<u8>,
     shape_count: u64,
 }
 
 impl Default for Definitions {
-    /// Returns definitions with block 0 alone, which has no instruction.
+    /// Returns definitions with only block 0, which has no instruction.
     fn default() -> Self {
         Self {
             known: HashMap::new(),
@@ -158,8 +158,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must precede every frame of
-    /// references encoded so far, so no other thread may write until the frame is written.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must precede all references
+    /// encoded so far: no other thread may write before this frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };
@@ -176,7 +176,7 @@ impl Definitions {
         true
     }
 
-    /// Returns the blocks from a number on.
+    /// Returns the blocks with number `first` and above.
     pub(crate) fn blocks_from(&self, first: usize) -> &[KnownBlock] {
         self.blocks.get(first..).unwrap_or_default()
     }
@@ -217,17 +217,17 @@ impl Definitions {
     }
 }
 
-/// The slots of the accesses of blocks. A block gets one slot for each access of its first shape. Blocks get their slots in the order
-/// of their first shapes.
+/// The slots of the accesses of blocks. A block gets one slot for each access of its first shape. Blocks get slots in the order in
+/// which their first shapes are defined.
 #[derive(Debug, Default)]
 pub struct Slots {
-    /// The first slot of each block; [`u32::MAX`] before its first shape.
+    /// The first slot of each block; [`u32::MAX`] if the block has no shape yet.
     first: Vec<u32>,
     all: u32,
 }
 
 impl Slots {
-    /// Returns the first slot of a block, one of whose shapes has `accesses`.
+    /// Returns the first slot of a block. A block without slots gets `accesses` slots.
     pub fn first(&mut self, block: u32, accesses: usize) -> u32 {
         let block = block as usize;
         if self.first.len() <= block {

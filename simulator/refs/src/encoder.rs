@@ -8,12 +8,12 @@ use super::frame::{Frame, FrameKind};
 use super::log::{BlockAccess, Log, Order, Word};
 use super::predictor::Predictor;
 
-/// The most accesses of one execution of a block. Further accesses are an execution of block 0.
+/// The maximum number of accesses of one execution of a block. Further accesses become an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
 
-/// The lowest bit of the run in the first byte of an event.
+/// The position of the run in the first byte of an event.
 pub const RUN_SHIFT: u32 = 5;
-/// The value that stands for a run of at least this length. The rest of the run follows as a varint.
+/// The value that means a run of at least this length. A varint with the rest of the run follows.
 pub const LONG_RUN: u64 = 7;
 /// The bit in the first byte of an event that marks an unexpected shape.
 pub const WRONG_SHAPE: u8 = 1 << 4;
@@ -27,7 +27,7 @@ pub struct Encoder {
     thread: u32,
     /// The known blocks, each with the index of the first shape in its list.
     blocks: Vec<(KnownBlock, u32)>,
-    /// The shapes that this thread has used.
+    /// The shapes that this thread has executed.
     shapes: Vec<Known>,
     places: Vec<BlockAccess>,
     predictor: Predictor,
@@ -39,14 +39,14 @@ pub struct Encoder {
 struct Known {
     shape: NumberedShape,
     taken: bool,
-    /// The part of `Encoder::places` with the accesses of the shape.
+    /// The index in `Encoder::places` of the shape's first access.
     first: u32,
     count: u32,
     /// The index of the next shape of the block.
     next: u32,
 }
 
-/// The accesses of an execution.
+/// One execution of a block, with its accesses.
 #[derive(Debug, Default)]
 struct Execution {
     places: Vec<BlockAccess>,
@@ -58,10 +58,10 @@ struct Execution {
 struct Written {
     executions: u64,
     references: u64,
-    /// The expected executions since the latest event.
+    /// The number of expected executions since the latest event.
     run: u64,
     control: Vec<u8>,
-    /// The first byte of an event without its run, and the further bytes of codes.
+    /// The first byte of an event, without its run, and the further bytes with codes.
     codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
@@ -75,8 +75,8 @@ impl Encoder {
         Self { thread, ..Self::default() }
     }
 
-    /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest execution of a block stays, because the next
-    /// block decides whether its branch was taken. Returns `false` if there is nothing to write.
+    /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest execution of a block stays in the log: the
+    /// next block decides whether its branch was taken. Returns `false` if there is nothing to write.
     ///
     /// # Errors
     /// The program has too much code. The recording ends before this log.
@@ -126,7 +126,7 @@ impl Encoder {
         Ok(self.written.take(&mut frame.content))
     }
 
-    /// Writes one execution of `block`, or of accesses outside of all blocks. `next` is the block that executes next.
+    /// Writes one execution of `block`, or of accesses outside all blocks. `next` is the block that executes next.
     #[inline(always)]
     fn execute(
         &mut self,
@@ -184,7 +184,7 @@ impl Encoder {
 }
 
 impl Execution {
-    /// Adds an access. A store to the place that the same instruction has just loaded is merged with the load.
+    /// Adds an access. If it stores to the place that the same instruction has just loaded, it is merged with the load.
     #[inline(always)]
     fn add(&mut self, place: BlockAccess, address: u64) {
         let load = BlockAccess(place.0 & !BlockAccess::STORE);
@@ -203,7 +203,7 @@ impl Execution {
 }
 
 impl Written {
-    /// Writes an execution. An expected execution only lengthens the run.
+    /// Writes an execution. If it is expected, only the run grows.
     #[inline(always)]
     fn execution(&mut self, predictor: &mut Predictor, shape: NumberedShape, addresses: &[u64]) {
         self.executions += 1;
@@ -220,7 +220,7 @@ impl Written {
                 difference = address.wrapping_sub(expected);
                 address
             });
-            // The first byte holds the codes of two accesses, each further byte the codes of four.
+            // The first byte holds the codes of two accesses. Each further byte holds the codes of four accesses.
             let place = (at + 2) % 4;
             if place == 0 {
                 self.codes.push(0);

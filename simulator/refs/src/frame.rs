@@ -1,5 +1,3 @@
-//! Frames of a file.
-
 use super::bytes::{hash, put_text, put_varint};
 
 /// The first bytes of a file: a magic number, the version of the format (1), and zeros.
@@ -26,7 +24,7 @@ pub enum FrameKind {
     End = 6,
 }
 
-/// The storage of a frame's content.
+/// How a frame's content is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stored {
@@ -42,7 +40,7 @@ pub enum Stored {
 pub struct Frame {
     /// The kind of the content.
     pub kind: FrameKind,
-    /// The number of the thread, for references.
+    /// The number of the thread, in frames of references.
     pub thread: u32,
     /// The number of references.
     pub references: u64,
@@ -66,7 +64,7 @@ impl Frame {
         Self::with_content(FrameKind::Program, content)
     }
 
-    /// Returns a frame with files that the program mapped into memory. A file may have several such frames.
+    /// Returns a frame with files that the program mapped into memory. A recording may have several such frames.
     pub fn mappings(mappings: &[Mapping]) -> Self {
         let mut content = Vec::new();
         put_varint(&mut content, mappings.len() as u64);
@@ -86,14 +84,14 @@ impl Frame {
         Self::with_content(FrameKind::Note, text.as_bytes().to_vec())
     }
 
-    /// Returns the frame that ends a file, with the number of all references and the exit status of the program; `None` if the
-    /// program was ended.
+    /// Returns the frame that ends a file. `references` is the number of all references; `status` is the program's exit status, or
+    /// `None` if it did not exit by itself.
     pub fn end(references: u64, status: Option<u8>) -> Self {
         let content = status.into_iter().collect();
         Self { references, ..Self::with_content(FrameKind::End, content) }
     }
 
-    /// Returns the header of this frame. `data` is the stored content.
+    /// Returns the header of this frame. `data` is the content as stored.
     pub fn header(&self, stored: Stored, data: &[u8]) -> [u8; FRAME_HEADER] {
         let mut header = [0; FRAME_HEADER];
         header[0] = self.kind as u8;
@@ -104,7 +102,7 @@ impl Frame {
     }
 }
 
-/// Returns the header with the storage, the length and the checksum of these stored data.
+/// Returns this header with the storage, the length and the checksum of the stored `data`.
 pub fn with_data(
     mut header: [u8; FRAME_HEADER],
     stored: Stored,
@@ -128,9 +126,9 @@ impl Default for Frame {
 /// The program that was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// QEMU's name of its architecture, such as `x86_64` or `sparc64`.
+    /// QEMU's name of the program's architecture, such as `x86_64` or `sparc64`.
     pub target: String,
-    /// The words of its command line.
+    /// The words of the command line.
     pub command: Vec<String>,
 }
 
@@ -138,11 +136,11 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mapping {
-    /// The address of its first byte.
+    /// The address of the mapping's first byte.
     pub start: u64,
-    /// The address after its last byte.
+    /// The address after the mapping's last byte.
     pub end: u64,
-    /// The position of the first byte in the file.
+    /// The position in the file of the mapping's first byte.
     pub offset: u64,
     /// The path of the file.
     pub path: String,

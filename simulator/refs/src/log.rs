@@ -1,10 +1,10 @@
-//! The log of a thread, one word for each callback of the recorder.
+//! The log of a thread. Each callback of the recorder writes one word.
 
 use super::bytes::sign_extended;
 
 /// A block begins to execute. Its number is in the low bits.
 const BLOCK: u64 = 0;
-/// Data is accessed. The address is in bits 47:0, the [`BlockAccess`] in bits 61:48.
+/// Data is accessed. The address is in bits 47:0, and the [`BlockAccess`] in bits 61:48.
 const ACCESS: u64 = 1;
 const SIGNAL: u64 = 2;
 const WAIT: u64 = 3;
@@ -29,15 +29,15 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Logs the start of a block, by the number that [`Definitions::block`](super::Definitions::block) returned.
+    /// Logs the start of a block. `block` is the number that [`Definitions::block`](super::Definitions::block) returned.
     #[inline(always)]
     pub fn block(&mut self, block: u32) {
         self.words.push(BLOCK << TAG_SHIFT | u64::from(block));
     }
 
     /// Logs an access of the current block. `instruction` is the number of the instruction in its block, below
-    /// [`MOST_INSTRUCTIONS`](super::MOST_INSTRUCTIONS); `size_log2` is the binary logarithm of the bytes, 0 to 7. Bits 63:48 of an
-    /// address are taken for copies of bit 47.
+    /// [`MOST_INSTRUCTIONS`](super::MOST_INSTRUCTIONS). `size_log2` is the binary logarithm of the number of bytes, 0 to 7. Bits
+    /// 63:48 of the address are not logged: readers copy bit 47 into them.
     #[inline(always)]
     pub fn access(&mut self, instruction: u16, store: bool, size_log2: u8, address: u64) {
         let place = BlockAccess::new(instruction, store, size_log2);
@@ -45,7 +45,7 @@ impl Log {
         self.words.push(ACCESS << TAG_SHIFT | u64::from(place.0) << PLACE_SHIFT | address);
     }
 
-    /// Logs an order after the current block. Numbers of signals have 62 bits.
+    /// Logs an order after the current block. Signal numbers have at most 62 bits.
     pub fn order(&mut self, order: Order) {
         let (tag, number) = match order {
             Order::Signal(number) => (SIGNAL, number),
@@ -54,8 +54,8 @@ impl Log {
         self.words.push(tag << TAG_SHIFT | number & ((1 << TAG_SHIFT) - 1));
     }
 
-    /// Returns `true` if the log should be [encoded](super::Encoder::encode) before the next block. A full log still accepts words, at
-    /// the cost of memory.
+    /// Returns `true` if the log should be [encoded](super::Encoder::encode) before the next block. A full log still accepts words,
+    /// but uses more memory.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.words.len() >= FULL
@@ -68,13 +68,12 @@ impl Log {
 /// after its signal, so waits never form a circle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// References before the signal precede references after a wait for this number. (The thread starts or wakes another, or ends.)
+    /// A thread starts or wakes another, or ends. Its references so far precede the references after every wait for this number.
     Signal(u64),
-    /// References after the wait follow the signal with this number.
+    /// A thread waits: its further references follow the signal with this number.
     Wait(u64),
 }
 
-/// One word of a log.
 pub(crate) enum Word {
     Block(u32),
     Access(BlockAccess, u64),
@@ -96,8 +95,8 @@ impl Word {
     }
 }
 
-/// An access without its address: the binary logarithm of the size in bits 2:0, a store in bit 3, the number of the instruction in its
-/// block in bits 13:4, a load and store of one place in bit 14 (never in a log).
+/// An access without its address. Bits 2:0 are the binary logarithm of the size, bit 3 marks a store, bits 13:4 are the number of the
+/// instruction in its block, and bit 14 marks a load and store of one place (never set in a log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
     /// The bits, as they are stored.

@@ -1,13 +1,13 @@
-//! Predicts the next execution of a thread. The encoder writes only wrong predictions; the reader follows the others.
+//! Predicts the next execution of a thread. The encoder writes only what was predicted wrongly; the reader predicts the rest.
 
 use std::hint::select_unpredictable;
 
-/// The numbers of contexts of shapes, slots of accesses and regions of memory that have entries of their own.
+/// The number of contexts, of slots and of regions that have entries of their own.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
 const REGIONS: usize = 1 << 8;
 
-/// The state of a thread. Encoder and reader update it alike from the first frame of the thread to the last.
+/// The prediction state of a thread. Encoder and reader update it in the same way, from the thread's first frame to its last.
 #[derive(Debug)]
 pub struct Predictor {
     /// The latest shape in each context.
@@ -15,7 +15,7 @@ pub struct Predictor {
     /// A hash of the latest shapes.
     context: u32,
     slots: Box<[SlotHistory; SLOTS]>,
-    /// For each region, the latest difference between two addresses of one slot, of which the first was in the region.
+    /// For each region: the latest difference between an address in the region and the next address of the same slot.
     moved: Box<[u64; REGIONS]>,
 }
 
@@ -23,16 +23,16 @@ pub struct Predictor {
 #[derive(Clone, Copy, Debug, Default)]
 struct SlotHistory {
     last: u64,
-    /// The latest difference that came twice in a row.
+    /// The latest difference that occurred twice in a row.
     stride: i32,
-    /// The low bits of the latest difference.
+    /// The low 16 bits of the latest difference.
     difference: i16,
-    /// A score from -2 to 1, below 0 if the region predicts the address better than the stride.
+    /// A score from -2 to 1. If it is below 0, the region predicts the address better than the stride.
     by_stride: i8,
 }
 
-/// The next score after the scores 0, 1, -2 and -1: up if only the stride was right, down if only the region was. A table is faster
-/// than a bounded sum.
+/// The next score after the scores 0, 1, -2 and -1. The score rises if only the stride was right, and falls if only the region was
+/// right. A table is faster than a bounded sum.
 const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0], [0, 1, -2, -1]];
 
 impl Default for Predictor {
@@ -52,7 +52,7 @@ impl Predictor {
         self.next[self.context()]
     }
 
-    /// Notes that the expected shape comes, and returns it.
+    /// Records that the expected shape occurs, and returns it.
     #[inline(always)]
     pub fn expected_shape(&mut self) -> u32 {
         let shape = self.shape();
@@ -60,14 +60,14 @@ impl Predictor {
         shape
     }
 
-    /// Notes that another shape comes, and returns it.
+    /// Records that an unexpected shape occurs, and returns it.
     #[inline(always)]
     pub fn unexpected_shape(&mut self, shape: u32) -> u32 {
         self.next[self.context()] = shape;
         self.expected_shape()
     }
 
-    /// Notes that the expected address of a slot comes, and returns it.
+    /// Records that a slot has its expected address, and returns the address.
     #[inline(always)]
     pub fn expected_address(&mut self, slot: usize) -> u64 {
         let slot = &mut self.slots[slot % SLOTS];
@@ -75,7 +75,7 @@ impl Predictor {
         let (by_stride, by_region) = (i64::from(slot.stride).cast_unsigned(), *moved);
         let is_region = slot.by_stride < 0;
         let difference = select_unpredictable(is_region, by_region, by_stride);
-        // The chosen prediction is right. If the other is wrong, the score becomes the extreme for this choice.
+        // The chosen prediction is right. If the other prediction is wrong, the score becomes the extreme that favours this choice.
         let alone = select_unpredictable(is_region, -2, 1);
         let score = select_unpredictable(by_stride == by_region, slot.by_stride, alone);
         let is_stride = difference as i16 == slot.difference;
@@ -89,7 +89,7 @@ impl Predictor {
         slot.last
     }
 
-    /// Passes the expected address of a slot to `real`, and notes the real address that it returns.
+    /// Passes the expected address of a slot to `real`, and records the real address that `real` returns.
     #[inline(always)]
     pub fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
         let slot = &mut self.slots[slot % SLOTS];
@@ -118,7 +118,7 @@ fn region(address: u64) -> usize {
     (region ^ region >> 8) as usize % REGIONS
 }
 
-/// Returns an array that is built on the heap, because it is large for the stack.
+/// Returns an array on the heap: it is too large for the stack.
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let boxed = vec![T::default(); N].try_into();
     boxed.unwrap_or_else(|_| unreachable!("it has the length of the array"))

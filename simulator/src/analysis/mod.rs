@@ -1,4 +1,4 @@
-//! Views that need more than counters: counts over time, by line of memory, and by code.
+//! Views that show more than counters: counts over time, by line of memory, and by code.
 
 pub mod details;
 pub mod profile;

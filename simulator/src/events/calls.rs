@@ -9,13 +9,13 @@ use super::DecodedEvent;
 /// The function of a hypercall, with its register, group or number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TracedFunction {
-    /// Reads the performance register with this number.
+    /// A read of the performance register with this number.
     Get(u64),
-    /// Writes the performance register with this number.
+    /// A write of the performance register with this number.
     Set(u64),
-    /// Negotiates a version of the API group with this number.
+    /// A negotiation of a version of the API group with this number.
     SetVersion(u64),
-    /// An unknown FAST_TRAP function with this number.
+    /// A call of an unknown FAST_TRAP function with this number.
     Fast(u64),
 }
 
@@ -31,7 +31,7 @@ impl TracedFunction {
         }
     }
 
-    /// Returns the number of the register, for a get or set.
+    /// Returns the number of the register that is read or written; `None` for other functions.
     #[must_use]
     pub const fn register(self) -> Option<u64> {
         match self {
@@ -40,7 +40,7 @@ impl TracedFunction {
         }
     }
 
-    /// Returns the name of the register, the group or the function number.
+    /// Returns the name of the register or group, or the function number.
     #[must_use]
     pub fn object(self) -> String {
         match self {
@@ -59,17 +59,17 @@ impl TracedFunction {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct TracedCall {
     pub guest: u8,
-    /// The function and its object.
+    /// The function, with its register, group or number.
     pub function: TracedFunction,
     pub status: u64,
     /// The duration in ticks.
     pub duration: u32,
-    /// The value read or written; `None` if the event does not record it.
+    /// The value that the call read or wrote; `None` if the event does not have it.
     pub value: Option<u64>,
 }
 
 impl TracedCall {
-    /// Returns the call of an event; `None` if the event is no call.
+    /// Returns the call of an event; `None` if the event is not a call.
     #[must_use]
     pub fn from_event(event: &DecodedEvent) -> Option<Self> {
         macro_rules! call {

@@ -1,8 +1,8 @@
 //! The trace-event format of Chrome, which Perfetto opens.
 //!
-//! A guest is a process, its strands are threads, and a call is a slice. Processes and threads are numbered from 1, because
-//! 0 has a special meaning for viewers. Slices of a strand do not overlap: where times are not exact to the tick, a slice
-//! begins at the end of the previous one. Other events are instants. Each value read from a PIC is a point of a counter track.
+//! A guest is a process, its strands are threads, and a call is a slice. Other events are instants. Processes and threads are
+//! numbered from 1, because viewers give 0 a special meaning. Slices of a strand do not overlap: if times are not exact to the tick,
+//! a slice begins no earlier than the previous slice ends. Each value read from a PIC is a point of a counter track.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -16,14 +16,14 @@ use super::calls::{TracedCall, TracedFunction};
 use super::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
 
-/// The process numbers of events without a guest, and of the counters.
+/// The process numbers of events without a guest, and of counters.
 const MACHINE: u64 = 1000;
 const COUNTERS: u64 = 1001;
 
 /// Writes a trace as JSON.
 ///
 /// # Errors
-/// `output` cannot be written to.
+/// Writing to `output` fails.
 pub fn write(trace: &Trace, output: impl Write) -> io::Result<()> {
     let mut chrome = Chrome { trace, output, first: true };
     write!(chrome.output, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
@@ -41,7 +41,7 @@ struct Chrome<'a, W> {
 }
 
 impl<W: Write> Chrome<'_, W> {
-    /// Writes an element of the array, on a line of its own.
+    /// Writes an element of the array on its own line.
     fn line(&mut self, element: &Value) -> io::Result<()> {
         let comma = if self.first { "" } else { "," };
         self.first = false;
@@ -81,7 +81,7 @@ impl<W: Write> Chrome<'_, W> {
 
     fn stream(&mut self, stream: &Stream) -> io::Result<()> {
         let tid = thread(stream);
-        // The end of the last slice, and the time of the last event.
+        // When the last slice ended, and when the last event happened.
         let (mut ended, mut now) = (0, 0);
         for entry in &stream.entries {
             let event = match entry {
@@ -120,7 +120,7 @@ impl<W: Write> Chrome<'_, W> {
     ) -> io::Result<()> {
         let mut args = json!({"status": status_name(call.status), "ticks": call.duration});
         if let Some(value) = call.value {
-            // A number would lose bits: JSON's readers have 53.
+            // The value is text, because JSON readers keep only 53 bits of a number.
             args["value"] = format!("{value:#x}").into();
         }
         self.line(&json!({
@@ -141,19 +141,19 @@ impl<W: Write> Chrome<'_, W> {
         Ok(())
     }
 
-    /// Returns the time since the trace began.
+    /// Returns the nanoseconds since the trace began.
     fn nanoseconds(&self, time: u64) -> u64 {
         let ticks = u128::from(time.saturating_sub(self.trace.began));
         u64::try_from(ticks * 1_000_000_000 / u128::from(self.trace.hz)).unwrap_or(u64::MAX)
     }
 }
 
-/// Converts to microseconds, without loss for a time of up to a month.
+/// Converts nanoseconds to microseconds. The result is exact for times of up to a month.
 fn microseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1000.0
 }
 
-/// Returns the values of the counters of a PIC; `None` for other registers.
+/// Returns the counts in the value of a PIC; `None` for other registers.
 fn counts(register: PerfReg, value: u64) -> Option<Value> {
     match register.kind() {
         Kind::Dram { role: McuRole::Pic, .. } => {
@@ -165,12 +165,12 @@ fn counts(register: PerfReg, value: u64) -> Option<Value> {
     }
 }
 
-/// Returns the process number of an event: its guest's, or the machine's.
+/// Returns the process number of an event: that of its guest, or the machine's.
 fn process(event: &TracedEvent) -> u64 {
     fields(event).find(|(field, _)| field.name == "guest").map_or(MACHINE, |(_, guest)| guest + 1)
 }
 
-/// Returns the thread number of a stream, from 1.
+/// Returns the thread number of a stream. Numbers begin at 1.
 fn thread(stream: &Stream) -> u64 {
     stream.strand.index() as u64 + 1
 }
@@ -179,7 +179,6 @@ pub(crate) fn class_name(event: &TracedEvent) -> &'static str {
     DecodedEvent::class(event.id).map_or("", |class| class.name)
 }
 
-/// Returns the fields of an event, with their values.
 fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
     let fields = DecodedEvent::class(event.id).map_or(&[][..], |class| class.fields);
     let mut at = 0;

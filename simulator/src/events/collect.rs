@@ -1,4 +1,4 @@
-//! Collection of events: a ring for each strand, in any layout, and the readers of the rings.
+//! Collects events: a ring for each strand, in any layout, and the readers of the rings.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ use hv_core::trace::{
 use super::layouts::{LayoutName, for_each_layout};
 use super::{DecodedEvent, Stream, StreamEntry, TracedEvent};
 
-/// Packets in a ring, and words in a packet.
+/// The number of packets in a ring, and the number of words in a packet.
 const PACKETS: usize = 4;
 const WORDS: usize = 1015;
 
@@ -19,7 +19,7 @@ fn strands() -> impl Iterator<Item = StrandId> {
     (0..StrandId::COUNT).filter_map(StrandId::new)
 }
 
-/// The rings of all strands in one layout.
+/// The rings of all strands, in one layout.
 pub struct StrandRings<L>(Box<[Ring<L, PACKETS, WORDS>]>);
 
 impl<L: Layout> StrandRings<L> {
@@ -35,10 +35,10 @@ impl<L: Layout> StrandRings<L> {
     }
 }
 
-/// Which events are kept.
+/// Which events to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// All events: a strand's ring is read after each of its calls.
+    /// All events: a strand's ring is read after each call of the strand.
     #[default]
     All,
     /// The first events, as many as fit into the rings.
@@ -48,10 +48,10 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// All choices.
+    /// All variants.
     pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
 
-    /// Returns the name of the choice on command lines.
+    /// Returns the name on command lines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,10 +71,10 @@ impl Keep {
     }
 }
 
-/// A reader of a ring, and the entries that it has read.
+/// The reader of a ring, and the entries that the reader has returned.
 type ReadEntries<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<StreamEntry>);
 
-/// A tracer that is on, and the entries that have been read from its rings.
+/// A tracer that records, and the entries that have been read from its rings.
 pub struct RingCollector<'a, C, L> {
     tracer: Tracer<'a, C, L, PACKETS, WORDS>,
     streams: RefCell<Vec<ReadEntries<'a, L>>>,
@@ -108,7 +108,7 @@ impl<C, L: Layout> RingCollector<'_, C, L> {
 
 macro_rules! collectors {
     ($($Layout:ident $name:literal),* $(,)?) => {
-        /// The rings of all strands in any layout.
+        /// The rings of all strands, in any layout.
         pub enum Rings {
             $(#[doc = concat!("In [`", stringify!($Layout), "`]")] $Layout(StrandRings<$Layout>),)*
         }
@@ -122,7 +122,7 @@ macro_rules! collectors {
                 }
             }
 
-            /// Returns a collector that writes to the rings and reads them.
+            /// Returns a collector that records in these rings and reads them.
             pub fn collector<C: Clock>(&self, clock: C) -> Collector<'_, C> {
                 match self {
                     $(Self::$Layout(rings) => Collector::$Layout(rings.collector(clock)),)*
@@ -130,14 +130,14 @@ macro_rules! collectors {
             }
         }
 
-        /// A tracer on the host, and the entries that have been read from its rings.
+        /// A tracer on the host, with the entries that have been read from its rings.
         pub enum Collector<'a, C> {
             /// Records nothing.
             Off,
             $(#[doc = concat!("With [`", stringify!($Layout), "`]")] $Layout(RingCollector<'a, C, $Layout>),)*
         }
 
-        /// Evaluates an expression with the [`RingCollector`] of a collector, or another if the collector is off.
+        /// Evaluates an expression with the collector's [`RingCollector`]. If the collector is off, evaluates another expression.
         macro_rules! with_rings {
             ($collector:expr, $off:expr, |$rings:ident| $on:expr) => {
                 match $collector {
@@ -151,12 +151,12 @@ macro_rules! collectors {
 for_each_layout!(collectors);
 
 impl<C: Clock> Collector<'_, C> {
-    /// Reads the new events in the ring of a strand.
+    /// Reads the new events from a strand's ring.
     pub fn collect(&self, strand: StrandId) {
         with_rings!(self, (), |rings| rings.collect(strand));
     }
 
-    /// Reads the new events in all rings. Returns all entries read so far, and forgets them.
+    /// Reads the new events from all rings. Moves all entries read so far out of the collector.
     pub fn streams(&self) -> Vec<Stream> {
         with_rings!(self, Vec::new(), |rings| rings.streams())
     }

@@ -1,4 +1,4 @@
-//! The layouts of event headers, and the resolution and wrap-around of times with each.
+//! The layouts of event headers. For each layout: the resolution of times, and when they wrap.
 
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
@@ -6,7 +6,7 @@ use hv_core::trace::{
 };
 use serde::Serialize;
 
-/// Passes the type and the name of each layout to a macro.
+/// Passes the type and name of each layout to a macro.
 macro_rules! for_each_layout {
     ($then:ident) => {
         $then! {
@@ -20,7 +20,7 @@ pub(super) use for_each_layout;
 
 macro_rules! names {
     ($($Layout:ident $name:literal),* $(,)?) => {
-        /// The layouts of event headers in rings: [`hv_core::trace::Layout`].
+        /// The name of a layout of event headers ([`hv_core::trace::Layout`]).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum LayoutName {
             $(#[doc = concat!("[`", stringify!($Layout), "`]")] $Layout,)*
@@ -38,7 +38,7 @@ macro_rules! names {
                 }
             }
 
-            /// Returns the bits of the headers.
+            /// Returns the sizes of the header fields in bits.
             #[must_use]
             pub const fn bits(self) -> Bits {
                 match self {
@@ -46,7 +46,7 @@ macro_rules! names {
                 }
             }
 
-            /// Returns how many numbers of event kinds a short header can express.
+            /// Returns the number of event kinds that a short header can express.
             #[must_use]
             pub const fn ids(self) -> u16 {
                 match self {
@@ -66,28 +66,28 @@ impl LayoutName {
     }
 }
 
-/// The bits of a layout's headers.
+/// The sizes of a layout's header fields, in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bits {
-    /// Bits of the short header.
+    /// The size of the short header.
     pub short: u32,
-    /// Bits of the full header.
+    /// The size of the full header.
     pub full: u32,
-    /// Bits that distinguish the short header from the full one.
+    /// The field that distinguishes the short header from the full one.
     #[serde(rename = "type")]
     pub type_: u32,
-    /// Bits of the short header for the number of the event's kind.
+    /// In the short header, the number of the event's kind.
     pub id: u32,
-    /// Bits of the short header for the size of the payload.
+    /// In the short header, the size of the payload.
     pub size: u32,
-    /// Bits of the short header for the clock.
+    /// In the short header, the time.
     pub clock: u32,
-    /// The lowest bits of the clock that headers omit.
+    /// The number of lowest clock bits that headers omit.
     pub cut: u32,
 }
 
 impl Bits {
-    /// Returns the bits of a layout.
+    /// Returns the sizes of a layout's header fields.
     #[must_use]
     pub const fn for_layout<L: Layout>() -> Self {
         Self {
@@ -101,49 +101,49 @@ impl Bits {
         }
     }
 
-    /// Returns the bits of the clock at which the time in a short header wraps.
+    /// Returns the number of clock bits after which the time in a short header wraps.
     #[must_use]
     pub const fn wrap(&self) -> u32 {
         self.clock + self.cut
     }
 }
 
-/// A layout with a clock of a given rate.
+/// A layout, with the resolution and the wrap of times for a clock of a given rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LayoutRow {
     pub name: &'static str,
-    /// The bits of its headers.
+    /// The sizes of the header fields, in bits.
     pub bits: Bits,
     /// The number of event kinds that a short header can express.
     pub ids: u16,
     /// The resolution of times, in seconds.
     pub granularity_s: f64,
-    /// The seconds until the time in a short header wraps.
+    /// The time in seconds after which the time in a short header wraps.
     pub wrap_s: f64,
-    /// The longest time between heartbeats in seconds ([`Conditions::heartbeat`]).
+    /// The maximum time between heartbeats in seconds ([`Conditions::heartbeat`]).
     pub heartbeat_s: Option<f64>,
 }
 
-/// All layouts with a clock of a given rate.
+/// All layouts, for a clock of a given rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Layouts {
     pub hz: u64,
     pub probe_ns: u64,
-    /// The rate of the timer interrupt, in Hz; 0 if there is none.
+    /// The rate of the timer interrupt in Hz; 0 if there is no timer interrupt.
     pub timer_hz: u64,
-    /// The longest time with interrupts off, in ns.
+    /// The longest time with interrupts off, in nanoseconds.
     pub longest_off_ns: u64,
-    /// The number of lowest clock bits that headers can omit.
+    /// How many of the lowest clock bits headers can omit.
     pub lowest_cut: u32,
-    /// The number of highest bits of a 32-bit clock that headers can omit.
+    /// How many of the highest bits of a 32-bit clock headers can omit.
     pub highest_cut: u32,
     pub layouts: Vec<LayoutRow>,
 }
 
 impl Layouts {
-    /// Returns the layouts under these conditions; `hz` is not 0.
+    /// Returns all layouts under these conditions. `hz` must not be 0.
     #[must_use]
     pub fn new(conditions: Conditions) -> Self {
         let seconds = |ticks: f64| ticks / conditions.hz as f64;

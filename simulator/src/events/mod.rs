@@ -23,7 +23,7 @@ pub enum DecodedEvent {
 }
 
 impl DecodedEvent {
-    /// Returns the classes of all kinds: name and fields.
+    /// Returns the classes of all kinds. A class has the kind's name and fields.
     pub fn classes() -> impl Iterator<Item = &'static Class> {
         HypervisorEvent::CLASSES.iter().chain(ServiceEvent::CLASSES)
     }
@@ -34,13 +34,13 @@ impl DecodedEvent {
         Self::classes().find(|class| class.id == id)
     }
 
-    /// Returns the number of words in the payload of a kind.
+    /// Returns the number of words in the payload of a kind of event.
     #[must_use]
     pub fn words(id: u16) -> Option<usize> {
         Self::class(id).map(Class::words)
     }
 
-    /// Returns the event with this kind and payload, if there is one.
+    /// Returns the event with this kind and payload; `None` if there is no such event.
     #[must_use]
     pub fn decode(id: u16, payload: &[u32]) -> Option<Self> {
         HypervisorEvent::decode(id, payload)
@@ -77,7 +77,7 @@ pub enum StreamEntry {
     Lost(u64),
 }
 
-/// The entries of one ring, in order. Times do not decrease.
+/// The entries of one ring, in order. Their times do not decrease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Stream {
@@ -95,7 +95,7 @@ impl Stream {
         })
     }
 
-    /// Returns the gaps: the time of the event before the gap, if there is one, and the number of missing events.
+    /// Returns the gaps. A gap has the time of the event before it, if there is one, and the number of missing events.
     pub fn gaps(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
         let mut now = None;
         self.entries.iter().filter_map(move |entry| match entry {
@@ -107,14 +107,14 @@ impl Stream {
         })
     }
 
-    /// Returns the number of events that are missing.
+    /// Returns the number of missing events.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.gaps().map(|(_, lost)| lost).sum()
     }
 }
 
-/// The time of tick 0 of a clock, since 1970-01-01T00:00:00Z: seconds, and additional ticks.
+/// When a clock had tick 0: seconds since 1970-01-01T00:00:00Z, and further ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Epoch {
@@ -125,19 +125,19 @@ pub struct Epoch {
 /// The events of a replay or an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Ticks of the clock in a second.
+    /// The number of clock ticks in a second.
     pub hz: u64,
-    /// The layout of headers in the rings.
+    /// The layout of event headers in the rings.
     pub layout: LayoutName,
-    /// The start of the trace in ticks, not later than any event.
+    /// The start of the trace in ticks. No event is earlier.
     pub began: u64,
-    /// The time of tick 0; `None` for a simulated clock.
+    /// When the clock had tick 0; `None` for a simulated clock.
     pub epoch: Option<Epoch>,
     /// The number of missing events that no ring counts ([`hv_core::trace::Tracer::missed`]).
     pub missed: u64,
-    /// The names of the guests, by number.
+    /// The names of the guests, indexed by their numbers.
     pub guests: Vec<String>,
-    /// The streams of all rings with entries, in the order of strands.
+    /// The streams of all rings that have entries, in the order of strands.
     pub streams: Vec<Stream>,
 }
 
@@ -148,14 +148,14 @@ impl Trace {
         self.streams.iter().flat_map(Stream::events).count()
     }
 
-    /// Returns the number of events that are missing.
+    /// Returns the number of missing events.
     #[must_use]
     pub fn lost(&self) -> u64 {
         let lost = self.streams.iter().map(Stream::lost);
         lost.fold(self.missed, u64::saturating_add)
     }
 
-    /// Returns the name of a guest.
+    /// Returns the name of the guest with this number.
     #[must_use]
     pub fn guest(&self, number: u8) -> String {
         match self.guests.get(usize::from(number)) {

@@ -1,4 +1,4 @@
-//! The summary of a trace.
+//! Sums of the calls, durations, conflicts and other events of a trace.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,28 @@ use super::calls::TracedCall;
 use super::{DecodedEvent, Stream, Trace};
 use crate::nearest::status_name;
 
-/// The number of parts of the time in which conflicts at hubs are counted.
+/// The number of equal parts of the time for which conflicts at hubs are counted.
 const PARTS: u64 = 16;
 
 /// The summary of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Summary {
-    /// Ticks of the clock in a second.
+    /// The number of clock ticks in a second.
     pub hz: u64,
     /// The resolution of times, in ticks.
     pub resolution: u64,
-    /// The times of the first and last event, in ticks.
+    /// The time of the first event and of the last event, in ticks.
     pub span: Option<[u64; 2]>,
     pub events: u64,
     pub lost: u64,
     /// The number of missing events that no stream counts.
     pub missed: u64,
-    /// Calls by guest, function and object.
+    /// The calls of each guest, by function and object.
     pub calls: Vec<Calls>,
-    /// Durations of calls by function, class of registers and outcome.
+    /// The durations of calls, by function, class of registers and outcome.
     pub latencies: Vec<Latency>,
-    /// Calls that found their hub taken, by time.
+    /// The number of calls that found their hub taken, by time.
     pub conflicts: Vec<Conflicts>,
     /// The number of other events, by name.
     pub others: BTreeMap<&'static str, u64>,
@@ -43,25 +43,25 @@ pub struct Summary {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
-    /// get, set, set_version or fast.
+    /// `get`, `set`, `set_version` or `fast`.
     pub call: &'static str,
-    /// The register, the group or the function number.
+    /// The name of the register or group, or the function number.
     pub object: String,
     pub total: u64,
     /// The number of calls by status.
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is number p n / 100, rounded up,
-/// counted from 1.
+/// The durations of calls of one kind, in ticks. Of n sorted durations, counted from 1, the p-th percentile is number p n / 100,
+/// rounded up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {
-    /// get, set, set_version or fast.
+    /// `get`, `set`, `set_version` or `fast`.
     pub call: &'static str,
-    /// The class of the register, for get and set.
+    /// The class of the register of a get or set.
     pub class: &'static str,
-    /// EOK or refused.
+    /// `EOK` or `refused`.
     pub ended: &'static str,
     pub calls: u64,
     pub p50: u32,
@@ -70,23 +70,23 @@ pub struct Latency {
     pub max: u32,
 }
 
-/// The conflicts at hubs in a part of the time.
+/// The conflicts at hubs in one part of the time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflicts {
-    /// The start of the part in ticks. The part ends where the next begins, or with the last event.
+    /// The start of the part in ticks. The part ends where the next part begins, or with the last event.
     pub from: u64,
     /// The number of conflicts at each hub.
     pub hubs: [u64; 4],
 }
 
-/// The events of one ring.
+/// The summary of one ring's events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct StreamSummary {
     pub strand: usize,
     pub events: u64,
     pub lost: u64,
-    /// The gaps: the time of the event before the gap, if there is one, and the number of missing events.
+    /// The gaps. A gap has the time of the event before it, if there is one, and the number of missing events.
     pub gaps: Vec<(Option<u64>, u64)>,
 }
 
@@ -155,14 +155,14 @@ impl Summary {
     }
 }
 
-/// Returns the function, class of registers and outcome of a call. Calls that agree in these share a [`Latency`].
+/// Returns the function, class of registers and outcome of a call. Calls with the same three values share a [`Latency`].
 fn kind(call: &TracedCall) -> (&'static str, &'static str, &'static str) {
     let class = (call.function.register()).map_or("", |id| Class::from_id(id).name());
     let ended = if call.status == guest_abi::status::EOK { "EOK" } else { "refused" };
     (call.function.name(), class, ended)
 }
 
-/// Sorts durations, and returns the median, the 90th and 99th percentile, and the longest; 0 if there are none.
+/// Sorts durations. Returns the median, the 90th and 99th percentile, and the maximum; zeros if there are no durations.
 pub(crate) fn percentiles(durations: &mut [u32]) -> [u32; 4] {
     durations.sort_unstable();
     [50, 90, 99, 100].map(|percent| {
@@ -171,7 +171,7 @@ pub(crate) fn percentiles(durations: &mut [u32]) -> [u32; 4] {
     })
 }
 
-/// Counts the conflicts in equal parts of the time. Returns nothing if there are no conflicts.
+/// Counts the conflicts in equal parts of the time. Returns an empty list if there are no conflicts.
 fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> Vec<Conflicts> {
     if conflicts.is_empty() {
         return Vec::new();

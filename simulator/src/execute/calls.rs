@@ -1,4 +1,4 @@
-//! The hypercalls of guests, as the machine sees them: from the trap to the return to the guest.
+//! The hypercalls of guests as the machine sees them, from the trap to the return to the guest.
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{StrandId, Trap};
@@ -18,7 +18,7 @@ use crate::machine::guests::NamedGuest;
 pub struct Call {
     pub strand: StrandId,
     pub trap: Trap,
-    /// The number of the function: %o5.
+    /// The number of the function, in %o5.
     pub function: u64,
     /// %o0 to %o4 at the trap.
     pub arguments: [u64; 5],
@@ -26,25 +26,25 @@ pub struct Call {
     pub status: u64,
     /// %o1 after the call.
     pub value: u64,
-    /// When the trap was taken, in cycles from the start of the machine.
+    /// When the guest trapped, in cycles since the machine started.
     pub began: u64,
-    /// When the guest went on.
+    /// When the guest went on, in cycles since the machine started.
     pub ended: u64,
 }
 
-/// A function that is called with every hypercall that has returned.
+/// A function that is called for each hypercall when it has returned.
 pub type CallObserver = Box<dyn FnMut(&Call)>;
 
 /// A hypercall that has not returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calling {
     call: Call,
-    /// The address at which the guest goes on.
+    /// The address at which the guest will go on.
     returns: u64,
 }
 
 impl Calling {
-    /// Returns the call that a strand makes by a trap with this number; `None` if the trap is no hypercall.
+    /// Returns the call that a strand makes with this trap; `None` if the trap is not a hypercall.
     pub(super) fn new(
         id: StrandId,
         strand: &Strand,
@@ -60,7 +60,7 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns the call if the strand has gone on after it; `None` if the strand starts again elsewhere, as after mach_exit.
+    /// Returns the completed call if the strand went on after it; `None` if the strand starts again elsewhere, as after mach_exit.
     pub(super) fn returned(self, strand: &Strand, now: u64) -> Option<Call> {
         (strand.pc == self.returns).then(|| Call {
             status: out_registers(strand)[0],
@@ -78,7 +78,7 @@ fn out_registers(strand: &Strand) -> [u64; 6] {
 }
 
 impl Call {
-    /// Returns the event that the hypervisor's tracer records of the call; `None` if it records none.
+    /// Returns the event that the hypervisor's tracer records for the call; `None` if it records nothing.
     #[must_use]
     pub fn event(&self, guest: u8) -> Option<TracedEvent> {
         let [first, second, third, ..] = self.arguments;
@@ -123,7 +123,7 @@ impl Call {
     }
 }
 
-/// Returns the trace of the calls of these guests. `calls` are in the order in which they returned.
+/// Returns the trace of the calls of `guests`. `calls` are in the order of their returns.
 #[must_use]
 pub fn trace(calls: &[Call], guests: &[NamedGuest]) -> Trace {
     let of_strand = |number| {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn calls_are_events() {
         let cases = [
-            // A get of register 2, and of a register that does not exist; a set; a version; a call that a kernel makes.
+            // Gets of register 2 and of an unknown register; a set; a negotiation; a call that a kernel makes.
             (call(Trap::Fast, 0x106, [2, 0, 0, 0, 0], 0, 77), TracedFunction::Get(2), Some(77)),
             (call(Trap::Fast, 0x106, [90, 5, 0, 0, 0], 6, 5), TracedFunction::Get(90), None),
             (call(Trap::Fast, 0x107, [3, 99, 0, 0, 0], 0, 99), TracedFunction::Set(3), Some(99)),
@@ -178,7 +178,7 @@ mod tests {
                 Described { guest: 1, function, status: call.status, duration: 40, value };
             assert_eq!(Described::from_event(&traced.event().unwrap()), Some(expected));
         }
-        // cons_putchar
+        // The call is cons_putchar.
         assert_eq!(call(Trap::Core, 1, [10, 0, 0, 0, 0], 0, 0).event(1), None);
     }
 

@@ -1,4 +1,4 @@
-//! The consoles of guests: 16550 UARTs whose line is never busy.
+//! The consoles of guests: 16550 UARTs that can always send.
 
 use std::collections::VecDeque;
 
@@ -8,16 +8,15 @@ pub(super) struct Console {
     received: VecDeque<u8>,
 }
 
-/// The register by which software sends and receives bytes.
+/// The register through which software sends and receives bytes.
 const DATA: u64 = 0;
 const LINE_STATUS: u64 = 5;
 
-/// Bits of the line status: a byte has been received; all bytes have been sent.
+/// Bits of the line status register: a byte has been received; all bytes have been sent.
 const RECEIVED: u64 = 1;
 const TRANSMITTED: u64 = 0x60;
 
 impl Console {
-    /// The software reads a register.
     pub(super) fn read(&mut self, register: u64) -> u64 {
         match register {
             DATA => self.received.pop_front().unwrap_or(0).into(),
@@ -26,14 +25,13 @@ impl Console {
         }
     }
 
-    /// The software writes a register.
     pub(super) fn write(&mut self, register: u64, value: u64) {
         if register == DATA {
             self.sent.push(value as u8);
         }
     }
 
-    /// Returns what the software has sent since the last call.
+    /// Returns the bytes that the software has sent since the last call.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sent)
     }

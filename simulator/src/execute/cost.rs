@@ -1,4 +1,4 @@
-//! What an instruction costs in cycles, and where its events are counted.
+//! The cost of an instruction in cycles, and where its events are counted.
 
 use guest_abi::{Hub, StrandId};
 use platform::models::Devices;
@@ -8,11 +8,11 @@ use crate::recording::Reference;
 
 /// A memory system, or the lack of one, that times instructions.
 pub(super) trait Cost {
-    /// The least number of cycles that a strand goes on before another has its turn. With 0, the instructions of all strands come in
-    /// the order of their times; otherwise only the instructions of one strand do, and a strand may be ahead by this number.
+    /// The minimum number of cycles in a strand's turn. With 0, the instructions of all strands execute in the order of their times.
+    /// With more, a strand may be ahead of the others by this number of cycles.
     const QUANTUM: u64;
 
-    /// Counts an instruction. Returns when the strand can go on.
+    /// Counts an instruction. Returns the time at which the strand can go on.
     fn instruction(
         &mut self,
         strand: StrandId,
@@ -21,10 +21,10 @@ pub(super) trait Cost {
         data: Option<Reference>,
     ) -> u64;
 
-    /// Brings the counters of a strand and the clocks of the devices up to date. No instruction is issued before `now`.
+    /// Updates the counters of a strand and the clocks of the devices. No instruction is issued before `now`.
     fn tell(&mut self, strand: StrandId, now: u64);
 
-    /// Looks at the L2 control registers again, after a store that may have changed them.
+    /// Reads the L2 control registers again. Called after a store that may have changed them.
     fn settings_changed(&mut self);
 }
 
@@ -43,7 +43,7 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may be ahead.
+        // Another strand may have a later time.
         let now = now.max(self.truth().cycles());
         Work::tell(self, strand, now);
     }
@@ -69,7 +69,7 @@ impl Plain {
     }
 }
 
-/// [`Plain`], with the devices whose counters count.
+/// [`Plain`], with the devices that have the counters.
 pub(super) struct PlainWork<'a> {
     plain: &'a mut Plain,
     devices: &'a Devices,
@@ -91,7 +91,7 @@ impl Cost for PlainWork<'_> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may be ahead.
+        // Another strand may have a later time.
         let passed = now.saturating_sub(self.devices.now());
         self.devices.advance(passed);
         if passed > 0 && self.devices.machine().model().has_hubs() {

@@ -22,9 +22,9 @@ pub(super) struct Executing {
     pub(super) local: Local,
     /// The time at which the strand can go on.
     pub(super) ready: u64,
-    /// The hypercall that has not returned yet.
+    /// The hypercall that has not returned.
     calling: Option<Calling>,
-    /// Whether the execution has stopped at a breakpoint before the strand's next instruction.
+    /// Whether execution stopped at a breakpoint on the strand's next instruction.
     pub(super) stopped: bool,
 }
 
@@ -43,7 +43,7 @@ impl Executing {
         }
     }
 
-    /// Starts a turn.
+    /// Begins the strand's turn.
     #[inline(always)]
     pub(super) const fn at_work<'a, C>(
         &'a mut self,
@@ -62,12 +62,12 @@ impl Executing {
     }
 }
 
-/// A strand that has its turn.
+/// A strand during its turn.
 pub(super) struct AtWork<'a, C> {
     strand: &'a mut Strand,
     calling: &'a mut Option<Calling>,
     reach: Reach<'a, C>,
-    /// Whether what decides on interrupts may have changed since the last check.
+    /// Whether the state that decides on interrupts may have changed since the last check.
     changed: bool,
 }
 
@@ -76,13 +76,13 @@ impl<C: Cost> AtWork<'_, C> {
         self.strand.pc
     }
 
-    /// Returns whether the turn goes on: the strand executes, and has not changed other strands.
+    /// Returns whether the turn goes on: the strand is running, and has not acted on other strands.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
         self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
     }
 
-    /// Executes an instruction, or takes a trap. Returns when the strand can go on.
+    /// Executes an instruction or takes a trap. Returns the time at which the strand can go on.
     #[inline(always)]
     pub(super) fn execute(&mut self, now: u64) -> Result<u64, ErrorState> {
         if now >= self.reach.local.due {
@@ -173,7 +173,7 @@ impl<C: Cost> AtWork<'_, C> {
         Ok(ends)
     }
 
-    /// Lets what is due happen: interrupts arrive, timers match, stores complete.
+    /// Carries out everything that is due: interrupts arrive, timers match, stores complete.
     #[cold]
     fn happen(&mut self, now: u64) {
         self.changed = true;
@@ -199,7 +199,7 @@ impl<C: Cost> AtWork<'_, C> {
         local.renew_due();
     }
 
-    /// Brings up to date what depends on control registers, after an instruction that may have changed them and ends at the time `ends`.
+    /// Updates what depends on control registers, after an instruction that may have changed them. It ends at the time `ends`.
     #[cold]
     fn settle(&mut self, ends: u64) {
         let Self { strand, reach, .. } = self;
@@ -208,7 +208,7 @@ impl<C: Cost> AtWork<'_, C> {
         for timer in Timer::ALL {
             local.arm(timer, strand.compare(timer), |compare, offset| {
                 let ticks = compare.wrapping_sub(offset) & (u64::MAX >> 1);
-                // A timer never matches a count that has passed.
+                // A timer never matches a count that has already passed.
                 Some(shared.niagara.time_of(ticks)).filter(|at| at > now).unwrap_or(NEVER)
             });
         }
@@ -233,7 +233,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.look();
     }
 
-    /// Brings the counters up to date.
+    /// Updates the counters.
     #[cold]
     fn tell(&mut self, now: u64) {
         self.reach.cost.tell(self.reach.id, now);
@@ -241,7 +241,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.changed = true;
     }
 
-    /// Takes from the counters whether they ask for an overflow trap, and when they may overflow next.
+    /// Asks the counters whether an overflow trap is pending, and when they can overflow next.
     fn look(&mut self) {
         let Self { strand, reach, .. } = self;
         let unit = reach.devices.strand_unit(reach.id);
@@ -254,10 +254,10 @@ impl<C: Cost> AtWork<'_, C> {
     }
 }
 
-/// The bits ST, UT and HT of %pcr, each of which lets the counters count in one mode.
+/// The bits ST, UT and HT of %pcr. Each lets the counters count in one mode.
 const COUNTING: u64 = 0b1110;
 
-/// The most events that an instruction adds to a counter: its fetch and its data can touch two lines each.
+/// The maximum number of events that an instruction adds to a counter: its fetch and its data can touch two lines each.
 const MOST_EVENTS: u64 = 8;
 
 #[inline(always)]
@@ -272,7 +272,7 @@ const fn kind(instruction: Instruction) -> Kind {
     }
 }
 
-/// Returns how an instruction has passed control on; `npc` was the address of the next instruction. A conditional branch to the
+/// Returns how an instruction has passed control on. `npc` was the address of the next instruction. A conditional branch to the
 /// instruction after its delay slot counts as not taken.
 #[inline(always)]
 fn flow(instruction: Instruction, npc: u64, strand: &Strand, trapped: bool) -> Flow {

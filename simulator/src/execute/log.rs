@@ -1,29 +1,29 @@
-//! The log of what software did that this machine does not fully model.
+//! The log of software's actions that this machine does not fully model.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use guest_abi::StrandId;
 
-/// An entry of the log: what an instruction did.
+/// An entry of the log: an action of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Noted {
     pub strand: StrandId,
-    /// The address of the instruction, as the strand addresses it.
+    /// The address of the instruction, as the strand uses it.
     pub pc: u64,
     pub what: What,
 }
 
-/// What an instruction did. The log has each value once.
+/// An action of an instruction. The log has each value only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum What {
     Illegal(u32),
     FloatingPoint(u32),
-    /// A load from a register in an alternate space that has no effect here: the space, and the address in it.
+    /// A load from a register in an alternate space that has no effect here: the number of the space, and the address in it.
     Load(u8, u64),
-    /// As [`Load`](Self::Load).
+    /// A store to such a register, with the same numbers as [`Load`](Self::Load).
     Store(u8, u64),
     Nothing(u64),
 }
@@ -48,7 +48,7 @@ impl fmt::Display for What {
     }
 }
 
-/// At most [`MOST`](Self::MOST) entries.
+/// A log of at most [`MOST`](Self::MOST) entries.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     entries: Vec<Noted>,
@@ -57,7 +57,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Further entries are only counted.
+    /// The maximum number of entries. Further entries are only counted.
     pub const MOST: usize = 1024;
 
     /// Returns the entries in the order of time.
@@ -66,7 +66,7 @@ impl Log {
         &self.entries
     }
 
-    /// Returns the number of further entries.
+    /// Returns the number of entries that did not fit.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped

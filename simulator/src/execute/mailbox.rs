@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::physical::Physical;
 
-/// The address of the word that switches the machine off.
+/// The address of the word with which the hypervisor switches the machine off.
 pub(super) const POWER: u64 = MAILBOX + 8 * POWER_WORD as u64;
 
 /// What the hypervisor reports of a guest.
@@ -27,7 +27,7 @@ pub enum GuestState {
     Failed,
 }
 
-/// The hypervisor has not done the previous step.
+/// The operator cannot give a step: the hypervisor has not done the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the hypervisor is not done with the step before")]
 pub struct StepBefore;
@@ -44,7 +44,7 @@ pub(super) fn put(memory: &mut Physical, step: &Step) -> Result<(), StepBefore> 
     Ok(())
 }
 
-/// Takes the hypervisor's answer to the step, once there is one.
+/// Takes the hypervisor's answer to the step; `None` if the hypervisor has not answered.
 pub(super) fn take(memory: &mut Physical) -> Option<Result<Option<Seen>, Refusal>> {
     let mut words = [0; WORDS];
     for (number, value) in (0..).zip(&mut words) {

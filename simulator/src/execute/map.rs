@@ -4,12 +4,12 @@ pub use platform::memory_map::{
     CONSOLE_STRIDE, CONSOLES, DESCRIPTION, HYPERVISOR, MAILBOX, PARTITION, RESET, ROM,
 };
 
-/// What answers at a physical address that is not memory.
+/// The device at a physical address that is not memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
-    /// A console's number, and the offset of its register.
+    /// A console: its number, and the offset of the register.
     Console(usize, u64),
-    /// Something on the chip or beyond a link.
+    /// A device on the chip or beyond a link, if any.
     Other,
 }
 

@@ -1,29 +1,29 @@
-//! A machine that executes: strands, memory, devices and consoles of a T5440 or a smaller machine.
+//! A machine that executes instructions: the strands, memory, devices and consoles of a T5440 or a smaller machine.
 //!
 //! An [`Execution`] executes the software that was [loaded](Execution::load) into its memory: a hypervisor, which starts at the reset
-//! vector on strand 0, and its guests. [`crate::interpreter`] executes the instructions of each strand. Each fetch, load and store goes
-//! through the [memory system](crate::memory), if there is one, so that the counters of the devices count what the software does.
+//! vector on strand 0, and its guests. [`crate::interpreter`] executes the instructions of each strand. If there is a
+//! [memory system](crate::memory), fetches, loads and stores go through it, so that counters of devices count what the software does.
 //!
 //! # What software sees
-//! - RAM, ROM and consoles are at the addresses of [`map`]; L2 control registers, DRAM channels and hubs at the addresses of
-//!   [`platform::address`]. Elsewhere nothing answers: a load traps with data_access_error, a store with store_error.
-//! - At reset strand 0 runs, and all others are parked (*assumed* of machines with several nodes). A strand that another strand
-//!   starts begins at the reset vector, too. The registers of ASI_CMP have a bit for each strand of the node.
-//! - Hyperprivileged software uses physical addresses. All other software uses real addresses: the hypervisor loads translations, of
-//!   which each core holds 64 for instructions and 128 for data. An address that no translation matches traps with
+//! - RAM, ROM and consoles are at the addresses of [`map`]. L2 control registers, DRAM channels and hubs are at the addresses of
+//!   [`platform::address`]. At all other addresses a load traps with data_access_error, and a store with store_error.
+//! - At reset, strand 0 runs and all other strands are parked (*assumed* for machines with several nodes). A strand that another
+//!   strand starts also begins at the reset vector. The registers of ASI_CMP have a bit for each strand of the node.
+//! - Hyperprivileged software uses physical addresses. All other software uses real addresses. The hypervisor loads their
+//!   translations into the TLBs of each core: 64 for instructions and 128 for data. An address without a translation traps with
 //!   instruction_real_translation_miss or data_real_translation_miss. Virtual addresses are not modelled.
 //! - An interrupt from one strand to another (ASI 0x72 to 0x74, as on the UltraSPARC T2) arrives dozens of cycles later.
-//! - Registers in alternate spaces that have no effect here read what was written, and the first access to each is in the [`log`].
-//! - A store to a device completes late, in order with the other stores of its strand. `membar #Sync` waits for these stores, and a
-//!   load waits for the stores to the same device. A store that fails traps with store_error.
+//! - Registers in alternate spaces that have no effect here read as written. The first access to each is in the [`log`].
+//! - A store to a device completes late, in order with the strand's other stores. `membar #Sync` waits for these stores, and a load
+//!   waits for the stores to the same device. A store that fails traps with store_error.
 //! - A write of 0 to the strand status register halts the strand until an interrupt is pending for it.
 //! - %tick and %stick count cycles.
 //!
 //! # Time
-//! Every strand has a time of its own. The strand that is earliest executes its next instruction, as [`crate::replay::scheduler`] says.
-//! Without a memory system it goes on for at least 16 cycles, so that its time may be up to 15 cycles ahead of what others have
-//! done. All effects of an instruction happen at once. The same software, input and operator's steps at the same times give the same
-//! result, however often an execution is interrupted.
+//! Every strand has its own time. The strand with the earliest time executes its next instruction (see [`crate::replay::scheduler`]).
+//! Without a memory system, a strand's turn has at least 16 cycles, so the strand may be up to 15 cycles ahead of others. All effects
+//! of an instruction happen at once. The same software, input and operator's steps at the same times give the same result, no matter
+//! how often the execution is interrupted.
 
 pub mod calls;
 mod console;
@@ -67,19 +67,19 @@ pub use shared::{Hypercalls, Observed, Observer};
 pub use stores::{StoreConduct, StoreLatency};
 pub use strand::{Counts, State};
 
-/// The parts of a machine that executes.
+/// The parts of an executing machine.
 #[derive(Clone, Debug)]
 pub struct Setup {
     #[allow(missing_docs, reason = "its name says it")]
     pub machine: Machine,
-    /// Without a memory system each instruction takes a cycle.
+    /// The memory system; `None` if each instruction takes one cycle.
     pub memory: Option<Config>,
     /// The size of the guests' memory in bytes: a multiple of 8 KB, at most 256 GB.
     pub partition: u64,
-    /// The number of consoles: at most 256.
+    /// The number of consoles, at most 256.
     pub consoles: usize,
-    /// Behaves like QEMU's machine `niagara` as far as the project's images use it, with one strand: no devices and no translation;
-    /// %tick counts 102.4 per instruction.
+    /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it: one strand, no devices and no
+    /// translation; %tick advances by 102.4 per instruction.
     pub niagara: bool,
 }
 
@@ -107,36 +107,36 @@ pub enum SetupError {
 /// How far [`Execution::run`] goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most instructions and traps of all strands together.
+    /// The maximum number of instructions and traps of all strands together.
     pub instructions: u64,
-    /// No instruction begins at this time or later, in cycles from the start of the machine.
+    /// The time in cycles since the machine started at which the execution stops: no instruction begins at this time or later.
     pub cycles: u64,
 }
 
 impl Limits {
-    /// The machine executes until something stops it.
+    /// No limits: the machine executes until something else stops it.
     pub const NONE: Self = Self { instructions: u64::MAX, cycles: u64::MAX };
 
-    /// Limits the instructions of all strands together.
+    /// Returns a limit on the instructions of all strands together.
     #[must_use]
     pub const fn instructions(instructions: u64) -> Self {
         Self { instructions, ..Self::NONE }
     }
 }
 
-/// Why an execution has stopped. It can go on, with the same outcome as if it had not stopped.
+/// Why an execution has stopped. If it is continued, the outcome is the same as without the stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// A limit is reached.
     Limit,
-    /// All strands are parked, or halted with nothing that would wake them.
+    /// All strands are parked, or halted without anything that could wake them.
     Ended,
     /// The hypervisor has switched the machine off.
     Off,
     /// A strand has trapped at its highest trap level, and executes nothing more.
     #[allow(missing_docs, reason = "the names say it")]
     ErrorState { strand: StrandId, state: ErrorState },
-    /// The next instruction of a strand is at a breakpoint.
+    /// The next instruction of this strand is at a breakpoint.
     Breakpoint(StrandId),
 }
 
@@ -149,7 +149,7 @@ pub struct Execution {
     running: Running,
 }
 
-/// Does the same with either kind of memory system, or without one.
+/// Runs the same code with either kind of memory system, or without a memory system.
 macro_rules! with_cost {
     ($execution:expr, $running:ident, $devices:ident, $cost:ident => $does:expr) => {{
         let Execution { devices: $devices, memory, plain, running: $running } = $execution;
@@ -171,7 +171,7 @@ macro_rules! with_cost {
 }
 
 impl Execution {
-    /// Returns a machine that has been switched on. Its memory is zero.
+    /// Returns a machine after power on. Its memory is zero.
     ///
     /// # Errors
     /// The setup is impossible.
@@ -205,7 +205,7 @@ impl Execution {
     /// Writes bytes to memory.
     ///
     /// # Errors
-    /// No memory is at one of the addresses: the bytes before it are written.
+    /// An address has no memory. The bytes before it are written.
     pub fn load(&mut self, physical: u64, bytes: &[u8]) -> Result<(), NoMemoryAt> {
         self.running.shared.physical.load(physical, bytes)
     }
@@ -213,18 +213,18 @@ impl Execution {
     /// Reads bytes of memory.
     ///
     /// # Errors
-    /// No memory is at one of the addresses: the bytes before it are read.
+    /// An address has no memory. The bytes before it are read.
     pub fn read(&mut self, physical: u64, bytes: &mut [u8]) -> Result<(), NoMemoryAt> {
         self.running.shared.physical.dump(physical, bytes)
     }
 
-    /// Executes until a limit, or until something stops the machine. The counters are up to date then.
+    /// Executes until a limit is reached or something else stops the machine. Then the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
         with_cost!(self, running, devices, cost => running.run(devices, cost, limits))
     }
 
-    /// Executes one instruction of a strand, or lets it take a trap, even if another strand is earlier: for tests that try every order
-    /// of what strands do. Returns `None` if the strand is not running.
+    /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
+    /// all orders of instructions. Returns `None` if the strand is not running.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
         with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
     }
@@ -246,7 +246,7 @@ impl Execution {
         self.devices.machine()
     }
 
-    /// Returns what the software has sent to a console since the last call; nothing if there is no such console.
+    /// Returns the bytes that the software has sent to a console since the last call; nothing if there is no such console.
     pub fn console(&mut self, number: usize) -> Vec<u8> {
         let console = self.running.shared.consoles.get_mut(number);
         console.map(console::Console::take).unwrap_or_default()
@@ -270,7 +270,7 @@ impl Execution {
         &self.running.strands[strand.index()].strand
     }
 
-    /// As [`strand`](Self::strand).
+    /// Returns the registers of a strand, to be changed.
     pub fn strand_mut(&mut self, strand: StrandId) -> &mut Strand {
         &mut self.running.strands[strand.index()].strand
     }
@@ -287,13 +287,13 @@ impl Execution {
         self.running.strands[strand.index()].local.counts
     }
 
-    /// Returns the physical address of an address as a strand uses it now; `None` if it has no translation.
+    /// Returns the physical address for an address that a strand uses now; `None` if it has no translation.
     #[must_use]
     pub fn physical(&self, strand: StrandId, address: u64) -> Option<u64> {
         self.running.physical(strand, address)
     }
 
-    /// Hands a step of the operator to the hypervisor, which does it on the strand `on`.
+    /// Gives a step of the operator to the hypervisor. The hypervisor does the step on the strand `on`.
     ///
     /// # Errors
     /// The hypervisor has not done the previous step.
@@ -303,17 +303,17 @@ impl Execution {
         Ok(())
     }
 
-    /// Returns the hypervisor's answer once it has done the step: what it saw, if the step was a look. The next step can be given then.
+    /// Returns the hypervisor's answer when the hypervisor has done the step; `None` before. Then the next step can be given.
     pub fn operated(&mut self) -> Option<Answer> {
         mailbox::take(&mut self.running.shared.physical)
     }
 
-    /// Stops a strand before its next instruction, as if another had parked it.
+    /// Parks a strand before its next instruction, as another strand could.
     pub fn park(&mut self, strand: StrandId) {
         self.running.park(strand);
     }
 
-    /// Returns the state of a guest, as the hypervisor reports it in the mailbox.
+    /// Returns the state of a guest. The hypervisor reports it in the mailbox.
     pub fn guest(&mut self, guest: usize) -> GuestState {
         mailbox::guest(&mut self.running.shared.physical, guest)
     }
@@ -336,35 +336,35 @@ impl Execution {
         &self.devices
     }
 
-    /// Returns the numbers of hypercalls (software traps 0x80 and 0xff) that have returned.
+    /// Returns the number of hypercalls that have returned. Hypercalls are software traps 0x80 and 0xff.
     #[must_use]
     pub fn hypercalls(&self) -> &Hypercalls {
         &self.running.shared.hypercalls
     }
 
-    /// Returns what software did that this machine does not fully model.
+    /// Returns the log of software's actions that this machine does not fully model.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.running.shared.log
     }
 
-    /// Calls an observer at every access from now on, instead of the previous observer.
+    /// Sets the function that is called for every access, in place of the previous function.
     pub fn observe(&mut self, observer: Option<Observer>) {
         self.running.shared.observer = observer;
     }
 
-    /// Calls an observer at every return of a hypercall from now on, instead of the previous observer.
+    /// Sets the function that is called for every hypercall that returns, in place of the previous function.
     pub fn observe_calls(&mut self, observer: Option<CallObserver>) {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the addresses of instructions, as their strands address them, at which the execution stops.
+    /// Returns the addresses of instructions, as the strands use them, at which the execution stops.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }
 }
 
-/// The operator reaches the executing hypervisor through its mailbox.
+/// The operator reaches the hypervisor of the machine through the mailbox.
 impl Operated for Execution {
     fn devices(&self) -> &Devices {
         self.devices()

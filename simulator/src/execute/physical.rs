@@ -1,14 +1,14 @@
-//! Physical memory, and the instructions that its words are.
+//! Physical memory, and its words decoded as instructions.
 
 use std::ops::Range;
 
 use crate::interpreter::Instruction;
 
-/// The size of a page in bytes, the smallest of the hardware's translation, as a power of two.
+/// The binary logarithm of the size of a page, the smallest that the hardware translates.
 pub(super) const PAGE_SHIFT: u32 = 13;
 pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
 
-/// No memory is at an address.
+/// The physical address that has no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory is at the physical address {0:#x}")]
 pub struct NoMemoryAt(pub u64);
@@ -30,7 +30,7 @@ struct Memory {
 #[derive(Clone, Debug)]
 struct Page {
     bytes: Box<[u8; PAGE]>,
-    /// The decoded bytes, once an instruction of the page has been executed.
+    /// The decoded instructions; `None` until one of the page has been executed.
     instructions: Option<Box<[Instruction; PAGE / 4]>>,
 }
 
@@ -39,7 +39,7 @@ struct Page {
 pub(super) struct PageNumber(u32);
 
 impl Physical {
-    /// Returns memory at these ranges, which are whole pages.
+    /// Returns memory at the given ranges of whole pages.
     pub(super) fn new(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
         let memory = |range: Range<u64>| Memory {
             pages: vec![0; (range.end - range.start) as usize >> PAGE_SHIFT],
@@ -48,13 +48,13 @@ impl Physical {
         Self { ranges: ranges.into_iter().map(memory).collect(), pages: Vec::new() }
     }
 
-    /// Returns whether memory is at an address.
+    /// Returns whether there is memory at an address.
     pub(super) fn has(&self, physical: u64) -> bool {
         let mut ranges = self.ranges.iter();
         ranges.any(|memory| memory.range.contains(&physical))
     }
 
-    /// Returns the page of an address; `None` if no memory is there.
+    /// Returns the page of an address; `None` if there is no memory.
     pub(super) fn page(&mut self, physical: u64) -> Option<PageNumber> {
         let mut ranges = self.ranges.iter_mut();
         let memory = ranges.find(|memory| memory.range.contains(&physical))?;
@@ -66,7 +66,7 @@ impl Physical {
         Some(PageNumber(*number - 1))
     }
 
-    /// Returns the value of `1 << shift` bytes at a multiple of this size. Only the address's offset in the page is used.
+    /// Reads a value of `1 << shift` bytes. The address must be a multiple of this size; only its offset in the page is used.
     #[inline(always)]
     pub(super) fn read(&self, page: PageNumber, address: u64, shift: u8) -> u64 {
         self.pages[page.0 as usize].read(address as usize % PAGE, shift)
@@ -78,7 +78,7 @@ impl Physical {
         let page = &mut self.pages[page.0 as usize];
         let at = address as usize % PAGE;
         let bytes = value.to_be_bytes();
-        // Each branch copies a number of bytes that the compiler knows.
+        // In each branch, the compiler knows the number of bytes to copy.
         match shift {
             0 => page.write(at, &bytes[7..]),
             1 => page.write(at, &bytes[6..]),
@@ -87,7 +87,7 @@ impl Physical {
         }
     }
 
-    /// Returns the instruction at an address, of which only the offset in the page is used.
+    /// Returns the instruction at an address. Only the address's offset in the page is used.
     #[inline(always)]
     pub(super) fn instruction(&mut self, page: PageNumber, address: u64) -> Instruction {
         self.pages[page.0 as usize].instruction(address as usize % PAGE)

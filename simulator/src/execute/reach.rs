@@ -1,4 +1,4 @@
-//! The environment of an instruction: memory through translation, devices, alternate spaces.
+//! The environment of an instruction: translated memory, devices and alternate spaces.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -17,7 +17,7 @@ use crate::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
 use crate::machine::clock::access_cycles;
 use crate::recording::{Kind, Reference};
 
-/// What a strand reaches while it has its turn.
+/// The parts of the machine that a strand reaches during its turn.
 pub(super) struct Reach<'a, C> {
     pub(super) id: StrandId,
     /// When the current instruction began.
@@ -30,18 +30,18 @@ pub(super) struct Reach<'a, C> {
     pub(super) done: Done,
 }
 
-/// What the current instruction has done.
+/// The actions of the current instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
-    /// The instruction, and its physical address, if it could be fetched.
+    /// The instruction and its physical address; `None` if the fetch failed.
     pub(super) fetched: Option<(Instruction, u64)>,
-    /// The access to memory.
+    /// The access to memory, if any.
     pub(super) data: Option<Reference>,
-    /// The cycles beside the accesses to memory.
+    /// The number of cycles in addition to the time of the memory accesses.
     pub(super) takes: u64,
-    /// The time at which the instruction is tried again, if it has to wait. It has changed nothing then.
+    /// The time at which the instruction is tried again, if it has to wait. An instruction that waits has changed nothing.
     pub(super) waits: Option<u64>,
-    /// Whether the instruction has changed the pending interrupts otherwise than by a control register.
+    /// Whether the instruction has changed the pending interrupts by other means than a control register.
     pub(super) touched: bool,
 }
 
@@ -66,7 +66,7 @@ impl<C: Cost> Reach<'_, C> {
         self.done.touched = false;
     }
 
-    /// Returns what is at the address of a load or store.
+    /// Returns the place (memory or a device) at the address of a load or store.
     #[inline(always)]
     fn place(&mut self, at: At, write: bool) -> Result<Place, Trap> {
         let bypass = is_physical(at);
@@ -87,7 +87,7 @@ impl<C: Cost> Reach<'_, C> {
         Ok(Place::Memory(page, physical))
     }
 
-    /// Returns the physical address of a real address of data, and whether stores to it are allowed.
+    /// Returns the physical address for a real address of data, and whether stores are allowed.
     fn translated(&mut self, real: u64, write: bool) -> Result<(u64, bool), Trap> {
         let Shared { niagara, physical, .. } = &*self.shared;
         if let Some(physical) = niagara.untranslated(physical, real) {
@@ -110,7 +110,7 @@ impl<C: Cost> Reach<'_, C> {
     #[inline(always)]
     fn note(&mut self, kind: Kind, level: Level, physical: u64, shift: u8, value: u64) {
         let size = 1 << shift;
-        // The second access is the store of an atomic instruction.
+        // A second access is the store of an atomic instruction.
         let whole = if self.done.data.is_some() { Kind::Modify } else { kind };
         self.done.data = Some(Reference::new(physical, size, whole));
         if self.shared.observer.is_some() {
@@ -153,7 +153,7 @@ impl<C: Cost> Reach<'_, C> {
         Ok(value)
     }
 
-    /// Stores to a device, which completes later.
+    /// Stores to a device. The store completes later.
     #[cold]
     fn store_device(&mut self, at: At, physical: u64, shift: u8, value: u64) -> Result<(), Trap> {
         match Device::at(physical, self.shared.consoles.len()) {
@@ -274,7 +274,7 @@ impl<C: Cost> Environment for Reach<'_, C> {
             Counting::Pic => {
                 self.cost.tell(self.id, self.now);
                 let unit = self.devices.strand_unit(self.id);
-                // PRIV of %pcr keeps %pic from nonprivileged software.
+                // If PRIV of %pcr is set, nonprivileged software may not access %pic.
                 if level == Level::User && unit.pcr() & 1 != 0 {
                     return Err(Trap::PRIVILEGED_ACTION);
                 }
@@ -327,7 +327,7 @@ fn is_physical(at: At) -> bool {
     at.level == Level::Hyperprivileged && !matches!(at.space, 0x14 | 0x15)
 }
 
-/// Returns whether a space is memory: the spaces of ordinary loads and stores, of real addresses, and of loads without faults.
+/// Returns whether a space is memory: a space of ordinary loads and stores, of real addresses, or of loads without faults.
 #[inline(always)]
 const fn is_memory(space: u8) -> bool {
     matches!(space, 0x04 | 0x10 | 0x11 | 0x14 | 0x15 | 0x24 | 0x80..)

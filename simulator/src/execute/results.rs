@@ -1,4 +1,4 @@
-//! The result of an execution.
+//! The results of an execution.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::replay::{Choice, Selection};
 use crate::run::{ByWhom, EventCounts, Executed, GuestRun, Hypercalls, StrandRun, Time};
 
 impl Execution {
-    /// Returns what happened until now: the selected events, and the state of these guests.
+    /// Returns the results so far: the selected events, and the state of the guests.
     #[must_use]
     pub fn results(&mut self, selection: &Selection, guests: &[NamedGuest]) -> Executed {
         let machine = self.machine();
@@ -68,7 +68,7 @@ impl Execution {
     }
 }
 
-/// Returns the numbers of the selected events, by class.
+/// Returns the number of each selected event, by class.
 fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCounts> {
     let nodes = &Node::ALL[..machine.nodes()];
     let channels =
@@ -102,8 +102,8 @@ fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCo
     all
 }
 
-/// Returns the numbers of the chosen events of one class. `count` returns for an event the class, its name, whether it is counted by
-/// hub, and its number in each place.
+/// Returns the numbers of the selected events of one class. For an event, `count` returns its class, its name, whether it is counted
+/// by hub, and its number in each place.
 fn event_counts<E: Copy>(
     choice: Option<Choice<E>>,
     count: impl Fn(E) -> (&'static str, &'static str, bool, Vec<u64>),

@@ -1,4 +1,4 @@
-//! The strands' turns, and what an instruction of one strand does to others.
+//! The turns of strands, and the effects of one strand's instruction on other strands.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) struct Running {
     pub(super) shared: Shared,
     pub(super) breakpoints: BTreeSet<u64>,
     turns: Turns,
-    /// A turn that was interrupted, by a limit for example, and goes on first.
+    /// A turn that was interrupted, for example by a limit. It goes on first.
     begun: Option<Turn>,
     /// The time of the latest instruction.
     time: u64,
@@ -28,7 +28,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Returns the strands after power on: all but strand 0 are parked.
+    /// Returns the strands after power on: strand 0 runs, and all others are parked.
     pub(super) fn new(shared: Shared) -> Self {
         let mut new = Self {
             strands: (0..shared.machine.strands()).map(|_| Executing::reset()).collect(),
@@ -111,7 +111,7 @@ impl Running {
         }
     }
 
-    /// Returns the turn of the strand that comes first. It lasts at least `quantum` cycles.
+    /// Returns the next turn: that of the earliest strand. It lasts at least `quantum` cycles.
     #[inline]
     fn turn(&self, quantum: u64) -> Option<Turn> {
         let turn = self.turns.first()?;
@@ -147,7 +147,7 @@ impl Running {
         })
     }
 
-    /// Carries out what a strand's instruction does to other strands, and schedules the strand itself again if its state has changed.
+    /// Applies the effects of a strand's instruction on other strands. Reschedules the strand itself if its state has changed.
     fn follow(&mut self, id: StrandId) {
         let mut own = self.strands[id.index()].local.state != State::Running;
         for order in std::mem::take(&mut self.shared.orders) {
@@ -174,7 +174,7 @@ impl Running {
         }
     }
 
-    /// Lets the strands of a set run, a bit each, and parks the other strands of the node.
+    /// Lets strands of a node run and parks the node's other strands. Each set bit of `strands` is a strand that runs.
     fn set_running(&mut self, node: Node, strands: u64) {
         let first = node.index() * StrandId::PER_NODE;
         for number in 0..StrandId::PER_NODE {
@@ -197,7 +197,7 @@ impl Running {
         }
     }
 
-    /// Sets the time of a strand's next turn.
+    /// Schedules a strand's next turn.
     fn schedule(&mut self, id: StrandId) {
         let Executing { local, ready, .. } = &self.strands[id.index()];
         let at = match local.state {
@@ -218,7 +218,7 @@ impl Running {
         self.set_running(node, running);
     }
 
-    /// Sends an interrupt that no strand has sent.
+    /// Sends an interrupt that comes from no strand.
     pub(super) fn interrupt(&mut self, to: StrandId, vector: u8) {
         let now = self.now();
         if let Some(executing) = self.strands.get_mut(to.index()) {

@@ -1,6 +1,6 @@
 //! Registers in alternate spaces (OpenSPARC T2 Programmer's Reference Manual, chapters 3, 9, 12 and 14).
 //!
-//! Registers without an effect here read what was written to them, and the first access to each is in the log.
+//! Registers that have no effect here read as written, and the first access to each is in the log.
 
 use guest_abi::{Node, StrandId};
 
@@ -13,36 +13,36 @@ use super::stores::{self, LateStore};
 use super::tlb::{CoreTlbs, DATA_FAULT, DATA_TAG, Entry, INSTRUCTION_TAG, Tlb};
 use crate::interpreter::{At, Level, Trap};
 
-/// A register: its space, and its address in the space.
+/// A register in an alternate space: the number of the space, and the register's address in it.
 type SpaceRegister = (u8, u64);
 
-/// ASI_SCRATCHPAD, for privileged software, and ASI_HYP_SCRATCHPAD. Both spaces have the same eight registers, but only the
-/// hypervisor reaches two of them.
+/// ASI_SCRATCHPAD, for privileged software, and ASI_HYP_SCRATCHPAD. Both spaces have the same eight registers. Only the hypervisor
+/// can access two of the eight.
 const SCRATCHPAD: u8 = 0x20;
 const HYP_SCRATCHPAD: u8 = 0x4f;
 
-/// The registers of ASI_CMP say which strands there are and which run. The registers of node 0 come first, and each further node's
-/// are 0x1000 higher (*assumed*).
+/// The registers of ASI_CMP say which strands exist and which run. The registers of node 0 come first. The registers of each further
+/// node are 0x1000 higher (*assumed*).
 const CMP: u8 = 0x41;
 
-/// ASI_CMP_CORE: the strand's number as the target of interrupts, and ASI_CMP_CORE_ID, which has the strand's number in bits 7:0,
-/// the greatest number in bits 23:16, and the last strand of a core in bits 34:32. The T2 has six bits for each number: that all
-/// strands of all nodes are numbered as one range is *assumed*.
+/// ASI_CMP_CORE has the strand's number as the target of interrupts. ASI_CMP_CORE_ID has the strand's number in bits 7:0, the
+/// greatest number in bits 23:16, and the number of a core's last strand in bits 34:32. The T2 has six bits for each number. That one
+/// range numbers the strands of all nodes is *assumed*.
 const CORE: u8 = 0x63;
 const INTR_ID: SpaceRegister = (CORE, 0);
 const CORE_ID: SpaceRegister = (CORE, 0x10);
 
-/// The interrupts that are received and not served, a bit for each vector.
+/// A bit for each vector: its interrupt has been received but not served.
 const INTR_RECEIVE: u8 = 0x72;
-/// A store sends an interrupt.
+/// A store to this space sends an interrupt.
 const INTR_W: u8 = 0x73;
-/// A load returns the highest received vector, and clears it.
+/// A load from this space returns the highest received vector and clears it.
 const INTR_R: u8 = 0x74;
 
-/// The partition whose real addresses instructions and data use.
+/// The number of the partition whose real addresses the strand uses.
 const PARTITION: SpaceRegister = (0x58, 0x80);
 
-/// A store loads an entry into a TLB, or demaps entries.
+/// A store to these spaces loads an entry into a TLB, or demaps entries.
 const INSTRUCTION_IN: u8 = 0x54;
 const DATA_IN: u8 = 0x5c;
 const INSTRUCTION_DEMAP: u8 = 0x57;
@@ -133,7 +133,7 @@ impl<C: Cost> Reach<'_, C> {
         Ok(())
     }
 
-    /// Returns what was written to a register.
+    /// Returns the value that was last written to a register.
     fn echoed(&self, register: SpaceRegister) -> u64 {
         let word = self.local.registers.get(&register);
         word.copied().unwrap_or_default()
@@ -156,7 +156,7 @@ impl<C: Cost> Reach<'_, C> {
         self.shared.orders.push(Order::Translation(core));
     }
 
-    /// Parks strands of a node, or lets them run.
+    /// Parks strands of a node or lets them run.
     fn set_running(&mut self, address: u64, value: u64) {
         let node = Node::new((address >> 12) as usize);
         let Some(node) = node.filter(|node| self.shared.machine.has_node(*node)) else {
@@ -173,7 +173,7 @@ impl<C: Cost> Reach<'_, C> {
     }
 }
 
-/// Returns the register of an access. Both spaces of the scratchpad are one.
+/// Returns the register of an access. The two scratchpad spaces have the same registers.
 const fn place(at: At) -> SpaceRegister {
     match at.space {
         SCRATCHPAD => (HYP_SCRATCHPAD, at.address),
@@ -181,7 +181,7 @@ const fn place(at: At) -> SpaceRegister {
     }
 }
 
-/// Checks that an access is of a whole register, and not of the hypervisor's scratchpad by other software.
+/// Fails if an access is not of a whole register, or if other software accesses the hypervisor's scratchpad.
 fn check(at: At, shift: u8) -> Result<(), Trap> {
     let hypervisors = at.space == SCRATCHPAD && matches!(at.address, 0x20 | 0x28);
     if shift != 3 || hypervisors && at.level < Level::Hyperprivileged {

@@ -1,4 +1,4 @@
-//! The state of a strand beside the registers that its instructions name.
+//! The state of a strand in addition to the registers that its instructions name.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::interpreter::{Level, Timer};
 /// Whether a strand executes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// The strand waits until another strand lets it run.
+    /// The strand waits until another strand starts it.
     #[default]
     Parked,
     /// The strand executes.
@@ -20,45 +20,44 @@ pub enum State {
     Error,
 }
 
-/// What a strand has executed, by [`Level`].
+/// The number of instructions, cycles and traps of a strand, by [`Level`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Instructions that completed, and software traps.
+    /// The number of instructions that completed, and of software traps.
     pub instructions: [u64; 3],
     /// The cycles of these instructions, and of all traps.
     pub cycles: [u64; 3],
-    /// All traps, interrupts among them.
+    /// The number of traps, including interrupts.
     pub traps: u64,
 }
 
 impl Counts {
-    /// Returns the instructions of all levels.
+    /// Returns the number of instructions of all levels together.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.instructions.iter().sum()
     }
 }
 
-/// A page that the strand has used, so that its translation need not be looked up again.
+/// A page that the strand has used. Its translation need not be looked up again.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// The number of the page in the address space, times 2; plus 1 if addresses are physical.
+    /// Twice the number of the page in the address space, plus 1 if addresses are physical.
     key: u64,
     page: PageNumber,
-    /// The physical address is an address plus this, modulo 2^64.
+    /// The difference between the physical address and the address, modulo 2^64.
     offset: u64,
     writable: bool,
 }
 
 impl Known {
-    /// Returns the page and the physical address of an address on the page.
     #[inline(always)]
     fn at(&self, address: u64) -> (PageNumber, u64) {
         (self.page, address.wrapping_add(self.offset))
     }
 }
 
-/// The number of pages of data that a strand remembers.
+/// The maximum number of pages of data that a strand remembers.
 const KNOWN: usize = 128;
 
 #[derive(Clone, Debug)]
@@ -67,35 +66,35 @@ pub(super) struct Local {
     pub(super) counts: Counts,
     data: Box<[Option<Known>; KNOWN]>,
     code: Option<Known>,
-    /// %tick and %stick minus the time.
+    /// The difference between %tick (or %stick) and the time.
     pub(super) tick_offset: u64,
-    /// Interrupts that were received and are not served, a bit for each vector.
+    /// A bit for each vector: its interrupt has been received but not served.
     pub(super) vectors: u64,
-    /// Interrupts on their way: the time of arrival, and the vector.
+    /// Interrupts on their way, each with its time of arrival and its vector.
     inbox: Vec<(u64, u8)>,
     timers: [Armed; Timer::ALL.len()],
     pub(super) stores: VecDeque<LateStore>,
-    /// A store that failed, until DFESR is read.
+    /// A store that failed. It stays here until DFESR is read.
     pub(super) failed: Option<LateStore>,
-    /// The failed store that the latest read of DFESR has reported.
+    /// The failed store that was reported when DFESR was last read.
     pub(super) reported: Option<LateStore>,
-    /// Whether the trap of a failed store is still to be taken.
+    /// Whether the trap for a failed store is pending.
     pub(super) failing: bool,
-    /// The time of the next interrupt, match of a timer or completion of a store.
+    /// The time at which the next interrupt arrives, timer matches or store completes.
     pub(super) due: u64,
     /// The partition whose real addresses the strand uses.
     pub(super) partition: u8,
-    /// The values of registers in alternate spaces that only read what was written.
+    /// The values of registers in alternate spaces that have no effect.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// The level, and whether the strand takes overflow traps, as the counters were told last.
+    /// The level, and whether the strand takes overflow traps, when the counters were last told.
     pub(super) seen: (Level, bool),
-    /// The number of instructions that cannot make a counter overflow, so that the counters may lag by them.
+    /// The number of instructions during which no counter can overflow. The counters may lag by these instructions.
     pub(super) quiet: u64,
-    /// Whether a counter counts in some mode.
+    /// Whether a counter counts in at least one mode.
     pub(super) counting: bool,
 }
 
-/// A timer: the compare register and the tick offset that it was set with, and the time at which it matches.
+/// A timer that is set: its compare register, the tick offset at that time, and the time at which it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,
@@ -130,14 +129,14 @@ impl Local {
         }
     }
 
-    /// Returns the page of an instruction, and its physical address, if the latest instruction was on the same page.
+    /// Returns the page and physical address of an instruction if the latest instruction was on the same page.
     #[inline(always)]
     pub(super) fn code(&self, address: u64, bypass: bool) -> Option<(PageNumber, u64)> {
         let known = self.code.as_ref()?;
         (known.key == key(address, bypass)).then(|| known.at(address))
     }
 
-    /// Returns the page of data, and its physical address, if the strand remembers the page and the access is allowed.
+    /// Returns the page and physical address of data if the strand remembers the page and the access is allowed.
     #[inline(always)]
     pub(super) fn data(
         &self,
@@ -184,7 +183,7 @@ impl Local {
         self.due = self.due.min(arrives);
     }
 
-    /// Takes the interrupts that have arrived.
+    /// Receives the interrupts that have arrived.
     pub(super) fn receive(&mut self, now: u64) {
         let vectors = &mut self.vectors;
         self.inbox.retain(|(arrives, vector)| {
@@ -194,7 +193,7 @@ impl Local {
         });
     }
 
-    /// Sets a timer again if its compare register or the tick offset has changed: `at` returns the time of the match.
+    /// Sets a timer again if its compare register or the tick offset has changed. `at` returns the time of the match.
     pub(super) fn arm(
         &mut self,
         timer: Timer,
@@ -210,7 +209,7 @@ impl Local {
         }
     }
 
-    /// Returns whether a timer matches. It does not match again until it is set again.
+    /// Returns whether a timer matches now. A timer matches only once until it is set again.
     pub(super) fn matches(&mut self, timer: Timer, now: u64) -> bool {
         let armed = &mut self.timers[timer as usize];
         let matches = armed.at <= now;
@@ -220,7 +219,6 @@ impl Local {
         matches
     }
 
-    /// Sets [`due`](Self::due).
     pub(super) fn renew_due(&mut self) {
         let inbox = self.inbox.iter().map(|(arrives, _)| *arrives);
         let timers = self.timers.iter().map(|armed| armed.at);

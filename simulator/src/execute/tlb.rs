@@ -1,15 +1,15 @@
 //! Translation of real addresses by the entries that the hypervisor has loaded (OpenSPARC T2 Programmer's Reference Manual, chapter 12).
 //!
-//! Guests run with their own translation switched off, so that their addresses are real. A store of an entry of virtual addresses has
-//! no effect.
+//! Guests run with their own translation switched off, so their addresses are real. A store of an entry for virtual addresses has no
+//! effect.
 
-/// The tag access register of each TLB, as its alternate space and its address there.
+/// The tag access register of each TLB: the number of its alternate space, and its address there.
 pub(super) const INSTRUCTION_TAG: (u8, u64) = (0x50, 0x30);
 pub(super) const DATA_TAG: (u8, u64) = (0x58, 0x30);
-/// The register that has the address of the latest fault of data.
+/// The register with the address of the latest data fault.
 pub(super) const DATA_FAULT: (u8, u64) = (0x58, 0x20);
 
-/// The TLBs of a core, which all its strands share.
+/// The TLBs of a core. All strands of the core share them.
 #[derive(Clone, Debug)]
 pub(super) struct CoreTlbs {
     pub(super) instructions: Tlb,
@@ -22,7 +22,7 @@ impl CoreTlbs {
     }
 }
 
-/// A translation of `mask` + 1 bytes of a partition's real addresses.
+/// A translation of `mask` + 1 bytes of real addresses of one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     partition: u8,
@@ -32,17 +32,17 @@ pub(super) struct Entry {
     pub(super) writable: bool,
 }
 
-/// The bit of the address of a data-in or demap register that means real addresses.
+/// The bit in the address of a data-in or demap register that selects real addresses.
 const REAL: u64 = 1 << 9;
 
 /// The bits of a physical address.
 const PHYSICAL: u64 = (1 << 40) - 1;
 
 impl Entry {
-    /// Returns the entry that a store to the data-in register loads: `at` is the address of the store, `tag` the tag access register,
-    /// `tte` a translation table entry in sun4v's format. `None` if it is invalid, for virtual addresses, or of an unknown size.
+    /// Returns the entry that a store to the data-in register at `at` loads. `tag` is the tag access register, and `tte` a
+    /// translation table entry in sun4v's format. `None` if the entry is invalid, is for virtual addresses, or has an unknown size.
     pub(super) fn new(partition: u8, at: u64, tag: u64, tte: u64) -> Option<Self> {
-        // 8 KB, 64 KB, 4 MB, 256 MB.
+        // The sizes are 8 KB, 64 KB, 4 MB and 256 MB.
         let shift = match tte & 0xf {
             0 => 13,
             1 => 16,
@@ -72,7 +72,7 @@ impl Entry {
     }
 }
 
-/// The entries that a core holds. The newest replaces the oldest.
+/// The entries of a TLB. When it is full, a new entry replaces the oldest.
 #[derive(Clone, Debug)]
 pub(super) struct Tlb {
     entries: Vec<Entry>,
@@ -90,7 +90,7 @@ impl Tlb {
         entries.find(|entry| entry.matches(partition, real))
     }
 
-    /// Inserts an entry, and removes the entries that overlap with it.
+    /// Inserts an entry and removes the entries that overlap it.
     pub(super) fn insert(&mut self, entry: Entry) {
         self.remove(|other| {
             let mask = other.mask | entry.mask;
@@ -104,20 +104,20 @@ impl Tlb {
         }
     }
 
-    /// Removes the entries that a store to the address `at` of the demap register names.
+    /// Removes the entries that a store to the demap register at `at` selects.
     pub(super) fn demap(&mut self, partition: u8, at: u64) {
         match (at >> 6 & 3, at & REAL != 0) {
-            // Demap page.
+            // A page is demapped.
             (0, true) => self.remove(|entry| entry.matches(partition, at & !0x1fff)),
-            // Demap all, and demap all pages.
+            // All entries of the partition are demapped.
             (2, _) | (3, true) => self.remove(|entry| entry.partition == partition),
-            // Virtual addresses have no entries.
+            // There are no entries for virtual addresses.
             _ => {}
         }
     }
 
     fn remove(&mut self, removed: impl Fn(&Entry) -> bool) {
-        // `insert` appends while there is room, so the oldest entry has to be the first.
+        // `insert` appends while there is room, so the oldest entry must be the first.
         if self.entries.len() == self.capacity {
             self.entries.rotate_left(self.oldest);
             self.oldest = 0;

@@ -6,15 +6,15 @@ use super::instruction::{Datum, MemoryOperand, Register, Space};
 use super::strand::{Strand, aligned};
 use super::trap::Trap;
 
-/// The address space of ordinary loads and stores at trap level 0. Above it they use NUCLEUS.
+/// The address space of ordinary loads and stores at trap level 0. At higher trap levels they use NUCLEUS.
 pub const PRIMARY: u8 = 0x80;
 const NUCLEUS: u8 = 0x04;
 
-/// The bit of a space's number that selects little-endian order.
+/// The bit in a space's number that selects little-endian byte order.
 const LITTLE: u8 = 0x08;
 
 impl Strand {
-    /// Returns the location of an access, and whether its bytes are in little-endian order.
+    /// Returns the location of an access, and whether its data are little-endian.
     #[inline(always)]
     fn place(&self, place: MemoryOperand, shift: u8) -> Result<(At, bool), Trap> {
         let level = self.control.level();
@@ -66,7 +66,7 @@ impl Strand {
         environment.store(at, shift, value)
     }
 
-    /// Loads two words of 32 bits, or of 64 bits from a twin space (table 10-1, LDTXA). Each word is in the byte order of the space.
+    /// Loads two words of 32 bits, or of 64 bits from a twin space (table 10-1, LDTXA). Each word has the byte order of the space.
     pub(super) fn load_twin(
         &self,
         rd: Register,
@@ -105,7 +105,7 @@ impl Strand {
         self.place(place, 3)
     }
 
-    /// Changes a value in memory in one step, and loads the old value.
+    /// Changes a value in memory in one step. Loads the old value.
     pub(super) fn change(
         &mut self,
         rd: Register,
@@ -123,11 +123,11 @@ impl Strand {
     }
 }
 
-/// Returns the ordinary space of the same memory as a twin space; `None` if the access is to another space.
+/// Returns the ordinary space with the same memory as a twin space; `None` if the access is not to a twin space.
 fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     match (place.space, space) {
         (Space::Primary, _) => None,
-        // As if user, primary and secondary; then real, nucleus, and primary and secondary.
+        // In this order: as-if-user primary and secondary, real, nucleus, primary and secondary.
         (_, 0x22 | 0x23) => Some(space - 0x12),
         (_, 0x26) => Some(0x14),
         (_, 0x27) => Some(NUCLEUS),
@@ -136,13 +136,13 @@ fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     }
 }
 
-/// Reverses the bytes of a value of `1 << shift` bytes if it is little-endian.
+/// Reverses the order of the `1 << shift` bytes of a value if it is little-endian.
 #[inline(always)]
 const fn ordered(little: bool, shift: u8, value: u64) -> u64 {
     if little { value.swap_bytes() >> (64 - (8 << shift)) } else { value }
 }
 
-/// Returns the big-endian space of the same memory, whether `space` is little-endian, and the least level that may use it.
+/// Returns the big-endian space with the same memory, whether `space` is little-endian, and the lowest level that may use `space`.
 #[inline(always)]
 const fn alternate(space: u8) -> (u8, bool, Level) {
     let least = match space {
@@ -150,7 +150,7 @@ const fn alternate(space: u8) -> (u8, bool, Level) {
         0x30..=0x7f => Level::Hyperprivileged,
         0x80.. => Level::User,
     };
-    // Spaces of registers have one byte order.
+    // Spaces of registers have only one byte order.
     let little = matches!(space, 0x04..=0x1f | 0x24..=0x2f | 0x80..) && space & LITTLE != 0;
     (if little { space & !LITTLE } else { space }, little, least)
 }

@@ -7,12 +7,12 @@ use super::registers::WINDOWS;
 use super::strand::Strand;
 use super::trap::Trap;
 
-/// %hver: manufacturer, implementation and mask of a T2 Plus (*assumed*), the highest trap level 6, the highest level of globals 3,
-/// and the last window 7.
+/// The value of %hver: the manufacturer, implementation and mask of a T2 Plus (*assumed*), the highest trap level (6), the highest
+/// level of globals (3), and the last window (7).
 const HVER: u64 = 0x003e << 48 | 0x0024 << 32 | 3 << 16 | 6 << 8 | 7;
 
 impl Strand {
-    /// Returns the value that hyperprivileged software reads from a control register. Returns `None` if the number has no readable
+    /// Returns the value of a control register that hyperprivileged software reads. Returns `None` if the number has no readable
     /// register, and for the trap registers at trap level 0.
     pub fn control_register(
         &mut self,
@@ -95,7 +95,7 @@ impl Strand {
         environment: &mut impl Environment,
     ) -> Result<(), Trap> {
         self.allowed(control)?;
-        // Only the hypervisor sets clocks.
+        // Only the hypervisor may set clocks.
         if matches!(control, ControlRegister::Ancillary(24) | ControlRegister::Privileged(4))
             && self.control.level() < Level::Hyperprivileged
         {
@@ -155,12 +155,12 @@ impl Strand {
         Ok(())
     }
 
-    /// Returns the frame of the current trap level.
+    /// Returns the trap registers of the current trap level.
     fn frame(&mut self) -> Result<&mut TrapFrame, Trap> {
         self.control.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)
     }
 
-    /// Checks that the current level may access a register.
+    /// Returns a trap if the current level may not access a register.
     fn allowed(&self, control: ControlRegister) -> Result<(), Trap> {
         let level = self.control.level();
         match control {
@@ -179,11 +179,11 @@ impl Strand {
     }
 }
 
-/// %gsr. Accesses trap, because it belongs to the floating-point unit.
+/// The number of %gsr. An access traps, because %gsr belongs to the floating-point unit.
 const GSR: u8 = 19;
 
-/// The bits of %softint: levels 1 to 15, and the matches of %tick_cmpr and %stick_cmpr.
+/// The bits of %softint: interrupt levels 1 to 15, and the matches of %tick_cmpr and %stick_cmpr.
 const SOFTINT: u32 = 0x1_ffff;
 
-/// The bits of %tstate: GL, CCR, ASI, PSTATE and CWP.
+/// The fields of %tstate: GL, CCR, ASI, PSTATE and CWP.
 const TSTATE: u64 = 3 << 40 | 0xff << 32 | 0xff << 24 | (pstate::ALL as u64) << 8 | 7;

@@ -3,12 +3,12 @@
 use super::instruction::{Operation, Shift};
 use super::trap::Trap;
 
-/// The condition codes N, Z, V and C, in bits 3:0 of %ccr for 32 bits and in bits 7:4 for 64 bits.
+/// The condition codes N, Z, V and C. They are in bits 3:0 of %ccr for 32 bits, and in bits 7:4 for 64 bits.
 pub(super) const CARRY: u8 = 1 << 0;
 const OVERFLOW: u8 = 1 << 1;
 const ZERO: u8 = 1 << 2;
 const NEGATIVE: u8 = 1 << 3;
-/// The position of the 64-bit codes.
+/// The position of the 64-bit codes in %ccr.
 pub(super) const XCC: u32 = 4;
 
 /// The results of an instruction.
@@ -19,7 +19,7 @@ pub(super) struct Computed {
     pub y: u32,
 }
 
-/// Computes an operation from the values `a` and `b`, %y, and the condition codes. Fails if it divides by zero, or if a tag overflow
+/// Computes an operation on the values `a` and `b`, %y, and the condition codes. Fails if it divides by zero, or if a tag overflow
 /// traps.
 #[inline(always)]
 pub(super) fn compute(
@@ -96,7 +96,7 @@ pub(super) fn compute(
     }
 }
 
-/// Computes a shift by the low six bits of `count`, or the low five if it is not extended.
+/// Shifts a value. An extended shift uses the low six bits of `count`; another shift uses the low five.
 #[inline(always)]
 pub(super) fn shift(shift: Shift, extended: bool, value: u64, count: u64) -> u64 {
     let count = count & if extended { 63 } else { 31 };
@@ -113,7 +113,7 @@ const fn computed(value: u64, codes: u8, y: u32) -> Computed {
     Computed { value, codes, y }
 }
 
-/// Returns the dividend of a 32-bit division: %y above the low word of `a`.
+/// Returns the dividend of a 32-bit division. Its high word is %y, and its low word is that of `a`.
 fn dividend(y: u32, a: u64) -> u64 {
     (u64::from(y) << 32) | u64::from(a as u32)
 }
@@ -134,7 +134,7 @@ const fn when(condition: bool, code: u8) -> u8 {
     condition as u8 * code
 }
 
-/// Returns N and Z.
+/// Returns the codes N and Z of a value.
 #[inline(always)]
 const fn sign(value: u64) -> u8 {
     let icc = bit(value, 31, NEGATIVE) | when(value as u32 == 0, ZERO);
@@ -142,7 +142,7 @@ const fn sign(value: u64) -> u8 {
     (xcc << XCC) | icc
 }
 
-/// Returns V and C of both widths, from bits 31 and 63 of `overflows` and `carries`.
+/// Returns the codes V and C for 32 and 64 bits, from bits 31 and 63 of `overflows` and `carries`.
 #[inline(always)]
 const fn carried(overflows: u64, carries: u64) -> u8 {
     let icc = bit(overflows, 31, OVERFLOW) | bit(carries, 31, CARRY);
@@ -161,12 +161,12 @@ const fn subtracted(a: u64, b: u64, difference: u64) -> u8 {
     sign(difference) | carried((a ^ b) & (a ^ difference), borrows)
 }
 
-/// Returns the codes of a 32-bit division, which sets V only in the 32-bit codes.
+/// Returns the codes of a 32-bit division. V is set only in the 32-bit codes.
 const fn divided(value: u64, overflows: bool) -> u8 {
     sign(value) | when(overflows, OVERFLOW)
 }
 
-/// Adds the overflow of tags, the low two bits of each value: any tag other than 0 overflows.
+/// Adds the tag overflow. The tag is the low two bits of a value, and any tag other than 0 overflows.
 fn tagged(operation: Operation, a: u64, b: u64, plain: Computed) -> Result<Computed, Trap> {
     let overflow = (a | b) & 3 != 0;
     let codes = plain.codes | when(overflow, OVERFLOW);

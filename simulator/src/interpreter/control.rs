@@ -1,5 +1,5 @@
-//! The privileged and hyperprivileged registers, and the entry to and return from traps (UltraSPARC Architecture 2007, chapters 5
-//! and 12).
+//! The privileged and hyperprivileged registers, and how traps are entered and left (UltraSPARC Architecture 2007, chapters 5 and
+//! 12).
 
 use super::trap::Trap;
 
@@ -7,7 +7,7 @@ use super::trap::Trap;
 const MAX_TL: u8 = 6;
 const MAX_PTL: u8 = 2;
 
-/// The highest level of globals of hyperprivileged software (GL) and of privileged software (PGL).
+/// The highest level of globals: of hyperprivileged software (GL) and of privileged software (PGL).
 const MAX_GL: usize = 3;
 const MAX_PGL: usize = 2;
 
@@ -34,29 +34,29 @@ pub(super) mod pstate {
     pub(in super::super) const AM: u16 = 1 << 3;
     /// The floating-point unit is enabled.
     pub(in super::super) const PEF: u16 = 1 << 4;
-    /// Data are little-endian in a trap handler.
+    /// Data are little-endian in trap handlers.
     pub(in super::super) const TLE: u16 = 1 << 8;
     /// Data are little-endian.
     pub(in super::super) const CLE: u16 = 1 << 9;
     /// Each transfer of control traps.
     pub(in super::super) const TCT: u16 = 1 << 12;
-    /// All bits of the register. An UltraSPARC T2 has no field for the memory model, which is always TSO.
+    /// All bits of the register. An UltraSPARC T2 has no field for the memory model: the model is always TSO.
     pub(in super::super) const ALL: u16 = IE | PRIV | AM | PEF | TLE | CLE | TCT;
 }
 
 /// Bits of %hpstate.
 pub(super) mod hpstate {
-    /// A return to trap level 0 below hyperprivileged level traps.
+    /// A return to trap level 0 traps if it leaves the hyperprivileged level.
     pub(in super::super) const TLZ: u16 = 1 << 0;
     pub(in super::super) const HPRIV: u16 = 1 << 2;
-    /// RED state, after a reset.
+    /// The strand is in RED state, as after a reset.
     pub(in super::super) const RED: u16 = 1 << 5;
-    /// Instruction breakpoints.
+    /// Instruction breakpoints are enabled.
     pub(in super::super) const IBE: u16 = 1 << 10;
     pub(in super::super) const ALL: u16 = TLZ | HPRIV | RED | IBE;
 }
 
-/// The trap registers of one trap level: the state that the trap interrupted.
+/// The trap registers of one trap level. They hold the state that the trap interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapFrame {
     /// %tpc.
@@ -77,16 +77,16 @@ pub struct Control {
     pub(super) pstate: u16,
     pub(super) hpstate: u16,
     pub(super) tl: u8,
-    /// Trap levels 1 and up.
+    /// The trap registers of trap levels 1 and higher.
     frames: [TrapFrame; MAX_TL as usize],
     pub(super) tba: u64,
     pub(super) htba: u64,
     pub(super) pil: u8,
     pub(super) softint: u32,
     pub(super) hintp: bool,
-    /// An interrupt has been received and not served.
+    /// Whether an interrupt has been received but not served.
     pub(super) vector: bool,
-    /// Bit 63 disables a compare register.
+    /// A compare register. Bit 63 disables it.
     pub(super) tick_compare: u64,
     pub(super) stick_compare: u64,
     pub(super) hstick_compare: u64,
@@ -141,13 +141,13 @@ impl Control {
         }
     }
 
-    /// Returns the frame of the current trap level; `None` at trap level 0.
+    /// Returns the trap registers of the current trap level; `None` at trap level 0.
     pub(super) fn frame(&mut self) -> Option<&mut TrapFrame> {
         let level = usize::from(self.tl).checked_sub(1)?;
         self.frames.get_mut(level)
     }
 
-    /// Returns the greatest values of %tl and %gl at the current level.
+    /// Returns the maximum values of %tl and %gl at the current level.
     pub(super) fn greatest(&self) -> (u8, usize) {
         match self.level() {
             Level::Hyperprivileged => (MAX_TL, MAX_GL),
@@ -155,8 +155,8 @@ impl Control {
         }
     }
 
-    /// Enters a trap. Returns the handler's address and the greatest value of its %gl; `None` at the highest trap level. `frame` lacks
-    /// only %htstate.
+    /// Enters a trap. Returns the address of the handler and the maximum value of %gl for the handler; `None` at the highest trap
+    /// level. `frame` lacks only %htstate.
     pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;
@@ -182,8 +182,8 @@ impl Control {
         Some((self.htba & !0x3fff | vector << 5, MAX_GL))
     }
 
-    /// Returns from a trap to the state in its frame. %hpstate is restored at every level, so the hypervisor must leave nothing in a
-    /// %htstate to which privileged software can return.
+    /// Returns from a trap to the state in its trap registers. %hpstate is restored at every level. So if privileged software can
+    /// return from a trap level, the hypervisor must leave nothing in the level's %htstate.
     pub(super) fn leave(&mut self) -> Option<TrapFrame> {
         let frame = *self.frame()?;
         self.tl -= 1;
@@ -192,7 +192,7 @@ impl Control {
         Some(frame)
     }
 
-    /// Returns the interrupt that the strand takes before its next instruction.
+    /// Returns the interrupt that the strand takes before its next instruction, if any.
     pub(super) fn interrupt(&self) -> Option<Trap> {
         let level = self.level();
         if self.hpstate & hpstate::TLZ != 0 && self.tl == 0 && level < Level::Hyperprivileged {
@@ -209,7 +209,7 @@ impl Control {
         if level == Level::Hyperprivileged || self.pstate & pstate::IE == 0 {
             return None;
         }
-        // Bits 15:1 are levels. Bits 0 and 16, set by the compare registers, are level 14.
+        // Bits 15:1 are interrupt levels. The compare registers set bits 0 and 16, which are level 14.
         let timers = if self.softint & (1 << 16 | 1) == 0 { 0 } else { 1 << 14 };
         let pending = self.softint & 0xfffe | timers;
         let highest = pending.checked_ilog2()?;

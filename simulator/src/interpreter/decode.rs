@@ -1,11 +1,11 @@
-//! Decodes words of memory (UltraSPARC Architecture 2007, appendix A, opcode maps).
+//! Decodes instructions from words of memory (UltraSPARC Architecture 2007, appendix A, opcode maps).
 
 use super::instruction::{
     Codes, Condition, ControlRegister, Datum, Instruction, MemoryOperand, Operand, Operation,
     Register, RegisterCondition, Shift, Space, Windows,
 };
 
-/// Returns `many` bits of a word, from the bit `from` up.
+/// Returns `many` bits of a word. `from` is the lowest of these bits.
 const fn bits(word: u32, from: u32, many: u32) -> u32 {
     (word >> from) & ((1 << many) - 1)
 }
@@ -22,7 +22,7 @@ const fn rs1(word: u32) -> Register {
     Register::new(bits(word, 14, 5))
 }
 
-/// Returns the second operand: a register, or a number of `many` bits.
+/// Returns the second operand: a register, or a constant of `many` bits.
 const fn operand(word: u32, many: u32) -> Operand {
     if bits(word, 13, 1) == 1 {
         Operand { register: Register::G0, immediate: signed(word, 0, many) as i16 }
@@ -31,7 +31,7 @@ const fn operand(word: u32, many: u32) -> Operand {
     }
 }
 
-/// Returns the integer condition codes that a two-bit field selects; `None` for floating-point codes.
+/// Returns the integer condition codes that a two-bit field selects; `None` if it selects floating-point codes.
 const fn codes(field: u32) -> Option<Codes> {
     match field {
         0 => Some(Codes::Icc),
@@ -41,7 +41,7 @@ const fn codes(field: u32) -> Option<Codes> {
 }
 
 impl Instruction {
-    /// Decodes a word of memory.
+    /// Decodes a word of memory as an instruction.
     pub fn decode(word: u32) -> Self {
         let instruction = match bits(word, 30, 2) {
             0 => branch_or_sethi(word),
@@ -53,7 +53,7 @@ impl Instruction {
     }
 }
 
-/// Format 2 (table A-2).
+/// Decodes format 2: branches and SETHI (table A-2).
 fn branch_or_sethi(word: u32) -> Option<Instruction> {
     let annul = bits(word, 29, 1) == 1;
     let condition = Condition::new(bits(word, 25, 4));
@@ -82,7 +82,7 @@ fn branch_or_sethi(word: u32) -> Option<Instruction> {
     })
 }
 
-/// Format 3 with op = 2 (table A-3).
+/// Decodes format 3 with op = 2: arithmetic and control (table A-3).
 fn arithmetic(word: u32) -> Option<Instruction> {
     let (rd, rs1, second) = (rd(word), rs1(word), operand(word, 13));
     let op3 = bits(word, 19, 6);
@@ -103,7 +103,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
         },
         0x28 if rs1.index() == 15 => match (rd.index(), bits(word, 13, 1)) {
             (0, 1) => Instruction::Membar { mask: bits(word, 0, 7) as u8 },
-            // STBAR.
+            // This is STBAR.
             (0, 0) => Instruction::Membar { mask: 1 << 3 },
             _ => return None,
         },
@@ -113,7 +113,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
         }
         0x2a => Instruction::Read { rd, control: ControlRegister::Privileged(rs1.index() as u8) },
         0x2b => Instruction::Flushw,
-        // MOVcc on floating-point condition codes.
+        // This is MOVcc with floating-point condition codes.
         0x2c if bits(word, 18, 1) == 0 => Instruction::FloatingPoint,
         0x2c => Instruction::Move {
             condition: Condition::new(bits(word, 14, 4)),
@@ -154,7 +154,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
             rs1,
             operand: second,
         },
-        // FPop1, FPop2, and the visual instructions.
+        // These are FPop1, FPop2 and the visual instructions.
         0x34..=0x36 => Instruction::FloatingPoint,
         0x38 => Instruction::Jmpl { rd, rs1, operand: second },
         0x39 => Instruction::Return { rs1, operand: second },
@@ -189,7 +189,7 @@ fn computed(op3: u32) -> Option<(Operation, bool)> {
         0x23 => Operation::TsubTv,
         0x24 => Operation::Muls,
         0x2d => return Some((Operation::Sdivx, false)),
-        // MULX and UDIVX have no form that writes the codes.
+        // MULX and UDIVX cannot write the condition codes.
         0x19 | 0x1d => return None,
         0x00..=0x1f => {
             let operation = match op3 & 0xf {
@@ -217,7 +217,7 @@ fn computed(op3: u32) -> Option<(Operation, bool)> {
     Some((tagged, true))
 }
 
-/// Format 3 with op = 3 (table A-4).
+/// Decodes format 3 with op = 3: loads and stores (table A-4).
 fn memory(word: u32) -> Option<Instruction> {
     let (rd, op3) = (rd(word), bits(word, 19, 6));
     let alternate = op3 & 0x10 != 0;
@@ -231,7 +231,7 @@ fn memory(word: u32) -> Option<Instruction> {
     let signed = |shift| Datum { shift, signed: true };
     let load = |datum| Some(Instruction::Load { datum, rd, place });
     let store = |datum| Some(Instruction::Store { datum, rd, place });
-    // CASA and CASXA take their address from rs1 alone.
+    // The address of CASA and CASXA is rs1 alone.
     let cas = |extended| Instruction::Cas {
         extended,
         rd,

@@ -1,4 +1,4 @@
-//! Memory, and registers that devices keep, as a strand accesses them.
+//! The memory and the device registers that a strand accesses.
 
 use super::control::Level;
 use super::instruction::Instruction;
@@ -9,13 +9,13 @@ use super::trap::Trap;
 pub struct At {
     /// The address, a multiple of the size of the access.
     pub address: u64,
-    /// The number of the address space; of two spaces that differ only in byte order, the number of the big-endian space.
+    /// The number of the address space. If two spaces differ only in byte order, the number of the big-endian space.
     pub space: u8,
     /// The level at which the strand executes.
     pub level: Level,
 }
 
-/// A register of a strand that the environment keeps.
+/// A register that belongs to a strand but is held by the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// %pcr.
@@ -26,12 +26,12 @@ pub enum Counting {
     Tick,
     /// %stick.
     Stick,
-    /// The strand status register, %asr26 of the UltraSPARC T1: hyperprivileged. A write of 0 halts the strand. *Assumed* for the
-    /// UltraSPARC T2 Plus.
+    /// The strand status register, %asr26 of the UltraSPARC T1. It is hyperprivileged. A write of 0 halts the strand. *Assumed* for
+    /// the UltraSPARC T2 Plus.
     Status,
 }
 
-/// Memory and registers outside a strand. Values are in big-endian order. An access fails with the trap that the strand takes.
+/// Memory and registers outside a strand. Values are in big-endian order. An access that fails returns the strand's trap.
 pub trait Environment {
     /// Fetches the instruction at an address.
     fn fetch(&mut self, address: u64, level: Level) -> Result<Instruction, Trap>;
@@ -42,7 +42,7 @@ pub trait Environment {
     /// Stores the low `1 << shift` bytes of a value.
     fn store(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap>;
 
-    /// Changes a value and returns the old one. No other strand accesses it between the load and the store.
+    /// Changes a value in memory and returns the old value. No other strand accesses the memory between the load and the store.
     fn change(&mut self, at: At, shift: u8, changed: impl FnOnce(u64) -> u64) -> Result<u64, Trap> {
         let old = self.load(at, shift)?;
         self.store(at, shift, changed(old))?;
@@ -55,7 +55,7 @@ pub trait Environment {
     /// Writes a register.
     fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap>;
 
-    /// Executes a `membar`, with cmask in bits 6:4 of the mask and mmask in bits 3:0. It fails if an earlier store of the strand failed.
+    /// Executes a `membar`. The mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if an earlier store of the strand failed.
     fn membar(&mut self, _mask: u8) -> Result<(), Trap> {
         Ok(())
     }

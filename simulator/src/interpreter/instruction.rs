@@ -9,9 +9,9 @@ impl Register {
     pub const G0: Self = Self(0);
     /// %o0, the first argument and result.
     pub const O0: Self = Self(8);
-    /// %o6, the stack pointer.
+    /// %o6, the stack pointer of the current window.
     pub const SP: Self = Self(14);
-    /// %o7, in which `call` stores its own address.
+    /// %o7. `call` stores its own address in it.
     pub const O7: Self = Self(15);
 
     /// Returns the register with the low five bits of `number`.
@@ -19,13 +19,13 @@ impl Register {
         Self((number & 31) as u8)
     }
 
-    /// Returns the number, 0 to 31.
+    /// Returns the number of the register, 0 to 31.
     #[inline(always)]
     pub const fn index(self) -> usize {
         (self.0 & 31) as usize
     }
 
-    /// Returns the odd register of the pair with this even register.
+    /// Returns the odd register of the pair that begins with this even register.
     pub const fn odd(self) -> Self {
         Self(self.0 | 1)
     }
@@ -35,7 +35,7 @@ impl Register {
     }
 }
 
-/// The second operand: the sum of a register and a number, one of which is zero.
+/// The second operand. Its value is the sum of a register and a number; one of them is always zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// The register; %g0 if the operand is a number.
@@ -44,7 +44,7 @@ pub struct Operand {
     pub immediate: i16,
 }
 
-/// The condition codes that an instruction tests.
+/// The condition codes that an instruction can test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codes {
     /// The codes of the low 32 bits.
@@ -53,12 +53,12 @@ pub enum Codes {
     Xcc,
 }
 
-/// A test of the condition codes, by its number (table 7-2).
+/// A test of the condition codes, identified by its number (table 7-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition(u8);
 
 impl Condition {
-    /// For each condition, the set of the values of NZVC that fulfil it.
+    /// For each condition, a bit for each value of NZVC: set if the value fulfils the condition.
     const FULFILLED: [u16; 16] = {
         let mut sets = [0; 16];
         let mut codes = 0;
@@ -68,7 +68,7 @@ impl Condition {
             let first = [false, z, z || n != v, n != v, c || z, c, n, v];
             let mut number = 0;
             while number < 8 {
-                // Conditions 8 to 15 are the opposites of conditions 0 to 7.
+                // Conditions 8 to 15 are the negations of conditions 0 to 7.
                 sets[if first[number] { number } else { number + 8 }] |= 1 << codes;
                 number += 1;
             }
@@ -94,7 +94,7 @@ impl Condition {
     }
 }
 
-/// A comparison of a signed register value with zero (table 7-5).
+/// A comparison of a register's signed value with zero (table 7-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say what is compared")]
 pub enum RegisterCondition {
@@ -134,7 +134,7 @@ impl RegisterCondition {
     }
 }
 
-/// The operation of an arithmetic or logical instruction on two values.
+/// An arithmetic or logical operation on two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the instructions")]
 pub enum Operation {
@@ -157,32 +157,32 @@ pub enum Operation {
     Sdivx,
     Tadd,
     Tsub,
-    /// Traps on overflow.
+    /// An addition that traps on tag overflow.
     TaddTv,
-    /// Traps on overflow.
+    /// A subtraction that traps on tag overflow.
     TsubTv,
-    /// A step of a multiplication.
+    /// One step of a multiplication.
     Muls,
     Popc,
 }
 
-/// The direction of a shift.
+/// The direction of a shift, and how free bits are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
-    /// Left, filled with zeros.
+    /// Left; free bits become 0.
     Left,
-    /// Right, filled with zeros.
+    /// Right; free bits become 0.
     Right,
-    /// Right, filled with the sign.
+    /// Right; free bits become copies of the sign.
     RightArithmetic,
 }
 
-/// The size of an access to memory, and the extension of a loaded value.
+/// The size of a memory access, and whether a loaded value is sign-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datum {
     /// The binary logarithm of the number of bytes, 0 to 3.
     pub shift: u8,
-    /// A loaded value is sign-extended.
+    /// Whether a loaded value is sign-extended.
     pub signed: bool,
 }
 
@@ -191,24 +191,24 @@ pub struct Datum {
 pub enum Space {
     /// The space of ordinary loads and stores.
     Primary,
-    /// The space with the number in the instruction.
+    /// The space whose number is in the instruction.
     Number(u8),
-    /// The space with the number in register %asi.
+    /// The space whose number is in register %asi.
     Asi,
 }
 
-/// The memory operand of an instruction. The address is the sum of a register and the second operand.
+/// The memory operand of an instruction. The address is the sum of the register `rs1` and the second operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOperand {
     /// The address space.
     pub space: Space,
-    /// The register.
+    /// The first register of the address.
     pub rs1: Register,
-    /// The second operand.
+    /// The second operand of the address.
     pub operand: Operand,
 }
 
-/// A control register, by its number in an instruction.
+/// A control register, identified by its number in an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlRegister {
     /// An ancillary state register, 0 to 31.
@@ -231,18 +231,18 @@ pub enum Windows {
     Invalw,
 }
 
-/// An instruction. Displacements are in bytes from the instruction.
+/// A decoded instruction. Displacements are in bytes from the address of the instruction.
 ///
-/// `Branch` is Bicc and BPcc, `BranchOnRegister` BPr, `Move` MOVcc, `MoveOnRegister` MOVr and `Trap` Tcc. `LoadTwin` is LDTW, LDTWA
-/// and LDTXA, `StoreTwin` STTW. `Cas` is CASA and CASXA, which compare memory with `rs2`. `Write` is WRasr, WRPR and WRHPR, which
-/// write the exclusive or of the operands. `FloatingPoint` needs the floating-point unit; `Illegal` is every word that is no
-/// instruction of this processor.
+/// `Branch` is Bicc and BPcc, `BranchOnRegister` is BPr, `Move` is MOVcc, `MoveOnRegister` is MOVr, and `Trap` is Tcc. `LoadTwin` is
+/// LDTW, LDTWA and LDTXA; `StoreTwin` is STTW. `Cas` is CASA and CASXA, which compare memory with `rs2`. `Write` is WRasr, WRPR and
+/// WRHPR, which write the exclusive or of the operands. `FloatingPoint` needs the floating-point unit. `Illegal` is a word that is
+/// not an instruction of this processor.
 ///
-/// Fields have the names of the architecture: the instruction writes `rd`, and reads `rs1` and `operand`. With `cc` it writes the
-/// condition codes; `extended` stands for 64 bits. The `mask` of `Membar` has cmask in bits 6:4 and mmask in bits 3:0.
+/// Fields have the names of the architecture. The instruction writes `rd`, and reads `rs1` and `operand`. If `cc` is set, it also
+/// writes the condition codes. `extended` selects 64 bits. The `mask` of `Membar` has cmask in bits 6:4 and mmask in bits 3:0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// The alignment lets the host copy an instruction with one load and one store. A load of the whole would stall behind stores of
-// parts.
+// The alignment lets the host copy an instruction with one load and one store. A load of the whole instruction would stall after
+// stores of its parts.
 #[repr(align(16))]
 #[allow(missing_docs, reason = "the names are those of the architecture")]
 pub enum Instruction {

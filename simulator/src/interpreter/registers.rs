@@ -5,15 +5,15 @@ use super::instruction::Register;
 /// The number of register windows of a strand.
 pub const WINDOWS: usize = 8;
 
-/// The number of sets of global registers, one for each value of %gl.
+/// The number of sets of global registers. Each value of %gl selects one.
 const GLOBALS: usize = 4;
 
 /// The integer registers of a strand, in all windows and all sets of globals. By default all are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. The same registers in `windows` and `globals` hold stale values.
+    /// The current %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7. The copies of these registers in `windows` and `globals` are stale.
     current: [u64; 32],
-    /// The locals and ins of each window. The outs of a window are the ins of the next.
+    /// The locals and ins of each window. The outs of a window are the ins of the next window.
     windows: [[u64; 16]; WINDOWS],
     globals: [[u64; 8]; GLOBALS],
     /// %cwp and %gl.
@@ -28,7 +28,7 @@ impl Registers {
         self.current[register.index()]
     }
 
-    /// Writes a register; %g0 stays 0.
+    /// Writes a register. A write to %g0 has no effect.
     #[inline(always)]
     pub const fn set(&mut self, register: Register, value: u64) {
         self.current[register.index()] = value;
@@ -40,7 +40,7 @@ impl Registers {
         self.window
     }
 
-    /// Selects a window, whose number is taken modulo [`WINDOWS`].
+    /// Selects the window with this number, modulo [`WINDOWS`].
     pub fn set_window(&mut self, window: usize) {
         let (old, new) = (self.window, window % WINDOWS);
         if old == new {
@@ -56,12 +56,12 @@ impl Registers {
         self.window = new;
     }
 
-    /// Returns the number of the current set of globals.
+    /// Returns the number of the current set of global registers.
     pub const fn global(&self) -> usize {
         self.global
     }
 
-    /// Selects a set of globals. Greater numbers select the last set.
+    /// Selects the set of global registers with this number. Numbers that are too great select the last set.
     pub fn set_global(&mut self, global: usize) {
         let [globals, ..] = eights(&mut self.current);
         self.globals[self.global] = *globals;
@@ -84,7 +84,7 @@ impl Registers {
     }
 }
 
-/// Returns the globals, outs, locals and ins.
+/// Splits the current registers into globals, outs, locals and ins.
 fn eights(registers: &mut [u64; 32]) -> [&mut [u64; 8]; 4] {
     let (eights, _) = registers.as_chunks_mut();
     let [globals, outs, locals, ins] = eights else { unreachable!("32 are four times eight") };

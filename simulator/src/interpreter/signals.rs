@@ -4,14 +4,14 @@ use super::control::{Level, pstate};
 use super::strand::Strand;
 use super::trap::Trap;
 
-/// A compare register of a strand.
+/// A compare register of a strand. It matches when a clock reaches its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// %tick_cmpr, which sets bit 0 of %softint.
+    /// %tick_cmpr. A match sets bit 0 of %softint.
     Tick,
-    /// %stick_cmpr, which sets bit 16 of %softint.
+    /// %stick_cmpr. A match sets bit 16 of %softint.
     Stick,
-    /// %hstick_cmpr, which sets %hintp.
+    /// %hstick_cmpr. A match sets %hintp.
     HyperStick,
 }
 
@@ -20,17 +20,17 @@ impl Timer {
     pub const ALL: [Self; 3] = [Self::Tick, Self::Stick, Self::HyperStick];
 }
 
-/// The bit of %softint for the overflow of a performance counter, an interrupt of level 15.
+/// The bit of %softint for the overflow of a performance counter. It is an interrupt of level 15.
 const OVERFLOW: u32 = 1 << 15;
 
 impl Strand {
-    /// Returns the interrupt that the strand takes before its next instruction.
+    /// Returns the interrupt that the strand takes before its next instruction, if any.
     #[inline(always)]
     pub fn interrupt(&self) -> Option<Trap> {
         self.control.interrupt()
     }
 
-    /// Returns the level of privilege at which the strand executes.
+    /// Returns the privilege level at which the strand executes.
     #[inline(always)]
     pub const fn level(&self) -> Level {
         self.control.level()
@@ -41,7 +41,7 @@ impl Strand {
         self.control.pstate & pstate::IE != 0 && self.control.pil < 15
     }
 
-    /// Returns `true` if an interrupt is pending, even if it is masked.
+    /// Returns `true` if an interrupt is pending. It may be masked.
     pub const fn is_woken(&self) -> bool {
         self.control.vector || self.control.hintp || self.control.softint != 0
     }
@@ -61,7 +61,7 @@ impl Strand {
         self.control.softint = self.control.softint & !OVERFLOW | if set { OVERFLOW } else { 0 };
     }
 
-    /// Returns the clock value at which a timer matches; `None` if it is disabled.
+    /// Returns the clock value at which a timer matches; `None` if the timer is disabled.
     pub const fn compare(&self, timer: Timer) -> Option<u64> {
         let register = match timer {
             Timer::Tick => self.control.tick_compare,
@@ -71,7 +71,7 @@ impl Strand {
         if register >> 63 == 0 { Some(register) } else { None }
     }
 
-    /// Sets the interrupt of a timer that matches.
+    /// Makes a timer's interrupt pending, because the timer matches.
     pub const fn matched(&mut self, timer: Timer) {
         match timer {
             Timer::Tick => self.control.softint |= 1,

@@ -11,7 +11,7 @@ use super::windows::{Exception, WindowState};
 /// A strand has trapped at its highest trap level and stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorState {
-    /// The trap that could not be taken.
+    /// The trap that the strand could not take.
     pub trap: Trap,
     /// The address of the instruction that trapped.
     pub pc: u64,
@@ -26,27 +26,27 @@ pub struct Strand {
     pub pc: u64,
     /// The address of the instruction after the next.
     pub npc: u64,
-    /// %ccr: N, Z, V and C of 64 bits in bits 7:4, of 32 bits in bits 3:0.
+    /// %ccr. N, Z, V and C are in bits 7:4 for 64 bits, and in bits 3:0 for 32 bits.
     pub ccr: u8,
     /// %y.
     pub y: u32,
     /// %asi.
     pub asi: u8,
-    /// The numbers of windows that the strand may use without a trap.
+    /// How many windows the strand may use without a trap.
     pub windows: WindowState,
     /// The privileged and hyperprivileged registers.
     pub control: Control,
 }
 
-/// The place at which execution goes on.
+/// Where execution goes on.
 enum Next {
-    /// After the instruction.
+    /// At the instruction after this one.
     After,
-    /// At this address, after the delay slot.
+    /// At this address, after the delay slot has executed.
     Branch(u64),
-    /// At this address, or after the delay slot if there is none. The delay slot is not executed.
+    /// At this address without executing the delay slot; `None` for the instruction after the delay slot.
     Annulled(Option<u64>),
-    /// At the first address, then at the second.
+    /// At the first address, then at the second address.
     At(u64, u64),
 }
 
@@ -87,10 +87,10 @@ impl Strand {
         }
     }
 
-    /// Executes one instruction or takes one trap: an interrupt, or the trap of the instruction.
+    /// Executes one instruction, or takes one trap: an interrupt, or the trap of an instruction.
     ///
     /// # Errors
-    /// The strand is at its highest trap level.
+    /// The strand cannot take a trap, because it is at its highest trap level.
     #[inline(always)]
     pub fn step(&mut self, environment: &mut impl Environment) -> Result<(), ErrorState> {
         let executed = match self.interrupt() {
@@ -115,7 +115,7 @@ impl Strand {
     /// Takes a trap.
     ///
     /// # Errors
-    /// The strand is at its highest trap level.
+    /// The strand cannot take the trap, because it is at its highest trap level.
     pub fn take(&mut self, Exception { trap, distance }: Exception) -> Result<(), ErrorState> {
         let global = self.registers.global();
         let window = self.registers.window();
@@ -135,7 +135,7 @@ impl Strand {
         Ok(())
     }
 
-    /// Executes one instruction, without interrupts. If it traps, the strand is unchanged.
+    /// Executes one instruction without taking interrupts. If the instruction traps, the strand is unchanged.
     ///
     /// # Errors
     /// The instruction traps.
@@ -290,7 +290,7 @@ impl Strand {
         Ok(Next::After)
     }
 
-    /// Restores the state that the trap of the current level interrupted.
+    /// Restores the state that the trap of the current trap level interrupted.
     fn leave(&mut self) -> Result<TrapFrame, Trap> {
         self.privileged()?;
         let frame = self.control.leave().ok_or(Trap::ILLEGAL_INSTRUCTION)?;
@@ -310,7 +310,7 @@ impl Strand {
         }
     }
 
-    /// Returns the address, cut to 32 bits if PSTATE.AM is set.
+    /// Returns the address; its low 32 bits if PSTATE.AM is set.
     #[inline(always)]
     pub(super) const fn effective(&self, address: u64) -> u64 {
         if self.control.pstate & pstate::AM == 0 { address } else { address & 0xffff_ffff }
@@ -345,7 +345,7 @@ impl Strand {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// The annul bit skips the delay slot if the branch is not taken, or always is.
+    /// Returns where a branch goes. With `annul`, the delay slot is skipped if the branch is not taken, or is always taken.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {
@@ -357,7 +357,7 @@ impl Strand {
     }
 }
 
-/// Returns the address if it is a multiple of `1 << shift`, and the trap otherwise.
+/// Returns the address if it is a multiple of `1 << shift`, otherwise the trap.
 #[inline(always)]
 pub(super) const fn aligned(address: u64, shift: u8) -> Result<u64, Trap> {
     if address & ((1 << shift) - 1) == 0 { Ok(address) } else { Err(Trap::MEM_ADDRESS_NOT_ALIGNED) }

@@ -1,22 +1,22 @@
-//! Traps, windows and privilege, which random programs of nonprivileged instructions do not cover.
+//! Tests of traps, windows and privilege. Random programs of nonprivileged instructions do not cover these.
 //!
-//! The GNU assembler makes each instruction's word from the comment beside it.
+//! The GNU assembler makes each instruction's word from the comment above it.
 
 use std::collections::BTreeMap;
 
 use super::instruction::{ControlRegister, Register};
 use super::{At, Counting, Environment, ErrorState, Instruction, Level, Strand, Trap};
 
-/// The memory of the hypervisor, and the memory of the guest.
+/// Addresses in the memory of the hypervisor and of the guest.
 const HYPERVISOR: u64 = 0x10_0000;
 const PARTITION: u64 = 0x8000_0000;
 
-/// The program, and the trap tables of hypervisor and guest.
+/// The addresses of the program, and of the trap tables of the hypervisor and of the guest.
 const PROGRAM: u64 = PARTITION + 0x10_0000;
 const HTBA: u64 = HYPERVISOR + 0x4000;
 const TBA: u64 = PARTITION + 0x8000;
 
-/// Memory whose part below [`PARTITION`] only the hypervisor reaches.
+/// Memory. Only the hypervisor reaches the part below [`PARTITION`].
 #[derive(Default)]
 struct Board(BTreeMap<u64, u8>);
 
@@ -33,7 +33,7 @@ impl Board {
     }
 }
 
-/// Returns the trap if software at `level` may not reach the address.
+/// Returns `trap` if software at `level` may not reach the address.
 fn reached(address: u64, level: Level, trap: Trap) -> Result<(), Trap> {
     if level < Level::Hyperprivileged && address < PARTITION {
         return Err(trap);
@@ -71,7 +71,7 @@ const O0: Register = Register::new(8);
 const O1: Register = Register::new(9);
 const L0: Register = Register::new(16);
 
-/// Returns a strand that executes the words as privileged software, at trap level 0.
+/// Returns a strand that executes `words` as privileged software at trap level 0.
 fn privileged(words: &[u32]) -> (Strand, Board) {
     let mut board = Board::default();
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -97,7 +97,7 @@ fn run(strand: &mut Strand, board: &mut Board, steps: usize) {
     }
 }
 
-/// Executes one word as privileged software with a value in %o0. Returns the strand after it.
+/// Executes one word as privileged software, with `o0` in %o0. Returns the strand after the instruction.
 fn after(word: u32, o0: u64) -> Strand {
     let (mut strand, mut board) = privileged(&[word]);
     strand.registers.set(O0, o0);
@@ -105,7 +105,7 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// The handlers of a trap from trap level 0, in the operating system and in the hypervisor.
+/// The address at which the operating system or the hypervisor handles a trap from trap level 0.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }
@@ -114,7 +114,7 @@ const fn hypervisors(number: u64) -> u64 {
     HTBA + number * 32
 }
 
-/// The level that handles each trap of privileged software (table 12-2).
+/// Each trap of privileged software goes to the level that table 12-2 names.
 #[test]
 fn traps_go_where_the_architecture_says() {
     for (word, o0, handler) in [
@@ -157,7 +157,7 @@ fn traps_go_where_the_architecture_says() {
     }
 }
 
-/// The frame of a trap, and the return by `done` and `retry` (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
+/// A trap saves its frame. `done` and `retry` return from it (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
 #[test]
 fn a_trap_comes_back() {
     // done: 0x81f00000, retry: 0x83f00000.
@@ -169,11 +169,11 @@ fn a_trap_comes_back() {
         strand.registers.set(Register::new(1), 0x1111);
         run(&mut strand, &mut board, 1);
         assert_eq!(strand.control.level(), Level::Hyperprivileged);
-        // Globals of the next level.
+        // The trap selects the globals of the next level.
         assert_eq!(strand.registers.global(), 1);
         assert_eq!(strand.registers.get(Register::new(1)), 0);
         let read = |number| strand.read(ControlRegister::Privileged(number), &mut board);
-        // TPC, TNPC, TSTATE of GL 0, CCR, ASI, PSTATE and CWP 0; TT; TL.
+        // The frame has TPC, TNPC, and TSTATE with GL 0, CCR, ASI, PSTATE and CWP 0. Then come TT and TL.
         let state = 0x99 << 32 | 0x82 << 24 | 1 << 2 << 8;
         let expected = [PROGRAM, PROGRAM + 4, state, 0x180, 1].map(Ok);
         assert_eq!([0, 1, 2, 3, 7].map(read), expected);
@@ -186,7 +186,7 @@ fn a_trap_comes_back() {
     }
 }
 
-/// Six windows are free. The seventh `save` traps, in the window to be stored (section 5.6.7).
+/// Six windows are free. The seventh `save` traps. Its handler is in the window to be stored (section 5.6.7).
 #[test]
 fn the_seventh_save_spills() {
     // save %sp, 0, %sp
@@ -195,7 +195,7 @@ fn the_seventh_save_spills() {
     assert_eq!(strand.registers.window(), 6);
     run(&mut strand, &mut board, 1);
     assert_eq!(strand.pc, guests(0x80));
-    // CWP + CANSAVE + 2: the oldest window, which is the first. One window stays free before it.
+    // CWP + CANSAVE + 2 is the oldest window: the first one. One window before it stays free.
     assert_eq!(strand.registers.window(), 0);
 }
 
@@ -223,8 +223,8 @@ fn windows_overlap() {
     assert_eq!((strand.registers.get(O0), strand.registers.get(L0)), (5, 6));
 }
 
-/// The highest trap level and globals of privileged software are 2. A trap there becomes guest_watchdog of the hypervisor (section
-/// 5.7, TL and GL; chapter 12, Trap Processing).
+/// The maximum trap level of privileged software is 2, and so is its maximum level of globals. At trap level 2, a further trap
+/// becomes guest_watchdog of the hypervisor (section 5.7, TL and GL; chapter 12, Trap Processing).
 #[test]
 fn privileged_software_has_two_levels() {
     // wrpr %g0, 7, %tl; wrpr %g0, 7, %gl; ta 0x6d
@@ -238,7 +238,7 @@ fn privileged_software_has_two_levels() {
     assert_eq!(number, Ok(0x16d));
 }
 
-/// Unused bits of %pstate and %tstate read as 0. An UltraSPARC T2 has one memory model, four levels of globals and eight windows.
+/// Unused bits of %pstate and %tstate read as 0. A T2 has one memory model, four levels of globals and eight windows.
 #[test]
 fn control_registers_keep_what_they_have() {
     // wrpr %o0, %pstate; wrpr %g0, 1, %tl; wrpr %o1, %tstate
@@ -248,12 +248,12 @@ fn control_registers_keep_what_they_have() {
     run(&mut strand, &mut board, 3);
     let mut read =
         |number| strand.control_register(ControlRegister::Privileged(number), &mut board);
-    // TCT, CLE, TLE, PEF, AM and PRIV; with IE.
+    // TCT, CLE, TLE, PEF, AM and PRIV can be set; in %tstate also IE.
     assert_eq!(read(6), Some(0x131c));
     assert_eq!(read(2), Some(0x3_ff_ff_13_1e_07));
 }
 
-/// PSTATE.CLE makes data little-endian, and PSTATE.TLE data of trap handlers (section 5.7, PSTATE; chapter 12, Trap Processing).
+/// PSTATE.CLE makes data little-endian. PSTATE.TLE does so in trap handlers (section 5.7, PSTATE; chapter 12, Trap Processing).
 #[test]
 fn data_are_little_endian_if_asked_for() {
     // wrpr %g0, 0x304, %pstate (CLE, TLE and PRIV); st %o0, [%o1]; ldub [%o1], %l0; ta 0x6d
@@ -264,11 +264,11 @@ fn data_are_little_endian_if_asked_for() {
     run(&mut strand, &mut board, 4);
     assert_eq!(strand.registers.get(L0), 4);
     let pstate = strand.control_register(ControlRegister::Privileged(6), &mut board);
-    // CLE, TLE, PEF and PRIV.
+    // In the handler, CLE, TLE, PEF and PRIV are set.
     assert_eq!(pstate, Some(0x314));
 }
 
-/// Traps from above trap level 0 use the other half of the operating system's table.
+/// A trap from a trap level above 0 uses the second half of the operating system's trap table.
 #[test]
 fn a_trap_in_a_handler_goes_to_the_other_half() {
     // wrpr %g0, 1, %tl; ta 0x6d
@@ -281,12 +281,12 @@ fn a_trap_in_a_handler_goes_to_the_other_half() {
 fn a_trap_at_the_highest_level_ends_the_strand() {
     let mut board = Board::default();
     let mut strand = Strand::reset(HYPERVISOR);
-    // unimp 0, at trap level 6.
+    // The strand executes unimp 0 at trap level 6.
     let ended = ErrorState { trap: Trap::ILLEGAL_INSTRUCTION, pc: HYPERVISOR };
     assert_eq!(strand.step(&mut board), Err(ended));
 }
 
-/// %pil and PSTATE.IE mask the interrupt level in %softint (section 5.5, SOFTINT; chapter 12, Trap Control).
+/// %pil and PSTATE.IE mask the interrupt level that %softint requests (section 5.5, SOFTINT; chapter 12, Trap Control).
 #[test]
 fn an_interrupt_comes_when_it_may() {
     // wr %g0, 0x80, %softint_set; wrpr %g0, 7, %pil; wrpr %g0, 6, %pstate (PRIV and IE); wrpr %g0, 6, %pil; nop
@@ -298,10 +298,10 @@ fn an_interrupt_comes_when_it_may() {
     assert_eq!(strand.pc, guests(0x47));
 }
 
-/// A return to trap level 0 with HTSTATE.TLZ takes trap_level_zero, and a trap does not change HPSTATE.TLZ (section 5.8.1).
+/// A return to trap level 0 with HTSTATE.TLZ set takes trap_level_zero. A trap does not change HPSTATE.TLZ (section 5.8.1).
 #[test]
 fn trap_level_zero_is_the_hypervisors_to_ask_for() {
-    // ta 0x80. The handler: wrhpr %g0, 1, %htstate; done.
+    // ta 0x80. The handler executes: wrhpr %g0, 1, %htstate; done.
     let (mut strand, mut board) = privileged(&[0x91d0_2080]);
     let handler = [0x8398_2001_u32, 0x81f0_0000].map(u32::to_be_bytes);
     board.load_bytes(hypervisors(0x180), handler.as_flattened());
@@ -311,11 +311,11 @@ fn trap_level_zero_is_the_hypervisors_to_ask_for() {
     assert_eq!(strand.pc, hypervisors(0x5f));
     let mut read =
         |number| strand.control_register(ControlRegister::Hyperprivileged(number), &mut board);
-    // HPRIV and TLZ; for the guest only TLZ.
+    // HPSTATE has HPRIV and TLZ in the hypervisor, and only TLZ in the guest.
     assert_eq!((read(0), read(1)), (Some(5), Some(1)));
 }
 
-/// Annulling skips the delay slot of a branch that is not taken, and that of a branch that is always taken (section 6.3.4).
+/// A branch with the annul bit skips its delay slot if it is not taken, or is always taken (section 6.3.4).
 #[test]
 fn delay_slots() {
     for (branch, o1, pc) in [
@@ -336,7 +336,7 @@ fn an_instruction_is_copied_in_one_step() {
     assert_eq!((size_of::<Instruction>(), align_of::<Instruction>()), (16, 16));
 }
 
-/// SIR 1, executed at the privileged and the hyperprivileged level.
+/// SIR 1 is executed at the privileged and at the hyperprivileged level.
 #[test]
 fn a_software_reset_is_an_illegal_instruction() {
     let handler = hypervisors(Trap::ILLEGAL_INSTRUCTION.number().into());
@@ -347,7 +347,7 @@ fn a_software_reset_is_an_illegal_instruction() {
     assert_eq!(strand.pc, handler);
 }
 
-/// LDTXA loads 16 aligned bytes, each half in the byte order of the space. LDTWA has the same opcode and loads two words.
+/// LDTXA loads 16 aligned bytes, and each half has the byte order of the space. LDTWA has the same opcode but loads two words.
 #[test]
 fn twins_of_twin_spaces_have_64_bits() {
     const DATA: u64 = PARTITION + 0x20_0000;

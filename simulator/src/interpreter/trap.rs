@@ -9,18 +9,18 @@ use super::control::Level;
 pub struct Trap(u16);
 
 impl Trap {
-    /// guest_watchdog, which replaces a trap of privileged software at its highest trap level.
+    /// guest_watchdog. It replaces a trap of privileged software at the software's highest trap level.
     pub(super) const WATCHDOG: Self = Self(0x02);
     pub(super) const PRIVILEGED_OPCODE: Self = Self(0x11);
     pub(crate) const FP_DISABLED: Self = Self(0x20);
-    /// TADDccTV or TSUBccTV overflows.
+    /// A TADDccTV or TSUBccTV instruction overflows.
     pub(super) const TAG_OVERFLOW: Self = Self(0x23);
     /// The window that `save` enters is not clean.
     pub(super) const CLEAN_WINDOW: Self = Self(0x24);
     pub(super) const DIVISION_BY_ZERO: Self = Self(0x28);
     /// %stick has reached %hstick_cmpr.
     pub(super) const HSTICK_MATCH: Self = Self(0x5e);
-    /// The strand is at trap level 0 with HPSTATE.TLZ set by the hypervisor.
+    /// The strand is at trap level 0, and the hypervisor has set HPSTATE.TLZ.
     pub(super) const TRAP_LEVEL_ZERO: Self = Self(0x5f);
     /// Another strand or a device has sent an interrupt.
     pub(super) const INTERRUPT_VECTOR: Self = Self(0x60);
@@ -29,13 +29,13 @@ impl Trap {
     pub const STORE_ERROR: Self = Self(0x07);
     /// No memory or device answers a fetch.
     pub const INSTRUCTION_ACCESS_ERROR: Self = Self(0x0a);
-    /// The word is no instruction of the processor.
+    /// The word is not an instruction of the processor.
     pub const ILLEGAL_INSTRUCTION: Self = Self(0x10);
-    /// The page or space of a load or store does not allow it.
+    /// The page or space of a load or store does not allow the access.
     pub const DATA_ACCESS_EXCEPTION: Self = Self(0x30);
     /// No memory or device answers a load or store.
     pub const DATA_ACCESS_ERROR: Self = Self(0x32);
-    /// An address is no multiple of the size of its access.
+    /// An address is not a multiple of the size of the access.
     pub const MEM_ADDRESS_NOT_ALIGNED: Self = Self(0x34);
     /// A space or register needs a higher level of privilege.
     pub const PRIVILEGED_ACTION: Self = Self(0x37);
@@ -49,33 +49,33 @@ impl Trap {
         Self(0x40 + (level as u16 & 15))
     }
 
-    /// Returns the trap of `save` or `flushw` for a window to be stored. `other` selects the traps of windows of another address space;
-    /// `state` is the field of %wstate.
+    /// Returns the trap of a `save` or `flushw` that needs a window to be stored. `other` selects the traps for windows of another
+    /// address space. `state` is the field of %wstate.
     pub(super) const fn spill(other: bool, state: u8) -> Self {
         Self(0x80 + (other as u16) * 0x20 + (state as u16 & 7) * 4)
     }
 
-    /// Returns the trap of `restore` or `return` for a window to be loaded; see [`spill`](Self::spill).
+    /// Returns the trap of a `restore` or `return` that needs a window to be loaded; see [`spill`](Self::spill).
     pub(super) const fn fill(other: bool, state: u8) -> Self {
         Self(Self::spill(other, state).0 + 0x40)
     }
 
-    /// Returns the trap of `Tcc` with the low eight bits of a number.
+    /// Returns the trap of `Tcc` for the low eight bits of `number`.
     pub const fn software(number: u64) -> Self {
         Self(0x100 + (number & 0xff) as u16)
     }
 
-    /// Returns `true` for a trap of `Tcc`.
+    /// Returns `true` if `Tcc` causes this trap.
     pub(crate) const fn is_software(self) -> bool {
         self.0 >= 0x100
     }
 
-    /// Returns the type as a number, 0 to 0x1ff.
+    /// Returns the number of the trap type, 0 to 0x1ff.
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// Returns `true` if privileged software handles this trap when taken from `level`.
+    /// Returns `true` if privileged software handles this trap when it is taken from `level`.
     pub(super) const fn is_privileged(self, level: Level) -> bool {
         let privileged = matches!(
             self.0,

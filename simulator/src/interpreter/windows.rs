@@ -4,18 +4,18 @@ use super::instruction::Windows;
 use super::registers::WINDOWS;
 use super::trap::Trap;
 
-/// The numbers of register windows of each kind. Each number is taken modulo [`WINDOWS`].
+/// How many register windows there are of each kind, modulo [`WINDOWS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowState {
-    /// %cansave: windows that `save` may enter without a trap.
+    /// %cansave: the number of windows that `save` may enter without a trap.
     pub can_save: u8,
-    /// %canrestore: windows that `restore` may return to without a trap.
+    /// %canrestore: the number of windows that `restore` may return to without a trap.
     pub can_restore: u8,
-    /// %otherwin: windows that hold values of another address space.
+    /// %otherwin: the number of windows that hold values of another address space.
     pub other: u8,
-    /// %cleanwin: windows without values of other software.
+    /// %cleanwin: the number of windows without values of other software.
     pub clean: u8,
-    /// %wstate: bits 2:0 select the spill and fill traps of own windows, bits 5:3 the traps of windows of another address space.
+    /// %wstate. Bits 2:0 select the spill and fill traps of own windows, bits 5:3 those of windows of another address space.
     pub state: u8,
 }
 
@@ -24,7 +24,7 @@ pub struct WindowState {
 pub struct Exception {
     /// The trap to take.
     pub trap: Trap,
-    /// The distance from the instruction's window to the handler's, modulo [`WINDOWS`].
+    /// The distance from the instruction's window to the handler's window, modulo [`WINDOWS`].
     pub distance: u8,
 }
 
@@ -35,16 +35,16 @@ impl From<Trap> for Exception {
     }
 }
 
-/// The number of the last window, which also masks window numbers.
+/// The number of the last window. It also masks window numbers.
 const LAST: u8 = WINDOWS as u8 - 1;
 
 impl WindowState {
-    /// Returns the state in which the current window is in use and all others are free and clean.
+    /// Returns the initial state: the current window is in use, and all others are free and clean.
     pub const fn new() -> Self {
         Self { can_save: LAST - 1, can_restore: 0, other: 0, clean: LAST, state: 0 }
     }
 
-    /// `save`: enters the next window.
+    /// Enters the next window for `save`.
     pub(super) fn save(&mut self) -> Result<(), Exception> {
         if self.can_save == 0 {
             return Err(self.spill());
@@ -57,7 +57,7 @@ impl WindowState {
         Ok(())
     }
 
-    /// `restore` or `return`: returns to the previous window.
+    /// Returns to the previous window for `restore` or `return`.
     pub(super) fn restore(&mut self) -> Result<(), Exception> {
         if self.can_restore == 0 {
             return Err(Exception {
@@ -70,7 +70,7 @@ impl WindowState {
         Ok(())
     }
 
-    /// `flushw`: traps until all windows but the current one are stored.
+    /// Traps for `flushw` until all windows but the current one are stored.
     pub(super) fn flush(&self) -> Result<(), Exception> {
         if self.can_save == LAST - 1 {
             return Ok(());
@@ -85,13 +85,13 @@ impl WindowState {
         }
     }
 
-    /// Returns the field of %wstate that selects the spill or fill trap.
+    /// Returns the field of %wstate that selects the current spill or fill trap.
     const fn chosen(&self) -> u8 {
         let shift = if self.other == 0 { 0 } else { 3 };
         self.state >> shift & 7
     }
 
-    /// SAVED, RESTORED and the other instructions of window handlers.
+    /// Executes SAVED, RESTORED and the other instructions for window handlers.
     pub(super) fn change(&mut self, windows: Windows) {
         match windows {
             Windows::Saved => {

@@ -1,4 +1,4 @@
-//! The simulated machine with its hypervisor, for guests that are code of the simulator.
+//! The simulated machine and its hypervisor, for guests that are code of the simulator.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(crate) type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
 pub(crate) type Service<'a> =
     PerfCounterService<(&'a MachineClock<'a>, &'a Devices, &'a Collected<'a>)>;
 
-/// Returns the devices of a booted machine. An access to a hub takes `hub_cycles`.
+/// Returns the devices of a booted machine. An access to a hub takes `hub_cycles` cycles.
 pub(crate) fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
     let devices = Box::new(Devices::new(machine));
     devices.start_caches();
@@ -27,7 +27,7 @@ pub(crate) fn devices(machine: Machine, hub_cycles: u64) -> Box<Devices> {
     devices
 }
 
-/// A simulated machine with the hypervisor.
+/// A simulated machine that executes the hypervisor.
 pub(crate) struct Board<'a> {
     devices: &'a Devices,
     hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole, &'a Collected<'a>>>,
@@ -37,12 +37,12 @@ pub(crate) struct Board<'a> {
     tallies: RefCell<Vec<Tally>>,
 }
 
-/// The number of a guest's hypercalls, by status.
+/// The number of a guest's hypercalls for each status.
 pub(crate) type Tally = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
-    /// Returns a board with these guests, whose hypervisor records events in `events`. With [`Keep::All`], a ring is read after
-    /// each call.
+    /// Returns a board with `guests`. Its hypervisor records events in `events`. With [`Keep::All`], a strand's ring is read after
+    /// each of its calls.
     pub(crate) fn new(
         devices: &'a Devices,
         clock: &'a MachineClock<'a>,
@@ -70,12 +70,12 @@ impl<'a> Board<'a> {
         &self.hypervisor.services().0
     }
 
-    /// Returns a strand of a guest, for the guest's code.
+    /// Returns a strand on which a guest's code executes.
     pub(crate) fn strand(&'a self, guest: GuestId, strand: StrandId) -> SimulatedStrand<'a> {
         SimulatedStrand { board: self, strand: self.hypervisor.strand(Caller { guest, strand }) }
     }
 
-    /// Executes `work` of the hypervisor on a strand, which takes the time of a hypercall.
+    /// Executes `work` of the hypervisor on a strand. It takes as long as a hypercall.
     pub(crate) fn work<R>(&self, strand: StrandId, work: impl FnOnce(&Service<'a>) -> R) -> R {
         self.call(strand, || work(self.service()))
     }
@@ -93,7 +93,7 @@ impl<'a> Board<'a> {
         self.call(on, || self.hypervisor.reset_guest(guest, on));
     }
 
-    /// Lets a strand handle its pending cross-call. Returns `false` if none is pending.
+    /// Lets a strand handle its pending cross-call. Returns `false` if there is none.
     pub(crate) fn answer(&self, strand: StrandId) -> bool {
         let waits = self.devices.take_cross_call(strand);
         if waits {
@@ -102,18 +102,18 @@ impl<'a> Board<'a> {
         waits
     }
 
-    /// Stops reading the rings, so that they keep only the events that fit.
+    /// Stops reading the rings. From now on they keep only the events that fit.
     pub(crate) fn keep_no_more(&self) {
         self.keep.set(Keep::First);
     }
 
-    /// Returns the hypercalls so far, by guest.
+    /// Returns the number of hypercalls so far, by guest.
     pub(crate) fn tallies(&self) -> Vec<Tally> {
         self.tallies.borrow().clone()
     }
 }
 
-/// The transport of a simulated guest, and its strand's own counters.
+/// A simulated guest's access to hypercalls, and its strand's own counters.
 pub(crate) struct SimulatedStrand<'a> {
     board: &'a Board<'a>,
     strand: Strand<'a, (Service<'a>,), NoConsole, &'a Collected<'a>>,
@@ -129,7 +129,7 @@ impl Hypercall for SimulatedStrand<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         self.board.call(self.id(), || match trap {
             Trap::Fast => self.strand.fast_trap(registers),
-            // No guest of a board calls exit.
+            // No guest on a board calls exit.
             Trap::Core => drop(self.strand.core_trap(registers)),
         });
         let mut tallies = self.board.tallies.borrow_mut();

@@ -6,17 +6,17 @@ use guest_abi::{Clock, StrandId};
 use platform::models::Devices;
 use platform::{AccessError, Bus, PhysicalAddress};
 
-/// Ticks of the clock in a second: one a cycle.
+/// The number of clock ticks in a second. A tick is a cycle.
 pub const HZ: u64 = 1_165_379_275;
 
-/// The cycles of a hypercall.
+/// The number of cycles that a hypercall takes.
 pub const HYPERCALL_CYCLES: u64 = 60;
 
-/// The cycles from the trap, or from the previous read, to a read of the clock.
+/// The number of cycles from the trap, or from the previous read, to a read of the clock.
 const READ: u64 = 10;
 
-/// Returns the cycles of an access. L2 control registers are the fastest, because a call accesses up to 24 of them; then come
-/// the DRAM channels of the strand's own node, of other nodes, and hubs.
+/// Returns the number of cycles that an access takes. L2 control registers are the fastest, because a call accesses up to 24 of them.
+/// DRAM channels of the strand's own node are next, then channels of other nodes, then hubs.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,
@@ -26,14 +26,14 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The clock of the machine, which never goes back. It advances with the earliest strand of the replayed program, and by
+/// The clock of the machine. It never goes back. It advances with the earliest strand of the replayed program, and by
 /// [`HYPERCALL_CYCLES`] for each hypercall.
 ///
-/// Within a call, reads of the clock and accesses to devices advance it, up to the end of the call. The clock is also the
-/// hypervisor's bus, so that it sees these accesses. The devices hold the time ([`Devices::now`]).
+/// Within a call, reads of the clock and accesses to devices advance the clock, up to the end of the call. The clock is also the
+/// hypervisor's bus, so it sees these accesses. The devices hold the time ([`Devices::now`]).
 pub struct MachineClock<'a> {
     devices: &'a Devices,
-    /// The end of the present call or, outside calls, of the last one.
+    /// The time at which the current call ends; outside calls, the time at which the last call ended.
     call_ends: Cell<u64>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> MachineClock<'a> {
         self.devices.now()
     }
 
-    /// Executes `work` as a hypercall, which takes [`HYPERCALL_CYCLES`].
+    /// Executes `work` as a hypercall that takes [`HYPERCALL_CYCLES`].
     pub(crate) fn call<R>(&self, work: impl FnOnce() -> R) -> R {
         self.call_ends.set(self.now() + HYPERCALL_CYCLES);
         let result = work();
@@ -54,7 +54,7 @@ impl<'a> MachineClock<'a> {
         result
     }
 
-    /// Advances, at most to the end of the present call.
+    /// Advances the clock, at most to the end of the current call.
     fn pass(&self, cycles: u64) {
         let left = self.call_ends.get().saturating_sub(self.now());
         self.devices.advance(cycles.min(left));

@@ -1,4 +1,4 @@
-//! The configuration of a machine, and its file.
+//! The configuration of a machine, and the file that sets it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -13,17 +13,17 @@ use crate::machine::guests::{FileError, TomlText};
 use crate::memory::Config;
 use crate::nearest::unknown;
 
-/// The configuration of a machine. In JSON it has the tables of a [file](read).
+/// The configuration of a machine. In JSON, it has the tables of a configuration [file](read).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
     /// The model, the nodes and the enabled DRAM channels.
     pub machine: Machine,
-    /// The caches and times of the machine.
+    /// The machine's caches, and how long its actions take.
     pub memory: Config,
 }
 
 impl Configuration {
-    /// Returns the settings, as in a file, that differ from those of a T2 Plus with all memory channels enabled.
+    /// Returns the settings, in the form of a file, that differ from a T2 Plus with all memory channels enabled.
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
@@ -94,12 +94,12 @@ fn without(machine: Machine, name: &str) -> Result<Machine, String> {
     }
 }
 
-/// Returns all memory channels of a machine's nodes, enabled or not.
+/// Returns all memory channels of a machine's nodes, whether they are enabled or not.
 fn channels(machine: Machine) -> impl Iterator<Item = Unit> {
     Unit::all().filter(move |unit| matches!(unit, Unit::Mcu(node, _) if machine.has_node(*node)))
 }
 
-/// Returns the memory channels of a machine's nodes that are disabled.
+/// Returns the disabled memory channels of a machine's nodes.
 fn disabled(machine: Machine) -> impl Iterator<Item = Unit> {
     channels(machine).filter(move |channel| !channel.is_in(machine))
 }
@@ -109,11 +109,11 @@ fn disabled(machine: Machine) -> impl Iterator<Item = Unit> {
 pub struct Configured {
     /// The machine, if the file names one.
     pub machine: Option<Machine>,
-    /// The caches and times of a T2 Plus, with the file's changes.
+    /// The caches and times: those of a T2 Plus, with the file's changes.
     pub memory: Config,
 }
 
-/// Reads the configuration of a machine. Every key is optional; these are the defaults:
+/// Reads the configuration of a machine. Every key is optional. These are the defaults:
 ///
 /// ```toml
 /// [machine]
@@ -153,7 +153,7 @@ pub struct Configured {
 /// ```
 ///
 /// # Errors
-/// The file cannot be read or is not such a file, or the machine is impossible.
+/// The file cannot be read or is not a configuration, or the machine is impossible.
 pub fn read(path: &Path) -> Result<Configured, FileError> {
     let text = TomlText::read(path)?;
     let tables: BTreeMap<Spanned<String>, Keys> = text.parse()?;
@@ -195,7 +195,7 @@ const MACHINE: &str = "machine";
 /// The keys of a table.
 type Keys = BTreeMap<Spanned<String>, Spanned<Value>>;
 
-/// The position of a problem in the file, in bytes, and the problem.
+/// A problem: its position in the file, in bytes, and its message.
 type Wrong = (usize, String);
 
 fn number(value: &Spanned<Value>) -> Result<u64, Wrong> {
@@ -247,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a text. Messages lack the file name.
+    /// Reads a text. Error messages do not have a file name.
     fn from(text: &str) -> Result<Configured, String> {
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
@@ -255,7 +255,7 @@ mod tests {
         read(file.path()).map_err(|error| error.to_string().replacen(&name, "", 1))
     }
 
-    /// The example of [`read`] has every key with its default.
+    /// The example of [`read`] has every key, with its default value.
     #[test]
     fn what_is_left_out_is_that_of_a_t2_plus() {
         let source = include_str!("configuration.rs");
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(read, configuration);
         assert_eq!(json["machine"]["without"][0], "NODE1_MCU0");
         assert_eq!(json["timing"]["memory"], 512);
-        // A configuration in JSON has the form of a file.
+        // A configuration in JSON has the same form as a file.
         let again = from(&toml::to_string(&json).unwrap()).unwrap();
         assert_eq!((again.machine, again.memory), (Some(machine), memory));
     }

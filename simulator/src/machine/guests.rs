@@ -1,4 +1,4 @@
-//! The guests of a machine, from a file: their strands and rights.
+//! The guests of a machine, with their strands and rights. A file names them.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use crate::input::{self, InputError};
 use crate::machine::{description, strands};
 
-/// A guest with its name.
+/// A guest that has a name.
 #[derive(Clone, Debug)]
 pub struct NamedGuest {
     /// The name of the guest in reports.
@@ -21,7 +21,7 @@ pub struct NamedGuest {
 }
 
 impl NamedGuest {
-    /// Returns the strand that makes the guest's calls: its first one.
+    /// Returns the guest's first strand, which makes the guest's calls.
     pub fn caller(&self) -> Option<StrandId> {
         self.config.strands.iter().next()
     }
@@ -71,7 +71,7 @@ fn grant<'de, D: Deserializer<'de>>(from: D) -> Result<Grant, D::Error> {
 /// ```
 ///
 /// # Errors
-/// The file cannot be read, or is not such a file.
+/// The file cannot be read, or does not describe guests.
 pub fn from_file(path: &Path) -> Result<Vec<NamedGuest>, FileError> {
     let text = TomlText::read(path)?;
     let file: GuestFile = text.parse()?;
@@ -82,26 +82,25 @@ pub fn from_file(path: &Path) -> Result<Vec<NamedGuest>, FileError> {
     Ok(file.guest.into_iter().map(NamedGuest::from).collect())
 }
 
-/// Why a file of guests, steps or a machine's description cannot be used.
+/// Why a file of guests, a file of steps or a machine description cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The file cannot be read, or is no text.
+    /// The file cannot be read, or is not text.
     #[error(transparent)]
     Input(#[from] InputError),
     /// The content of the file is wrong.
     #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
     Wrong {
-        /// The file.
+        /// The name of the file.
         file: String,
-        /// The line, from 1; `None` for the file as a whole.
+        /// The number of the line, from 1; `None` if the file as a whole is wrong.
         line: Option<usize>,
-        /// What was found, and what was expected.
+        /// What the file contains, and what was expected instead.
         problem: String,
     },
 }
 
-/// The text of a TOML file.
 pub(crate) struct TomlText {
     pub(crate) name: String,
     content: String,
@@ -120,7 +119,7 @@ impl TomlText {
         })
     }
 
-    /// Returns the error for a problem at a position, in bytes.
+    /// Returns the error for a problem. `at` is the problem's position in bytes.
     pub(crate) fn wrong(&self, at: Option<usize>, problem: impl Into<String>) -> FileError {
         FileError::Wrong {
             file: self.name.clone(),
@@ -129,7 +128,7 @@ impl TomlText {
         }
     }
 
-    /// Returns the line, from 1, at a position, in bytes.
+    /// Returns the number of the line, from 1, that holds the byte at position `at`.
     pub(crate) fn line(&self, at: usize) -> usize {
         1 + self.content[..at].matches('\n').count()
     }
@@ -143,7 +142,7 @@ impl From<GuestEntry> for NamedGuest {
     }
 }
 
-/// Returns the default guests: the first has all rights and all cores but one; the second has no right, and the last core.
+/// Returns the default guests. The first has all rights and all cores but the last; the second has the last core and no rights.
 pub fn default(machine: Machine) -> Vec<NamedGuest> {
     let all = machine.strands();
     let guest = |name: &str, strands: std::ops::Range<usize>, grant| {

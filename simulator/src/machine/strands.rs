@@ -1,4 +1,4 @@
-//! Lists of strands as text: `0-127`, `0,8,64-71`.
+//! Lists of strands as text, such as `0-127` or `0,8,64-71`.
 
 use std::ops::RangeInclusive;
 
@@ -7,13 +7,13 @@ use guest_abi::StrandId;
 /// Why a text is not a list of strands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrandListError {
-    /// This part of the text is no strand.
+    /// This part of the text is not a strand.
     #[error("found '{0}', expected strands 0 to 255, such as 0-127 or 0,8,64-71")]
     NoStrand(String),
-    /// The last strand of this range is less than the first.
+    /// In this range, the last strand is less than the first.
     #[error("'{0}' runs backwards")]
     Backwards(String),
-    /// This strand is named twice in this list.
+    /// This strand occurs twice in this list.
     #[error("strand {0} is named twice in '{1}'")]
     Twice(StrandId, String),
 }
@@ -21,7 +21,7 @@ pub enum StrandListError {
 /// Parses a list of strands. Returns them in the order of the list.
 ///
 /// # Errors
-/// The text is not such a list, a range runs backwards, or a strand is named twice.
+/// The text is not a list of strands, a range runs backwards, or a strand occurs twice.
 pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
     let mut strands = Vec::new();
     for part in text.split(',') {
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
     Ok(strands)
 }
 
-/// Returns these strands as a list in their order; `-` if there are none.
+/// Returns strands as a list in the given order; `-` if there are none.
 pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
     match ranges(strands.into_iter().map(StrandId::index)) {
         list if list.is_empty() => "-".to_owned(),
@@ -43,7 +43,7 @@ pub fn list(strands: impl IntoIterator<Item = StrandId>) -> String {
     }
 }
 
-/// Returns these numbers as a list of ranges in their order, such as `0-7,16`.
+/// Returns numbers as a list of ranges in the given order, such as `0-7,16`.
 pub fn ranges(numbers: impl IntoIterator<Item = usize>) -> String {
     let mut ranges: Vec<RangeInclusive<usize>> = Vec::new();
     for number in numbers {

@@ -4,10 +4,10 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// The number of lines in the write-back buffer of a channel.
+/// The number of lines in a channel's write-back buffer.
 pub const BUFFER_LINES: usize = 8;
 
-/// A DRAM channel. Its write-back buffer holds the [`BUFFER_LINES`] lines written back last.
+/// A DRAM channel. Its write-back buffer holds the [`BUFFER_LINES`] lines that were written back last.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     queue: Queue,
@@ -20,14 +20,14 @@ impl Channel {
         Self { queue: Queue::default(), buffer: [None; BUFFER_LINES], oldest: 0 }
     }
 
-    /// Reads a line whose request arrives at the time `now`. Returns when the line leaves the queue, and whether the write-back
-    /// buffer holds it, which holds the read back.
+    /// Reads a line. The request arrives at the time `now`. Returns the time at which the line leaves the queue, and whether the
+    /// write-back buffer holds the line. If so, the read is held back.
     pub(super) fn read(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, bool) {
         let held = self.buffer.contains(&Some(line));
         (self.queue.enter(now, timing.channel_read), held)
     }
 
-    /// Writes a line that arrives at the time `now`. Returns when the line leaves the queue.
+    /// Writes a line that arrives at the time `now`. Returns the time at which the line leaves the queue.
     pub(super) fn write(&mut self, line: L2Line, now: u64, timing: &Timing) -> u64 {
         if !self.buffer.contains(&Some(line)) {
             self.buffer[self.oldest] = Some(line);
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn one_line_at_a_time() {
         let mut channel = Channel::new();
-        // A read takes 7 cycles, a write 14.
+        // A read takes 7 cycles, and a write 14.
         assert_eq!(channel.read(L2Line(1), 1000, TIMING), (1007, false));
         assert_eq!(channel.write(L2Line(2), 1003, TIMING), 1021);
         assert_eq!(channel.read(L2Line(3), 1010, TIMING), (1028, false));

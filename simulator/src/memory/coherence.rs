@@ -1,4 +1,4 @@
-//! Coherence between nodes: MOESI between the L2 caches, and the memory of the home node.
+//! Coherence between nodes: MOESI between the L2 caches, with the memory of the home node.
 
 use guest_abi::Node;
 
@@ -42,7 +42,7 @@ impl<V: Variant> Access<'_, V> {
         (slot, service)
     }
 
-    /// Makes the node the only holder of a line, so that it can be written.
+    /// Makes the node the only holder of a line. Then the node can write to it.
     #[inline(always)]
     pub(super) fn own(&mut self, line: L2Line, slot: L2Slot) {
         match self.l2().state(slot) {
@@ -57,7 +57,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Asks the other nodes for a line. With `to_own`, they lose it.
+    /// Asks the other nodes for a line. If `to_own` is set, they lose the line.
     fn snoop(&mut self, line: L2Line, to_own: bool) -> Snoop {
         let nodes = self.plan.machine.nodes();
         let arrives = self.now;
@@ -77,7 +77,7 @@ impl<V: Variant> Access<'_, V> {
         Snoop { begins, met: begins > arrives, waited, answers }
     }
 
-    /// Ends a request to the other nodes: notes it at its hub and in the moved lines.
+    /// Ends a request to the other nodes. Records it at its hub and in the moved lines.
     fn complete(&mut self, line: L2Line, snoop: &Snoop, request: NodeRequest) {
         if self.plan.machine.nodes() > 1 {
             let (ends, issued) = (self.now, self.issued);
@@ -134,7 +134,7 @@ impl<V: Variant> Access<'_, V> {
         (Supplier::Memory(home), service)
     }
 
-    /// Drops a line from the L2 cache of the node, and writes it back if memory is stale.
+    /// Drops a line from the node's L2 cache. Writes the line back if memory is stale.
     fn evict(&mut self, victim: Victim) {
         let Victim { line, state, copies } = victim;
         self.drop_copies(self.node, line, copies);
@@ -159,7 +159,7 @@ impl<V: Variant> Access<'_, V> {
     }
 
     /// Records a request at the hub of its line. A machine without hubs counts no events. `met` says that the request waited for
-    /// another request for the same line; `waited` is the number of cycles that the request waited at the hub.
+    /// another request for the same line. `waited` is the number of cycles that the request waited at the hub.
     fn tell_hub(&mut self, line: L2Line, request: NodeRequest, met: bool, waited: u64) {
         let transaction =
             Transaction { hub: line.hub(), requester: self.node, request, met, waited };
@@ -169,7 +169,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Returns when a line that leaves the node `from` at the time `now` arrives at the node `to`.
+    /// Returns the time at which a line arrives at the node `to`, if it leaves the node `from` at the time `now`.
     fn send(&mut self, line: L2Line, from: Node, to: Node, now: u64) -> u64 {
         let timing = &self.plan.variant.figures().timing;
         self.planes[line.hub().index()].send(from, to, now, timing)
@@ -186,13 +186,13 @@ impl<V: Variant> Access<'_, V> {
     }
 }
 
-/// A request to the other nodes, and their answers.
+/// A request to the other nodes, with their answers.
 struct Snoop {
     /// The time at which the hub began to serve the request.
     begins: u64,
-    /// The request waited for another request for the same line.
+    /// Whether the request waited for another request for the same line.
     met: bool,
-    /// The cycles that the request waited for another request and for the hub.
+    /// The number of cycles that the request waited for another request and for the hub.
     waited: u64,
     answers: Answers,
 }

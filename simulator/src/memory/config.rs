@@ -1,4 +1,4 @@
-//! The configuration of a memory system.
+//! The caches and times of a memory system.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::stores::MOST_STORES;
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
 
-/// A cache. Replacement is exact LRU.
+/// A cache. It replaces the least recently used line of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
     /// The size in bytes.
@@ -35,7 +35,7 @@ pub struct Config {
     pub l1d: Cache,
     /// The L2 cache of a node: its eight banks together.
     pub l2: Cache,
-    /// The times of all operations.
+    /// How long all operations take.
     pub timing: Timing,
 }
 
@@ -55,14 +55,14 @@ impl Default for Config {
     }
 }
 
-/// A number that a configuration file can set.
+/// A number that a configuration file can contain.
 #[derive(Clone, Copy)]
 pub struct Setting {
-    /// The table of the file that holds the number.
+    /// The name of the table that contains the number.
     pub table: &'static str,
-    /// The key in the table.
+    /// The name of the number in the table.
     pub key: &'static str,
-    /// The least and the greatest value.
+    /// The minimum and the maximum value.
     range: (u64, u64),
     field: fn(&mut Config) -> &mut u64,
 }
@@ -82,34 +82,34 @@ macro_rules! settings {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct Impossible {
-    /// The settings at fault, by table and key.
+    /// The settings that cause the problem, each as table and key.
     pub settings: Vec<(&'static str, &'static str)>,
-    /// The value found and the value expected, as one line.
+    /// The value found and the value expected, on one line.
     pub problem: String,
 }
 
-/// The greatest length of a line in bytes.
+/// The maximum length of a line in bytes.
 const LONGEST_LINE: u64 = 256;
 const SHORTEST_DATA: u64 = 16;
-/// A recording tells fetches apart by pieces of this length: no line of instructions can be shorter.
+/// The minimum length of a line of instructions in bytes. A recording divides fetches into pieces of this length.
 const SHORTEST_FETCH: u64 = 1 << FETCH_SHIFT;
-/// The ways of an L1 cache are searched one after the other: their number is limited for speed.
+/// The maximum number of ways of an L1 cache. It is limited for speed, because the ways are searched one after the other.
 const L1_WAYS: u64 = 64;
-/// The order of the ways of an L2 set is one word with four bits for each way.
+/// The maximum number of ways of an L2 cache. The order of a set's ways is one word with four bits for each way.
 const L2_WAYS: u64 = MOST_WAYS as u64;
-/// The greatest sizes of a core's cache and of a node's, which bound the simulator's own memory.
+/// The maximum size of a core's cache, and of a node's cache. They bound the simulator's own memory.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
-/// A tag holds 31 bits of an address. A way has at least the bytes that the other bits select.
+/// The minimum size of a way. A tag holds 31 bits of an address; the size of a way must cover the remaining bits.
 const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
-/// The most cycles for which a unit is busy with one request. The bound keeps counters of waiting cycles from wrapping twice
-/// between two reads.
+/// The maximum number of cycles for which a unit is busy with one request. The bound keeps counters of waiting cycles from wrapping
+/// twice between two reads.
 const MOST_BUSY: u64 = 1000;
-/// The most cycles of a delay that occupies no unit.
+/// The maximum number of cycles of a delay during which no unit is busy.
 const LONGEST: u64 = 10_000;
 
 impl Config {
-    /// All numbers of a configuration.
+    /// All numbers that a configuration file can contain.
     pub const SETTINGS: [Setting; 22] = settings! {
         l1i: {
             bytes: LEAST_WAY => L1_BYTES,
@@ -143,12 +143,12 @@ impl Config {
         }
     };
 
-    /// Reads one number, without a check.
+    /// Returns the value of a setting. It is not checked.
     pub fn get(mut self, setting: &Setting) -> u64 {
         *(setting.field)(&mut self)
     }
 
-    /// Writes one number, without a [check](Self::check).
+    /// Changes the value of a setting, without a [check](Self::check).
     pub fn set(&mut self, setting: &Setting, value: u64) {
         *(setting.field)(self) = value;
     }
@@ -156,7 +156,7 @@ impl Config {
     /// Checks that the memory system can be built.
     ///
     /// # Errors
-    /// A number is out of its range, or numbers do not fit together.
+    /// A number is out of its range, or some numbers do not fit together.
     pub fn check(&self) -> Result<(), Impossible> {
         for setting in &Self::SETTINGS {
             let (table, key) = (setting.table, setting.key);

@@ -1,7 +1,7 @@
-//! The directory of L1 copies of an L2 line, one bit for each part that an L1 cache may hold.
+//! The directory of the L1 copies of an L2 line. It has one bit for each part of the line that an L1 cache may hold.
 //!
-//! A word has 4 bits for the data cache of each core, then 4 bits for the instruction cache of each core. A bit is set when the
-//! L1 cache takes the part in. It stays set when the L1 cache replaces the part.
+//! A word has 4 bits for the data cache of each core, then 4 bits for the instruction cache of each core. A bit is set when the L1
+//! cache takes in the part. It stays set when the L1 cache replaces the part.
 
 use super::figures::Figures;
 use super::geometry::{L2Line, MOST_PARTS};
@@ -10,12 +10,12 @@ const PARTS_SHIFT: usize = MOST_PARTS.ilog2() as usize;
 const CORES: usize = 8;
 const INSTRUCTION: usize = CORES << PARTS_SHIFT;
 
-/// Part 0 in every data cache.
+/// The bits for part 0 in all data caches.
 const DATA_PARTS: u64 = 0x1111_1111;
-/// Part 0 in every instruction cache.
+/// The bits for part 0 in all instruction caches.
 const INSTRUCTION_PARTS: u64 = DATA_PARTS << INSTRUCTION;
 
-/// A part of an L2 line in an L1 cache. Cores are numbered within the node.
+/// A part of an L2 line in an L1 cache. `core` is the number of the core in the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copy {
     Data { core: usize, line: u64 },
@@ -57,13 +57,13 @@ impl Figures {
         1 << (INSTRUCTION + (core << PARTS_SHIFT) + part as usize)
     }
 
-    /// Returns the bits of the copies that a store by this core to a line of data makes stale: all copies of the stored bytes but
-    /// the copy in the core's own data cache.
+    /// Returns the bits of the copies that a store by this core to a line of data makes stale. These are all copies of the stored
+    /// bytes but the copy in the core's own data cache.
     #[inline(always)]
     pub(super) fn stale_after_store(&self, core: usize, line: u64) -> u64 {
         let part = self.data_part(line);
         let (data, instructions) = (self.l1d.line_shift, self.l1i.line_shift);
-        // A line of data spans part of a line of instructions, or several lines.
+        // A line of data is part of one line of instructions, or spans several of them.
         let (first, several) = match data <= instructions {
             true => (part >> (instructions - data), 1),
             false => (part << (data - instructions), (1 << (1 << (data - instructions))) - 1),
@@ -71,7 +71,7 @@ impl Figures {
         (DATA_PARTS << part | (INSTRUCTION_PARTS * several) << first) & !self.data_copy(core, line)
     }
 
-    /// Returns the copies of a line for which bits are set.
+    /// Returns the copies of a line that `bits` selects.
     pub(super) fn copies(&self, mut bits: u64, line: L2Line) -> impl Iterator<Item = Copy> + use<> {
         let first_data = line.0 << self.data_shift();
         let first_instructions = line.0 << self.instruction_shift();
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(T2_PLUS.stale_after_store(0, 401) >> 32, 0x1111_1111);
     }
 
-    /// An L2 line of 128 bytes with 2 lines of data and 4 of instructions; then with 4 of either kind.
+    /// An L2 line of 128 bytes has 2 data cache lines and 4 instruction cache lines, or 4 of each.
     #[test]
     fn lines_of_other_lengths() {
         let figures = |line, data, instructions| {

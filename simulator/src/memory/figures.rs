@@ -1,5 +1,5 @@
-//! The figures of a [configuration](Config) that the memory system reads. The memory system is compiled twice: for a T2 Plus,
-//! whose figures are constants, and for any configuration.
+//! The figures of a [configuration](Config) that the memory system reads. The memory system is compiled twice: once for a T2 Plus,
+//! with constants as figures, and once for any configuration.
 
 use std::fmt::Debug;
 
@@ -8,10 +8,10 @@ use super::l1::{Fixed, Sets, Sized};
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
 
-/// The number of sets and ways of a cache, and the length of its lines.
+/// The sizes of a cache and its lines.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheShape {
-    /// The binary logarithm of the bytes of a line.
+    /// The binary logarithm of the number of bytes in a line.
     pub(super) line_shift: u32,
     /// The binary logarithm of the number of sets.
     set_shift: u32,
@@ -31,7 +31,7 @@ impl CacheShape {
         1 << self.set_shift
     }
 
-    /// Returns the set of a line, and its tag in that set.
+    /// Returns the set that a line belongs to, and the line's tag in that set.
     #[inline(always)]
     pub(super) const fn place(&self, line: u64) -> (usize, u32) {
         (line as usize & (self.sets() - 1), (line >> self.set_shift) as u32)
@@ -42,7 +42,7 @@ impl CacheShape {
     }
 }
 
-/// The shapes of the caches and all times.
+/// The sizes of the caches, and all times.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     pub(super) l1i: CacheShape,
@@ -51,7 +51,7 @@ pub struct Figures {
     pub(super) timing: Timing,
 }
 
-// A step skips fetches within `1 << FETCH_SHIFT` bytes, which must be in one line.
+// A step skips fetches within the same `1 << FETCH_SHIFT` bytes. These bytes must be in one line.
 const _: () = assert!(FETCH_SHIFT <= Figures::T2_PLUS.l1i.line_shift);
 
 impl Figures {
@@ -67,14 +67,14 @@ impl Figures {
     }
 }
 
-/// A source of figures: constants, or values.
+/// A source of figures. Figures are either constants or values.
 pub trait Variant: Copy + Debug {
     /// The storage of an instruction cache.
     type Instructions: Sets;
     /// The storage of a data cache.
     type Data: Sets;
 
-    /// Returns the shapes of the caches and all times.
+    /// Returns the sizes of the caches, and all times.
     fn figures(&self) -> &Figures;
 }
 

@@ -1,7 +1,7 @@
-//! Which unit serves which address.
+//! Maps addresses to the units that serve them.
 //!
-//! With L2 lines of 64 bytes, bits of the physical address choose the unit. With other lengths, the same bits of the line's
-//! number choose it: the table's bits less 6.
+//! With L2 lines of 64 bytes, the bits of the physical address in the table choose the unit. With other lengths, the unit is chosen
+//! by bits of the line's number: subtract 6 from the table's bits.
 //!
 //! | bits | choose |
 //! |---|---|
@@ -13,18 +13,18 @@
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
 
-/// The number of bits of a physical address of memory. Bit 39 of the 40 selects input and output.
+/// The number of bits of a memory address. A physical address has 40 bits; bit 39 selects input and output.
 pub const ADDRESS_BITS: u32 = 39;
 
-/// The bits of an address that select memory.
+/// The bits of a physical address that are an address in memory.
 pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
-/// The binary logarithm of the bytes of an L2 line of a T2 Plus.
+/// The binary logarithm of the number of bytes in an L2 line of a T2 Plus.
 pub const LINE_SHIFT: u32 = 6;
-/// The binary logarithm of the consecutive bytes in the memory of one node, with lines of 64 bytes.
+/// The binary logarithm of the number of consecutive bytes in one node's memory, with lines of 64 bytes.
 pub const INTERLEAVE_SHIFT: u32 = 9;
 
-/// The number of a line of the L2 cache: on a T2 Plus, bits 38:6 of its address.
+/// The number of an L2 line. On a T2 Plus, it is bits 38:6 of the line's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct L2Line(pub(super) u64);
 
@@ -38,7 +38,7 @@ impl L2Line {
     }
 }
 
-/// The most lines of an L1 cache, of data or of instructions, that one line of the L2 cache holds.
+/// The maximum number of L1 lines, of data or of instructions, in one L2 line.
 pub(super) const MOST_PARTS: u64 = 4;
 
 /// The machine has no enabled memory channel.
@@ -49,7 +49,7 @@ pub struct NoMemory;
 /// The assignment of lines to memory channels.
 #[derive(Clone, Debug)]
 pub(super) struct Interleave {
-    /// The nodes that have memory, each with the channel for either value of address bit 8.
+    /// The nodes that have memory. Each has two channels, one for each value of address bit 8.
     homes: Vec<(Node, [Mcu; 2])>,
 }
 
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Returns the interleave of a Batoka without these channels.
+    /// Returns the interleave of a Batoka with `nodes` nodes, without the given channels.
     fn without(nodes: usize, channels: &[(Node, Mcu)]) -> Result<Interleave, NoMemory> {
         let whole = Machine::new(Model::Batoka, nodes).unwrap();
         let machine = (channels.iter())

@@ -1,4 +1,4 @@
-//! Counts the events of a hub for its register model.
+//! Counts the events of a hub for the model of its registers.
 
 use guest_abi::Node;
 use guest_abi::event::{AsuEvent, LpuEvent};
@@ -14,7 +14,7 @@ const _: () = assert!(AsuEvent::ALL[ASU_EVENTS - 1] as usize == ASU_EVENTS - 1);
 /// Events of a hub that have not been added to its counters.
 #[derive(Clone, Debug)]
 pub(super) struct HubEvents {
-    /// By port and code.
+    /// The numbers of link port events, by port and event code.
     lpu: [[u64; LPU_EVENTS]; Node::ALL.len()],
     asu: [u64; ASU_EVENTS],
 }
@@ -25,11 +25,11 @@ impl HubEvents {
     }
 
     pub(super) fn any(&self) -> bool {
-        // Every transaction counts a packet.
+        // Every transaction counts at least one packet.
         self.asu[AsuEvent::PacketsIn as usize] > 0
     }
 
-    /// Adds the events to the counters and forgets them.
+    /// Adds the events to the counters and clears them.
     pub(super) fn tell(&mut self, hub: &mut HubChip) {
         for (port, counts) in Node::ALL.iter().zip(&self.lpu) {
             for (event, count) in LpuEvent::ALL.iter().zip(counts) {
@@ -90,7 +90,7 @@ impl HubEvents {
         }
     }
 
-    /// Counts the request at the other nodes, and their answers.
+    /// Counts a request at the other nodes, and the answers of the nodes.
     fn snoop(&mut self, port: Node, answers: &Answers, egress: LpuEvent) {
         self.lpu(port, LpuEvent::ReadOrInvalidate);
         for (other, answer) in Node::ALL.iter().zip(answers) {
@@ -124,7 +124,7 @@ const CACHE_TO_CACHE: [E; 3] = [E::CacheToCacheX, E::CacheToCacheY, E::CacheToCa
 const MEMORY: [E; 3] = [E::MemoryX, E::MemoryY, E::MemoryZ];
 const WRITE_BACK: [E; 3] = [E::WriteBackX, E::WriteBackY, E::WriteBackZ];
 
-/// Returns the event for the port `other`. The three events are for X, Y and Z, the other ports in ascending order.
+/// Returns the event for the port `other`. `events` are those of X, Y and Z, the other ports in ascending order.
 fn by_way_of(events: [LpuEvent; 3], port: Node, other: Node) -> LpuEvent {
     let (port, other) = (port.index(), other.index());
     events[if other < port { other } else { other - 1 }]

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use super::figures::CacheShape;
 
-/// Storage of the tags of a cache, set by set.
+/// The tags of a cache, set by set.
 pub trait Sets: Clone + Debug {
     /// The tags of one set.
     type Set: AsMut<[u32]> + ?std::marker::Sized;
@@ -12,11 +12,11 @@ pub trait Sets: Clone + Debug {
     /// Returns sets without lines.
     fn new(shape: &CacheShape) -> Self;
 
-    /// Returns the set of a line, and its tag in that set.
+    /// Returns the set that a line belongs to, and the line's tag in that set.
     fn set(&mut self, line: u64) -> (&mut Self::Set, u32);
 }
 
-/// Sets whose number and ways are constants.
+/// Sets whose number and size are constants.
 #[derive(Clone, Debug)]
 pub struct Fixed<const SETS: usize, const WAYS: usize>([[u32; WAYS]; SETS]);
 
@@ -33,7 +33,7 @@ impl<const SETS: usize, const WAYS: usize> Sets for Fixed<SETS, WAYS> {
     }
 }
 
-/// Sets whose number and ways are values.
+/// Sets whose number and size are values.
 #[derive(Clone, Debug)]
 pub struct Sized {
     shape: CacheShape,
@@ -55,12 +55,12 @@ impl Sets for Sized {
     }
 }
 
-/// A cache. Within a set the most recently used way is the first and free ways are the last, so that replacement is exact LRU and
-/// most hits need one comparison.
+/// A cache. The first way of a set is the most recently used; free ways are the last. So replacement is exact LRU, and most hits need
+/// one comparison.
 #[derive(Clone, Debug)]
 pub(super) struct L1<S>(S);
 
-/// The tag of a free way. Tags of lines have at most 31 bits.
+/// The tag that marks a free way. The tags of lines have at most 31 bits.
 const FREE: u32 = u32::MAX;
 
 impl<S: Sets> L1<S> {
@@ -68,14 +68,14 @@ impl<S: Sets> L1<S> {
         Self(S::new(shape))
     }
 
-    /// Returns `true` if the cache has the line, and makes it the most recently used of its set.
+    /// Returns `true` if the cache has the line. If so, makes it the most recently used line of its set.
     #[inline(always)]
     pub(super) fn touch(&mut self, line: u64) -> bool {
         let (set, tag) = self.0.set(line);
         set.as_mut()[0] == tag || Self::touch_older(set, tag)
     }
 
-    /// Returns `true` if the line is the most recently used of its set.
+    /// Returns `true` if the line is the most recently used line of its set.
     #[inline(always)]
     pub(super) fn is_latest(&mut self, line: u64) -> bool {
         let (set, tag) = self.0.set(line);
@@ -84,7 +84,7 @@ impl<S: Sets> L1<S> {
 
     fn touch_older(set: &mut S::Set, tag: u32) -> bool {
         let set = set.as_mut();
-        // Each way takes the line of the way before it, up to the way that held the line.
+        // Each line moves to the next way, up to the way that held the requested line.
         for way in 1..set.len() {
             set.swap(0, way);
             if set[0] == tag {
@@ -97,14 +97,14 @@ impl<S: Sets> L1<S> {
         false
     }
 
-    /// Returns `true` if the cache has the line, without changing the order of use.
+    /// Returns `true` if the cache has the line. Does not change the order of use.
     #[cfg(test)]
     pub(super) fn has(&mut self, line: u64) -> bool {
         let (set, tag) = self.0.set(line);
         set.as_mut().contains(&tag)
     }
 
-    /// Puts a missing line in place of the least recently used one.
+    /// Adds a missing line in place of the least recently used line of its set.
     pub(super) fn fill(&mut self, line: u64) {
         let (set, tag) = self.0.set(line);
         let set = set.as_mut();
@@ -112,7 +112,6 @@ impl<S: Sets> L1<S> {
         set[0] = tag;
     }
 
-    /// Removes a line, if it is in the cache.
     pub(super) fn remove(&mut self, line: u64) {
         let (set, tag) = self.0.set(line);
         let set = set.as_mut();
@@ -130,7 +129,7 @@ mod tests {
 
     const SHAPE: CacheShape = CacheShape::new(&Cache { bytes: 256, ways: 4, line: 16 });
 
-    /// Lines 0, 4, 8 and 12 share set 0.
+    /// Returns a cache with lines 0, 4, 8 and 12, which share set 0.
     fn full<S: Sets>() -> L1<S> {
         let mut cache = L1::new(&SHAPE);
         for line in [0, 4, 8, 12] {

@@ -4,28 +4,28 @@ use super::figures::{CacheShape, Variant};
 use super::geometry::L2Line;
 use super::order::{MOST_WAYS, Order};
 
-/// The MOESI state of a line in the cache.
+/// The MOESI state of a line in an L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum LineState {
-    /// Other caches may hold it. Memory may be stale if one of them owns it.
+    /// Other caches may hold the line. Memory may be stale if another cache owns the line.
     Shared,
-    /// No other cache holds it. Memory is up to date.
+    /// No other cache holds the line. Memory is up to date.
     Exclusive,
-    /// Other caches may hold it. Memory is stale, and this cache has to write it back.
+    /// Other caches may hold the line. Memory is stale, and this cache has to write the line back.
     Owned,
-    /// No other cache holds it. Memory is stale.
+    /// No other cache holds the line. Memory is stale.
     Modified,
 }
 
 impl LineState {
-    /// Returns `true` if memory is stale and this cache has to write the line back.
+    /// Returns `true` if memory is stale and this cache has to write back the line.
     pub(super) fn is_dirty(self) -> bool {
         matches!(self, Self::Owned | Self::Modified)
     }
 }
 
-/// The place of a line in the cache, valid until the next fill.
+/// The place of a line in the cache. It is valid until the next fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct L2Slot(usize);
 
@@ -50,7 +50,7 @@ impl L2Slot {
 pub(super) struct Hit {
     pub(super) slot: L2Slot,
     pub(super) state: LineState,
-    /// When the line arrives, if it is the latest line of its set; otherwise 0.
+    /// The time at which the line arrives if it is the latest line of its set; otherwise 0.
     pub(super) arrives: u64,
 }
 
@@ -62,23 +62,23 @@ pub(super) struct Victim {
     pub(super) copies: u64,
 }
 
-/// The tag of a free way. Tags of lines have at most 31 bits.
+/// The tag that marks a free way. The tags of lines have at most 31 bits.
 const FREE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 struct Set {
     order: Order,
-    /// The way that was filled last, and the time at which its line arrives.
+    /// The way that was filled last, and the time at which that way's line arrives.
     filled: usize,
     arrives: u64,
-    /// Ways beyond the cache's own stay free.
+    /// The states of the ways. Ways that the cache does not have stay free.
     states: [LineState; MOST_WAYS],
     tags: [u32; MOST_WAYS],
     /// The L1 copies of each line; see [`super::copies`].
     copies: [u64; MOST_WAYS],
 }
 
-/// The L2 cache of a node. It holds every line that an L1 cache of the node holds. Replacement is exact LRU.
+/// The L2 cache of a node. It holds every line that an L1 cache of the node holds. It replaces the least recently used line.
 #[derive(Clone, Debug)]
 pub(super) struct L2<V> {
     variant: V,
@@ -129,8 +129,8 @@ impl<V: Variant> L2<V> {
         Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
     }
 
-    /// Returns when a line arrives, as [`hit`](Self::hit) does, if the line is the most recently used of its set, is modified and
-    /// has none of these copies.
+    /// Returns when a line arrives, as [`hit`](Self::hit) does, if the line is the most recently used of its set, is modified and has
+    /// none of the `copies`.
     #[inline(always)]
     pub(super) fn own(&self, line: L2Line, copies: u64) -> Option<u64> {
         let (index, tag) = self.shape().place(line.0);
@@ -157,7 +157,7 @@ impl<V: Variant> L2<V> {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
-    /// Puts a missing line, which arrives at the time `arrives`, in place of the least recently used one of its set.
+    /// Adds a missing line in place of the least recently used line of its set. It arrives at the time `arrives`.
     pub(super) fn fill(
         &mut self,
         line: L2Line,
@@ -175,7 +175,7 @@ impl<V: Variant> L2<V> {
         (slot, victim)
     }
 
-    /// Drops the line in a slot, which becomes the next to be filled. Returns `None` if the slot is free.
+    /// Drops the line in a slot; the slot is filled next. Returns `None` if the slot is free.
     pub(super) fn take(&mut self, slot: L2Slot) -> Option<Victim> {
         let shape = *self.shape();
         let set = &mut self.sets[slot.set()];

@@ -1,8 +1,8 @@
-//! The events that the memory system models. All others read 0.
+//! The events that the memory system models. Counters of all other events read 0.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
-/// Events of a counter, modelled or not.
+/// A counter's events, modelled or not.
 pub trait Modelled: Copy {
     /// Returns why the memory system does not model this event; `None` if it does.
     fn absence(self) -> Option<&'static str> {

@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 use super::geometry::L2Line;
 use super::traffic::{NodeRequest, SnoopAnswer, Supplier};
 
-/// The moves of a line between the L2 caches of a machine.
+/// How often a line moved between the L2 caches of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moves {
-    /// Misses of one node that the cache of another served.
+    /// The number of one node's misses that another node's cache served.
     pub transfers: u64,
-    /// Copies that a node lost because another wrote to the line.
+    /// The number of copies that a node lost because another node wrote to the line.
     pub invalidations: u64,
 }
 
 impl Moves {
-    /// Returns transfers and invalidations together, by which lines are ranked.
+    /// Returns the sum of transfers and invalidations. It ranks the lines.
     pub const fn all(self) -> u64 {
         self.transfers + self.invalidations
     }
 }
 
-/// The moves of each line, by its number.
+/// The moves of each line. The key is the line's number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MovedLines(pub(super) HashMap<u64, Moves>);
 

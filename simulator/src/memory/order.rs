@@ -1,33 +1,31 @@
-//! The order in which the ways of a set were used.
-
-/// The ways of a set, four bits each: the way used last in bits 3:0, the way that is replaced next in the highest. Unused bits are 0.
+/// The ways of a set in the order of use, four bits each. The way used last is in bits 3:0. Unused bits are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
-/// The most ways of a set.
+/// The maximum number of ways of a set.
 pub(super) const MOST_WAYS: usize = 16;
 
 const ONES: u64 = 0x1111_1111_1111_1111;
 
 impl Order {
-    /// Returns the order in which way 0 is filled first.
+    /// Returns the initial order, in which way 0 is filled first.
     pub(super) const fn new(ways: usize) -> Self {
         Self(0x0123_4567_89ab_cdef >> (4 * (MOST_WAYS - ways)))
     }
 
-    /// Returns the way used last.
+    /// Returns the way that was used last.
     #[inline]
     pub(super) fn latest(self) -> usize {
         (self.0 & 0xf) as usize
     }
 
-    /// Returns the way that is replaced next, in a set of `ways`.
+    /// Returns the way that is replaced next in a set of `ways` ways.
     #[inline]
     pub(super) fn oldest(self, ways: usize) -> usize {
         (self.0 >> (4 * ways - 4)) as usize
     }
 
-    /// Makes `way` the way used last.
+    /// Makes `way` the most recently used way.
     #[inline]
     pub(super) fn renew(&mut self, way: usize) {
         if self.latest() == way {
@@ -39,7 +37,7 @@ impl Order {
         self.0 = older | younger << 4 | way as u64;
     }
 
-    /// Makes `way` the way that is replaced next, in a set of `ways`.
+    /// Makes `way` the way that is replaced next in a set of `ways` ways.
     pub(super) fn retire(&mut self, way: usize, ways: usize) {
         let shift = self.shift(way);
         let younger = self.0 & ((1 << shift) - 1);
@@ -47,10 +45,10 @@ impl Order {
         self.0 = older >> 4 | younger | (way as u64) << (4 * ways - 4);
     }
 
-    /// Returns the number of bits below a way.
+    /// Returns the position of a way's digit: the number of bits below it.
     #[inline]
     fn shift(self, way: usize) -> u32 {
-        // The digit of the way becomes 0. The subtraction marks zero digits; only its lowest mark is certain.
+        // The digit of the way becomes 0. The subtraction marks zero digits, but only its lowest mark is always right.
         let digits = self.0 ^ (way as u64 * ONES);
         let zeros = digits.wrapping_sub(ONES) & !digits & (8 * ONES);
         zeros.trailing_zeros() & !3

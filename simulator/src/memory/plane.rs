@@ -1,4 +1,4 @@
-//! The connection of the nodes for the lines of one hub. Directly linked nodes have the same four connections.
+//! Connects the nodes for the lines of one hub. Directly linked nodes have the same four connections.
 
 use guest_abi::Node;
 
@@ -6,7 +6,7 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request under way, or several for one line of which each waited for the request before.
+/// A request under way. If requests for one line wait for each other, one entry stands for all of them.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: L2Line,
@@ -21,7 +21,7 @@ struct Link {
     into: Queue,
 }
 
-/// The number of lists of requests under way. A request is compared with one list only.
+/// The number of lists of requests under way. A request is compared with the requests of one list only.
 const LISTS: usize = 32;
 
 /// The serializer of requests, and the links of the nodes.
@@ -29,13 +29,13 @@ const LISTS: usize = 32;
 pub(super) struct Plane {
     serializer: Queue,
     links: [Link; Node::ALL.len()],
-    /// The requests that may still be under way, in the [list] of their line.
+    /// The requests that may still be under way. The [list] of a line has the requests for the line.
     flights: [Vec<Flight>; LISTS],
 }
 
 impl Plane {
-    /// Serializes a request for a line that arrives at the time `now`. Returns the time at which its turn begins, after other
-    /// requests for the same line, and the time at which the other nodes are asked.
+    /// Serializes a request that arrives at the time `now`. Returns the time at which its turn begins, after other requests for the
+    /// same line, and the time at which the other nodes are asked.
     pub(super) fn serialize(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
             flight.line == line && (flight.begins..flight.ends).contains(&now)
@@ -48,13 +48,13 @@ impl Plane {
         (begins, self.serializer.enter(begins, timing.serialize))
     }
 
-    /// Returns when a line that leaves the node `from` at the time `now` has passed both links.
+    /// Returns the time at which a line that leaves the node `from` at the time `now` has passed both links.
     pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
         let sent = self.links[from.index()].out.enter(now, timing.link);
         self.links[to.index()].into.enter(sent, timing.link)
     }
 
-    /// Notes that a request for a line was under way from `begins` to `ends`. No later request arrives before the time `now`.
+    /// Records that a request for a line was under way from `begins` to `ends`. No later request arrives before the time `now`.
     pub(super) fn complete(&mut self, line: L2Line, begins: u64, ends: u64, now: u64) {
         let flights = &mut self.flights[list(line)];
         flights.retain(|flight| flight.ends > now);
@@ -80,7 +80,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Compares with a list of all requests so far. Requests for lines 0, 8 and 16 wait only for requests for the same line.
+        /// A plane works like a list of all requests. Requests for lines 0, 8 and 16 wait only for requests for the same line.
         #[test]
         fn as_a_list_of_requests(requests in prop::collection::vec((0..3_u64, 0..20_u64, 0..40_u64, 1..60_u64), 1..80)) {
             let mut plane = Plane::default();

@@ -4,18 +4,18 @@ use guest_abi::StrandId;
 
 use crate::recording::{Reference, References};
 
-/// The references that a strand may execute until another strand's turn.
+/// The references that a strand may execute before another strand's turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantum<'a> {
     /// The strand that executes.
     pub strand: StrandId,
-    /// Added to all addresses: a multiple of 64.
+    /// The offset that is added to all addresses, a multiple of 64.
     pub offset: u64,
     /// The time of the first reference, in cycles.
     pub begins: u64,
-    /// No instruction but the first begins at this time or later.
+    /// The end of the quantum: only the first instruction may begin at this time or later.
     pub until: u64,
-    /// The recording has no instructions: each datum is executed as an instruction of its own.
+    /// Whether the recording has no instructions. Then each datum is executed as an instruction of its own.
     pub data_alone: bool,
     /// The references, in the order of the program.
     pub references: References<'a>,
@@ -28,7 +28,7 @@ impl Quantum<'_> {
         self.data_alone || reference.kind.is_fetch()
     }
 
-    /// Returns the quantum cut off after its first instruction, or after the rest of an instruction that began before.
+    /// Returns the quantum up to the end of its first instruction, or of the rest of an instruction that began before the quantum.
     #[must_use]
     pub fn first_instruction(&self) -> Self {
         let later = self.references.iter().skip(1);
@@ -40,9 +40,9 @@ impl Quantum<'_> {
 /// The executed part of a [`Quantum`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// The number of references.
+    /// The number of executed references.
     pub references: usize,
-    /// The time at which the last instruction was issued; 0 if all references are data of an instruction issued before.
+    /// The time at which the last instruction was issued; 0 if all references are data of an earlier instruction.
     pub issued: u64,
     /// The time at which the strand can go on.
     pub ends: u64,

@@ -1,7 +1,7 @@
 //! A unit that serves one request at a time.
 
-/// The number of busy spans that a queue remembers. Requests arrive almost in the order of time, and spans without a gap between
-/// them are merged, so few spans suffice.
+/// The number of busy spans that a queue remembers. Few spans suffice: requests arrive almost in the order of time, and spans without
+/// a gap between them are merged.
 const SPANS: usize = 16;
 
 /// A span of time in cycles, `begins..ends`.
@@ -11,18 +11,18 @@ struct Span {
     ends: u64,
 }
 
-/// The busy times of a bank, a link or a channel. Each request is served in the first gap that is long enough: requests in the order
-/// of time are served in that order, and a request with an earlier time does not wait for later ones.
+/// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So requests
+/// in the order of time are served in that order, and an earlier request does not wait for later ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// The latest busy span, and the spans before it.
+    /// The latest busy span. `before` holds the earlier ones.
     last: Span,
     before: Before,
-    /// Requests are served from this time on, because earlier spans have been forgotten.
+    /// The earliest time at which requests are served. Spans before this time have been forgotten.
     forgotten: u64,
 }
 
-/// Busy spans in the order of time, with gaps between them, in a ring that is always full: empty spans fill the unused places.
+/// Busy spans in the order of time, with gaps between them. The ring is always full: empty spans fill the unused places.
 #[derive(Clone, Debug, Default)]
 struct Before {
     spans: [Span; SPANS],
@@ -30,13 +30,13 @@ struct Before {
 }
 
 impl Before {
-    /// Returns the span that `later` others follow.
+    /// Returns the span that is followed by `later` other spans.
     #[inline]
     fn at(&mut self, later: usize) -> &mut Span {
         &mut self.spans[self.latest.wrapping_sub(later) % SPANS]
     }
 
-    /// Inserts a span that `later` others follow. Returns the earliest span, which is forgotten.
+    /// Inserts a span that is followed by `later` other spans. Returns the earliest span, which is forgotten.
     #[inline]
     fn insert(&mut self, later: usize, span: Span) -> Span {
         if later == SPANS {
@@ -51,7 +51,7 @@ impl Before {
         earliest
     }
 
-    /// Removes the span that `later` others follow. An empty span at `time` becomes the earliest.
+    /// Removes the span that is followed by `later` other spans. An empty span at `time` becomes the earliest span.
     fn remove(&mut self, later: usize, time: u64) {
         for others in (0..later).rev() {
             *self.at(others + 1) = *self.at(others);
@@ -62,7 +62,7 @@ impl Before {
 }
 
 impl Queue {
-    /// Serves a request that arrives at the time `now` and takes at least 1 cycle. Returns the time at which it is done.
+    /// Serves a request that arrives at the time `now` and takes `cycles`, at least 1. Returns the time at which it is done.
     #[inline]
     pub(super) fn enter(&mut self, now: u64, cycles: u64) -> u64 {
         if now < self.last.begins {
@@ -76,12 +76,12 @@ impl Queue {
         self.last.ends
     }
 
-    /// Serves a request that arrives before the last span.
+    /// Serves a request that arrives before the latest span.
     #[inline(never)]
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let spans = &mut self.before;
         let mut begins = now.max(self.forgotten);
-        // The number of spans that end later. The second loop keeps the spans that begin late enough to leave room for the request.
+        // The number of spans after the request: first those that end later, then only those that leave room for the request.
         let mut later = 0;
         while later < SPANS && spans.at(later).ends > begins {
             later += 1;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with a set of all busy cycles. The requests are so close that no span they depend on is forgotten.
+        /// A queue works as a set of all busy cycles does, if the requests are so close that no span they need is forgotten.
         #[test]
         fn as_a_list_of_cycles(requests in prop::collection::vec((0..12_u64, 0..12_u64, 1..6_u64), 1..200)) {
             let mut queue = Queue::default();
@@ -161,7 +161,7 @@ mod tests {
             }
         }
 
-        /// Compares with a list of the last 17 spans. The requests are far apart.
+        /// A queue works as a list of the last 17 spans does, even if the requests are far apart.
         #[test]
         fn as_a_list_of_spans(requests in prop::collection::vec((0..40_u64, 0..400_u64, 1..15_u64), 1..300)) {
             let mut queue = Queue::default();

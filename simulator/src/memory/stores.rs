@@ -1,25 +1,25 @@
 //! The stores of a strand that are under way.
 
-/// The most stores of a strand under way.
+/// The maximum number of stores of a strand that are under way.
 pub(super) const MOST_STORES: usize = 16;
 
-/// The times at which the latest stores are done. Stores are done in the order of the program.
+/// The times at which the latest stores are done. Stores complete in the order of the program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     done: [u64; MOST_STORES],
-    /// The index of the oldest store in `done`.
+    /// The index in `done` of the oldest store.
     oldest: usize,
     latest: u64,
 }
 
 impl Stores {
-    /// Returns the time at which another store may begin.
+    /// Returns the time from which another store may begin.
     pub(super) fn room(&self) -> u64 {
         self.done[self.oldest % MOST_STORES]
     }
 
-    /// Adds a store that the L2 cache completes at the time `done`, with at most `most` stores under way. Returns the time at which
-    /// the store is done, which is not before any earlier store.
+    /// Adds a store that the L2 cache completes at the time `done`. At most `most` stores may be under way. Returns the time at which
+    /// the store is done, never earlier than that of an earlier store.
     pub(super) fn enter(&mut self, done: u64, most: u64) -> u64 {
         self.latest = self.latest.max(done);
         self.done[self.oldest % MOST_STORES] = self.latest;

@@ -1,4 +1,4 @@
-//! The caches, channels and links of a machine.
+//! The caches, channels and links of a machine, as one memory system.
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
@@ -32,7 +32,7 @@ pub(super) struct StrandState {
     pub(super) events: StrandEvents,
 }
 
-/// The constant part of a memory system.
+/// The part of a memory system that does not change.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<V> {
     pub(super) machine: Machine,
@@ -40,7 +40,7 @@ pub(super) struct Plan<V> {
     pub(super) variant: V,
 }
 
-/// The caches, memory channels and links of a machine, and the record of their events. All caches begin empty.
+/// The caches, memory channels and links of a machine, with the record of their events. All caches are empty at first.
 ///
 /// A node of a T2 Plus takes less than 1 MB. The same references in the same order have the same effects.
 #[derive(Clone, Debug)]
@@ -51,12 +51,12 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) l2: Vec<L2<V>>,
     /// The banks of the L2 cache of each node.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
-    /// The connections of the nodes for the lines of each hub, also on machines without hubs.
+    /// The connections of the nodes for the lines of each hub. Machines without hubs have them, too.
     pub(super) planes: [Plane; Hub::ALL.len()],
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
-    /// The lines that move, if [`note_moves`](Self::note_moves) was called.
+    /// The lines that move; `None` unless [`note_moves`](Self::note_moves) was called.
     pub(super) moves: Option<MovedLines>,
 }
 
@@ -92,7 +92,7 @@ impl<V: Variant> MemorySystem<V> {
         })
     }
 
-    /// Adds the noted events of a strand to its counters.
+    /// Adds the recorded events of a strand to its counters.
     pub(super) fn tell(&mut self, strand: StrandId, devices: &Devices) {
         let now = self.truth.cycles;
         let idle = self.cores[strand.core()].idle.until(now);
@@ -100,7 +100,7 @@ impl<V: Variant> MemorySystem<V> {
         self.strands[strand.index()].events.tell(idle, &mut unit);
     }
 
-    /// Starts to note which lines move between nodes.
+    /// Starts to record which lines move between nodes.
     pub(crate) fn note_moves(&mut self) {
         self.moves = Some(MovedLines::default());
     }
@@ -133,12 +133,12 @@ impl<V: Variant> MemorySystem<V> {
     }
 }
 
-/// The memory system of a machine with any configuration. Callers match on the variant once and then run code compiled for it.
+/// The memory system of a machine with any configuration. Callers match on the variant once; their code is compiled for each.
 #[derive(Clone, Debug)]
 pub enum AnyMemory {
-    /// With the caches and times of a T2 Plus, as constants.
+    /// The caches and times of a T2 Plus, as constants.
     T2Plus(MemorySystem),
-    /// With other caches or times, as values.
+    /// Other caches or times, as values.
     Other(MemorySystem<Figures>),
 }
 
@@ -154,7 +154,7 @@ pub enum MemoryError {
     Impossible(#[from] Impossible),
 }
 
-/// Evaluates an expression for either variant.
+/// Evaluates an expression for the variant that is present.
 macro_rules! either {
     ($any:expr, $memory:ident => $does:expr) => {
         match $any {

@@ -1,8 +1,8 @@
 //! The times of all operations, in cycles of 0.86 ns (1.165 GHz), with their sources.
 //!
-//! A strand's time is the time at which it issues its instructions. Delays that a strand waits for are added to its time; a unit
-//! that is busy meanwhile delays other requests. No public document of the T2 Plus states all times: times marked *assumed* are
-//! chosen so that the sums are plausible. Another machine may have another [`Timing`].
+//! A strand's time is the time at which it issues its instructions. Delays that the strand waits for are added to its time. A busy
+//! unit delays other requests. No public document of the T2 Plus states all times: times marked *assumed* are chosen so that the sums
+//! are plausible. Another machine may have another [`Timing`].
 //!
 //! | on a T2 Plus, from issue until the strand goes on | cycles |
 //! |---|---|
@@ -22,40 +22,40 @@ use serde::{Deserialize, Serialize};
 /// Circuits 43(1), 2008.
 pub const ISSUE: u64 = 1;
 
-/// The times of a machine, in cycles. Each field names the value of a T2 Plus.
+/// The times of a machine, in cycles. The text of each field states the value of a T2 Plus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// A load that hits the L1 cache, after its issue: 2. The load-use latency is three cycles (Nawathe et al.), and the next
+    /// The further time of a load that hits the L1 cache: 2. The load-use latency is three cycles (Nawathe et al.), and the next
     /// instruction is assumed to use the loaded value.
     pub load: u64,
-    /// A taken branch, jump, call, return or trap, after its issue: 4. The compiler GCC schedules for the T2 with five cycles each
+    /// The further time of a taken branch, jump, call, return or trap: 4. For the T2, the compiler GCC schedules five cycles for each
     /// (`gcc/config/sparc/niagara2.md`). Branches are predicted not taken, so branches not taken add nothing.
     pub taken: u64,
-    /// A request from a core through the crossbar to an L2 bank and back: 23. Assumed.
+    /// The time of a request from a core through the crossbar to an L2 bank and back: 23. Assumed.
     pub l2: u64,
-    /// The time for which an L2 bank is busy with a request, for each 16 bytes: 1. Eight banks that read 16 bytes a cycle make the
-    /// 180 GB/s that Sun states for 1.4 GHz; a line of instructions, 32 bytes, takes twice as long.
+    /// The time for which an L2 bank is busy with each 16 bytes of a request: 1. Eight banks that read 16 bytes a cycle make the 180
+    /// GB/s that Sun states for 1.4 GHz. A line of instructions has 32 bytes and takes twice as long.
     pub bank: u64,
     /// The number of stores of a strand that may be under way: 8. Assumed.
     pub stores: u64,
-    /// Serialization of a request at the hub of its line: 2. Assumed. (A hub serializes requests, and lets a request wait while
-    /// another for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly linked
-    /// nodes are assumed to do the same.
+    /// The time for which a hub serializes a request for its line: 2. Assumed. (A hub serializes requests, and lets a request wait
+    /// while another for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly
+    /// linked nodes are assumed to do the same.
     pub serialize: u64,
-    /// The question to the other nodes for a line, and their answers: 60. Assumed.
+    /// The time in which the other nodes are asked for a line and answer: 60. Assumed.
     pub snoop: u64,
-    /// A line from the cache of another node, in addition to the snoop and the links: 80. Assumed.
+    /// The further time of a line from another node's cache, besides the snoop and the links: 80. Assumed.
     pub cache_to_cache: u64,
-    /// A line from memory, in addition to its time in the queue: 120. Assumed.
+    /// The time of a line from memory, besides its time in the queue: 120. Assumed.
     pub memory: u64,
-    /// Added for the memory of another node, in addition to the links: 60. Assumed.
+    /// The further time of a line from another node's memory, besides the links: 60. Assumed.
     pub remote: u64,
-    /// The time for which a link between a node and a hub, or between two nodes, is busy with a line in one direction: 9, for 14
-    /// lanes of 4.8 Gb/s. Assumed.
+    /// The time for which a link between a node and a hub, or between two nodes, is busy with a line in one direction: 9. Assumed,
+    /// for 14 lanes of 4.8 Gb/s.
     pub link: u64,
-    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have more than 60 GB/s together, two
-    /// thirds of it for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007): 64 bytes in
-    /// 6 ns.
+    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have more than 60 GB/s together. Two
+    /// thirds of it is for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007): 64 bytes
+    /// take 6 ns.
     pub channel_read: u64,
     /// The time for which a DRAM channel is busy with a write: 14, at half the speed of reads.
     pub channel_write: u64,
@@ -79,7 +79,7 @@ impl Timing {
         channel_write: 14,
     };
 
-    /// Returns the longest time of a reference that misses no cache.
+    /// Returns the maximum time of a reference that misses no cache.
     pub(super) const fn longest(&self) -> u64 {
         ISSUE + self.taken + self.load
     }

@@ -2,19 +2,19 @@
 
 use guest_abi::{Hub, Node};
 
-/// The node and the unit that supply a line.
+/// What supplies a line: a cache or memory, and its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Supplier {
     Memory(Node),
     Cache(Node),
 }
 
-/// The answer of a node: the state of the line in its L2 cache.
+/// The answer of a node. It is the state of the line in the node's L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SnoopAnswer {
     Modified,
     Owned,
-    /// A clean copy, which may be the only copy.
+    /// A clean copy. It may be the only copy.
     Shared,
     Miss,
 }
@@ -29,14 +29,13 @@ impl SnoopAnswer {
 /// The answers of all nodes; `None` for the requester and for absent nodes.
 pub(super) type Answers = [Option<SnoopAnswer>; Node::ALL.len()];
 
-/// A request to the other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeRequest {
-    /// RTS, which reads the line; or RTO, which reads it to write and invalidates all other copies.
+    /// RTS reads the line. RTO reads the line to write it, and invalidates all other copies.
     Read { to_own: bool, source: Supplier, answers: Answers },
-    /// INV, which invalidates all other copies.
+    /// INV invalidates all other copies.
     Invalidate { answers: Answers },
-    /// WB, which writes a line back to the memory of another node.
+    /// WB writes a line back to the memory of another node.
     WriteBack { home: Node },
 }
 
@@ -46,8 +45,8 @@ pub(super) struct Transaction {
     pub(super) hub: Hub,
     pub(super) requester: Node,
     pub(super) request: NodeRequest,
-    /// The request waited for another request for the same line.
+    /// Whether the request waited for another request for the same line.
     pub(super) met: bool,
-    /// The cycles that the request waited for another request and for the hub.
+    /// The number of cycles that the request waited for another request and for the hub.
     pub(super) waited: u64,
 }

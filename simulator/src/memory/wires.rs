@@ -1,4 +1,4 @@
-//! Counts the events of strands for their register models.
+//! Counts the events of strands for the models of their registers.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
@@ -29,7 +29,7 @@ const EVENTS: [SparcEvent; 7] = [
     SparcEvent::CrossbarStores,
 ];
 
-/// The event codes (SL 2) of an instruction, by kind of fetch. An atomic instruction is also a load and a store.
+/// The event codes (SL 2) of an instruction, by the kind of its fetch. An atomic instruction is also a load and a store.
 const INSTRUCTIONS: [u16; 4] = [
     SparcEvent::OtherInstructions.code(),
     SparcEvent::Loads.code(),
@@ -47,10 +47,10 @@ const BRANCHES: [u16; 3] = [
 /// Events of a strand that have not been added to its counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StrandEvents {
-    /// By kind of fetch, then in the order of [`Branch`].
+    /// The numbers of instructions by kind of fetch, then in the order of [`Branch`].
     instructions: [[u64; BRANCHES.len()]; INSTRUCTIONS.len()],
     others: [u64; EVENTS.len()],
-    /// The idle clocks of the core that the counters include.
+    /// The number of the core's idle clocks that the counters already include.
     idle: u64,
 }
 
@@ -68,7 +68,7 @@ impl StrandEvents {
         self.others[event as usize] += 1;
     }
 
-    /// Adds the events to the counters and forgets them. `idle` are all idle clocks of the core since the start.
+    /// Adds the events to the counters and clears them. `idle` is the number of all idle clocks of the core since the start.
     pub(crate) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
         let mut tell = |select: SparcSelect, times: &mut u64| {
             while *times > 0 {
@@ -90,7 +90,7 @@ impl StrandEvents {
     }
 }
 
-/// Returns the class and events of an instruction. A branch without data counts as a branch alone.
+/// Returns the class and events of an instruction. A branch without data is only a branch.
 const fn select(instruction: u16, branch: u16) -> SparcSelect {
     let other = SparcEvent::OtherInstructions.code();
     SparcSelect::from_code(match instruction == other && branch != 0 {
@@ -99,24 +99,24 @@ const fn select(instruction: u16, branch: u16) -> SparcSelect {
     })
 }
 
-/// The clocks in which no strand of a core issues an instruction.
+/// Counts the clocks in which no strand of a core issues an instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Idle {
     clocks: u64,
-    /// The first clock that is not counted yet.
+    /// The first clock that has not been counted.
     next: u64,
 }
 
 impl Idle {
-    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. No later note of the core begins
-    /// before `first`.
+    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No later call for the core
+    /// begins before `first`.
     #[inline(always)]
     pub(super) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.clocks += first.saturating_sub(self.next) + (last + 1 - first - count);
         self.next = last + 1;
     }
 
-    /// Returns the idle clocks before the time `now`, which is after every issued instruction.
+    /// Returns the number of idle clocks before the time `now`. All instructions were issued earlier.
     pub(super) fn until(&mut self, now: u64) -> u64 {
         if now > self.next {
             self.clocks += now - self.next;

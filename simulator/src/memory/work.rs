@@ -1,4 +1,4 @@
-//! Executes references on the memory system, and brings the counters up to date.
+//! Executes references on the memory system and updates the counters.
 
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Hub, Node, StrandId};
@@ -18,23 +18,23 @@ use crate::recording::Reference;
 pub struct Watched<'a> {
     /// The time at which the strand goes on.
     pub now: u64,
-    /// The services and waits of its requests.
+    /// The services and waits of the strand's requests.
     pub waited: Waited,
     moved: Option<&'a MovedLines>,
 }
 
 impl Watched<'_> {
-    /// Returns the moves of the line with this number; `None` if it has not moved, or if moves are not
-    /// [noted](MemorySystem::note_moves).
+    /// Returns the moves of the line with this number; `None` if the line has not moved, or if moves are not
+    /// [recorded](MemorySystem::note_moves).
     pub(crate) fn moves(&self, line: u64) -> Option<Moves> {
         self.moved?.0.get(&line).copied()
     }
 }
 
-/// The memory system while it executes references and nobody reads the devices. A strand that the machine does not have is a panic.
+/// The memory system while it executes references and nobody reads the devices. Panics if the machine does not have the strand.
 ///
-/// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start
-/// and when [settings change](Self::settings_changed).
+/// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start and
+/// when [settings change](Self::settings_changed).
 pub struct Work<'a, V: Variant = T2Plus> {
     pub(super) system: &'a mut MemorySystem<V>,
     devices: &'a Devices,
@@ -42,7 +42,7 @@ pub struct Work<'a, V: Variant = T2Plus> {
 }
 
 impl Work<'_, T2Plus> {
-    /// Does what [`replay`](Self::replay) does. This copy is compiled with this crate, so that it is optimised even if the caller's
+    /// Does the same as [`replay`](Self::replay). This copy is compiled with this crate, so it is optimised even if the caller's
     /// crate is not.
     pub fn replay_compiled(&mut self, quantum: &Quantum<'_>) -> Executed {
         self.replay(quantum)
@@ -50,7 +50,7 @@ impl Work<'_, T2Plus> {
 }
 
 impl<V: Variant> MemorySystem<V> {
-    /// Starts to execute references. Events are added to the counters of these devices when the work ends.
+    /// Starts to execute references. Their events are added to the counters of `devices` when the work ends.
     ///
     /// # Panics
     /// The devices belong to another machine.
@@ -67,16 +67,16 @@ impl<V: Variant> Work<'_, V> {
         Access::new(self.system, devices, perf_config, strand, offset, begins)
     }
 
-    /// Executes a quantum: its first instruction, or the rest of one, and further instructions that begin before its end.
+    /// Executes a quantum: its first instruction or the rest of one, and all instructions that begin before the quantum's end.
     ///
-    /// Quanta come in the order of time: none begins before the last instruction of its predecessor.
+    /// Quanta come in the order of time. None begins before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
-            // In a turn this short, no shape is sure to end.
+            // In a shorter turn, it is not certain that a shape ends.
             if quantum.until.saturating_sub(access.now) > longest && !quantum.data_alone {
                 access.shapes(&mut rest, quantum.until);
                 executed = quantum.references.len() - rest.len();
@@ -86,7 +86,7 @@ impl<V: Variant> Work<'_, V> {
             }
             for reference in rest.first_part() {
                 if quantum.begins_at(&reference) {
-                    // The first instruction is executed whatever the time.
+                    // The first instruction is executed at any time.
                     if executed > 0 && access.now >= quantum.until {
                         return access.finish(executed);
                     }
@@ -99,7 +99,7 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Does what [`replay`](Self::replay) does, more slowly, and passes the effect of every reference to `each`.
+    /// Does the same as [`replay`](Self::replay), but more slowly. Passes the effect of every reference to `each`.
     pub fn watch(
         &mut self,
         quantum: &Quantum<'_>,
@@ -110,7 +110,7 @@ impl<V: Variant> Work<'_, V> {
         let mut before = access.until_now();
         for reference in quantum.references.iter() {
             if quantum.begins_at(&reference) {
-                // The first instruction is executed whatever the time.
+                // The first instruction is executed at any time.
                 if executed > 0 && access.now >= quantum.until {
                     break;
                 }
@@ -132,7 +132,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Instructions come in the order of time: none begins before its predecessor.
+    /// Instructions come in the order of time. None begins before the previous instruction.
     #[inline(always)]
     pub fn instruction(
         &mut self,
@@ -150,13 +150,12 @@ impl<V: Variant> Work<'_, V> {
         access.finish(1 + data.len())
     }
 
-    /// Reads PERF_CONFIG again, after a write to L2 control registers.
+    /// Reads PERF_CONFIG again. Called after a write to L2 control registers.
     pub fn settings_changed(&mut self) {
         self.perf_config = perf_config(self.devices);
     }
 
-    /// Ends the work at the time `now`, which is after every issued instruction. Brings all counters and the clocks of the devices
-    /// up to date.
+    /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
     pub fn finish(mut self, now: u64) {
         self.pass(now);
         for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {
@@ -164,8 +163,8 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Brings the counters of one strand and of all hubs, and the clocks of the devices, up to the time `now`, which is after every
-    /// issued instruction.
+    /// Updates the counters of one strand and of all hubs, and the clocks of the devices. The time `now` is after every issued
+    /// instruction.
     pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
         self.system.tell(strand, self.devices);

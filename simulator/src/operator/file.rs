@@ -1,4 +1,4 @@
-//! Scenario files.
+//! Reads and checks scenario files.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use toml::Spanned;
 use crate::machine::guests::{self, FileError, NamedGuest, TomlText};
 use crate::nearest::unknown;
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Action {
@@ -21,16 +21,16 @@ pub enum Action {
     /// Revokes a right from the first guest and grants it to the second.
     Transfer(Right, GuestId, GuestId),
     Reset(GuestId),
-    /// Breaks a device: every access faults from now on.
+    /// Breaks a device. Every access to the device faults from now on.
     Fault(Unit),
-    /// Repairs a device, and returns its unit to service.
+    /// Repairs a device and returns its unit to service.
     Mend(Unit),
-    /// Stops a strand for ever, and reports its death to the hypervisor.
+    /// Stops a strand for ever. Reports its death to the hypervisor.
     Kill(StrandId),
 }
 
 impl Action {
-    /// Returns a sentence without a full stop. `name` returns a guest's name.
+    /// Describes the action in a sentence without a full stop. `name` returns the name of a guest.
     pub(crate) fn describe(self, name: impl Fn(GuestId) -> String) -> String {
         match self {
             Self::Grant(guest, right) => format!("{} is granted {right}", name(guest)),
@@ -49,9 +49,9 @@ impl Action {
 /// A checked step of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The number of references of all programs of a replay, or of instructions of all strands of an execution, before the step.
+    /// When the step is due: after this number of replayed references of all programs, or of instructions of all strands.
     pub at: u64,
-    /// The line of the `[[step]]` in the file, from 1.
+    /// The number of the line of `[[step]]` in the file, from 1.
     pub line: usize,
     #[allow(missing_docs, reason = "its name says it")]
     pub action: Action,
@@ -89,7 +89,7 @@ struct StepEntry {
     strand: Option<Spanned<u64>>,
 }
 
-/// The actions, each with the keys that it takes.
+/// The names of the actions. Each comes with the keys of a step that has this action.
 const ACTIONS: [(&str, &[&str]); 7] = [
     ("grant", &["guest", "right"]),
     ("revoke", &["guest", "right"]),
@@ -100,16 +100,16 @@ const ACTIONS: [(&str, &[&str]); 7] = [
     ("kill", &["strand"]),
 ];
 
-/// A scenario whose steps have not been checked against a machine and its guests.
+/// A scenario that has not been checked against a machine and its guests.
 pub struct Unchecked {
     text: TomlText,
-    /// The guests that the file describes. Empty if another file describes the guests.
+    /// The guests that the scenario's file describes; empty if another file describes them.
     pub guests: Vec<NamedGuest>,
     steps: Vec<Spanned<StepEntry>>,
 }
 
 impl Scenario {
-    /// Reads a scenario, of a replay or of an execution.
+    /// Reads the scenario of a replay or of an execution from a file.
     ///
     /// ```toml
     /// [[guest]]              # as in a file of guests; left out if the guests are described elsewhere
@@ -124,11 +124,11 @@ impl Scenario {
     /// guest = "solaris"
     /// ```
     ///
-    /// The guests of an execution come from its machine description, together with their programs. `vfalls boot` therefore refuses a
-    /// file with guests of its own.
+    /// The guests of an execution come from its machine description, together with their programs. So `vfalls boot` refuses a file
+    /// that describes guests.
     ///
     /// # Errors
-    /// The file cannot be read, or is no scenario.
+    /// The file cannot be read, or is not a scenario.
     pub fn read(path: &Path) -> Result<Unchecked, FileError> {
         let text = TomlText::read(path)?;
         let file: File = text.parse()?;
@@ -145,8 +145,8 @@ impl Scenario {
 }
 
 impl Unchecked {
-    /// Checks the steps against a machine and its guests. A step may not kill a `busy` strand, which executes the program of a replay
-    /// or makes a guest's calls.
+    /// Checks the steps against a machine and its guests. A step may not kill a `busy` strand. A busy strand executes the program of
+    /// a replay, or makes a guest's calls.
     ///
     /// # Errors
     /// A step is impossible.
@@ -172,9 +172,9 @@ impl Unchecked {
     }
 }
 
-/// Checks one step. An error says where in the file the mistake is, in bytes.
+/// Checks one step. An error has the position of the mistake in the file, in bytes.
 struct Checker<'a> {
-    /// Where the step's table begins.
+    /// The position at which the step's table begins.
     table: usize,
     machine: Machine,
     guests: &'a [NamedGuest],
@@ -233,7 +233,7 @@ impl Checker<'_> {
         Err((place.span().start, problem))
     }
 
-    /// Looks up the value of a key. [`step`](Self::step) has already reported a missing key.
+    /// Returns the value of a key. [`step`](Self::step) has already reported missing keys.
     fn find<T>(
         &self,
         given: Option<Spanned<String>>,

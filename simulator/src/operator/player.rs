@@ -14,7 +14,7 @@ use super::file::{Action, Scenario, Step};
 use crate::machine::guests::NamedGuest;
 use crate::run::{StepRun, UnitRun};
 
-/// The hypervisor's answer to a request. Only the answer to a look has [`Seen`].
+/// The hypervisor's answer to a request. [`Seen`] is only in the answer to a look.
 pub type Answer = Result<Option<Seen>, Refusal>;
 
 /// A machine that an operator can change.
@@ -22,13 +22,13 @@ pub trait Operated {
     #[allow(missing_docs, reason = "its name says it")]
     fn devices(&self) -> &Devices;
 
-    /// Hands a request to the hypervisor, which serves it on the strand `on`.
+    /// Gives a request to the hypervisor. The hypervisor serves the request on the strand `on`.
     ///
     /// # Errors
-    /// Returns why the hypervisor cannot take a request now.
+    /// The hypervisor cannot take a request now. The text says why.
     fn ask(&mut self, on: StrandId, request: &Request) -> Result<(), String>;
 
-    /// Takes the hypervisor's answer to the latest request, once there is one.
+    /// Takes the hypervisor's answer to the latest request; `None` if there is no answer yet.
     fn answer(&mut self) -> Option<Answer>;
 
     /// Stops a strand for ever.
@@ -40,14 +40,14 @@ pub struct Operator {
     scenario: String,
     steps: VecDeque<Step>,
     guests: Vec<NamedGuest>,
-    /// The rights after the latest change.
+    /// The rights of the guests after the latest change.
     grants: Grants,
     dead: StrandSet,
     current: Option<Current>,
     made: Vec<StepRun>,
 }
 
-/// The step that waits for the hypervisor.
+/// The step that is waiting for the hypervisor.
 struct Current {
     step: Step,
     run: StepRun,
@@ -56,30 +56,30 @@ struct Current {
     pending: Option<StrandSet>,
 }
 
-/// What a call of [`Operator::work`] has done.
+/// The result of a call of [`Operator::work`].
 #[derive(Debug)]
 pub enum Worked<'a> {
-    /// No step is due, or the hypervisor has not answered yet.
+    /// No step is due, or the hypervisor has not answered.
     Nothing,
-    /// A request has gone to the hypervisor.
+    /// The hypervisor has been given a request.
     Asked,
     /// A step has ended.
     Made(Action, &'a mut StepRun),
 }
 
-/// The number of instructions between two looks for the hypervisor's answer.
+/// The number of instructions between two checks for the hypervisor's answer.
 const SOON: u64 = 10_000;
 
-/// The most times that a request to a busy unit is repeated. On a replay the slowest access takes far less time.
+/// The maximum number of times that a request to a busy unit is repeated. On a replay, even the slowest access takes far less time.
 const RETRIES: usize = 10_000;
 
 impl Operator {
-    /// Returns an operator of guests that have the rights of their configuration.
+    /// Returns an operator. The guests have the rights of their configuration.
     #[must_use]
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
         let mut grants = Grants::none(guests.len());
         for (guest, number) in guests.iter().zip((0..).filter_map(GuestId::new)) {
-            // This fails only for a guest that does not exist.
+            // An error can only mean that the guest does not exist.
             let _ = grants.set(number, guest.config.grant);
         }
         Self {
@@ -111,13 +111,13 @@ impl Operator {
         current.chain(&self.steps)
     }
 
-    /// Returns the strands that the change of the current step waits for; `None` if the change was not pending at the last look.
+    /// Returns the strands that the current step's change waits for; `None` if no change was pending at the last look.
     #[must_use]
     pub fn pending(&self) -> Option<StrandSet> {
         self.current.as_ref()?.pending
     }
 
-    /// Returns the number of references or instructions after which to call [`work`](Self::work) again. `now` is their number so far.
+    /// Returns how many references or instructions to wait before [`work`](Self::work) is called again. `now` is their number so far.
     #[must_use]
     pub fn patience(&self, now: u64) -> u64 {
         match (&self.current, self.steps.front()) {
@@ -127,8 +127,8 @@ impl Operator {
         }
     }
 
-    /// Takes an answer of the hypervisor, or begins the next step that is due after `now` references or instructions. The caller
-    /// repeats the call until it returns [`Worked::Nothing`].
+    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number of references or instructions so
+    /// far. The caller repeats the call until it returns [`Worked::Nothing`].
     pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {
@@ -155,7 +155,7 @@ impl Operator {
         Worked::Made(action, &mut self.made[last])
     }
 
-    /// Begins a step. Returns the step's first request, or its result if it makes none.
+    /// Begins a step. Returns the step's first request. If the step makes no request, returns its result.
     fn begin(&mut self, machine: &mut impl Operated, step: Step) -> ControlFlow<StepRun, Current> {
         let Step { at, line, action } = step;
         let action = action.describe(|guest| self.guests[guest.index()].name.clone());
@@ -193,14 +193,14 @@ impl Operator {
         ControlFlow::Continue(Current { step, run, request, retries: 0, pending: None })
     }
 
-    /// Goes on with a step after an answer. Returns the step's next request, or its result.
+    /// Continues a step after an answer. Returns the step's next request, or the step's result.
     fn answered(&mut self, mut current: Current, answer: Answer) -> ControlFlow<StepRun, Current> {
         use AccessError::Busy;
         use Refusal::Change;
 
         let look = Request::Look(self.guests.len());
         current.request = match (answer, current.request) {
-            // A scrub of a hub takes several accesses, while guests may use the hub.
+            // The scrub of a hub takes several accesses. Guests may use the hub in the meantime.
             (Err(Change(ChangeError::Busy | ChangeError::NotClean(_, Busy))), request)
                 if current.retries < RETRIES =>
             {
@@ -234,7 +234,7 @@ impl Operator {
         ControlFlow::Continue(current)
     }
 
-    /// Returns the dead strands of the guests that lose a right or are reset.
+    /// Returns the dead strands of all guests that lose a right or are reset.
     fn excused(&self, request: &Request) -> Vec<usize> {
         let loses = |id: GuestId| match request {
             Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),
@@ -250,14 +250,14 @@ impl Operator {
             .collect()
     }
 
-    /// Makes the request of a step. Returns the step's result if no strand or no mailbox can take the request.
+    /// Makes the current request. Returns the step's result if no strand or no mailbox can take the request.
     fn ask(&mut self, machine: &mut impl Operated, mut current: Current) -> Option<StepRun> {
-        // Strand 0 executes the hypervisor even if it belongs to no guest.
+        // Strand 0 is included: it executes the hypervisor even if it belongs to no guest.
         let strands = self.guests.iter().flat_map(|guest| guest.config.strands.iter());
         let mut alive =
             StrandId::new(0).into_iter().chain(strands).filter(|strand| !self.dead.has(*strand));
         let first = alive.next();
-        // L2 control is scrubbed on its own node only.
+        // L2 control registers can only be scrubbed on their own node.
         let on_node = match current.step.action {
             Action::Mend(Unit::L2(node)) => {
                 first.into_iter().chain(alive).find(|strand| strand.node() == node)
@@ -277,7 +277,7 @@ impl Operator {
     }
 }
 
-/// Returns whether a guest gains a right when its grant changes.
+/// Returns whether the change of a guest's grant adds a right.
 pub(crate) fn gains(before: Grant, after: Grant) -> bool {
     after.global && !before.global || after.strand > before.strand
 }

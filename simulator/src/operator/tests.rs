@@ -1,4 +1,4 @@
-//! The operator against machines that refuse or stay busy.
+//! Tests of the operator on machines that refuse requests or stay busy.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::{Answer, Operated, Operator, Scenario, Worked};
 use crate::machine::guests;
 use crate::run::StepRun;
 
-/// A hypervisor that refuses its first returns to service.
+/// A hypervisor that refuses the first requests to return a unit to service.
 struct Busy {
     devices: Box<Devices>,
     refuses: usize,
@@ -50,7 +50,7 @@ impl Operated for Busy {
     fn stop(&mut self, _: StrandId) {}
 }
 
-/// Returns the results of steps on the default guests of a machine with two nodes, and what the hypervisor was asked.
+/// Plays steps on the default guests of a machine with two nodes. Returns the results of the steps, and the hypervisor's requests.
 fn play(steps: &str, refuses: usize) -> (Vec<StepRun>, Vec<(StrandId, Request)>) {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
     let guests = guests::default(machine);
@@ -75,7 +75,7 @@ fn a_busy_unit_is_asked_for_again_at_most_10_000_times() {
     assert_eq!(asked.len(), 10_002);
 }
 
-/// The operator's requests go to strand 0 until it dies, and those for L2 control to a strand of its node.
+/// The operator's requests go to strand 0 until it dies. Requests for L2 control go to a strand of its node.
 #[test]
 fn a_strand_that_lives_serves_the_request() {
     let steps = "[[step]]\nat = 1\ndo = \"kill\"\nstrand = 0\n\

@@ -1,7 +1,7 @@
-//! Reads and decodes a recording in a thread of its own, ahead of its user.
+//! Reads and decodes a recording ahead of its user, in a separate thread.
 //!
-//! The thread serves requests in order, and ends when the sender of requests is dropped. The number of requests under way bounds how
-//! far it reads ahead.
+//! The thread serves requests in order. It ends when the sender of requests is dropped. The number of requests under way bounds how
+//! far the thread reads ahead.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,16 +14,16 @@ use super::error::RecordingError;
 use super::formats::Reader;
 use super::source::Progress;
 
-/// The most chunks read ahead: one for each strand of the largest machine.
+/// The maximum number of chunks read ahead: one for each strand of the largest machine.
 const MOST: usize = 256;
 
-/// A request for the next chunk of a thread, with a chunk to overwrite.
+/// A request for the next chunk of a thread. The chunk in the request is overwritten.
 struct ChunkRequest {
     thread: usize,
     chunk: Chunk,
 }
 
-/// The answer to a request. `read` is the number of bytes read for it.
+/// The answer to a request. `read` is the number of bytes that were read for the answer.
 struct Piece {
     thread: usize,
     chunk: Chunk,
@@ -31,10 +31,10 @@ struct Piece {
     read: u64,
 }
 
-/// The state of one thread of a recording.
+/// The state of one thread of the recording.
 #[derive(Default)]
 struct Lane {
-    /// Answers that have arrived and not been used.
+    /// Answers that have arrived but have not been used.
     pieces: VecDeque<Piece>,
     /// The number of requests under way.
     asked: usize,
@@ -45,19 +45,19 @@ struct Lane {
 pub(super) struct Ahead {
     requests: Sender<ChunkRequest>,
     pieces: Receiver<Piece>,
-    /// Ends after `requests` is dropped and the current read returns. Nobody joins the thread, because a read from a pipe may never
-    /// return.
+    /// The reading thread. It ends after `requests` is dropped and its current read returns. Nobody joins it, because a read from a
+    /// pipe may never return.
     thread: Option<JoinHandle<()>>,
     lanes: Vec<Lane>,
-    /// The number of chunks that are read ahead for each thread.
+    /// The number of chunks to read ahead for each thread.
     depth: usize,
-    /// The number of chunks of all threads that have been requested and not been used.
+    /// The number of chunks, of all threads, that have been requested but not used.
     ahead: usize,
     progress: Progress,
 }
 
 impl Ahead {
-    /// Starts the thread. Returns the reader if the host cannot start one.
+    /// Starts the reading thread. If the host cannot start one, returns the reader.
     pub(super) fn new(reader: Reader, threads: usize, depth: usize) -> Result<Self, Reader> {
         let (requests, asked) = mpsc::channel();
         let (answers, pieces) = mpsc::channel();
@@ -84,7 +84,7 @@ impl Ahead {
         })
     }
 
-    /// Returns the progress of the user, not of the thread.
+    /// Returns the progress of the user. The reading thread may be ahead.
     pub(super) fn progress(&self) -> Progress {
         self.progress
     }
@@ -118,13 +118,13 @@ impl Ahead {
         Ok(true)
     }
 
-    /// Returns the number of chunks of a thread that have been requested and not been used.
+    /// Returns the number of a thread's chunks that have been requested but not used.
     fn held(&self, thread: usize) -> usize {
         let lane = &self.lanes[thread];
         lane.asked + lane.pieces.len()
     }
 
-    /// Returns the next answer for a thread, for which a request is under way.
+    /// Returns the next answer for a thread. A request for the thread must be under way.
     fn wait(&mut self, thread: usize) -> Piece {
         while let Ok(piece) = self.pieces.try_recv() {
             self.keep(piece);
@@ -153,11 +153,11 @@ impl Ahead {
     fn ask(&mut self, thread: usize, chunk: Chunk) {
         self.lanes[thread].asked += 1;
         self.ahead += 1;
-        // A panic of the thread is found when its answer is missing.
+        // If sending fails, the reading thread has panicked. The missing answer will show this.
         let _ = self.requests.send(ChunkRequest { thread, chunk });
     }
 
-    /// Resumes the panic of the thread, which has ended before `requests` was dropped.
+    /// Passes on the panic of the reading thread, which ended although `requests` was not dropped.
     fn fail(&mut self) -> ! {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(cause)) => panic::resume_unwind(cause),

@@ -1,4 +1,4 @@
-//! Chunks: pieces of a thread of a recorded program.
+//! Chunks. A chunk is a part of a thread of a recorded program.
 
 use refs::Order;
 use std::slice;
@@ -8,13 +8,13 @@ use super::code::{Code, MOST_WHOLE, Shape, ShapeStep};
 use super::reference::Reference;
 use super::runs;
 
-/// Consecutive references of one thread, and their order among other threads.
+/// Consecutive references of one thread, with their order relative to other threads.
 ///
-/// References are stored as executions of code, each with the addresses of its data.
+/// References are stored as executions of shapes. Each execution has the addresses of its data.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk {
-    /// Signals and waits in the order of the program. Each precedes the reference with its index. The number of references is the
-    /// index of the end.
+    /// Signals and waits in the order of the program. Each comes before the reference with its index. The number of references is the
+    /// index of the chunk's end.
     pub order: Vec<(usize, Order)>,
     code: Arc<Code>,
     executions: Executions,
@@ -23,9 +23,9 @@ pub struct Chunk {
 /// Executions of shapes, in the order of the program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Executions {
-    /// The numbers of the executed shapes. Entries from `executed` on are unused.
+    /// The numbers of the executed shapes. Entries from the index `executed` on are unused.
     shapes: Vec<u32>,
-    /// The addresses of the data of all executions. Entries from `accessed` on are unused.
+    /// The addresses of the data of all executions. Entries from the index `accessed` on are unused.
     data: Vec<u64>,
     executed: usize,
     accessed: usize,
@@ -38,7 +38,7 @@ impl Executions {
         (self.executed, self.accessed, self.length) = (0, 0, 0);
     }
 
-    /// Returns room for at least `executions` and `data` in all.
+    /// Returns room for at least this total number of executions and data.
     pub(super) fn room(&mut self, executions: usize, data: usize) -> Room<'_> {
         if self.shapes.len() < executions || self.data.len() < data {
             self.shapes.resize(executions, 0);
@@ -53,13 +53,13 @@ impl Executions {
         }
     }
 
-    /// Accepts the executions that were written into the room.
+    /// Accepts the executions that the caller has written to the room.
     pub(super) fn take(&mut self, executed: usize, accessed: usize, length: usize) {
         (self.executed, self.accessed, self.length) = (executed, accessed, length);
     }
 }
 
-/// The storage of executions, to be filled.
+/// Storage for executions that are to be written.
 pub(super) struct Room<'a> {
     pub(super) shapes: &'a mut [u32],
     pub(super) data: &'a mut [u64],
@@ -69,14 +69,14 @@ pub(super) struct Room<'a> {
 }
 
 impl Chunk {
-    /// Returns a chunk with these references, in the order of the program. All data of an instruction must be in its chunk.
+    /// Returns a chunk with these references, in the order of the program. An instruction and its data must be in one chunk.
     pub fn new(references: Vec<Reference>, order: Vec<(usize, Order)>) -> Self {
         let mut chunk = Self::default();
         chunk.set(&references);
         Self { order, ..chunk }
     }
 
-    /// Returns a chunk with executions of these shapes: the number of a shape, and the addresses of its data.
+    /// Returns a chunk with executions of `shapes`. Each execution is the number of a shape and the addresses of the shape's data.
     #[cfg(test)]
     pub(crate) fn executing(shapes: &[Vec<Reference>], executed: &[(u32, Vec<u64>)]) -> Self {
         let mut code = Code::default();
@@ -93,7 +93,7 @@ impl Chunk {
         Self { order: Vec::new(), code: Arc::new(code), executions }
     }
 
-    /// Returns the chunk without steps, so that it is replayed reference by reference.
+    /// Returns the chunk without steps. It is then replayed reference by reference.
     #[cfg(test)]
     pub(crate) fn one_by_one(mut self) -> Self {
         Arc::make_mut(&mut self.code).forget_steps();
@@ -123,7 +123,7 @@ impl Chunk {
         self.order.clear();
     }
 
-    /// Replaces the address of each datum by what `moved` returns for it.
+    /// Replaces the address of each datum by the result of `moved`.
     pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64) {
         for address in &mut self.executions.data {
             *address = moved(*address);
@@ -145,7 +145,7 @@ impl Chunk {
         self.executions.length = references.len();
     }
 
-    /// Removes everything, and returns the executions and orders to be filled with executions of `code`.
+    /// Clears the chunk. Returns its executions and orders, to be filled with executions of `code`.
     pub(super) fn begin(
         &mut self,
         code: &Arc<Code>,
@@ -158,7 +158,7 @@ impl Chunk {
         (&mut self.executions, &mut self.order)
     }
 
-    /// Returns at most `most` references from a position on.
+    /// Returns at most `most` references, beginning at a position.
     #[inline]
     pub(crate) fn from(&self, position: &Position, most: usize) -> References<'_> {
         References {
@@ -171,27 +171,27 @@ impl Chunk {
     }
 }
 
-/// A position in a chunk, before one of its references.
+/// A position in a chunk: the place before a reference.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
-    /// The number of references before it.
+    /// The number of references before the position.
     passed: usize,
     /// The index of the current execution.
     execution: usize,
     /// The index of the first datum of the current execution.
     data: usize,
-    /// The index of the reference in the current execution.
+    /// The index of the next reference in the current execution.
     first: usize,
 }
 
 impl Position {
-    /// Returns the number of references before it.
+    /// Returns the number of references before the position.
     #[inline]
     pub(crate) fn passed(&self) -> usize {
         self.passed
     }
 
-    /// Advances by `references`. The chunk must have at least this number left.
+    /// Advances by `references`. At least as many references must be left in the chunk.
     #[inline]
     pub(crate) fn advance(&mut self, chunk: &Chunk, references: usize) {
         self.passed += references;
@@ -218,9 +218,9 @@ impl Position {
 #[derive(Clone, Copy, Debug)]
 pub struct References<'a> {
     code: &'a Code,
-    /// The executed shapes.
+    /// The numbers of the executed shapes.
     executions: &'a [u32],
-    /// The addresses of the data of all executions.
+    /// The addresses of the data of all these executions.
     data: &'a [u64],
     /// The index of the first reference in the first execution.
     first: usize,
@@ -267,7 +267,7 @@ impl<'a> References<'a> {
         std::iter::from_fn(next_part).flatten()
     }
 
-    /// Iterates over the references of the first execution. There must be a reference.
+    /// Iterates over the references of the first execution. There must be at least one reference.
     #[inline(always)]
     pub(crate) fn first_part(&self) -> impl Iterator<Item = Reference> + use<'a> {
         let Self { code, data, .. } = *self;
@@ -282,14 +282,14 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Removes the references of the first execution.
+    /// Removes all references of the first execution.
     #[inline]
     pub(crate) fn skip_part(&mut self) {
         let shape = self.code.shape(self.executions[0]);
         self.skip((shape.count as usize - self.first).min(self.length));
     }
 
-    /// Returns the executions whose references are all here, with at most [`MOST_WHOLE`] references together.
+    /// Returns the first executions that are here with all their references. Together they have at most [`MOST_WHOLE`] references.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Whole<'a> {
         let most = if self.first == 0 { self.length } else { 0 };
@@ -303,7 +303,7 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Removes the executions that were taken from [`whole`](Self::whole).
+    /// Removes the executions that the caller took from [`whole`](Self::whole).
     #[inline(always)]
     pub(crate) fn pass(&mut self, taken: Whole<'a>) {
         self.executions = taken.executions.as_slice();
@@ -311,8 +311,8 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Removes the executions that were taken from [`whole`](Self::whole), except the last, which stays for its other references:
-    /// `references` of it were executed.
+    /// Removes the executions that the caller took from [`whole`](Self::whole). Of the last one, only `references` references were
+    /// executed; the other references stay.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);
@@ -323,7 +323,7 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left - shape.count as usize;
     }
 
-    /// Removes the first `references`, which all belong to the first execution.
+    /// Removes the first `references` references. All must belong to the first execution.
     #[inline(always)]
     pub(crate) fn skip(&mut self, references: usize) {
         let shape = self.code.shape(self.executions[0]);
@@ -337,27 +337,27 @@ impl<'a> References<'a> {
     }
 }
 
-/// Executions with all their references, to be taken one after the other.
+/// Executions with all their references. They are taken one after the other.
 pub(crate) struct Whole<'a> {
     code: &'a Code,
     executions: slice::Iter<'a, u32>,
-    /// The addresses of the data that have not been taken.
+    /// The addresses of data that have not been taken.
     pub(crate) data: slice::Iter<'a, u64>,
-    /// The number of references at the start.
+    /// The number of references at the beginning.
     most: usize,
     /// The number of references that have not been taken.
     left: usize,
 }
 
 impl<'a> Whole<'a> {
-    /// Returns the shape and the steps of the next execution. A shape without steps is executed reference by reference.
+    /// Returns the shape and steps of the next execution. A shape without steps is executed reference by reference.
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<(&'a Shape, &'a [ShapeStep])> {
         let shape = self.code.shape(*self.executions.as_slice().first()?);
         (shape.count as usize <= self.left).then(|| (shape, self.code.steps(shape)))
     }
 
-    /// Takes the next execution, which has this shape. The caller takes its addresses from `data`.
+    /// Takes the next execution, which must have this shape. The caller takes the addresses of its data from `data`.
     #[inline(always)]
     pub(crate) fn take(&mut self, shape: &Shape) {
         self.executions.next();

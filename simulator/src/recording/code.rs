@@ -1,17 +1,17 @@
-//! The code of a recorded program.
+//! The code of a recorded program, as shapes of its blocks.
 
 use std::array;
 
 use super::reference::{Branch, Kind, Reference};
 
-/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together: only the first needs a [step](ShapeStep).
+/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first needs a [step](ShapeStep).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
-/// The shapes of a program. A *shape* is one way in which a block executes: its references without the addresses of data.
+/// The shapes of a program. A *shape* is one way in which a block executes. It has all references but not the addresses of data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
-    /// The references of all shapes. Instead of an address, a datum has its index among the data of the shape.
+    /// The references of all shapes. A datum has no address, but its index among the data of the shape.
     references: Vec<Reference>,
     steps: Vec<ShapeStep>,
 }
@@ -22,24 +22,24 @@ pub(crate) struct Shape {
     pub(crate) count: u32,
     /// The number of data among the references.
     pub(crate) data: u32,
-    /// The index of its first reference.
+    /// The index of the shape's first reference.
     first: u32,
-    /// The index of its first step.
+    /// The index of the shape's first step.
     first_step: u32,
-    /// The number of its steps; 0 if it is executed reference by reference.
+    /// The number of the shape's steps; 0 if the shape is executed reference by reference.
     steps: u32,
-    /// The work of the whole shape.
+    /// The work done by the whole shape.
     pub(crate) done: Done,
-    /// The address of its first instruction.
+    /// The address of the shape's first instruction.
     pub(crate) address: u64,
     pub(crate) by_kind: ByKind,
 }
 
-/// Numbers of instructions: a word for each kind of fetch, which holds one count for each [`Branch`] in `ByKind::BITS` bits.
+/// Numbers of instructions. Each kind of fetch has a word, with a count of `ByKind::BITS` bits for each [`Branch`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByKind([u64; Kind::FETCHES.len()]);
 
-/// The most references taken as [whole executions](super::chunk::Whole) at a time, which bounds the counts of [`ByKind`].
+/// The maximum number of references in [`Whole`](super::chunk::Whole). It bounds the counts of [`ByKind`].
 pub(crate) const MOST_WHOLE: usize = (1 << 20) - 1;
 
 impl ByKind {
@@ -76,39 +76,37 @@ impl ByKind {
 
 const _: () = assert!(ByKind::BITS * Branch::COUNT <= u64::BITS as usize);
 
-/// A part of an instruction that may access a cache: a fetch of other bytes, or an access to data.
+/// A part of an instruction that may access a cache: a fetch of bytes that were not fetched last, or an access to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeStep {
-    /// The work of the shape before this step.
+    /// The work that the shape has done before this step.
     pub(crate) done: Done,
-    /// The index of the reference after the step; [`WITHIN`](Self::WITHIN) if the fetch goes on with another step.
+    /// The index of the reference after the step; [`WITHIN`](Self::WITHIN) if another step continues the same fetch.
     pub(crate) next: u16,
-    /// The address of a fetch, relative to the address of the shape.
+    /// The address of a fetch minus the address of the shape.
     pub(crate) offset: i32,
-    /// The number of bytes of data, less one.
+    /// The number of bytes of data minus 1.
     pub(crate) further: u16,
     pub(crate) action: StepAction,
 }
 
-/// The work from the start of a shape up to some point.
+/// The work of a shape from its start to some point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// The number of instructions that have begun.
     pub(crate) begun: u16,
-    /// The number of these instructions that go elsewhere.
+    /// The number of instructions that have begun and pass control elsewhere.
     pub(crate) taken: u16,
-    /// `true` if the latest instruction goes elsewhere.
+    /// Whether the latest instruction passes control elsewhere.
     pub(crate) is_taken: bool,
-    /// The number of loads.
     pub(crate) loads: u16,
-    /// The number of loads before the latest instruction began.
+    /// The number of loads before the latest instruction.
     pub(crate) loads_before: u16,
 }
 
-/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepAction {
-    /// Fetches aligned [bytes](FETCH_SHIFT) other than the bytes fetched last.
+    /// Fetches aligned [bytes](FETCH_SHIFT) that are not those fetched last.
     Fetch,
     Load,
     Store,
@@ -116,7 +114,7 @@ pub(crate) enum StepAction {
 }
 
 impl ShapeStep {
-    /// See [`next`](Self::next).
+    /// The value of [`next`](Self::next) if another step continues the same fetch.
     pub(crate) const WITHIN: u16 = u16::MAX;
 }
 
@@ -127,8 +125,8 @@ impl Code {
         self.steps.clear();
     }
 
-    /// Adds a shape with these references, whose addresses of data are ignored. A shape that begins with an instruction gets steps.
-    /// Returns the shape's number.
+    /// Adds a shape with these references and returns its number. The addresses of data are ignored. The shape gets steps if it
+    /// begins with an instruction.
     pub(super) fn add(&mut self, references: &[Reference]) -> u32 {
         let first_step = self.steps.len();
         let mut shape = Shape {
@@ -146,7 +144,7 @@ impl Code {
             }
             self.references.push(reference);
         }
-        // Instructions longer than any real one would need many steps each.
+        // Instructions longer than any real instruction would need too many steps.
         let is_long =
             |reference: &Reference| reference.kind.is_fetch() && reference.size > 1 << FETCH_SHIFT;
         let first = references.first().filter(|first| first.kind.is_fetch());
@@ -160,7 +158,7 @@ impl Code {
         (self.shapes.len() - 1) as u32
     }
 
-    /// Removes all steps, so that shapes are executed reference by reference.
+    /// Removes all steps. Shapes are then executed reference by reference.
     #[cfg(test)]
     pub(super) fn forget_steps(&mut self) {
         for shape in &mut self.shapes {
@@ -168,13 +166,13 @@ impl Code {
         }
     }
 
-    /// Returns the number of references of a shape; 0 if the shape does not exist.
+    /// Returns the number of references of a shape; 0 if there is no such shape.
     #[inline]
     pub(super) fn count(&self, shape: u32) -> usize {
         (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)
     }
 
-    /// Returns `true` if references are an execution of a shape. If so, appends the addresses of their data.
+    /// Returns `true` if references are an execution of a shape. Then it also appends the addresses of their data.
     #[inline]
     pub(super) fn is_execution(
         &self,
@@ -218,7 +216,7 @@ impl Code {
     }
 }
 
-/// Appends the steps of a shape. Returns the work of the whole shape.
+/// Appends the steps of a shape. Returns the work done by the whole shape.
 fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
     let mut done = Done::default();
     let mut address = None;
@@ -282,15 +280,15 @@ mod tests {
         code.add(&[
             fetch(0x1004, 4, Kind::FetchOther),
             fetch(0x1008, 4, Kind::FetchOther),
-            // It loads and stores.
+            // This instruction loads and stores.
             fetch(0x100c, 4, Kind::FetchModify),
             data(Kind::Load),
             data(Kind::Store),
             fetch(0x1010, 14, Kind::FetchOther),
-            // It starts in the line of the previous instructions, and ends in the next line.
+            // This instruction starts in the line of the previous instructions and ends in the next line.
             fetch(0x101e, 6, Kind::FetchOther),
             taken,
-            // A delay slot.
+            // This instruction is in a delay slot.
             fetch(0x1028, 4, Kind::FetchOther),
         ]);
         let step =
@@ -313,7 +311,7 @@ mod tests {
         );
         let done = Done { begun: 7, taken: 1, is_taken: false, loads: 1, loads_before: 1 };
         assert_eq!((shape.done, shape.address), (done, 0x1004));
-        // Without data: no branch, and a taken one. One that loads and stores.
+        // Instructions without data: five do not branch, one branches. One instruction loads and stores.
         let by_kind = [[5, 0, 1], [0; 3], [0; 3], [1, 0, 0]];
         assert_eq!(shape.by_kind.counts(), by_kind);
     }

@@ -1,6 +1,4 @@
-//! Errors of recordings, and printable text for them.
-
-/// A recording cannot be read. The message is one line with the place, the content found there and the content expected.
+/// Why a recording cannot be read. The message is one line: the place, the content found there, and the content expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: found {found}, expected {expected}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct RecordingError {
@@ -11,18 +9,18 @@ pub struct RecordingError {
 }
 
 impl RecordingError {
-    /// Returns an error about the file as a whole.
+    /// Returns an error that concerns the whole file.
     pub(super) fn in_file(file: &str, found: impl Into<String>, expected: &'static str) -> Self {
         Self { file: file.to_owned(), line: None, found: found.into(), expected }
     }
 
-    /// Returns the line of the (decompressed) text, from 1; `None` if the file as a whole is at fault.
+    /// Returns the number of the line in the (decompressed) text, from 1; `None` if the error concerns the whole file.
     pub fn line(&self) -> Option<u64> {
         self.line
     }
 }
 
-/// Returns bytes in quotes, shortened and printable.
+/// Returns bytes as printable text in quotes. Long content is cut off.
 pub(super) fn quoted(bytes: &[u8]) -> String {
     const SHOWN: usize = 32;
     match bytes.get(..SHOWN) {
@@ -31,7 +29,7 @@ pub(super) fn quoted(bytes: &[u8]) -> String {
     }
 }
 
-/// Escapes control characters, so that a name stays on one line.
+/// Escapes control characters, so that a name takes only one line.
 pub(super) fn printable(name: &str) -> String {
     let printable = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),

@@ -1,4 +1,4 @@
-//! One reader for all formats.
+//! A reader for recordings of any format.
 
 use std::collections::VecDeque;
 
@@ -48,10 +48,10 @@ impl Reader {
     }
 }
 
-/// The chunks of all threads, in memory.
+/// The chunks of all threads. They are in memory.
 pub(super) struct Threads {
     pub(super) threads: Vec<VecDeque<Chunk>>,
-    /// The strands of the threads, if the recording names them.
+    /// The strands of the threads; empty if the recording does not name them.
     pub(super) strands: Vec<usize>,
     pub(super) progress: Progress,
 }
@@ -65,7 +65,7 @@ impl Threads {
         }
     }
 
-    /// Moves the next chunk of a thread into `chunk`. Returns `false`, with an empty chunk, at the thread's end.
+    /// Moves the next chunk of a thread into `chunk`. At the end of the thread, returns `false` and an empty chunk.
     fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> bool {
         let next = self.threads.get_mut(thread).and_then(VecDeque::pop_front);
         let any = next.is_some();

@@ -1,4 +1,4 @@
-//! Reads lackey's text as blocks of references.
+//! Reads lackey's text in blocks of references.
 
 use std::io;
 use std::slice::IterMut;
@@ -12,13 +12,13 @@ use super::source::{Progress, Source};
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// The most references beyond [`BLOCK`] in a block, which keep an instruction and its data together. (No instruction of x86 has more
-/// data; its kind would miss the data of the next block.)
+/// The maximum number of references that a block has beyond [`BLOCK`]. They keep an instruction and its data together. (No x86
+/// instruction has more data. The kind of the fetch would lack data in the next block.)
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
 
-/// The expected content where the first line has no known format.
+/// What was expected if the first line has no known format.
 const A_FORMAT: &str = "a recording of \"vfalls record\", lines of lackey such as \"I  04001090,3\" or \
                         \" L 1ffeffe7c8,8\", or lines by hand such as \"0 w 0x1000 8\"";
 
@@ -26,7 +26,7 @@ const A_FORMAT: &str = "a recording of \"vfalls record\", lines of lackey such a
 pub(super) struct LackeyReader {
     source: Source,
     buffer: Box<[u8]>,
-    /// Text in `buffer[start..end]` is read and not yet parsed.
+    /// `buffer[start..end]` is text that has been read but not parsed.
     start: usize,
     end: usize,
     /// The number of complete lines before `start`.
@@ -35,7 +35,7 @@ pub(super) struct LackeyReader {
     in_message: bool,
     at_end: bool,
     any: bool,
-    /// Room for the references of a chunk.
+    /// Storage for the references of a block.
     block: Box<[Reference]>,
 }
 
@@ -60,8 +60,8 @@ impl LackeyReader {
         self.source.progress()
     }
 
-    /// Replaces the content of `chunk` by the next references: [`BLOCK`] or a few more, fewer only at the end. A fetch is in one
-    /// chunk with all its data. Returns `false`, with an empty chunk, at the end of the recording and after an error.
+    /// Replaces the content of `chunk` by the next references: [`BLOCK`] or a few more, and fewer only at the end. A fetch is in the
+    /// same chunk as all of its data. At the end of the recording and after an error, returns `false` and an empty chunk.
     pub(super) fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         let mut block = std::mem::take(&mut self.block);
         let result = self.fill(Room::new(&mut block));
@@ -81,7 +81,7 @@ impl LackeyReader {
         Err(RecordingError::in_file(&self.source.name, "no memory reference", expected))
     }
 
-    /// Fills the room, and returns the number of references in it.
+    /// Fills the room with references. Returns their number.
     fn fill(&mut self, mut room: Room<'_>) -> Result<usize, RecordingError> {
         loop {
             if !self.in_message {
@@ -106,15 +106,15 @@ impl LackeyReader {
             {
                 break;
             }
-            // The last line may have no newline.
+            // The last line may lack a newline.
             self.start = (self.start + length + 1).min(self.end);
             self.lines += 1;
         }
         Ok(room.filled())
     }
 
-    /// Returns the length of the line at `start` without its newline; `None` at the end of the recording. Skips messages of valgrind,
-    /// and cuts off a line that is too long to be right.
+    /// Returns the length of the line at `start` without its newline; `None` at the end of the recording. Skips messages of valgrind.
+    /// Cuts off a line that is too long to be correct.
     fn find_line(&mut self) -> Result<Option<usize>, RecordingError> {
         loop {
             let held = &self.buffer[self.start..self.end];
@@ -142,7 +142,7 @@ impl LackeyReader {
         }
     }
 
-    /// Reads more text behind the buffered text. Returns `false` at the end.
+    /// Reads more text after the buffered text. Returns `false` at the end of the recording.
     fn read_more(&mut self) -> Result<bool, RecordingError> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -171,9 +171,9 @@ impl LackeyReader {
     }
 }
 
-/// Parses lines of the common form, up to the first other line, the end of the text, or a full block. Returns the length of the rest
-/// of the text.
-// The room is passed by value, because its parts stay in registers then.
+/// Parses lines of the common form. Stops at another line, at the end of the text, or when the block is full. Returns the length of
+/// the remaining text.
+// The room is passed by value: then its parts stay in registers.
 #[inline(never)]
 fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
     let Room { mut block, behind, mut fetch } = room;
@@ -188,13 +188,13 @@ fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>
     (room, text.len())
 }
 
-/// The storage of a block, to be filled.
+/// Storage for a block that is to be filled.
 struct Room<'r> {
     /// The free places of the block.
     block: IterMut<'r, Reference>,
-    /// The free places for data of the last instruction of a full block.
+    /// The free places after a full block, for data of the block's last instruction.
     behind: IterMut<'r, Reference>,
-    /// The latest fetch, whose kind is known once all its data have been read.
+    /// The latest fetch. Its kind is known only when all its data have been read.
     fetch: Option<&'r mut Reference>,
 }
 
@@ -204,19 +204,19 @@ impl<'r> Room<'r> {
         Self { block: block.iter_mut(), behind: behind.iter_mut(), fetch: None }
     }
 
-    /// Returns the number of references stored so far.
+    /// Returns the number of references that have been stored.
     fn filled(&self) -> usize {
         BLOCK + BLOCK_SLACK - self.block.len() - self.behind.len()
     }
 
-    /// Adds a reference to the block. Returns `false` if the block is full.
+    /// Adds a reference to the block. If the block is full, returns `false`.
     fn push(&mut self, reference: Reference) -> bool {
         let place = self.block.next();
         place.is_some_and(|place| put(place, reference, &mut self.fetch))
     }
 
-    /// Adds data of the last instruction behind the block. Returns `false` if there is no room, if the reference is no such data, or
-    /// if no more data can change the kind of the fetch.
+    /// Adds data of the last instruction after a full block. Returns `false` if there is no room, if the reference is not such data,
+    /// or if more data cannot change the kind of the fetch.
     fn push_behind(&mut self, reference: Reference) -> bool {
         let classes = |fetch: &&mut Reference| fetch.kind != Kind::FetchModify;
         !reference.kind.is_fetch()
@@ -225,7 +225,7 @@ impl<'r> Room<'r> {
     }
 }
 
-/// Stores a reference, and adds data to the kind of the latest fetch.
+/// Stores a reference. If it is data, updates the kind of the latest fetch.
 #[inline(always)]
 fn put<'r>(
     place: &'r mut Reference,

@@ -1,4 +1,4 @@
-//! Parsers of one line of lackey: an exact one, and a fast one for the most common lines.
+//! Two parsers for one line of lackey: an exact one, and a fast one for the most common lines.
 
 use super::reference::{Kind, Reference};
 
@@ -14,11 +14,11 @@ pub(super) const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeff
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 
-/// The bytes of a line that are read. A correct line has at most 25: lead, 16 digits, comma, 4 digits, carriage return. More bytes
-/// show more of a wrong line in the message.
+/// The maximum number of bytes of a line that are read. A correct line has at most 25: lead, 16 digits, comma, 4 digits, carriage
+/// return. The further bytes are for the message about a wrong line.
 pub(super) const LONGEST: usize = 40;
 
-/// Parses a line without its newline. Returns `None` for an empty line. The error is the expected content.
+/// Parses a line without its newline. Returns `None` for an empty line. The error is what was expected instead.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Reference>, &'static str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() {
@@ -38,7 +38,7 @@ fn kind(lead: &[u8; 3]) -> Option<Kind> {
     known.map(|(_, kind)| *kind)
 }
 
-/// Parses a number of one to `most` digits.
+/// Parses a number that has at least one and at most `most` digits.
 pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
     if digits.is_empty() || digits.len() > most {
         return None;
@@ -49,10 +49,10 @@ pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
     })
 }
 
-/// The length of the text that [`Fast`] looks at.
+/// The number of bytes that [`Fast`] looks at.
 pub(super) const WINDOW: usize = 24;
 
-/// The value of each byte as a hexadecimal digit, for each place of the digit in a number; [`WRONG`] for other bytes.
+/// For each position in a number and each byte: the value of the hexadecimal digit, or [`WRONG`] if the byte is not one.
 static DIGITS: [[u32; 256]; 5] = {
     let mut digits = [[WRONG; 256]; 5];
     let mut byte = 0;
@@ -71,7 +71,7 @@ static DIGITS: [[u32; 256]; 5] = {
 
 const WRONG: u32 = 1 << 31;
 
-/// Returns the value of at most five hexadecimal digits. The bit [`WRONG`] is set if a byte is no digit.
+/// Returns the value of at most five hexadecimal digits. If a byte is not a digit, the bit [`WRONG`] is set.
 #[inline(always)]
 fn hexadecimal<const N: usize>(text: &[u8; N]) -> u32 {
     let mut value = 0;
@@ -81,13 +81,13 @@ fn hexadecimal<const N: usize>(text: &[u8; N]) -> u32 {
     value
 }
 
-/// The fast parser. It caches parsed beginnings, because most lines share their first eight bytes, the lead and five digits, with a
-/// recent line.
+/// The fast parser. It caches parsed beginnings: the first eight bytes of a line, which are the lead and five digits. Most lines
+/// begin like a recent line.
 pub(super) struct Fast {
     beginnings: [Beginning; 1 << Self::BITS],
 }
 
-/// The first eight bytes of a correct line, and their meaning.
+/// The first eight bytes of a correct line, with their meaning.
 #[derive(Clone, Copy, Debug)]
 struct Beginning {
     text: u64,
@@ -96,7 +96,7 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// The number of digits in a beginning.
+    /// The number of the digits in the beginning of a line.
     const DIGITS: usize = 5;
 
     fn parse(text: u64) -> Option<Self> {
@@ -107,13 +107,13 @@ impl Beginning {
         (digits & WRONG == 0).then_some(Self { text, digits, kind })
     }
 
-    /// Returns the place in the table for a beginning with this text.
+    /// Returns the index in the table of a beginning with this text.
     #[inline(always)]
     const fn place(text: u64) -> usize {
         (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize
     }
 
-    /// Parses the rest of a line whose address has `N` more digits.
+    /// Parses the rest of a line. Its address has `N` digits after the beginning.
     #[inline(always)]
     fn complete<const N: usize>(&self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         const FROM: usize = 3 + Beginning::DIGITS;
@@ -141,14 +141,14 @@ impl Fast {
     const BITS: u32 = 8;
 
     pub(super) fn new() -> Self {
-        // This entry fills every place, and matches only in its own.
+        // This entry fills all places of the table. It matches only in its own place.
         let text = u64::from_le_bytes(*b"I  00000");
         let some = Beginning { text, digits: 0, kind: Kind::FetchOther };
         Self { beginnings: [some; 1 << Self::BITS] }
     }
 
-    /// Parses the line at the start of `text` if its address has 8 to 10 digits, its size has 1 or 2, and it ends with a newline.
-    /// Returns the reference and the length of the line with its newline. `None` leaves the decision to the exact parser.
+    /// Parses the line at the start of `text`. Its address must have 8 to 10 digits, its size 1 or 2, and it must end with a newline.
+    /// Returns the reference and the length of the line with its newline. `None` means that the exact parser decides.
     #[inline(always)]
     pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         let (first, _) = text.split_first_chunk()?;
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// Correct and almost correct lines.
+    /// A pattern of correct and almost correct lines.
     const LINE: &str =
         "(I  | [LSM] |[ ILSM]{3})[0-9a-f]{0,3}0{0,8}[0-9a-fA-F]{0,6}[,\\-]?[0-9]{0,3}\n?";
 

@@ -1,15 +1,15 @@
 //! Recordings of a program's references to memory, thread by thread.
 //!
-//! The content of a [`Recording`] tells which of three formats it has, whatever its name. It may be plain or compressed with gzip
-//! or zstd, also in several members or frames.
+//! The content of a [`Recording`] decides which of three formats it has; its name does not matter. It may be plain, or compressed
+//! with gzip or zstd, in one or more members or frames.
 //!
-//! # Native
-//! `vfalls record` writes [all threads](refs) and their order. A plain file is read in place; a compressed file or a stream is first
-//! decompressed to a temporary file without a name. In memory are the code of the program, one frame for each thread, and the chunks
+//! `vfalls record` writes [all threads](refs) and their order. A plain file is read in place. A compressed file or a stream is first
+//! decompressed to a temporary file without a name. Memory holds the program's code, one frame for each thread, and the chunks that
+//! are [read ahead](Recording::read_ahead).
 //! that are [read ahead](Recording::read_ahead).
 //!
 //! # Lackey
-//! `valgrind --tool=lackey --trace-mem=yes` writes one thread, which is read in constant memory.
+//! `valgrind --tool=lackey --trace-mem=yes` writes one thread. It is read in constant memory.
 //!
 //! ```text
 //! I  04001090,3        an instruction of 3 bytes is fetched
@@ -19,11 +19,11 @@
 //! ==1234== ...         a message of valgrind: skipped, like empty lines
 //! ```
 //!
-//! Addresses are 1 to 16 hexadecimal digits, sizes 1 to 4096 bytes.
+//! Addresses have 1 to 16 hexadecimal digits. Sizes are 1 to 4096 bytes.
 //!
 //! # By hand
-//! Each line names a strand (0 to 255), an operation, an address and, if it is not the default, a size. Each strand is a thread of
-//! its own. Lines take place one after the other: a line of another strand begins when the line before has ended.
+//! Each line has a strand (0 to 255), an operation, an address and, if it is not the default, a size. Each strand is a separate
+//! thread. Lines execute one after the other: when the strand changes, the next line begins after the previous line has ended.
 //!
 //! ```text
 //! # Two strands share a line.
@@ -33,8 +33,8 @@
 //! 0 i 40000            strand 0 fetches an instruction of 4 bytes
 //! ```
 //!
-//! A comment begins with `#`. Addresses are 1 to 16 hexadecimal digits, with or without `0x`. Sizes are 1 to 4096 bytes; the default
-//! is 8, for instructions 4. All references are kept in memory, at most 16,777,216.
+//! A comment begins with `#`. Addresses have 1 to 16 hexadecimal digits, with or without `0x`. Sizes are 1 to 4096 bytes. The default
+//! size is 8, or 4 for instructions. All references are kept in memory; there may be at most 16,777,216.
 
 mod ahead;
 mod bundled;

@@ -1,5 +1,3 @@
-//! A recording of any format.
-
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
@@ -21,12 +19,12 @@ pub struct Recording {
     reader: Reader,
 }
 
-/// The facts known before the threads are read.
+/// What is known before the threads are read.
 #[derive(Default)]
 pub(super) struct About {
     name: String,
     threads: usize,
-    /// The strands of the threads, if the recording names them.
+    /// The strands of the threads; empty if the recording does not name them.
     strands: Vec<usize>,
     has_flow: bool,
     pub(super) target: Option<String>,
@@ -45,16 +43,16 @@ impl Recording {
     /// Opens a recording of any [format](super), plain or compressed; `-` is standard input.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. A native recording or one written by hand
-    /// is malformed or too large, or there is no room to decompress it.
+    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. Or the recording is native or
+    /// handwritten, and is malformed or too large. Or there is no room to decompress it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Source::open(path.as_ref()).and_then(Self::new)
     }
 
-    /// Reads a recording, plain or compressed, from `stream`. Errors use `name`; `total` is the length in bytes, where known.
+    /// Reads a recording, plain or compressed, from `stream`. Errors call it `name`. `total` is its length in bytes, if known.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The same as for [`open`](Self::open).
     pub fn from_reader(
         name: &str,
         stream: impl Read + Send + 'static,
@@ -86,14 +84,14 @@ impl Recording {
         Ok(Self { about: About { name, ..about }, reader })
     }
 
-    /// Returns a recording of these threads, each as a list of chunks. It has flow. Errors use `name`.
+    /// Returns a recording of these threads. Each thread is a list of chunks. The recording has flow, and errors call it `name`.
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
         let about = About { threads: threads.len(), has_flow: true, ..About::default() };
         Self { about, reader: Reader::Memory(Threads::new(threads)) }.named(name)
     }
 
-    /// Reads and decodes the rest of the recording in a thread of its own, if the host has a second processor. All results are the
-    /// same. The thread ends after the recording is dropped and its current read returns.
+    /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This does not change any
+    /// result. The thread ends after the recording is dropped and the thread's current read returns.
     #[must_use]
     pub fn read_ahead(self) -> Self {
         let has_room = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
@@ -113,12 +111,12 @@ impl Recording {
         Self { reader, ..self }
     }
 
-    /// Returns the name of the recording in errors.
+    /// Returns the name that errors use for the recording.
     pub fn name(&self) -> &str {
         &self.about.name
     }
 
-    /// Returns the recording with another name.
+    /// Returns the recording with another name for errors.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.about.name = name.to_owned();
@@ -130,7 +128,7 @@ impl Recording {
         self.about.threads
     }
 
-    /// Returns the strand of a thread. Only recordings written by hand name strands.
+    /// Returns the strand of a thread; `None` unless the recording is handwritten.
     pub fn strand_of(&self, thread: usize) -> Option<usize> {
         self.about.strands.get(thread).copied()
     }
@@ -145,17 +143,17 @@ impl Recording {
         self.about.target.as_deref()
     }
 
-    /// Returns the command line of the program, quoted for a shell, if it is recorded.
+    /// Returns the command line of the program, quoted for a shell; `None` if it is not recorded.
     pub fn command(&self) -> Option<&str> {
         self.about.command.as_deref()
     }
 
-    /// Returns the files that the program mapped into memory, if they are recorded.
+    /// Returns the files that the program mapped into memory; empty if they are not recorded.
     pub fn mappings(&self) -> &[Mapping] {
         &self.about.mappings
     }
 
-    /// Returns notes for readers of results, such as that the recording is cut off: sentences without a full stop.
+    /// Returns notes for readers of results, for example that the recording is cut off. A note is a sentence without a full stop.
     pub fn notes(&self) -> &[String] {
         &self.about.notes
     }
@@ -165,10 +163,10 @@ impl Recording {
         self.reader.progress()
     }
 
-    /// Replaces the content of `chunk` by the next references of a thread. Returns `false`, with an empty chunk, at the thread's end.
+    /// Replaces the content of `chunk` by the next references of a thread. At the thread's end, returns `false` and an empty chunk.
     ///
     /// # Errors
-    /// The recording is damaged, cannot be read or decompressed, or has no reference at all. Later calls for the thread return `false`.
+    /// The recording is damaged, has no references, or cannot be read or decompressed. Later calls for the thread return `false`.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         self.reader.next_chunk(thread, chunk)
     }

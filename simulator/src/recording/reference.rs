@@ -1,6 +1,4 @@
-//! References to memory.
-
-/// One reference to memory: the fetch of an instruction, or an access to data.
+/// A reference to memory: the fetch of an instruction, or an access to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
     /// The virtual address of the first byte.
@@ -9,29 +7,29 @@ pub struct Reference {
     pub size: u16,
     /// The kind of fetch or access.
     pub kind: Kind,
-    /// The way in which a fetched instruction passes control on; [`Flow::Next`] for data.
+    /// How a fetched instruction passes control on; [`Flow::Next`] for data.
     pub flow: Flow,
 }
 
 impl Reference {
-    /// Returns an access to data, or the fetch of an instruction that passes control to the next.
+    /// Returns an access to data, or the fetch of an instruction that passes control to the next instruction.
     pub const fn new(address: u64, size: u16, kind: Kind) -> Self {
         Self { address, size, kind, flow: Flow::Next }
     }
 }
 
-/// The way in which an instruction passes control on.
+/// How an instruction passes control on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Flow {
-    /// To the instruction after it. All instructions of a recording [without flow](super::Recording::has_flow) have this value.
+    /// To the next instruction in memory. All instructions of a recording [without flow](super::Recording::has_flow) have this value.
     #[default]
     Next = 0,
     /// By a conditional branch that is not taken.
     NotTaken = 1,
     /// By a conditional branch that is taken.
     Taken = 2,
-    /// By a branch without a condition, or a jump to an address in a register.
+    /// By an unconditional branch, or a jump to an address in a register.
     Jump = 3,
     /// By a call of a procedure.
     Call = 4,
@@ -42,7 +40,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// Returns `true` if the next instruction is not the next in memory.
+    /// Returns `true` if control passes elsewhere than to the next instruction in memory.
     #[inline(always)]
     pub(crate) const fn is_elsewhere(self) -> bool {
         self as u8 >= Self::Taken as u8
@@ -59,7 +57,7 @@ impl Flow {
     }
 }
 
-/// The class of an instruction for counters of branches. A trap is no branch.
+/// The class of an instruction for counters of branches. A trap is not a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Branch {
     None,
@@ -73,7 +71,7 @@ impl Branch {
 
 /// The kind of a reference.
 ///
-/// The kind of a fetch includes the accesses of its instruction, so that no reader has to look ahead.
+/// The kind of a fetch includes the accesses of the instruction. So readers need not look ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -83,13 +81,13 @@ pub enum Kind {
     FetchLoad = 1,
     /// The fetch of an instruction that stores.
     FetchStore = 2,
-    /// The fetch of an instruction that loads and stores, one place or two.
+    /// The fetch of an instruction that loads and stores, from the same place or from two places.
     FetchModify = 3,
     /// A load of data.
     Load = 4,
     /// A store of data.
     Store = 5,
-    /// A load and a store of one place by one instruction.
+    /// A load and a store of the same place by one instruction.
     Modify = 6,
 }
 
@@ -99,11 +97,11 @@ impl Kind {
         (self as u8) < Self::Load as u8
     }
 
-    /// The kinds of fetches. Bit 0 of the index stands for a load, bit 1 for a store.
+    /// The kinds of fetches. Bit 0 of the index means a load, and bit 1 a store.
     pub(crate) const FETCHES: [Self; 4] =
         [Self::FetchOther, Self::FetchLoad, Self::FetchStore, Self::FetchModify];
 
-    /// Returns the kind of this fetch after its instruction also accesses `data`.
+    /// Returns the kind of this fetch if its instruction also accesses `data`.
     pub(super) const fn with(self, data: Self) -> Self {
         Self::FETCHES[(self as usize | (data as usize - Self::FetchModify as usize)) & 3]
     }

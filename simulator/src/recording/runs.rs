@@ -1,33 +1,33 @@
-//! Splits references into executions of code.
+//! Splits references into runs, which are executions of shapes.
 
 use super::code::Code;
 use super::reference::Reference;
 
-/// The most references of a run, not counting further data of its last instruction.
+/// The maximum number of references of a run, without further data of its last instruction.
 const MOST: usize = 64;
 
-/// The most references of a run with all data of its last instruction.
+/// The maximum number of references of a run, with all data of its last instruction.
 const MOST_WITH_DATA: usize = 4096;
 
-/// The number of places in a table of known runs.
+/// The number of places in each table of known runs.
 const PLACES: usize = 1 << 12;
 
-/// Appends executions with these references, and the addresses of their data. The instructions of an execution follow each other in
-/// memory. Equal runs share a shape.
+/// Appends executions that have these references, with the addresses of their data. The instructions of one execution are consecutive
+/// in memory. Equal runs share a shape.
 pub(super) fn execute(
     references: &[Reference],
     code: &mut Code,
     shapes: &mut Vec<u32>,
     data: &mut Vec<u64>,
 ) {
-    // The latest run by its address, and known runs by address and length.
+    // The latest run by its address, and known runs by their address and length.
     let mut latest = [Run::default(); PLACES];
     let mut known = [Run::default(); PLACES];
     let mut rest = references;
     while let Some(first) = rest.first() {
         let latest = &mut latest[place(first.address)];
         let length = code.count(latest.shape);
-        // Most runs equal the latest one with the same address.
+        // Most runs equal the latest run with the same address.
         if !(ends(rest, length, latest.end)
             && code.is_execution(latest.shape, &rest[..length], data))
         {
@@ -38,14 +38,14 @@ pub(super) fn execute(
     }
 }
 
-/// A run: its shape, and the address after its last instruction.
+/// A run's shape, and the address after the run's last instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     shape: u32,
     end: u64,
 }
 
-/// Returns the first run. Adds its shape to the code if it is new.
+/// Returns the first run. If its shape is new, adds the shape to the code.
 fn find(
     rest: &[Reference],
     known: &mut [Run; PLACES],
@@ -81,7 +81,7 @@ fn length(references: &[Reference]) -> (usize, u64) {
     (references.len().min(MOST_WITH_DATA), next)
 }
 
-/// Returns `true` if a run of at least `length` references ends there. `next` is the address after its last instruction.
+/// Returns `true` if a run of at least `length` references ends there. `next` is the address after the run's last instruction.
 #[inline(always)]
 fn ends(references: &[Reference], length: usize, next: u64) -> bool {
     match references.get(length) {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::recording::{Chunk, Kind};
 
-    /// Returns the executed shapes and the addresses of their data.
+    /// Returns the numbers of the executed shapes, and the addresses of their data.
     fn executed(references: &[Reference]) -> (Vec<u32>, Vec<u64>) {
         let (mut shapes, mut data) = (Vec::new(), Vec::new());
         execute(references, &mut Code::default(), &mut shapes, &mut data);
@@ -112,7 +112,7 @@ mod tests {
                 Reference::new(0x1000, 4, Kind::FetchOther),
                 Reference::new(0x1004, 4, fetch),
                 Reference::new(address, 8, data),
-                // Not the next address.
+                // This address is not the next one.
                 Reference::new(0x1010, 4, Kind::FetchOther),
             ]
         };
@@ -132,7 +132,7 @@ mod tests {
         let load = Reference::new(0x8000, 8, Kind::Load);
         let pairs: Vec<_> = (0..100).flat_map(|number| [fetch(number), load]).collect();
         assert_eq!(length(&pairs).0, 64);
-        // Data without an instruction.
+        // These data have no instruction.
         assert_eq!(length(&pairs[1..]).0, 1);
         let mut much = vec![fetch(0)];
         much.extend([load; 5000]);

@@ -1,4 +1,4 @@
-//! The source of a recording: a file or a stream, plain or compressed. The first bytes tell the format.
+//! The source of a recording: a file or a stream, plain or compressed. Its first bytes decide the format.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -11,25 +11,25 @@ use flate2::bufread::MultiGzDecoder;
 use super::error::{RecordingError, printable};
 use super::zstd::Frames;
 
-/// The decompressed content of a recording as a reader.
+/// A reader of a recording's decompressed content.
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: Box<dyn Read + Send>,
     format: Format,
-    /// The first bytes of the content.
+    /// The first bytes of the decompressed content.
     head: Vec<u8>,
-    /// The file itself, if it is plain and seekable.
+    /// The file itself; `None` unless it is plain and seekable.
     file: Option<File>,
-    /// The bytes read from the file or stream so far.
+    /// The number of bytes read from the file or stream so far.
     read: Arc<AtomicU64>,
-    /// The length of the file or stream, where known.
+    /// The length of the file or stream, if known.
     total: Option<u64>,
 }
 
-/// The progress of reading a recording, in bytes of the file or stream before decompression.
+/// How far a recording has been read, in bytes of the file or stream before decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes read so far.
+    /// The number of bytes read so far.
     pub read: u64,
     /// The length in bytes; `None` for a pipe.
     pub total: Option<u64>,
@@ -38,11 +38,11 @@ pub struct Progress {
 /// The format of the decompressed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Written by `vfalls record`.
+    /// Recordings that `vfalls record` writes.
     Native,
-    /// Written by valgrind's lackey.
+    /// Recordings that valgrind's lackey writes.
     Lackey,
-    /// Written by hand.
+    /// Handwritten recordings.
     Text,
 }
 
@@ -52,7 +52,7 @@ const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 const A_RECORDING: &str = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
                            text such as \"0 w 0x1000 8\", plain, gzip or zstd";
 
-/// The number of bytes that are searched for the first one that is not blank, which tells the format of a text.
+/// The number of bytes that are searched for the first one that is not blank. This byte decides the format of a text.
 const HEAD: usize = 256;
 
 impl Source {
@@ -77,7 +77,7 @@ impl Source {
         Ok(Self { file: plain, ..source })
     }
 
-    /// Reads from a stream. `total` is its length in bytes, where known.
+    /// Reads from a stream. `total` is the stream's length in bytes, if known.
     pub(super) fn from_reader(
         name: &str,
         stream: impl Read + Send + 'static,
@@ -100,7 +100,7 @@ impl Source {
             Format::Zstd => Box::new(Frames::new(whole)),
             Format::Other(what) => return Err(RecordingError::in_file(&name, what, A_RECORDING)),
         };
-        // A reader of the text meets the error again.
+        // The error is dropped here: a reader of the text gets it again.
         let mut head = Vec::new();
         let failed = text.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
         let text = io::Cursor::new(head.clone()).chain(Failed(failed)).chain(text);
@@ -133,7 +133,7 @@ impl Source {
                 Ok(0) => return Ok(file),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // The content up to the damage is kept, as of a plain file that is cut off.
+                // The content before the damage is kept, as in a plain file that is cut off.
                 Err(error) if error.raw_os_error().is_none() => return Ok(file),
                 Err(error) => {
                     let found = unreadable(&error);
@@ -149,7 +149,7 @@ impl Source {
         Progress { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Returns the reason for an error, as the content found.
+    /// Returns a description of an error, to be used as the content found.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),
@@ -185,7 +185,7 @@ fn format_of(magic: &[u8]) -> Format {
     }
 }
 
-/// Fails the first read if it has an error, and then is at its end.
+/// A reader whose first read fails if it has an error. After that it is at its end.
 struct Failed(Option<io::Error>);
 
 impl Read for Failed {
@@ -194,7 +194,7 @@ impl Read for Failed {
     }
 }
 
-/// Counts the bytes read from a stream.
+/// A reader that counts the bytes read from a stream.
 struct Counted<R> {
     stream: R,
     read: Arc<AtomicU64>,

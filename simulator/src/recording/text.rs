@@ -1,4 +1,4 @@
-//! Reads recordings written by hand; see the [formats](super).
+//! Reads handwritten recordings; see the [formats](super).
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -13,10 +13,10 @@ use super::reference::{Kind, Reference};
 use super::source::Source;
 use refs::Order;
 
-/// The most references of a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
+/// The maximum number of references of a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
 pub(super) const MOST: u64 = 1 << 24;
 
-/// The most bytes of a line.
+/// The maximum number of bytes of a line.
 const LONGEST: u64 = 1024;
 
 const A_STRAND: &str = "a strand, 0 to 255";
@@ -72,7 +72,7 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
     Ok(Threads { strands, progress: source.progress(), ..Threads::new(threads) })
 }
 
-/// Parses a line. Returns `None` for a line without a reference. The error is the expected content.
+/// Parses a line. Returns `None` for a line without a reference. The error is what was expected instead.
 fn parse(line: &[u8]) -> Result<Option<(usize, Reference)>, &'static str> {
     let end = line.iter().position(|&byte| byte == b'#').unwrap_or(line.len());
     let mut words = line[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -114,11 +114,11 @@ struct ParsedText {
 struct TextThread {
     strand: usize,
     pieces: Vec<Piece>,
-    /// The index of the latest fetch in the last piece.
+    /// The index in the last piece of the latest fetch.
     fetch: Option<usize>,
 }
 
-/// The content of a chunk.
+/// A chunk that is being read.
 #[derive(Default)]
 struct Piece {
     references: Vec<Reference>,

@@ -1,4 +1,4 @@
-//! Reads zstd files of several frames, skips skippable frames, and compares checksums.
+//! Reads zstd files. A file may have several frames. Skippable frames are skipped, and checksums are compared.
 
 use std::io::{self, BufRead, Read};
 
@@ -17,7 +17,7 @@ impl<R: BufRead> Frames<R> {
         Self { source, decoder: FrameDecoder::new(), in_frame: false }
     }
 
-    /// Starts the next frame with data. Returns `false` at the end of the file.
+    /// Starts the next frame that has data. Returns `false` at the end of the file.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.source.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.source) {

@@ -1,4 +1,4 @@
-//! Comparison of what a guest measured with what happened.
+//! Compares what a guest measured with what happened.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;
@@ -30,7 +30,7 @@ pub(super) fn of_guests(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCa
     ids.zip(guests).zip(&tallies).map(result).collect()
 }
 
-/// Returns the counters of a PMU or strand beside the truth.
+/// Returns the counters of a PMU or strand, each with its true count.
 pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
     let strand = match pair.place {
         Place::Pic(strand) => Some(strand.index()),
@@ -76,7 +76,7 @@ pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
     })
 }
 
-/// Returns how often the event of this name happened.
+/// Returns the true number of the events with this name.
 fn happened(place: Place, event: &str, truth: &Truth, perf_config: PerfConfig) -> u64 {
     let count = match place {
         Place::Pic(strand) => SparcEvent::from_name(event)

@@ -1,12 +1,10 @@
-//! The errors of a replay.
-
 use guest_abi::guest::{HtSet, NegotiateError, RetryError, SnapshotError};
 use guest_abi::{HvError, PerfReg, Pmu};
 use perfctr_service::ConfigError;
 
 use crate::recording::RecordingError;
 
-/// Why a replay ends before its program.
+/// Why a replay ends before its programs end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -29,7 +27,7 @@ pub enum RunError {
     CountedAlone(Pmu),
     #[error("the program has no strand")]
     NoStrand,
-    /// A change of rights needs more cross-calls than the slowest hubs can cause.
+    /// A change of rights needs more cross-calls than even the slowest hubs can cause.
     #[error("a change does not come to its end")]
     Endless,
     /// The observer stopped the replay.

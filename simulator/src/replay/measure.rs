@@ -1,4 +1,4 @@
-//! The guest that measures: it programs the counters of its machine, reads them, and widens them to 64 bits.
+//! The guest that measures. It programs the counters of its machine, reads them, and widens them to 64 bits.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::guest::{Bounds, DramCount, HubCount, StrandCount, StrandDriver, Tries};
@@ -11,13 +11,13 @@ use super::error::RunError;
 use super::selection::{Choice, Selection};
 use crate::machine::board::{Board, SimulatedStrand};
 
-/// The most times that the guest repeats a call while a hub is busy. The slowest access takes far less time.
+/// The maximum number of times that the guest repeats a call while a hub is busy. Even the slowest access takes far less time.
 pub(super) const TRIES: Tries = match Tries::new(10_000) {
     Some(tries) => tries,
     None => Tries::ONCE,
 };
 
-/// A counter of 31, 32 or 64 bits, widened.
+/// A counter of 31, 32 or 64 bits that is widened to 64 bits.
 #[derive(Clone, Copy, Debug)]
 enum Count {
     Dram(DramCount),
@@ -35,12 +35,12 @@ impl Count {
     }
 }
 
-/// Where a counter is.
+/// The place of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A PMU, which the guest accesses by hypercalls.
+    /// A PMU. The guest accesses its counters by hypercalls.
     Pmu(Pmu),
-    /// A strand's %pic, which the strand reads itself.
+    /// The %pic of a strand. The strand reads it without a hypercall.
     Pic(StrandId),
 }
 
@@ -60,10 +60,10 @@ impl Place {
 pub struct Pair {
     #[allow(missing_docs, reason = "its name says it")]
     pub place: Place,
-    /// The counters that have an event, and the event's name.
+    /// The counters that have an event, each with the name of its event.
     pub events: Vec<(Counter, &'static str)>,
     counts: [Count; 2],
-    /// The events since the start, by counter.
+    /// The number of events since the start, for each counter.
     pub totals: [u64; 2],
     shown: [u64; 2],
 }
@@ -75,31 +75,31 @@ impl Pair {
         }
     }
 
-    /// Returns the events of a counter since the previous sample.
+    /// Returns the number of a counter's events since the previous sample.
     #[must_use]
     pub fn latest(&self, counter: Counter) -> u64 {
         self.totals[counter.index()] - self.shown[counter.index()]
     }
 
-    /// Ends a sample: [`latest`](Self::latest) counts from here.
+    /// Ends a sample. [`latest`](Self::latest) counts from here on.
     pub(super) fn shown(&mut self) {
         self.shown = self.totals;
     }
 }
 
-/// The guest that measures, and all its counters.
+/// The guest that measures, with all its counters.
 pub(super) struct Measurement<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
     strands: Vec<StrandDriver<SimulatedStrand<'a>>>,
-    /// The counters of PMUs, then those of strands.
+    /// The counters of PMUs, followed by the counters of strands.
     pub(super) pairs: Vec<Pair>,
-    /// The PMUs that the machine has and the guest may not use.
+    /// The PMUs that the machine has but the guest may not use.
     pub(super) refused: Vec<Pmu>,
 }
 
 impl<'a> Measurement<'a> {
-    /// Negotiates, finds the PMUs of the machine, sets PERF_CONFIG on each node that the guest has strands on, programs
-    /// all PMUs that the guest may use, and starts the counters of `strands`.
+    /// Negotiates, and finds the PMUs of the machine. Sets PERF_CONFIG on each node on which the guest has strands. Programs all PMUs
+    /// that the guest may use, and starts the counters of `strands`.
     pub(super) fn start(
         board: &'a Board<'a>,
         guest: GuestId,
@@ -124,7 +124,7 @@ impl<'a> Measurement<'a> {
                 measurement.start_strand(board.strand(guest, *strand), choice)?;
             }
         }
-        // A call sets PERF_CONFIG of the caller's node, so that a strand of each node has to call.
+        // A call sets PERF_CONFIG of the caller's node, so a strand of each node has to make a call.
         if perf_config != PerfConfig::All {
             for node in 0..board.devices().machine().nodes() {
                 let mut on_node = strands.iter().filter(|strand| strand.node().index() == node);
@@ -155,7 +155,7 @@ impl<'a> Measurement<'a> {
     ) -> Result<(), RunError> {
         let Some(choice) = choice else { return Ok(()) };
         let pmu: Pmu = kind.into();
-        // As busstat does: read, replace the event, write.
+        // Like busstat, this reads the register, replaces the event, and writes the register.
         let mut pcr = U::Pcr::from(self.read(pmu.pcr())?);
         for counter in Counter::ALL {
             pcr = pcr.with_event(*counter, choice.event(*counter));
@@ -207,7 +207,7 @@ impl<'a> Measurement<'a> {
         self.pairs.push(Pair { place, events, counts, totals, shown });
     }
 
-    /// Reads every counter.
+    /// Reads all counters.
     pub(super) fn sample(&mut self) -> Result<(), RunError> {
         let bounds = Bounds { attempts: TRIES, tries: TRIES };
         let mut strands = self.strands.iter();
@@ -215,7 +215,7 @@ impl<'a> Measurement<'a> {
             let raw = match pair.place {
                 Place::Pmu(pmu) => {
                     let snapshot = self.service.snapshot(pmu, bounds)?;
-                    // Nothing is replayed while the guest reads.
+                    // While the guest reads its counters, nothing is replayed.
                     if snapshot.skew.pic0_events != 0 {
                         return Err(RunError::CountedAlone(pmu));
                     }
@@ -244,7 +244,7 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// A guest that does not measure, but asks for a register of each class, whatever the answers.
+/// A guest that does not measure. It reads a register of each class and ignores the answers.
 pub(super) struct Bystander<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
 }
@@ -254,11 +254,11 @@ impl<'a> Bystander<'a> {
         Ok(Self { service: PerfCounters::negotiate_best(strand)? })
     }
 
-    /// Asks once for each register.
+    /// Reads each of the registers once.
     pub(super) fn ask(&self) {
         let pics = Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0));
         for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG].into_iter().chain(pics) {
-            // The statistics show the answer.
+            // The answer is counted in the statistics.
             let _ = self.service.get(register);
         }
     }

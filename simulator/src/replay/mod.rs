@@ -1,10 +1,10 @@
-//! The replay of a program: a machine that executes the references of its recording, a hypervisor with the service, guests that
-//! measure, and the comparison with what really happened.
+//! Replays programs. A machine executes the references of their recordings, and a hypervisor offers the service to guests. The guests
+//! measure, and their counts are compared with what really happened.
 //!
-//! Everything runs on one thread, in an order that depends on the input alone. The machine has one
-//! [clock](crate::machine::clock::MachineClock): it advances with the earliest of the strands that execute the program
+//! Everything runs on one thread, in an order that depends only on the input. The machine has one
+//! [clock](crate::machine::clock::MachineClock). It advances with the earliest of the strands that execute the program
 //! ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of hypercalls. The hubs' own cycle counters do not
-//! count hypercalls, so that a guest does not measure its own measuring.
+//! count hypercalls, so a guest does not measure its own measuring.
 
 mod compared;
 mod error;

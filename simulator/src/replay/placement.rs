@@ -1,4 +1,4 @@
-//! Placement of threads on strands.
+//! Places threads on strands.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,25 +12,25 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::machine::strands::{self, StrandListError};
 use crate::recording::Recording;
 
-/// The order in which threads are placed on strands: the first thread on the first strand, and so on. If there are more
-/// threads than strands, the order starts over, and threads share strands.
+/// The order in which threads are placed on strands: the first thread on the first strand, and so on. If there are more threads than
+/// strands, the order starts again, and threads share strands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// The next thread is on the next node, then on the next core, then on the next strand of the core, from the core's two
-    /// pipelines in turns.
+    /// Successive threads are on different nodes, then on different cores of the nodes, then on different strands of the cores. The
+    /// strands of a core come from its two pipelines in turns.
     #[default]
     Spread,
-    /// The next thread is on the next strand.
+    /// Successive threads are on successive strands.
     Pack,
-    /// The next thread is on the next core, after the last core of a node on the next node, and after the last node on the
-    /// next strand of the first core, from the core's two pipelines in turns.
+    /// Successive threads are on successive cores, one node after the other. After the last core, the next strand of the first core
+    /// follows. The strands of a core come from its two pipelines in turns.
     OnePerCore,
-    /// Each thread is on the strand that its recording names. Threads without such a strand are [spread](Self::Spread).
+    /// Each thread is on the strand that the recording names. Threads without a named strand are [spread](Self::Spread).
     Recorded,
-    /// Threads are on the strands of a list, in the list's order.
+    /// Threads are on the strands of a list, in the order of the list.
     List(Vec<StrandId>),
-    /// The references of one thread are dealt to the strands of a list, [`TURN`](Self::TURN) at a time. This is an artificial
-    /// workload: the strands share data only because the references are dealt.
+    /// The references of one thread are dealt to the strands of a list, [`TURN`](Self::TURN) at a time. This workload is artificial:
+    /// the strands share data only because the references are dealt.
     Deal(Vec<StrandId>),
 }
 
@@ -65,10 +65,10 @@ const NAMED: [(&str, Placement); 3] = [
 ];
 
 impl Placement {
-    /// The number of references that are dealt to a strand at a time.
+    /// The number of references that a strand gets each time.
     pub const TURN: usize = 1024;
 
-    /// Returns for each thread of these programs the strand that its recording names, if any.
+    /// Returns for each thread of the programs the strand that the thread's recording names, if any.
     pub(crate) fn named(programs: &[Recording]) -> Vec<Option<StrandId>> {
         let named = programs
             .iter()
@@ -76,7 +76,7 @@ impl Placement {
         named.map(|strand| strand.and_then(StrandId::new)).collect()
     }
 
-    /// Returns the default placement. `named` has for each thread the strand that its recording names, if any.
+    /// Returns the default placement. For each thread, `named` has the strand that the thread's recording names, if any.
     #[must_use]
     pub fn default_for(named: &[Option<StrandId>]) -> Self {
         match named.iter().any(Option::is_some) {
@@ -85,12 +85,12 @@ impl Placement {
         }
     }
 
-    /// Returns the strand of each thread, or the strands to which references are [dealt](Self::Deal). `named` has for each thread
-    /// the strand that its recording names, if any. `allowed` are the strands of the program's guest; lists and recordings may
+    /// Returns the strand of each thread, or the strands to which references are [dealt](Self::Deal). For each thread, `named` has
+    /// the strand that its recording names, if any. `allowed` are the strands of the program's guest. Lists and recordings may also
     /// name other strands.
     ///
     /// # Errors
-    /// The machine lacks a named strand, there is no strand, or references are to be dealt and there is not exactly one thread.
+    /// The machine lacks a named strand, there is no strand, or references are to be dealt but there is not exactly one thread.
     pub fn strands(
         &self,
         machine: Machine,
@@ -130,7 +130,7 @@ impl Placement {
     }
 }
 
-/// Returns the position of a strand in its core, if the two pipelines (strands 0 to 3 and 4 to 7) alternate.
+/// Returns the position of a strand in its core if the two pipelines alternate. Strands 0 to 3 have one pipeline, 4 to 7 the other.
 const fn in_core(strand: StrandId) -> usize {
     let number = strand.index() % StrandId::PER_CORE;
     number % (StrandId::PER_CORE / 2) * 2 + number / (StrandId::PER_CORE / 2)
@@ -141,13 +141,13 @@ const fn core_in_node(strand: StrandId) -> usize {
     strand.index() % StrandId::PER_NODE / StrandId::PER_CORE
 }
 
-/// The start of the text of a placement that makes an artificial workload.
+/// The beginning of the text of a placement that makes an artificial workload.
 const ARTIFICIAL: &str = "artificial, ";
 
 impl FromStr for Placement {
     type Err = ParsePlacementError;
 
-    /// Reads `spread`, `pack`, `one-per-core`, a list of strands, or `deal:` and such a list.
+    /// Parses `spread`, `pack`, `one-per-core`, a list of strands, or `deal:` followed by a list of strands.
     fn from_str(text: &str) -> Result<Self, ParsePlacementError> {
         if let Some((_, placement)) = NAMED.iter().find(|(name, _)| *name == text) {
             return Ok(placement.clone());
@@ -162,7 +162,7 @@ impl FromStr for Placement {
     }
 }
 
-/// Writes the placement for reports, which call dealt references artificial.
+/// Writes the placement for reports. They call dealt references artificial.
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -185,7 +185,7 @@ impl Serialize for Placement {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Parses the text that [`Display`](fmt::Display) writes.
 impl<'de> Deserialize<'de> for Placement {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
@@ -229,11 +229,11 @@ mod tests {
         assert_eq!(on(4, "spread", set(0..256), 1), [0]);
         assert_eq!(on(4, "spread", set(0..256), 9), [0, 64, 128, 192, 8, 72, 136, 200, 16]);
         let all = on(4, "spread", set(0..256), 256);
-        // 32 cores have one thread each; then come the second pipelines, and then the second strands of the first ones.
+        // 32 cores get one thread each. The second pipelines follow, and then the second strands of the first pipelines.
         assert_eq!(all[28..36], [56, 120, 184, 248, 4, 68, 132, 196]);
         assert_eq!(all[64..66], [1, 65]);
         assert_eq!(all[252..], [63, 127, 191, 255]);
-        // A guest without the last core of the last node: its threads are placed elsewhere.
+        // If the guest lacks the last core of the last node, its threads are placed elsewhere.
         assert_eq!(on(4, "spread", set(0..248), 34)[28..], [56, 120, 184, 4, 68, 132]);
         assert_eq!(on(2, "spread", set(0..128), 3), [0, 64, 8]);
     }
@@ -261,7 +261,7 @@ mod tests {
             placed.into_iter().map(StrandId::index).collect()
         };
         assert_eq!(place(Placement::Recorded), [9, 0, 9, 8]);
-        // A placement that the caller asks for has priority.
+        // A placement that the caller chooses has priority over the recording.
         assert_eq!(place(Placement::Pack), [0, 1, 2, 3]);
         let far = [StrandId::new(64)];
         let placed = Placement::Recorded.strands(machine, set(0..64), &far);
@@ -277,7 +277,7 @@ mod tests {
         let machine = Machine::new(Model::Batoka, 2).unwrap();
         for (text, allowed, threads, error) in [
             ("deal:0-3", 0..128, 2, "deal deals the references of one thread, found 2 threads"),
-            // Even if no thread executes on the strand that is not there.
+            // The strand is an error even if no thread executes on it.
             ("0,128", 0..128, 1, "there is no strand 128; this machine has strands 0 to 127"),
             ("spread", 0..0, 1, "the program has no strand"),
         ] {

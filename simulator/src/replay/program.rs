@@ -1,4 +1,4 @@
-//! The replay of the programs on their strands.
+//! Replays the programs on their strands.
 
 use guest_abi::event::SparcEvent;
 
@@ -15,19 +15,19 @@ use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 use crate::run::ThreadRun;
 
-/// The most references without a pause, on a machine whose DRAM channels are as fast as on a T2 Plus.
+/// The maximum number of references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
 const PAUSE: u64 = 1 << 14;
 
-/// The most references between two reads of the counters, so that no counter of 31 bits wraps twice in between.
+/// The maximum number of references between two reads of the counters. It keeps counters of 31 bits from wrapping twice in between.
 const LONGEST_UNREAD: u64 = 1_000_000;
 
-/// The most cycles that lines may spend in the queue of a DRAM channel between two reads of its counters, for the same reason.
+/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads, for the same reason.
 const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 
-/// The events that a recording without flow lacks.
+/// Events that a recording without flow does not have.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
 
-/// Returns the most references without a pause. Slow DRAM channels need more pauses: lines wait longer for them, and
+/// Returns the maximum number of references without a pause. Slow DRAM channels need more pauses: lines wait longer, so
 /// [`MOST_UNREAD_CYCLES`] pass sooner.
 fn pause(memory: &Config) -> u64 {
     let slower = |config: &Config| config.timing.channel_read.max(config.timing.channel_write);
@@ -42,13 +42,13 @@ pub(super) struct Replay {
     pub(super) references: u64,
     threads: Threads,
     details: Option<Box<Watcher>>,
-    /// A sentence on each program whose recording has no branches, if branches are counted.
+    /// If branches are counted: a sentence for each program whose recording has no branches.
     notes: Vec<String>,
-    /// The references, and the cycles of lines in a queue, at the latest read of the counters.
+    /// The number of references, and of cycles of lines in a queue, when the counters were last read.
     read: (u64, u64),
 }
 
-/// Replays a quantum of a thread for details.
+/// Replays a quantum of a thread and collects details.
 #[cold]
 #[inline(never)]
 fn watch<V: Variant>(
@@ -64,7 +64,7 @@ fn watch<V: Variant>(
 }
 
 impl Replay {
-    /// Returns a replay that has not replayed any reference yet.
+    /// Returns a replay before its first reference.
     pub(super) fn new(prepared: &mut Prepared) -> Self {
         let programs = std::mem::take(&mut prepared.setup.programs);
         let placed = &prepared.placed;
@@ -98,8 +98,8 @@ impl Replay {
         }
     }
 
-    /// Replays references, at most `most`, or less if the caller should report its progress or
-    /// [read the counters](Self::is_long_unread). Returns `false` if all threads have ended.
+    /// Replays at most `most` references. Replays fewer if the caller should report its progress or [read the
+    /// counters](Self::is_long_unread). Returns `false` if all threads have ended.
     pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let unread = LONGEST_UNREAD - (self.references - self.read.0);
         let part = Part {
@@ -116,7 +116,7 @@ impl Replay {
         Ok(replayed > 0)
     }
 
-    /// Brings the counters up to date.
+    /// Updates the counters.
     pub(super) fn catch_up(&mut self, board: &Board<'_>) {
         let (now, devices) = (self.scheduler.now(), board.devices());
         match &mut self.memory {
@@ -125,7 +125,7 @@ impl Replay {
         }
     }
 
-    /// Returns `true` if the counters have to be read before the replay goes on, so that none wraps twice.
+    /// Returns `true` if the counters have to be read before the replay goes on. Otherwise a counter could wrap twice.
     pub(super) fn is_long_unread(&self) -> bool {
         let (references, cycles) = self.read;
         self.references - references == LONGEST_UNREAD
@@ -136,7 +136,7 @@ impl Replay {
         self.read = (self.references, self.truth().most_queued());
     }
 
-    /// Returns the bytes of the recordings that have been read.
+    /// Returns the number of bytes of the recordings that have been read.
     pub(super) fn bytes_read(&self) -> u64 {
         self.scheduler.progress().read
     }
@@ -146,12 +146,12 @@ impl Replay {
         [self.scheduler.notes(), self.notes.clone()].concat()
     }
 
-    /// Returns the collector of details, if details are collected.
+    /// Returns the collector of details; `None` if no details are collected.
     pub(super) fn watcher(&mut self) -> Option<&mut Watcher> {
         self.details.as_deref_mut()
     }
 
-    /// Returns the details until now, if they are collected.
+    /// Returns the details so far; `None` if no details are collected.
     pub(super) fn details(&self) -> Option<Details> {
         let (now, memory) = (self.truth().cycles(), &self.memory);
         let details = self.details.as_ref()?;
@@ -171,7 +171,7 @@ impl Replay {
     }
 }
 
-/// The parts of a replay beside the memory system, and the most references to replay.
+/// The parts of a replay without the memory system, and the maximum number of references to replay.
 struct Part<'a> {
     scheduler: &'a mut Scheduler,
     threads: &'a mut Threads,

@@ -1,4 +1,4 @@
-//! A replay to the end of its programs.
+//! Replays programs to their end.
 
 use std::ops::ControlFlow;
 
@@ -14,22 +14,22 @@ use crate::machine::board::Board;
 use crate::memory::Truth;
 use crate::run::{CounterResult, Hypercalls, Replayed, Time};
 
-/// The number of hypercalls after which details keep no more events than the rings hold.
+/// The number of hypercalls after which details get only the events that the rings hold.
 const MOST_CALLS: u64 = 1 << 19;
 
-/// A stage that a replay has reached.
+/// A stage of a replay.
 #[derive(Clone, Copy)]
 pub enum Progress<'a> {
-    /// The guest has programmed all counters except those of these units, which it may not use.
+    /// The guest has programmed all counters. It may not use the counters of these units.
     Started(&'a [Pmu]),
     /// The number of bytes of the recordings that have been read.
     Read(u64),
-    /// The guest has read its counters after a number of references.
+    /// The guest has read its counters after this number of references.
     #[allow(missing_docs, reason = "the names say it")]
     Sample { references: u64, counters: &'a [Pair], now: Now<'a> },
 }
 
-/// A replay that waits for its observer. Nothing is computed before the observer asks.
+/// A replay that waits while its observer looks. A result is computed only when the observer asks for it.
 #[derive(Clone, Copy)]
 pub struct Now<'a> {
     replay: &'a Replay,
@@ -37,13 +37,13 @@ pub struct Now<'a> {
 }
 
 impl<'a> Now<'a> {
-    /// Returns what has happened so far.
+    /// Returns the record of all events so far.
     #[must_use]
     pub fn truth(self) -> &'a Truth {
         self.replay.truth()
     }
 
-    /// Returns the result of the replay as if it ended here.
+    /// Returns the result that the replay would have if it ended now.
     #[must_use]
     pub fn run(self) -> Replayed {
         (self.so_far)()
@@ -56,7 +56,7 @@ impl<'a> Now<'a> {
     }
 }
 
-/// Calls the observer, which may stop the replay.
+/// Calls the observer. The observer may stop the replay.
 pub(super) fn tell<P>(
     observe: &mut dyn FnMut(P) -> ControlFlow<()>,
     progress: P,
@@ -68,8 +68,8 @@ pub(super) fn tell<P>(
 }
 
 impl Prepared {
-    /// Replays the programs to their end, while the guest that executes them samples its counters. Calls `observe` at each stage, and
-    /// stops if it returns [`ControlFlow::Break`].
+    /// Replays the programs to their end. Meanwhile, the guest that executes them samples its counters. Calls `observe` at each
+    /// stage, and stops if `observe` returns [`ControlFlow::Break`].
     pub fn run(
         mut self,
         observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
@@ -98,7 +98,7 @@ impl Prepared {
                 let references = replay.references;
                 tell(observe, Progress::Read(replay.bytes_read()))?;
                 let sample = references == sample_at || ended && references > sampled;
-                // At the end more time passes, until the last strand has the data that it waits for.
+                // At the end, time passes until the last strand has the data that it waits for.
                 let point = references == due || ended && due < u64::MAX;
                 let without_details = sample || ended || replay.is_long_unread();
                 if point || without_details {
@@ -135,7 +135,7 @@ impl Prepared {
         Ok(outcome)
     }
 
-    /// Returns the result of the replay as if it ended here.
+    /// Returns the result that the replay would have if it ended now.
     fn so_far(&self, replay: &Replay, pairs: &[Pair], board: &Board<'_>) -> Replayed {
         let truth = replay.truth();
         let counters = self.counters(pairs, truth);

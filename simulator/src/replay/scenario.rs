@@ -1,8 +1,8 @@
-//! A scenario on a replay: the [operator](crate::operator)'s steps, and what guests measure between them.
+//! Plays a scenario on a replay: the [operator](crate::operator)'s steps, and what guests measure between the steps.
 //!
-//! The time between two steps is a *phase*. In each phase every guest programs the counters that it may use, and measures; at the end
-//! of the phase the counts are compared with what happened in it. A step changes rights or hardware while the program stands still.
-//! While its change is pending, guests make calls and strands take their cross-calls.
+//! The time between two steps is a *phase*. In each phase, every guest programs the counters that it may use, and measures. At the
+//! end of the phase, the counts are compared with what happened in the phase. A step changes rights or hardware while the program
+//! stands still. While the change is pending, guests make calls and strands take their cross-calls.
 
 use std::ops::ControlFlow;
 
@@ -28,27 +28,27 @@ use crate::operator::{
 };
 use crate::run::{Asked, Found, Hypercalls, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
 
-/// Far more cross-calls than a change takes, with hubs that are as slow as they can be set.
+/// Far more cross-calls than a change takes, even with the slowest possible hubs.
 const MOST_CROSS_CALLS: u64 = 10_000_000;
 
-/// A stage that a scenario has reached.
+/// A stage of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub enum ScenarioStage<'a> {
     /// The number of bytes of the recordings that have been read.
     Read(u64),
     /// A step has ended.
     Step(&'a StepRun),
-    /// The phase with this number, from 1, has ended.
+    /// The phase with this number, counted from 1, has ended.
     Phase(usize, &'a PhaseRun),
-    /// The program ended, after this number of references, before the step.
+    /// The program ended after this number of references, before the step was due.
     NotReached(&'a Step, u64),
 }
 
 type Observe<'a> = dyn FnMut(ScenarioStage<'_>) -> ControlFlow<()> + 'a;
 
 impl Prepared {
-    /// Checks the steps of a scenario against the machine and the guests. A strand that executes the program or makes a guest's calls
-    /// may not die.
+    /// Checks the steps of a scenario against the machine and the guests. A step may not kill a strand that executes the program or
+    /// makes a guest's calls.
     ///
     /// # Errors
     /// A step is impossible.
@@ -58,7 +58,7 @@ impl Prepared {
         scenario.check(self.setup().machine, &self.setup().guests, &busy)
     }
 
-    /// Plays a scenario to the end of the programs. Calls `observe` at each stage, and stops if it returns [`ControlFlow::Break`].
+    /// Plays a scenario to the end of the programs. Calls `observe` at each stage, and stops on [`ControlFlow::Break`].
     pub fn play(
         mut self,
         scenario: Scenario,
@@ -126,7 +126,7 @@ impl Prepared {
     }
 }
 
-/// The operator's access to a board. A request is served when the operator takes the answer.
+/// The operator's access to a board. A request is served only when the operator takes its answer.
 struct Mailbox<'a> {
     board: &'a Board<'a>,
     request: Option<(StrandId, Request)>,
@@ -148,7 +148,7 @@ impl Operated for Mailbox<'_> {
         mailbox::ask(&mut words, &request);
         let board = self.board;
         match request {
-            // A look takes no time.
+            // A look at the hypervisor takes no time.
             Request::Look(_) => mailbox::serve(&mut words, board.service(), on, drop),
             Request::Reset(guest) => mailbox::serve(&mut words, board.service(), on, |_| {
                 board.reset_guest(guest, on);
@@ -160,17 +160,17 @@ impl Operated for Mailbox<'_> {
         mailbox::answer(&words)
     }
 
-    /// Does nothing: the strand executes no program, and it takes no cross-call once its death is reported.
+    /// Does nothing. The strand executes no program, and takes no cross-call after its death has been reported.
     fn stop(&mut self, _: StrandId) {}
 }
 
-/// A replay on its machine.
+/// A replay with its machine.
 struct Stage<'a, 's> {
     board: &'a Board<'a>,
     prepared: &'s Prepared,
 }
 
-/// A phase that has not ended.
+/// A phase that is under way.
 struct Phase<'a> {
     from: u64,
     before: Truth,
@@ -252,10 +252,10 @@ impl<'a> Stage<'a, '_> {
                             settled.found.push(self.look(guest, strand)?);
                         }
                     }
-                    // An excused strand had a cross-call to take, too.
+                    // An excused strand also had a cross-call to take.
                     settled.awaited = settled.awaited.map(|number| number + step.excused.len());
                     step.settled = Some(std::mem::take(&mut settled));
-                    // The phases and the end of a replay show the units.
+                    // On a replay, the phases and the end show the units.
                     step.unit = None;
                     tell(observe, ScenarioStage::Step(step))?;
                     held = now;
@@ -270,7 +270,7 @@ impl<'a> Stage<'a, '_> {
         callers.map(|(guest, _)| self.board.service().held(guest)).collect()
     }
 
-    /// Lets the strands that a pending change waits for take their cross-calls. Before the first cross-call, guests make calls.
+    /// Lets the strands that a pending change waits for take their cross-calls. Guests make calls before the first cross-call.
     fn settle(&self, awaited: StrandSet, settled: &mut Settled) -> Result<(), RunError> {
         if settled.awaited.is_none() {
             settled.awaited = Some(awaited.iter().count());
@@ -292,7 +292,7 @@ impl<'a> Stage<'a, '_> {
         Ok(())
     }
 
-    /// Reads all registers as a guest.
+    /// Reads all registers on behalf of a guest.
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };

@@ -1,4 +1,4 @@
-//! The events that each kind of unit counts.
+//! The events that the units of each kind count.
 
 use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
@@ -20,7 +20,7 @@ impl<E: Copy> Choice<E> {
         Some(Self { first, second: Some(second) })
     }
 
-    /// Returns the event that a counter counts. A counter without an event counts the event of the other counter, and is not reported.
+    /// Returns the event that a counter counts. A counter without an event counts the other counter's event, and is not reported.
     pub fn event(&self, counter: Counter) -> E {
         match counter {
             Counter::Pic0 => self.first,
@@ -28,7 +28,7 @@ impl<E: Copy> Choice<E> {
         }
     }
 
-    /// Returns the counters that have an event of their own.
+    /// Returns the counters that have their own event.
     pub fn counters(&self) -> &'static [Counter] {
         if self.second.is_some() { Counter::ALL } else { &[Counter::Pic0] }
     }
@@ -37,7 +37,7 @@ impl<E: Copy> Choice<E> {
         [Some(self.first), self.second].into_iter().flatten()
     }
 
-    /// Adds an event. Returns `false` if both counters have one already.
+    /// Adds an event. Returns `false` if both counters already have an event.
     fn add(choice: &mut Option<Self>, event: E) -> bool {
         let (first, second) = match choice {
             None => (event, None),
@@ -49,18 +49,18 @@ impl<E: Copy> Choice<E> {
     }
 }
 
-/// The events to count, by kind of unit. A guest does not program units without events.
+/// The events to count, by kind of unit. A guest does not program a unit that has no events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// DRAM channels.
+    /// The events of DRAM channels.
     pub dram: Option<Choice<DramEvent>>,
-    /// Link port units.
+    /// The events of link port units.
     pub lpu: Option<Choice<LpuEvent>>,
-    /// General purpose design blocks.
+    /// The events of general purpose design blocks.
     pub gpd: Option<Choice<GpdEvent>>,
-    /// Address serialization units.
+    /// The events of address serialization units.
     pub asu: Option<Choice<AsuEvent>>,
-    /// The strands' %pic.
+    /// The events of the strands' %pic.
     pub pic: Option<Choice<SparcEvent>>,
 }
 
@@ -71,20 +71,20 @@ pub struct Listed {
     pub class: &'static str,
     pub event: &'static str,
     pub description: &'static str,
-    /// Why the event never happens here, so that its counts are 0; `None` if it happens.
+    /// Why the event never happens here, so that its count is 0; `None` if it happens.
     pub absence: Option<&'static str>,
 }
 
 const CLASSES: [&str; 5] = ["dram", "lpu", "gpd", "asu", "pic"];
 
-/// Why a text is no list of events.
+/// Why a text is not a list of events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
     /// This item has no colon.
     #[error("found '{0}', expected CLASS:EVENT with CLASS one of {list}", list = CLASSES.join(", "))]
     NotAnEvent(String),
-    /// A class or an event is unknown; the message names the nearest.
+    /// A class or an event is unknown. The message suggests similar names.
     #[error("{0}")]
     Unknown(String),
     /// A class has more than two events.
@@ -94,10 +94,10 @@ pub enum SelectionError {
 }
 
 impl Selection {
-    /// Reads a list of `CLASS:EVENT`.
+    /// Parses a list of items `CLASS:EVENT`.
     ///
     /// # Errors
-    /// The text is not such a list, a class or event is unknown, or a class has more than two events.
+    /// An item is not `CLASS:EVENT`, a class or event is unknown, or a class has more than two events.
     pub fn parse(text: &str) -> Result<Self, SelectionError> {
         let mut selection = Self::default();
         for item in text.split(',').map(str::trim) {
@@ -111,7 +111,7 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Adds an event. Returns `false` if its class already has two.
+    /// Adds an event. Returns `false` if the class already has two events.
     fn add(&mut self, class: &str, name: &str) -> Result<bool, SelectionError> {
         macro_rules! add {
             ($field:ident, $event:ty, $find:expr) => {{
@@ -137,8 +137,8 @@ impl Selection {
         })
     }
 
-    /// Returns the default for a machine: reads and writes of DRAM, instructions, loads that miss the L2 cache and, if there
-    /// are hubs, requests, cache hits and packets.
+    /// Returns the default for a machine: reads and writes of DRAM, instructions, and loads that miss the L2 cache. If the machine
+    /// has hubs, also requests, cache hits and packets.
     #[must_use]
     pub fn default_for(machine: Machine) -> Self {
         use SparcEvent::{Instructions, L2LoadMisses};
@@ -152,7 +152,7 @@ impl Selection {
         if machine.model().has_hubs() { all } else { all.without_hubs() }
     }
 
-    /// Returns all events of the units that a machine has.
+    /// Returns all events of the units that the machine has.
     #[must_use]
     pub fn all_of(machine: Machine) -> Vec<Listed> {
         let mut all = Vec::new();
@@ -180,7 +180,7 @@ impl Selection {
         macro_rules! look {
             ($($field:ident)*) => { $(
                 for event in self.$field.iter().flat_map(Choice::events) {
-                    // The event called none counts nothing by definition.
+                    // An event named none counts nothing by definition, so it is not listed.
                     if !event.is_modelled() && event.name() != "none" {
                         names.push(format!("{}:{}", stringify!($field), event.name()));
                     }
@@ -191,7 +191,7 @@ impl Selection {
         names
     }
 
-    /// Returns the names of the selected classes that a machine without hubs lacks.
+    /// Returns the names of the selected classes that belong to hubs.
     pub fn of_hubs(&self) -> Vec<&'static str> {
         [("lpu", self.lpu.is_some()), ("gpd", self.gpd.is_some()), ("asu", self.asu.is_some())]
             .into_iter()
@@ -199,12 +199,12 @@ impl Selection {
             .collect()
     }
 
-    /// Returns `true` if nothing is counted.
+    /// Returns `true` if no event is selected.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns the selection without the classes that a machine without hubs lacks.
+    /// Returns the selection without the classes that belong to hubs.
     #[must_use]
     pub fn without_hubs(self) -> Self {
         Self { lpu: None, gpd: None, asu: None, ..self }

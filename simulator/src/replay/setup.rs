@@ -1,4 +1,4 @@
-//! The setup of a replay.
+//! What a replay needs, and the check of it.
 
 use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
@@ -21,43 +21,43 @@ use crate::recording::Recording;
 use crate::replay::placement::{Placement, PlacementError};
 use crate::replay::scheduler::MOST_PROGRAMS;
 
-/// The setup of a replay: what the machine executes, and what a guest measures.
+/// The setup of a replay: what the machine executes and what a guest measures.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Setup {
     pub machine: Machine,
-    /// Sizes of the caches, and the cycles of each access.
+    /// The machine's caches, and how long its actions take.
     pub memory: Config,
     pub guests: Vec<NamedGuest>,
     pub programs: Vec<Recording>,
-    /// Which strand executes which thread of the programs. All strands belong to one guest, which measures: to the first guest, unless
-    /// a list or a recording names the strands. The default (`None`) is [`Placement::default_for`] the recordings.
+    /// Which strand executes which thread. All strands belong to one guest, which measures. It is the first guest, unless a list or a
+    /// recording names the strands. `None` means [`Placement::default_for`] the recordings.
     pub placement: Option<Placement>,
     pub selection: Selection,
-    /// The L2 misses that the strands' counters count.
+    /// Which L2 misses the strands' counters count.
     pub perf_config: PerfConfig,
-    /// The references from one sample to the next; `None` for one sample at the end.
+    /// The number of references between two samples; `None` for one sample at the end.
     pub interval: Option<u64>,
-    /// The cycles of an access to a hub, for which the hub is busy.
+    /// The number of cycles that an access to a hub takes. The hub is busy during the access.
     pub hub_cycles: u64,
-    /// `None` unless the hypervisor's events are recorded.
+    /// How to record the hypervisor's events; `None` if they are not recorded.
     pub tracing: Option<Tracing>,
     /// Whether to collect [details](crate::analysis::details). A [scenario](super::scenario) collects none.
     pub details: bool,
 }
 
-/// How the hypervisor's events are recorded.
+/// How to record the hypervisor's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Tracing {
-    /// The layout of the events' headers in the rings.
+    /// The layout of event headers in the rings.
     pub layout: LayoutName,
     pub keep: Keep,
-    /// The time of day at the start of the replay; `None` for a trace without one.
+    /// The time of day at the start of the replay; `None` for a trace without a time of day.
     pub epoch: Option<Epoch>,
 }
 
-/// The tracing that details need: exact times of all events.
+/// The tracing that details need: the exact times of all events.
 const OF_DETAILS: Tracing = Tracing { layout: LayoutName::Clock64, keep: Keep::All, epoch: None };
 
 /// Why a setup cannot be replayed.
@@ -71,7 +71,7 @@ pub enum SetupError {
     NoGuest,
     #[error("strand {0} belongs to no guest")]
     Nobodys(StrandId),
-    /// Each text names a strand and its guest.
+    /// The named strands belong to two guests. Each text names a strand and its guest.
     #[error("the programs' strands belong to two guests: {0}, {1}; expected strands of one")]
     TwoGuests(String, String),
     #[error(transparent)]
@@ -93,14 +93,14 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// The default of [`hub_cycles`](Self::hub_cycles).
+    /// The default number of [`hub_cycles`](Self::hub_cycles).
     pub const HUB_CYCLES: u64 = 100;
 
-    /// The most [`hub_cycles`](Self::hub_cycles): a guest repeats a refused call for longer than one such access.
+    /// The maximum number of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than one such access takes.
     pub const MOST_HUB_CYCLES: u64 = 100_000;
 
-    /// Returns a setup of this program on this machine, with two guests. The first guest has every right, and all cores but the last.
-    /// The second has no right, and the last core.
+    /// Returns a setup of this program on this machine, with two guests. The first guest has all rights and all cores but the last.
+    /// The second guest has no rights and the last core.
     #[must_use]
     pub fn new(machine: Machine, program: Recording) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl Setup {
         }
     }
 
-    /// Checks the setup.
+    /// Checks the setup and prepares the replay.
     pub fn check(self) -> Result<Prepared, SetupError> {
         let machine = self.machine;
         let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();
@@ -158,7 +158,7 @@ impl Setup {
         })
     }
 
-    /// Returns the guest that has all of these strands.
+    /// Returns the guest that has all the given strands.
     fn holder(&self, strands: &[StrandId]) -> Result<GuestId, SetupError> {
         let mut holder = None;
         for strand in strands {
@@ -180,7 +180,7 @@ impl Setup {
         Ok(holder.ok_or(PlacementError::NoStrand)?)
     }
 
-    /// Returns the name of a program whose recording names this strand.
+    /// Returns the name of a program whose recording names this strand; `None` if there is none.
     fn who_names(&self, strand: StrandId) -> Option<&str> {
         let names = |program: &&Recording| {
             (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand.index()))
@@ -194,7 +194,7 @@ impl Setup {
 pub struct Prepared {
     pub(super) setup: Setup,
     pub(super) placement: Placement,
-    /// The strand of each thread or, if references are dealt, of each player.
+    /// The strand of each thread. If references are dealt, the strands that get them.
     pub(super) placed: Vec<StrandId>,
     pub(super) strands: Vec<StrandId>,
     pub(super) measuring: GuestId,
@@ -208,7 +208,7 @@ impl Prepared {
         &self.setup
     }
 
-    /// Returns the machine with its memory system.
+    /// Returns the configuration of the machine and its memory system.
     #[must_use]
     pub fn configuration(&self) -> Configuration {
         Configuration { machine: self.setup.machine, memory: self.setup.memory }
@@ -220,25 +220,25 @@ impl Prepared {
         &self.placement
     }
 
-    /// Returns the strand of each thread or, if references are dealt, the strands in the order of their turns.
+    /// Returns the strand of each thread. If references are dealt, returns the strands in the order of their turns.
     #[must_use]
     pub fn placed(&self) -> &[StrandId] {
         &self.placed
     }
 
-    /// Returns the strands that execute the programs, each once.
+    /// Returns the strands that execute the programs. Each strand occurs once.
     #[must_use]
     pub fn strands(&self) -> &[StrandId] {
         &self.strands
     }
 
-    /// Returns the guest that has these strands, and measures.
+    /// Returns the guest that has the strands of the programs, and that measures.
     #[must_use]
     pub fn measuring(&self) -> &NamedGuest {
         &self.setup.guests[self.measuring.index()]
     }
 
-    /// Returns the guests by number, each with the strand that makes its calls.
+    /// Returns the numbers of the guests, each with the strand that makes the guest's calls.
     pub(super) fn callers(&self) -> impl Iterator<Item = (GuestId, StrandId)> {
         (0..)
             .map_while(GuestId::new)
@@ -246,7 +246,7 @@ impl Prepared {
             .filter_map(|(id, guest)| Some((id, guest.caller()?)))
     }
 
-    /// Boots the machine and does `work` on it. Returns the result and the hypervisor's events.
+    /// Boots the machine and executes `work` on it. Returns the result of `work`, and the hypervisor's events.
     pub(super) fn boot<R>(
         &self,
         work: impl for<'a> FnOnce(&'a Board<'a>) -> Result<R, RunError>,

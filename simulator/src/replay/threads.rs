@@ -1,4 +1,4 @@
-//! What each thread did: the sum of what happened on its strand while it executed there.
+//! What each thread did: the sum of what happened on the thread's strand while the thread executed.
 
 use guest_abi::StrandId;
 
@@ -6,16 +6,16 @@ use crate::memory::{Executed, Truth, Waited};
 use crate::run::ThreadRun;
 
 pub(super) struct Threads {
-    /// What the threads did, without what happened on a strand since its latest change of threads.
+    /// What each thread did until the latest change of threads on its strand.
     results: Vec<ThreadRun>,
-    /// The latest thread of each strand, and what had happened on the strand when the thread started.
+    /// For each strand: its latest thread, and what had happened on the strand when the thread began.
     on: Vec<(usize, Waited)>,
 }
 
 const NONE: usize = usize::MAX;
 
 impl Threads {
-    /// Returns threads with these numbers, each on its strand.
+    /// Returns threads that have done nothing. Each has a number and a strand.
     pub(super) fn new(threads: impl Iterator<Item = (usize, StrandId)>) -> Self {
         let results = threads.map(|(thread, strand)| ThreadRun {
             thread,
@@ -25,7 +25,7 @@ impl Threads {
         Self { results: results.collect(), on: vec![(NONE, Waited::default()); StrandId::COUNT] }
     }
 
-    /// Notes that the thread with this index executes on its strand next.
+    /// Records that the thread with this index executes next on its strand.
     #[inline]
     pub(super) fn begin(&mut self, thread: usize, strand: StrandId, truth: &Truth) {
         if self.on[strand.index()].0 != thread {
@@ -42,7 +42,7 @@ impl Threads {
         }
     }
 
-    /// Notes that a thread has executed from the time `begins`, and has taken `cycles` since its strand was ready.
+    /// Records that a thread has executed from the time `begins`, and that it took `cycles` from when its strand was ready.
     #[inline]
     pub(super) fn executed(
         &mut self,

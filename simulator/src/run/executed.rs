@@ -9,28 +9,27 @@ use crate::execute::mailbox::GuestState;
 use crate::execute::records::Failure;
 use crate::memory::{Served, Usage};
 
-/// What happened on a machine until now.
+/// The results of an execution so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Executed {
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of nodes.
     pub nodes: usize,
     pub time: Time,
-    /// The strands that have executed something.
+    /// The strands that have executed instructions.
     pub strands: Vec<StrandRun>,
-    /// The selected events, by class; empty without a memory system.
+    /// The numbers of the selected events, by class; empty without a memory system.
     pub events: Vec<EventCounts>,
-    /// How channels, hubs and links were used, if there is a memory system.
+    /// How channels, hubs and links were used; `None` without a memory system.
     #[serde(flatten)]
     pub usage: Option<Usage>,
-    /// The hypercalls of all guests.
+    /// The number of hypercalls of all guests.
     pub hypercalls: Hypercalls,
     pub guests: Vec<GuestRun>,
-    /// The number of entries in the [log](crate::execute::log) of what is not fully modelled.
+    /// The number of entries in the [log](crate::execute::log) of actions that are not fully modelled.
     pub noted: usize,
-    /// The steps of the [operator](crate::operator::Operator). Empty until the caller that plays them puts them here.
+    /// The steps of the [operator](crate::operator::Operator); empty until the caller that plays the steps stores them here.
     pub steps: Vec<StepRun>,
     /// The failures that the hypervisor has told of.
     pub failures: Vec<Failure>,
@@ -42,18 +41,18 @@ pub struct Executed {
 pub struct StrandRun {
     pub strand: usize,
     pub instructions: ByWhom,
-    /// Without the cycles in which the strand was parked or halted.
+    /// The number of cycles. Cycles in which the strand was parked or halted do not count.
     pub cycles: ByWhom,
-    /// All traps, interrupts among them.
+    /// The number of traps, including interrupts.
     pub traps: u64,
-    /// Where the strand's requests to the L2 cache were served.
+    /// How many of the strand's requests to the L2 cache were served by each unit.
     pub served: Served,
 }
 
-/// A number, split by what executed.
+/// A number, split by the software that executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByWhom {
-    /// Guests, privileged or not.
+    /// The number for guests, both privileged and nonprivileged.
     pub guest: u64,
     #[allow(missing_docs, reason = "its name says it")]
     pub hypervisor: u64,
@@ -71,16 +70,16 @@ impl ByWhom {
     }
 }
 
-/// How often an event happened.
+/// The number of an event, by place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct EventCounts {
-    /// The class of units that count the event.
+    /// The class of the units that count the event.
     pub class: Cow<'static, str>,
     pub event: Cow<'static, str>,
-    /// Whether hubs count the event. Otherwise nodes do.
+    /// Whether hubs count the event. If not, nodes count it.
     pub by_hub: bool,
-    /// By the number of the node or hub.
+    /// The number of the event in each node or hub, indexed by its number.
     pub by_place: Vec<u64>,
 }
 
@@ -92,7 +91,7 @@ impl EventCounts {
     }
 }
 
-/// What became of a guest.
+/// The state of a guest, and what it did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestRun {
@@ -100,9 +99,9 @@ pub struct GuestRun {
     pub guest: usize,
     pub name: String,
     pub strands: Vec<usize>,
-    /// Empty until the caller that loaded the program puts its name here.
+    /// The name of the program; empty until the caller that loaded the program stores it here.
     pub program: String,
-    /// The output on the console. Empty until the caller that reads the console puts it here.
+    /// The output on the console; empty until the caller that reads the console stores it here.
     pub console: String,
     pub state: GuestState,
     pub hypercalls: Hypercalls,

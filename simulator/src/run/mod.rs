@@ -1,4 +1,4 @@
-//! The result of a replay or an execution: one type, from which text, page, live view, comparison and JSON are made.
+//! The result of a replay or an execution. Text, page, live view, comparison and JSON are all made from this one type.
 
 mod executed;
 mod played;
@@ -23,16 +23,16 @@ pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, Threa
 pub use totals::Total;
 pub(crate) use totals::class;
 
-/// The version of the JSON of a [`Run`]. It rises when a field is removed or changes its meaning.
+/// The version of a [`Run`]'s JSON. It rises when a field is removed or changes its meaning.
 pub const VERSION: u64 = 1;
 
-/// The longest file that is read as a run, in bytes.
+/// The maximum length in bytes of a file that is read as a run.
 const LONGEST: u64 = 1 << 30;
 
 /// The result of a replay or an execution.
 ///
-/// The JSON is one object: `version`, `kind`, and the fields of the kind.
-// `remote` derives plain functions; the implementations of the traits below add the version.
+/// The JSON is one object with `version`, `kind`, and the fields of the kind.
+// `remote` makes the derives plain functions. The implementations of the traits below add the version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 #[allow(clippy::large_enum_variant, reason = "a program has one value")]
@@ -49,7 +49,7 @@ pub enum Run {
     Sharing(sharing::SharingReport),
 }
 
-/// Why a file is no [`Run`].
+/// Why a file is not a [`Run`].
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum ReadError {
@@ -59,7 +59,7 @@ pub enum ReadError {
     Parse { name: String, error: ParseError },
 }
 
-/// Why a text is no JSON of a [`Run`].
+/// Why a text is not the JSON of a [`Run`].
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ParseError {
@@ -71,7 +71,7 @@ pub enum ParseError {
     Version { found: u64 },
     #[error("is no run: {0}")]
     Field(serde_json::Error),
-    /// Two fields contradict each other; the text says which.
+    /// Two fields contradict each other. The text names the fields.
     #[error("{0}")]
     Contradiction(String),
 }
@@ -118,7 +118,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Returns what limits the meaning of the numbers: whole sentences without a full stop.
+    /// Returns notes on what limits the meaning of the numbers. Each note is a whole sentence without a full stop.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         match self {
@@ -130,7 +130,7 @@ impl Run {
         }
     }
 
-    /// Returns `false` if a counter does not show what happened.
+    /// Returns `false` if any counter differs from what happened.
     #[must_use]
     pub const fn truth_matches(&self) -> bool {
         match self {
@@ -140,7 +140,7 @@ impl Run {
         }
     }
 
-    /// Returns the hypervisor's events, if the setup of a replay asks for them.
+    /// Returns the hypervisor's events; `None` unless the setup of a replay asks for them.
     #[must_use]
     pub const fn trace(&self) -> Option<&Trace> {
         match self {
@@ -150,7 +150,7 @@ impl Run {
         }
     }
 
-    /// Fails unless the machine has the nodes and strands that the fields name, and a clock.
+    /// Checks that the machine has a clock, and the nodes and strands that the fields name.
     fn check(&self) -> Result<(), String> {
         let (nodes, hertz, usage, strands): (_, _, _, Vec<usize>) = match self {
             Self::Replay(run) => {

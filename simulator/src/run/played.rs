@@ -1,4 +1,4 @@
-//! The result of a scenario on a replay.
+//! The result of a replay on which a scenario was played.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::{CounterResult, GuestCalls, Hypercalls, ThreadRun};
 use crate::events::Trace;
 use crate::machine::configuration::Configuration;
 
-/// A replay during which an operator played a scenario.
+/// A replay during which the operator played a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Played {
@@ -17,27 +17,26 @@ pub struct Played {
     pub scenario: String,
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of nodes.
     pub nodes: usize,
     pub configuration: Configuration,
     pub references: u64,
-    /// The cycles until the last thread ended.
+    /// The time in cycles at which the last thread ended.
     pub cycles: u64,
     /// Which strand executed which thread.
     pub placement: String,
     pub threads: Vec<ThreadRun>,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
-    /// The steps, in the order of time.
+    /// The steps in the order of time.
     pub steps: Vec<StepRun>,
     pub phases: Vec<PhaseRun>,
-    /// The units of the machine, at the end.
+    /// The units of the machine at the end.
     pub units: Vec<UnitRun>,
-    /// The hypercalls of all guests.
+    /// The number of hypercalls of all guests.
     pub hypercalls: Hypercalls,
-    /// Each guest's hypercalls, and its grant at the end.
+    /// For each guest, the number of its hypercalls, and its grant at the end.
     pub guests: Vec<GuestCalls>,
-    /// Whether every counter shows what happened.
+    /// Whether every counter equals what happened.
     pub truth_matches: bool,
     /// The hypervisor's events, if the [setup](crate::replay::Setup::tracing) asks for them.
     #[serde(skip)]
@@ -47,20 +46,20 @@ pub struct Played {
 /// A step of a scenario that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepRun {
-    /// The references of a replay, or the instructions of all strands of an execution, after which the step was due.
+    /// When the step was due: the number of references replayed, or of instructions that all strands executed.
     pub at: u64,
-    /// The line of the step in the scenario's file, from 1.
+    /// The number of the step's line in the scenario's file, from 1.
     pub line: usize,
-    /// What the step does: a sentence without a full stop.
+    /// The step's action: a sentence without a full stop.
     pub action: String,
-    /// Why the step changed nothing, if it was rejected.
+    /// Why the step was rejected and changed nothing; `None` if it was not rejected.
     pub rejected: Option<String>,
-    /// The dead strands of guests that lost a right or were reset: the change did not wait for these strands.
+    /// The dead strands of guests that lost a right or were reset. The change did not wait for these strands.
     pub excused: Vec<usize>,
-    /// On an execution: the unit before the step returned it to service.
+    /// On an execution, the unit before the step returned it to service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitRun>,
-    /// On a replay: how the step's change was completed.
+    /// On a replay, how the step's change was completed.
     #[serde(flatten)]
     pub settled: Option<Settled>,
 }
@@ -70,15 +69,15 @@ pub struct StepRun {
 pub struct Settled {
     /// The number of strands that had a cross-call to take; `None` if no change was pending.
     pub awaited: Option<usize>,
-    /// The calls of guests while the change was pending.
+    /// The calls that guests made while the change was pending.
     pub meanwhile: Vec<Asked>,
-    /// The number of cross-calls until the change was complete.
+    /// The number of cross-calls that were taken until the change was complete.
     pub cross_calls: u64,
-    /// What a guest can read that gained a right or was reset.
+    /// The registers that a guest can read after it gained a right or was reset.
     pub found: Vec<Found>,
 }
 
-/// A guest's call while a change was pending. All fields are names.
+/// A call that a guest made while a change was pending. All fields are names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Asked {
@@ -92,17 +91,16 @@ pub struct Asked {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Found {
     pub guest: String,
-    /// The number of registers.
     pub registers: usize,
     /// The names of the registers that are not 0.
     pub not_zero: Vec<Cow<'static, str>>,
 }
 
-/// The time between two steps.
+/// What guests measured in the time between two steps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct PhaseRun {
-    /// The number of references before the phase.
+    /// The number of references at the start of the phase.
     pub from: u64,
     /// The number of references at the end of the phase.
     pub to: u64,
@@ -116,12 +114,12 @@ pub struct PhaseRun {
 pub struct Measured {
     pub guest: String,
     pub grant: String,
-    /// The number of units that the machine has and the guest may not use.
+    /// The number of units that the machine has but the guest may not use.
     pub refused: usize,
     pub counters: Vec<CounterResult>,
 }
 
-/// The state of a unit.
+/// The state of a unit at one time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct UnitRun {

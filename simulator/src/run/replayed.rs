@@ -1,4 +1,4 @@
-//! The result of a replay: what the guest measured, and what happened.
+//! The result of a replay: what the guest measured, and what really happened.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,19 +16,18 @@ use crate::machine::configuration::Configuration;
 use crate::memory::{Served, Usage};
 use crate::nearest::status_name;
 
-/// A replay.
+/// The result of a replay.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Replayed {
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of nodes.
     pub nodes: usize,
     pub configuration: Configuration,
     pub references: u64,
-    /// The cycles until the last thread ended.
+    /// The time in cycles at which the last thread ended.
     pub cycles: u64,
-    /// The same cycles in seconds, and the clock.
+    /// The same time in seconds, and the rate of the clock.
     pub time: Time,
     /// Which strand executed which thread.
     pub placement: String,
@@ -38,34 +37,34 @@ pub struct Replayed {
     pub usage: Usage,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
-    /// The hypercalls of all guests.
+    /// The number of hypercalls of all guests.
     pub hypercalls: Hypercalls,
     pub guests: Vec<GuestCalls>,
     /// The counters that have an event.
     pub counters: Vec<CounterResult>,
-    /// Whether every counter shows what happened.
+    /// Whether every counter equals what happened.
     pub truth_matches: bool,
-    /// `None` unless the [setup](crate::replay::Setup::details) asks for details.
+    /// The details; `None` unless the [setup](crate::replay::Setup::details) asks for them.
     pub details: Option<Details>,
-    /// The hypervisor's events, if the [setup](crate::replay::Setup::tracing) asks for them.
+    /// The hypervisor's events; `None` unless the [setup](crate::replay::Setup::tracing) asks for them.
     #[serde(skip)]
     pub trace: Option<Trace>,
 }
 
 impl Replayed {
-    /// Returns the programs; none without details.
+    /// Returns the programs; empty without details.
     #[must_use]
     pub fn programs(&self) -> &[ProgramDetails] {
         (self.details.as_ref()).map_or(&[], |details| &details.programs)
     }
 
-    /// Returns the instructions that were waited for longest, the longest first; none without details.
+    /// Returns the instructions that strands waited for longest, in descending order; empty without details.
     #[must_use]
     pub fn code(&self) -> &[InstructionMisses] {
         (self.details.as_ref()).map_or(&[], |details| &details.code)
     }
 
-    /// Returns the lines that nodes took from each other most; none without details.
+    /// Returns the lines that nodes took from each other most often; empty without details.
     #[must_use]
     pub fn lines(&self) -> &[SharedLine] {
         (self.details.as_ref()).map_or(&[], |details| &details.lines.hottest)
@@ -76,7 +75,7 @@ impl Replayed {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Time {
-    /// Cycles per second.
+    /// The number of cycles per second.
     pub hertz: u64,
     pub cycles: u64,
     pub seconds: f64,
@@ -87,53 +86,53 @@ impl Time {
         Self { hertz: HZ, cycles, seconds: cycles as f64 / HZ as f64 }
     }
 
-    /// Returns the duration of a number of cycles, in seconds.
+    /// Returns the time in seconds that a number of cycles takes.
     #[must_use]
     pub fn seconds_of(&self, cycles: u64) -> f64 {
         cycles as f64 / self.hertz as f64
     }
 }
 
-/// What a thread did.
+/// What a thread did, and how long it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ThreadRun {
-    /// The number of the thread, from 0, among the threads of all programs. References that are dealt are one thread on several
+    /// The number of the thread, from 0, among the threads of all programs. If references are dealt, the one thread is on several
     /// strands.
     pub thread: usize,
     pub strand: usize,
     pub instructions: u64,
-    /// The cycles in which the thread executed, or waited for its pipeline or for memory, but not for other threads.
+    /// The cycles in which the thread executed, or waited for its pipeline or for memory. Waits for other threads do not count.
     pub cycles: u64,
-    /// Where the thread's requests were served.
+    /// How many of the thread's requests were served by each unit.
     pub served: Served,
-    /// How the cycles were spent.
+    /// The causes of the cycles.
     pub stack: Stack,
 }
 
-/// The cycles that a thread spent at work, or waiting for each of these things. Their sum is [`ThreadRun::cycles`].
+/// The cycles that a thread spent at work or waiting, by cause. Their sum is [`ThreadRun::cycles`].
 ///
-/// A thread waits for a request to the L2 cache from when it leaves the core until the data arrive, in all queues together. What
-/// [served](Served) the request decides which number these cycles add to. A thread waits for stores only while eight are on their way.
+/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all queues. It
+/// counts in the field of the unit that [served](Served) the request. A thread waits for stores only while eight are under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// Instructions, loads from the L1 cache and jumps, when nothing else delays them.
+    /// Instructions, loads from the L1 cache and jumps that nothing else delays.
     pub busy: u64,
-    /// The L2 cache of the thread's node: its bank, and the line.
+    /// A wait for the L2 cache of the thread's node: for the bank, and for the line.
     pub l2: u64,
-    /// The memory of the thread's node.
+    /// A wait for the memory of the thread's node.
     pub local: u64,
-    /// The memory of another node.
+    /// A wait for the memory of another node.
     pub remote: u64,
-    /// The L2 cache of another node.
+    /// A wait for the L2 cache of another node.
     pub c2c: u64,
-    /// A line that was already on its way to the L2 cache, for another strand or a store.
+    /// A wait for a line that was already on its way to the L2 cache, for another strand or for a store.
     pub arriving: u64,
-    /// Room in the store buffer.
+    /// A wait for room in the store buffer.
     pub stores: u64,
-    /// The store of an atomic instruction, and the stores before it.
+    /// A wait for the store of an atomic instruction, and for the stores before it.
     pub atomics: u64,
-    /// The pipeline, while other strands use it.
+    /// A wait for the pipeline while other strands use it.
     pub pipeline: u64,
 }
 
@@ -143,7 +142,7 @@ impl Stack {
         [busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline]
     }
 
-    /// Returns all cycles.
+    /// Returns the sum of all cycles.
     #[must_use]
     pub fn sum(mut self) -> u64 {
         self.parts().into_iter().map(|part| *part).sum()
@@ -164,54 +163,54 @@ impl SubAssign for Stack {
     }
 }
 
-/// The number of hypercalls.
+/// The number of hypercalls, in total and by status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hypercalls {
     #[allow(missing_docs, reason = "its name says it")]
     pub total: u64,
-    /// The number for each status, by its name.
+    /// The number of hypercalls for each status, by the name of the status.
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// A guest's hypercalls.
+/// The number of a guest's hypercalls.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestCalls {
     pub name: String,
     pub grant: String,
     pub hypercalls: Hypercalls,
-    /// The gets and sets by class of register, from the service's own statistics.
+    /// The number of gets and sets by class of register, from the service's own statistics.
     pub by_class: BTreeMap<Cow<'static, str>, Hypercalls>,
 }
 
-/// What a counter shows at the end, and what happened.
+/// The value of a counter at the end, and what really happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterResult {
     /// The number of the register that holds the counter; `None` for %pic.
     pub perfreg: Option<u64>,
-    /// 0 or 1.
+    /// The number of the counter within its unit: 0 or 1.
     pub counter: usize,
-    /// The strand, for %pic.
+    /// The strand, if the counter is in %pic.
     pub strand: Option<usize>,
     /// The name of the register.
     pub name: Cow<'static, str>,
     pub event: Cow<'static, str>,
-    /// The count that the guest read.
+    /// The count that the guest measured.
     pub measured: u64,
-    /// The count of what happened.
+    /// The true count.
     pub truth: u64,
 }
 
 impl Hypercalls {
-    /// Returns a tally by name of the status.
+    /// Returns the numbers of a tally, by the name of the status.
     #[must_use]
     pub fn new(tally: &Tally) -> Self {
         let named = tally.iter().map(|(status, count)| (status_name(*status), *count));
         Self { total: tally.values().sum(), by_status: named.collect() }
     }
 
-    /// Returns the gets and sets of one class of registers.
+    /// Returns the number of gets and sets of registers of one class.
     pub(crate) fn for_class(statistics: &Statistics, class: Class) -> Self {
         let count = |outcome: &Outcome| {
             statistics.count(Operation::Get, class, *outcome)
@@ -222,7 +221,7 @@ impl Hypercalls {
         Self { total: by_status.values().sum(), by_status }
     }
 
-    /// Returns the sum of all guests.
+    /// Returns the sum of the tallies of all guests.
     #[must_use]
     pub fn sum(tallies: &[Tally]) -> Self {
         let mut sum = Tally::new();

@@ -1,4 +1,4 @@
-//! What happened between two samples of one replay.
+//! The difference between two samples of the same replay.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,8 +7,8 @@ use crate::analysis::details::{InstructionMisses, MOST_CODE, Missed};
 use crate::memory::{Served, Traffic, Usage};
 
 impl Replayed {
-    /// Returns what happened since an earlier sample of the same replay. The lines that nodes share, and all details except the
-    /// code that waits for memory, stay as they are since the start.
+    /// Returns what happened since an earlier sample of the same replay. The lines that nodes share are still counted from the start.
+    /// So are all details except the code that waits for memory.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();
@@ -37,7 +37,7 @@ impl Replayed {
         period
     }
 
-    /// Returns the sum of what the threads on each node did.
+    /// Returns for each node the sum of what its threads did.
     #[must_use]
     pub fn by_node(&self) -> Vec<ThreadRun> {
         let on = |node| self.threads.iter().filter(move |thread| thread.node() == node);
@@ -55,7 +55,7 @@ impl Replayed {
     }
 }
 
-/// Subtracts fields of one type.
+/// Subtracts some fields of one type.
 macro_rules! subtract {
     ($now:expr, $then:expr, $($field:ident),*) => {
         $($now.$field -= $then.$field;)*
@@ -103,8 +103,8 @@ impl Usage {
     }
 }
 
-/// Subtracts what instructions missed until an earlier sample. If the earlier list was full, an instruction that is not in it is
-/// dropped, because its earlier misses are not known.
+/// Subtracts the misses of instructions until an earlier sample. If the earlier list was full, an instruction that the list does not
+/// have is dropped, because its earlier misses are unknown.
 fn subtract_code(code: &mut Vec<InstructionMisses>, earlier: &[InstructionMisses]) {
     let place = |one: &InstructionMisses| (one.program, one.address);
     let whole = earlier.len() < MOST_CODE;

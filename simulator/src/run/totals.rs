@@ -6,20 +6,20 @@ use guest_abi::{PerfReg, Pmu, StrandId};
 
 use super::{CounterResult, ThreadRun};
 
-/// The counts of an event in all units of a class.
+/// The count of an event, summed over all units of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Total {
-    /// The class, as [`Selection::parse`](crate::replay::Selection::parse) takes it.
+    /// The class, in the form that [`Selection::parse`](crate::replay::Selection::parse) accepts.
     pub class: &'static str,
     #[allow(missing_docs, reason = "its name says it")]
     pub event: Cow<'static, str>,
     /// The number of counters.
     pub counters: u64,
-    /// The count that the guest read.
+    /// The count that the guest measured.
     pub measured: u64,
-    /// The count of what happened.
+    /// The true count.
     pub truth: u64,
-    /// What the guest read, by the number of the node or, for gpd and asu events, of the hub.
+    /// The measured count by place: the number of the node, or of the hub for gpd and asu events.
     pub by_place: [u64; 4],
 }
 
@@ -46,7 +46,7 @@ impl Total {
         totals
     }
 
-    /// Returns `true` if the event is counted once in a hub, and not for each of its ports.
+    /// Returns `true` if a hub counts the event once, and not once for each port.
     #[must_use]
     pub fn is_by_hub(&self) -> bool {
         matches!(self.class, "gpd" | "asu")
@@ -66,7 +66,7 @@ fn place(counter: &CounterResult) -> (&'static str, usize) {
     (class(pmu), number)
 }
 
-/// Returns the class of the events of a PMU, or of a strand if there is none.
+/// Returns the class of the events that a PMU counts. Without a PMU, returns the class of a strand's events.
 pub(crate) const fn class(pmu: Option<Pmu>) -> &'static str {
     match pmu {
         Some(Pmu::Dram(_)) => "dram",
@@ -84,7 +84,7 @@ impl ThreadRun {
         self.strand / StrandId::PER_NODE
     }
 
-    /// Returns the sum of what threads did. Its thread and strand are 0.
+    /// Returns the sum of what several threads did. The thread and strand of the sum are 0.
     #[must_use]
     pub fn sum(threads: &[&Self]) -> Self {
         let mut sum = Self::default();

@@ -1,4 +1,4 @@
-//! The hypervisor's calls and events.
+//! Hypercalls and hypervisor events.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,11 +14,11 @@ use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
-/// The most events that are shown, and the most stretches of time that share them.
+/// The maximum number of events shown, and of stretches of time that share them.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
-/// The most parts of a distribution.
+/// The maximum number of parts of a histogram.
 const PARTS: u32 = 32;
 
 /// The hypercalls of a guest that have the same function, class of registers and status.
@@ -26,9 +26,9 @@ const PARTS: u32 = 32;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
-    /// get, set, set_version or fast.
+    /// `get`, `set`, `set_version` or `fast`.
     pub call: Cow<'static, str>,
-    /// The class of the registers, for get and set: strand, l2, dram, hub.
+    /// The class of the registers of a get or set: `strand`, `l2`, `dram` or `hub`.
     pub registers: Cow<'static, str>,
     pub status: String,
     pub count: u64,
@@ -45,7 +45,7 @@ pub struct Durations {
     pub p90: u32,
     pub p99: u32,
     pub longest: u32,
-    /// The ticks that a part of the histogram spans.
+    /// The number of ticks that each part of the histogram spans.
     pub part: u32,
     /// The start of each part and the number of calls in it. There are at most 32 parts, and empty parts are left out.
     pub histogram: Vec<(u32, u64)>,
@@ -94,15 +94,15 @@ fn call(event: &TracedEvent) -> Option<TracedCall> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ShownEvent {
-    /// The time in ticks of the machine's clock, as [`Series::clock`](super::Series::clock).
+    /// The time in ticks of the machine's clock, like [`Series::clock`](super::Series::clock).
     pub time: u64,
     pub strand: usize,
     pub name: Cow<'static, str>,
-    /// The fields of that kind, by name.
+    /// The fields of the event by name.
     pub fields: Map<String, Value>,
 }
 
-/// Returns at most 1,000 events in the order of time, chosen by [`spread`].
+/// Returns at most 1,000 events, chosen by [`spread`], in the order of time.
 pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
     let events = || {
         let streams = trace.streams.iter();
@@ -124,20 +124,20 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
     shown
 }
 
-/// Returns the numbers of at most `most` events, in order. `events` gives the time of each event, its kind, and whether it is a
-/// call that succeeded.
+/// Returns the numbers of at most `most` events, in order. `events` gives for each event its time, its kind, and whether the event is
+/// a call that succeeded.
 ///
-/// If there are more events, the time from the first to the last is divided into stretches of equal length. Every stretch keeps
-/// up to the same number of events of each kind: successful calls only after all other events. If some events are dropped, the kept
-/// events are evenly spaced.
+/// If there are more events, the time from the first to the last is divided into stretches of equal length. Every stretch keeps up to
+/// the same number of events of each kind. Successful calls are kept only if room is left after all other events. If some events are
+/// dropped, the kept events are evenly spaced.
 fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -> E) -> Vec<usize> {
     let first = events().map(|(time, ..)| time).min().unwrap_or(0);
     let last = events().map(|(time, ..)| time).max().unwrap_or(0);
     let kinds: BTreeSet<u16> = events().map(|(_, kind, _)| kind).collect();
-    // Each kind has room for an event in each stretch.
+    // In each stretch there is room for at least one event of each kind.
     let stretches = (most / kinds.len().max(1)).clamp(1, STRETCHES) as u128;
     let part = |time: u64| u128::from(time - first) * stretches / (u128::from(last - first) + 1);
-    // By stretch and kind: the number of other events, and of calls that succeeded.
+    // By stretch and kind: the number of other events, and the number of successful calls.
     let mut counts = BTreeMap::<_, [usize; 2]>::new();
     for (time, kind, ended_well) in events() {
         counts.entry((part(time), kind)).or_default()[usize::from(ended_well)] += 1;
@@ -183,12 +183,12 @@ mod tests {
 
     #[test]
     fn shown_events_are_of_the_whole_time() {
-        // 900 calls at once, then 9 in the rest of the time: ten stretches of ten ticks, with one call in each of the other nine.
+        // 900 calls happen at once, then 9 calls in the rest of the time. Each of the last nine of ten stretches has one call.
         let mut events = vec![(0, 1, true); 900];
         events.extend((1..10).map(|n| (10 * n + 5, 1, true)));
         let all_later: Vec<usize> = (900..909).collect();
         assert_eq!(kept(10, &events), [&[899], &all_later[..]].concat());
-        // The first stretch gets the room that the others do not need: every 90th call.
+        // The first stretch gets the room that the other stretches do not need: it keeps every 90th call.
         let shown = kept(19, &events);
         assert_eq!(shown[..3], [89, 179, 269]);
         assert_eq!(shown[9..], [&[899], &all_later[..]].concat());
@@ -196,11 +196,11 @@ mod tests {
 
     #[test]
     fn what_did_not_end_well_is_shown_first() {
-        // Two stretches with room for one event each.
+        // There are two stretches, each with room for one event.
         let events =
             [(0, 1, true), (1, 1, true), (2, 1, false), (3, 1, true), (9, 1, false), (9, 1, true)];
         assert_eq!(kept(2, &events), [2, 4]);
-        // Each kind has the same room, whatever its number of events.
+        // Each kind has the same room, no matter how many events it has.
         let mut events = vec![(0, 1, false); 30];
         events.extend([(0, 2, true); 3]);
         assert_eq!(kept(6, &events), [9, 19, 29, 30, 31, 32]);
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(of(&[26, 10, 26]), [(10, 1), (26, 2)]);
         let part = |longest| Durations::new(vec![longest]).part;
         assert_eq!([part(0), part(31), part(32), part(1000)], [1, 1, 2, 32]);
-        // Buckets of two ticks.
+        // Each part of the histogram spans two ticks.
         assert_eq!(of(&[32, 33, 0, 1, 2]), [(0, 2), (2, 1), (32, 2)]);
         let all: Vec<u32> = (0..1000).collect();
         let parts = of(&all);

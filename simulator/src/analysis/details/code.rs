@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 use crate::memory::{Served, Waited};
 use crate::nearest::known_hexadecimal;
 
-/// The most instructions whose misses are counted during a replay, and the most that a result lists.
+/// The maximum number of instructions whose misses are counted during a replay.
 const MOST: usize = 1 << 16;
-/// The most instructions that [`Details`](super::Details) hold.
+/// The maximum number of instructions in [`Details`](super::Details).
 pub(crate) const MOST_CODE: usize = 1024;
 
 /// The misses of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {
-    /// The number of the instruction's program, from 0 in the order of the recordings.
+    /// The number of the program that has the instruction. Programs are numbered from 0 in the order of the recordings.
     pub program: usize,
-    /// The instruction's address; `None` for references without an instruction, as in handwritten recordings.
+    /// The address of the instruction; `None` for references without an instruction, as in handwritten recordings.
     #[serde(with = "known_hexadecimal")]
     pub address: Option<u64>,
     #[serde(flatten)]
     pub missed: Missed,
 }
 
-/// Misses of instructions, and the time that the misses cost.
+/// Misses of instructions, and the waiting cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
     /// Loads and fetches that missed the L1 caches, and all stores, by what served them.
@@ -63,7 +63,7 @@ impl Misses {
         }
     }
 
-    /// Returns all instructions, the one with the most waiting cycles first.
+    /// Returns all instructions in descending order of waiting cycles.
     fn sorted(&self) -> Vec<(Address, Missed)> {
         let instructions = self.instructions.iter();
         let mut sorted: Vec<_> = instructions.map(|(at, missed)| (*at, *missed)).collect();
@@ -71,7 +71,7 @@ impl Misses {
         sorted
     }
 
-    /// Returns at most 1,024 instructions, sorted by waiting cycles, the most first, and the sum of all others.
+    /// Returns the 1,024 instructions with the most waiting cycles, in descending order, and the sum of all other instructions.
     pub(super) fn code(&self) -> (Vec<InstructionMisses>, Missed) {
         let mut sorted = self.sorted();
         let mut others = self.others;
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_is_waited_for_least_is_summed_up() {
         let mut misses = Misses::default();
-        // One instruction above the limit; each waits one cycle longer than the one before.
+        // There is one instruction more than the limit. Each waits one cycle longer than the instruction before.
         let all = MOST as u64 + 1;
         for address in 0..all {
             let waited = Waited { stores: address, ..Waited::default() };

@@ -7,52 +7,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::nearest::hexadecimals;
 
-/// The size of the smallest block of memory, a page of the machine, as a power of two.
+/// The binary logarithm of the size of the smallest block of memory, a page of the machine.
 const PAGE_SHIFT: u32 = 13;
 
-/// The most blocks that are counted during a replay, and the most rows of a result.
+/// The maximum number of blocks that are counted during a replay, and of rows.
 const BLOCKS: usize = 4096;
 const ROWS: usize = 64;
 
-/// The most columns, and the cycles that a column spans at first.
+/// The maximum number of columns, and the number of cycles that a column spans at first.
 const COLUMNS: usize = 128;
 const WIDTH: u64 = 256;
 
 /// Misses of the L2 caches by address and time.
 ///
-/// A row is a range of a program's addresses. To leave at most 64 rows, the two neighbours that span the fewest bytes together
-/// are merged repeatedly, so that distant regions stay separate. A column is a span of time. There are at most 128 columns: when
-/// time passes the last column, each two columns are merged into one.
+/// A row is a range of a program's addresses. There are at most 64 rows: as long as there are more, the two neighbours that span the
+/// fewest bytes together are merged, so distant regions stay separate. A column is a span of time. There are at most 128 columns:
+/// when time passes the last column, each pair of columns is merged into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heat {
-    /// The bytes of the smallest block of memory that has counts of its own.
+    /// The number of bytes of the smallest block of memory that has its own counts.
     pub page_bytes: u64,
-    /// The number of the program of each row, in the order of the recordings.
+    /// For each row, the number of its program, in the order of the recordings.
     pub program: Vec<usize>,
     /// The first address of each row.
     #[serde(with = "hexadecimals")]
     pub first: Vec<u64>,
     /// The number of bytes that each row spans.
     pub bytes: Vec<u64>,
-    /// The end of each column in cycles. The first column begins at 0.
+    /// The time in cycles at which each column ends. The first column begins at 0.
     pub cycles: Vec<u64>,
-    /// By row, then by column: requests that missed the L2 cache of the node.
+    /// By row, then by column: the number of requests that missed the L2 cache of the node.
     pub misses: Vec<Vec<u64>>,
     /// By row, then by column: the part of `misses` that the L2 cache of another node served.
     pub transfers: Vec<Vec<u64>>,
 }
 
-/// The misses and transfers of each column.
+/// The number of misses and of transfers in each column.
 type Cells = [[u64; 2]; COLUMNS];
 
-/// The number of a program, and of a block of its memory.
+/// The number of a program, and the number of a block of its memory.
 type Block = (usize, u64);
 
 #[derive(Debug)]
 pub(super) struct Map {
     blocks: BTreeMap<Block, Box<Cells>>,
     shift: u32,
-    /// The cycles of a column.
+    /// The number of cycles that a column spans.
     width: u64,
     /// The last column with a count.
     last: usize,
@@ -63,7 +63,7 @@ impl Map {
         Self { blocks: BTreeMap::new(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
     }
 
-    /// Adds a program's misses and transfers at an address and the time `now`.
+    /// Adds a program's misses and transfers at an address and at the time `now`.
     pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
         while now / self.width >= COLUMNS as u64 {
             self.widen();
@@ -134,7 +134,7 @@ impl Map {
     }
 }
 
-/// A row under construction: `blocks` are its first block and the block after its last.
+/// A row under construction. `blocks` are its first block and the block after its last one.
 struct HeatRow {
     program: usize,
     blocks: [u64; 2],
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(heat.misses[0][..3], [2, 1, 0]);
         map.note(0, 0x1000, 32_768, [1, 1]);
         let heat = map.heat(32_800);
-        // 64 columns of 512 cycles, and the beginning of another.
+        // There are 64 columns of 512 cycles, and a 65th has begun.
         assert_eq!(heat.cycles.len(), 65);
         assert_eq!((heat.cycles[0], heat.cycles[64]), (512, 32_800));
         assert_eq!((heat.misses[0][0], heat.misses[0][63]), (3, 1));

@@ -1,4 +1,4 @@
-//! Lines that move between nodes, and their users: an estimate of [`crate::analysis::sharing`] from one replay.
+//! Lines that move between nodes, and the users of the lines. One replay gives an estimate of [`crate::analysis::sharing`].
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
 use crate::memory::{Moves, Watched};
 use crate::recording::Reference;
 
-/// The most lines whose users are noted, and the most lines of a result.
+/// The maximum number of lines whose users are recorded.
 const MOST: usize = 1 << 14;
 const SHOWN: usize = 20;
 
@@ -23,14 +23,14 @@ pub struct Lines {
     pub transfers: u64,
     /// Copies that a node lost because another node wrote to the line.
     pub invalidations: u64,
-    /// At most 20 lines, sorted by their moves, the most first, with their users since the first move.
+    /// The 20 lines that moved most often, in descending order, with their users since the first move.
     pub hottest: Vec<SharedLine>,
 }
 
-/// The users of lines that have moved.
+/// Records the users of lines that have moved.
 pub(super) struct Moved {
     users: Users,
-    /// Whether the references are dealt: one thread on several strands.
+    /// Whether one thread's references are dealt to several strands.
     dealt: bool,
 }
 
@@ -61,7 +61,7 @@ impl Moved {
         self.users.note(thread, strand, offset, reference);
     }
 
-    /// Returns the lines. `all` are all lines that moved, in any order, and `home` returns the home node of a line.
+    /// Returns the moved lines. `all` has every line that moved, in any order; `home` returns the home node of a line.
     pub(super) fn lines(&self, all: Vec<(u64, Moves)>, home: impl Fn(u64) -> Node) -> Lines {
         let line = |(line, moves)| {
             let (address, mut users) = self.users.users_of(line);

@@ -1,9 +1,9 @@
-//! Details of a replay, for pictures: counts over time, by address, by instruction, and by line of memory.
+//! Details of a replay for charts: counts over time, by address, by instruction, and by line of memory.
 //!
-//! Details are collected only if a [setup](crate::replay::Setup::details) asks for them, because they cost time: programs are
-//! replayed reference by reference, and the guest reads its counters more often. All counts are exact. Their memory is
-//! bounded: each part says what it merges or sums up in a long replay. An observer can read the details
-//! at each sample of a replay, in [`Now`](crate::replay::Now).
+//! Details cost time: programs are replayed reference by reference, and the guest reads its counters more often. So they are
+//! collected only if a [setup](crate::replay::Setup::details) asks for them. All counts are exact. Memory is bounded: each part says
+//! what it merges or sums up in a long replay. An observer can read the details at each sample of a replay, in
+//! [`Now`](crate::replay::Now).
 
 mod calls;
 mod code;
@@ -38,19 +38,19 @@ pub struct Details {
     pub series: Series,
     /// Misses by address and time.
     pub heat: Heat,
-    /// Misses by instruction: at most 1,024 instructions, sorted by waiting cycles, the most first.
+    /// Misses by instruction: the 1,024 instructions with the most waiting cycles, in descending order.
     pub code: Vec<InstructionMisses>,
     /// The misses of all other instructions.
     pub code_others: Missed,
     /// Lines that moved between nodes, and their users.
     pub lines: Lines,
-    /// Hypercalls by guest, function, class of registers and status, with their durations; empty during the replay.
+    /// Hypercalls with their durations, by guest, function, class of registers and status; empty during the replay.
     pub calls: Vec<Calls>,
-    /// Calls that found their hub taken, by time; empty during the replay.
+    /// The number of calls that found their hub taken, by time; empty during the replay.
     pub conflicts: Vec<Conflicts>,
-    /// At most 1,000 events of the hypervisor, spread over the whole time; empty during the replay.
+    /// At most 1,000 hypervisor events, spread over the whole time; empty during the replay.
     pub events: Vec<ShownEvent>,
-    /// The number of events that were lost, which `calls`, `conflicts` and `events` lack.
+    /// The number of lost events. `calls`, `conflicts` and `events` lack them.
     pub events_lost: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct ProgramDetails {
     /// The command line, if it is recorded.
     pub command: Option<String>,
     pub threads: usize,
-    /// The files that the program had mapped, in which the symbols of instructions are found; empty if they are not recorded.
+    /// The files that the program had mapped; empty if they are not recorded. They have the symbols of the program's instructions.
     pub mappings: Vec<Mapping>,
 }
 
@@ -93,12 +93,12 @@ pub(crate) struct Watcher {
     heat: heat::Map,
     misses: code::Misses,
     moved: lines::Moved,
-    /// The address of each thread's latest instruction.
+    /// The address of the latest instruction of each thread.
     instructions: Vec<Option<u64>>,
 }
 
 impl Watcher {
-    /// `dealt` says that the references of one thread are dealt to several strands.
+    /// `dealt` says whether one thread's references are dealt to several strands.
     pub(crate) fn new(programs: &[Recording], dealt: bool) -> Self {
         Self {
             programs: programs.iter().map(ProgramDetails::new).collect(),
@@ -110,7 +110,7 @@ impl Watcher {
         }
     }
 
-    /// Sets the guests and counters of the [points](Self::add).
+    /// Sets the names of the guests and counters in all [points](Self::add).
     pub(crate) fn name(&mut self, guests: Vec<String>, counters: Vec<CounterName>) {
         self.points = Some(series::Points::new(guests, counters));
     }
@@ -120,7 +120,7 @@ impl Watcher {
         self.points.as_ref().map_or(u64::MAX, series::Points::due)
     }
 
-    /// Notes that the guest made this number of calls only to read its counters for the next point.
+    /// Records that the guest made `calls` hypercalls only to read its counters for the next point.
     pub(crate) fn note_read(&mut self, calls: u64) {
         if let Some(points) = &mut self.points {
             points.note_read(calls);
@@ -159,7 +159,7 @@ impl Watcher {
         self.moved.note(thread, strand, offset, reference, watched);
     }
 
-    /// Returns the details until the time `now`. `moves` are all lines that moved, in any order, and `home` returns the home node of a
+    /// Returns the details until the time `now`. `moves` has every line that moved, in any order; `home` returns the home node of a
     /// line.
     pub(crate) fn details(
         &self,

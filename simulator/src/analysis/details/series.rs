@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The most points, and the most points while intervals are short or if there are many counters.
+/// The maximum number of points, and the maximum while intervals are short or if there are many counters.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
-/// The soft limit of numbers of counters that are kept. (There are never more than twice this number.)
+/// The soft limit of counter values in all points together. The points never hold more than twice this number.
 const NUMBERS: usize = 1 << 14;
 
 const STEP: u64 = 512;
@@ -20,21 +20,21 @@ const STEP: u64 = 512;
 /// hypercalls at each point.
 const LONG: u64 = 1 << 14;
 
-/// Counts in each of a number of intervals of time.
+/// Counts in successive intervals of time.
 ///
-/// All intervals but the last have the same number of references, at first 512. When there are 32 intervals, each two are merged into
-/// one. Intervals of 16,384 references and more are merged when there are 256 (at fewer, but at least 32, if there are more than 64
-/// counters).
+/// All intervals but the last have the same number of references, at first 512. When there are 32 intervals, each pair is merged into
+/// one. Intervals of at least 16,384 references are merged only when there are 256. (If there are more than 64 counters, the limit is
+/// lower, but at least 32.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Series {
-    /// References replayed until the end of each interval. The first interval begins at 0.
+    /// The number of references replayed until the end of each interval. The first interval begins at 0.
     pub references: Vec<u64>,
-    /// Cycles of the programs until the end of each interval.
+    /// The cycles of the programs until the end of each interval.
     pub cycles: Vec<u64>,
-    /// The machine's clock at the end of each interval. Hypercalls advance it too, and events carry its time.
+    /// The machine's clock at the end of each interval. Hypercalls also advance the clock. Events carry its time.
     pub clock: Vec<u64>,
-    /// The guest's reads of its counters for this series.
+    /// How often the guest read its counters for this series.
     pub reads: Reads,
     /// The hypercalls of each guest.
     pub hypercalls: Vec<GuestSeries>,
@@ -49,7 +49,7 @@ pub struct Series {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
-    /// How often the guest read all of its counters.
+    /// The number of times that the guest read all of its counters.
     pub samples: u64,
     pub calls: u64,
 }
@@ -75,11 +75,11 @@ pub struct CounterName {
     /// The number of the counter within its unit: 0 or 1.
     pub counter: usize,
     pub event: Cow<'static, str>,
-    /// The node, for a counter of a DRAM channel or a strand.
+    /// The node, if the counter belongs to a DRAM channel or a strand.
     pub node: Option<usize>,
-    /// The hub, for a counter of a hub.
+    /// The hub, if the counter belongs to a hub.
     pub hub: Option<usize>,
-    /// The strand, for a counter of a strand.
+    /// The strand, if the counter belongs to a strand.
     pub strand: Option<usize>,
 }
 
@@ -89,7 +89,7 @@ pub struct CounterName {
 pub struct CounterSeries {
     #[serde(flatten)]
     pub name: CounterName,
-    /// The guest's counts.
+    /// The counts that the guest measured.
     pub measured: Vec<u64>,
     /// The counts of the simulator's own, independent bookkeeping.
     pub truth: Vec<u64>,
@@ -102,9 +102,9 @@ pub struct ChannelSeries {
     pub node: usize,
     /// The number of the channel within its node.
     pub mcu: usize,
-    /// The busy cycles of the channel for the lines of each interval.
+    /// The cycles that the channel was busy with the lines of each interval.
     pub busy: Vec<u64>,
-    /// The bytes read and written.
+    /// The number of bytes read and written.
     pub bytes: Vec<u64>,
 }
 
@@ -114,9 +114,9 @@ pub struct ChannelSeries {
 pub struct LinkSeries {
     pub hub: usize,
     pub node: usize,
-    /// The busy cycles of both directions together, for the lines of each interval.
+    /// The cycles that both directions together were busy with the lines of each interval.
     pub busy: Vec<u64>,
-    /// The bytes that the node received and sent.
+    /// The number of bytes that the node received and sent.
     pub bytes: Vec<u64>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct Point {
     pub(crate) references: u64,
     pub(crate) cycles: u64,
     pub(crate) clock: u64,
-    /// The hypercalls of each guest.
+    /// The number of hypercalls of each guest.
     pub(crate) calls: Vec<u64>,
     /// By counter: the measured count, and the true one.
     pub(crate) counters: Vec<[u64; 2]>,
@@ -144,7 +144,7 @@ pub(super) struct Points {
 
 impl Points {
     pub(super) fn new(guests: Vec<String>, counters: Vec<CounterName>) -> Self {
-        // Even, because half of the points are dropped when there are this many.
+        // The limit is even, because half of the points are dropped when it is reached.
         let most = (NUMBERS / counters.len().max(1)).clamp(LEAST, MOST) & !1;
         Self { guests, counters, reads: Reads::default(), points: Vec::new(), most, step: STEP }
     }
@@ -155,7 +155,7 @@ impl Points {
         (last / self.step + 1) * self.step
     }
 
-    /// Notes that the guest made this number of calls only to read its counters for the next point.
+    /// Records that the guest made `calls` hypercalls only to read its counters for the next point.
     pub(super) fn note_read(&mut self, calls: u64) {
         self.reads.samples += 1;
         self.reads.calls += calls;
@@ -176,7 +176,7 @@ impl Points {
         }
     }
 
-    /// Returns the differences between the points.
+    /// Returns the counts between the points.
     pub(super) fn series(&self) -> Series {
         let each = |part: &dyn Fn(&Point) -> u64| -> Vec<u64> {
             let mut before = 0;
@@ -267,10 +267,10 @@ mod tests {
         assert_eq!(series.cycles[5], 9_000);
         assert_eq!(series.counters[0].measured, [1024, 1024, 1024, 1024, 1024, 880]);
         assert_eq!(series.counters[0].truth, [512, 512, 512, 512, 512, 440]);
-        // 31 points of 512, and then 16 of 1,024.
+        // 31 intervals of 512 references become 16 of 1,024.
         assert_eq!(points(1, 31 * 512).series().references.len(), 31);
         assert_eq!(points(1, 32 * 512).series().counters[0].truth, [1024; 16]);
-        // 255 points of 16,384, and then 128 of 32,768.
+        // 255 intervals of 16,384 references become 128 of 32,768.
         let long = points(1, 255 << 14).series();
         assert_eq!(long.counters[0].truth, [1 << 14; 255]);
         let long = points(1, 256 << 14).series();

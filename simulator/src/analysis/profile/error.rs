@@ -1,5 +1,3 @@
-//! Why a program cannot be sampled.
-
 use guest_abi::guest::NegotiateError;
 use perfctr_service::ConfigError;
 
@@ -14,7 +12,7 @@ use crate::replay::placement::PlacementError;
 pub enum EventError {
     #[error("found '{0}', expected EVENT[,EVENT]...")]
     EmptyName(String),
-    /// The unit has no event of this name. The text suggests similar names.
+    /// The unit has no event of this name. The text includes suggestions of similar names.
     #[error("{0}")]
     Unknown(String),
     #[error("there is no event {0}, but 0 to 31")]

@@ -1,4 +1,4 @@
-//! The events to sample: a list of names, as option `-e` takes it.
+//! The events to sample: a list of names, as option `-e` accepts it.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
@@ -23,7 +23,7 @@ impl SampledUnit {
     /// All units.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
-    /// Returns the name on command lines.
+    /// Returns the unit's name on command lines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl SampledUnit {
 pub struct Selected<E> {
     pub event: E,
     pub name: &'static str,
-    /// If the event never happens, and its count is always 0: the reason.
+    /// Why the event never happens, so that its count is always 0; `None` if it can happen.
     pub absence: Option<&'static str>,
     /// The number of events per sample, if the user gives no period.
     pub usual: u32,
@@ -50,11 +50,11 @@ pub struct Selected<E> {
 pub struct Rate {
     /// The number of events per sample; `None` for the usual period of each event.
     pub period: Option<Period>,
-    /// The seed of random periods; `None` if all periods are equal.
+    /// The seed of random periods; `None` if periods do not vary.
     pub seed: Option<u64>,
 }
 
-/// A randomised period varies by an eighth: by itself, shifted right by this number.
+/// A random period differs from the usual one by at most an eighth: the period shifted right by this number.
 const SPREAD: u32 = 3;
 
 impl Rate {
@@ -63,7 +63,7 @@ impl Rate {
         self.period.unwrap_or_else(|| Period::nearest(selected.usual.into()))
     }
 
-    /// Returns the request that asks the profiler to sample an event.
+    /// Returns the profiler's request to sample an event.
     pub fn request<E: Copy>(&self, selected: &Selected<E>) -> Request<E> {
         let pace = Pace::every(self.period(selected));
         Request {
@@ -79,11 +79,11 @@ impl Rate {
 /// An event of a unit, for a listing.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// The names that [`sparc`] or [`r10000()`] accept.
+    /// The name that [`sparc`] and [`r10000()`] accept.
     pub name: String,
     /// Whether a recording can cause the event.
     pub occurs: bool,
-    /// Why the event cannot occur; otherwise what it counts, or what limits its use. May be empty.
+    /// Why the event cannot occur, or what it counts, or what limits its use. May be empty.
     pub about: &'static str,
 }
 
@@ -117,7 +117,7 @@ fn names(list: &str) -> Result<Vec<&str>, EventError> {
     Ok(names)
 }
 
-/// Checks that no event occurs twice.
+/// Fails if an event occurs twice.
 fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {
@@ -127,11 +127,11 @@ fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, Ev
     Ok(selected)
 }
 
-/// Returns the events of a list, for the counters of a strand. `flow` says whether the recording [has control
+/// Parses a list of events for the counters of a strand. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow).
 ///
 /// # Errors
-/// There is no event of such a name, or it is named twice.
+/// A name is unknown, or an event is named twice.
 pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, EventError> {
     let select = |name: &&str| {
         let event = match *name {
@@ -164,12 +164,12 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, Event
     once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
-/// Returns the events of a list, for the counters of an R10000, by the names or numbers of `perfex`. An event that both
-/// counters have goes to the counter with fewer events. `flow` says whether the recording [has control
+/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If both counters have an
+/// event, the counter with fewer events gets it. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow).
 ///
 /// # Errors
-/// There is no event of such a name or number, or it is named twice.
+/// A name or number is unknown, or an event is named twice.
 pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, EventError> {
     let names = names(list)?;
     let candidates =
@@ -227,7 +227,7 @@ fn r10000_period(event: R10000Event) -> u32 {
     }
 }
 
-/// The usual period of cycles. All usual periods are prime numbers, so that few loops are in step with them.
+/// The usual period of cycles. All usual periods are prime numbers, so that few loops run in step with them.
 const EVERY_CYCLE: u32 = 2003;
 
 /// The usual period of events that nearly every instruction causes.

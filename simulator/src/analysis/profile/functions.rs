@@ -1,6 +1,6 @@
 //! The functions of a recorded program, and the function or page that holds an address.
 
-/// A page of code has 2 to this power bytes.
+/// The binary logarithm of the size of a page of code.
 const PAGE_SHIFT: u32 = 12;
 
 /// The symbols of a recorded program, by address.
@@ -15,7 +15,7 @@ pub trait Functions {
     fn source(&self, address: u64) -> Option<String>;
 }
 
-/// The function that holds an address or, if no function is known, the page.
+/// The function that holds an address. If no function is known there, the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodePlace<'a> {
     /// The start of the function or page.

@@ -1,4 +1,4 @@
-//! The guest that samples: it handles the interrupts of the counters and of the timer, and reads the samples at timer ticks.
+//! The guest that samples. It handles the interrupts of the counters and of the timer, and reads the samples at timer ticks.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::AddAssign;
@@ -11,17 +11,17 @@ use guest_abi::sampling::{
 use super::error::ProfileError;
 use super::stacks::{Point, StackId};
 
-/// The most pairs of events that can take turns on the two counters.
+/// The maximum number of pairs of events that take turns on the two counters.
 pub(crate) const TURNS: usize = 16;
 
-/// The most samples between two ticks of the timer. More are lost.
+/// The maximum number of samples between two ticks of the timer. Further samples are lost.
 pub(crate) const RING: usize = 4096;
 
-/// The period of the timer interrupt, in cycles. At each tick the next events take their turn, and the guest reads the
+/// The period of the timer interrupt, in cycles. At each tick the next pair of events gets the counters, and the guest reads the
 /// waiting samples.
 pub(crate) const TICK: u64 = 1 << 14;
 
-/// The samples of a point.
+/// The samples at a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Weight {
@@ -45,13 +45,13 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and next instruction of each interrupt since samples were read last: the source of the samples' stacks.
+    /// The time and next instruction of each interrupt since the samples were last read. They give the samples their stacks.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
 
 impl<U: CounterUnit> SamplingGuest<U> {
-    /// Returns a guest that samples these events on a strand. The program executes in `mode`; events count in `modes`.
+    /// Returns a guest that samples events on a strand. The program executes in `mode`; events count in `modes`.
     pub(crate) fn new(
         strand: StrandId,
         mode: U::Mode,
@@ -59,7 +59,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         requests: &[Request<U::Event>],
     ) -> Result<Self, NoRoom<U::Event>> {
         let profiler = Box::new(Profiler::new(modes, requests)?);
-        // Two events of the same counter take turns, too.
+        // Events of the same counter also take turns.
         let counters: Vec<_> = profiler.events().map(|report| report.counter).collect();
         let takes_turns = (1..counters.len()).any(|at| counters[..at].contains(&counters[at]));
         Ok(Self {
@@ -80,7 +80,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the counters, before the instruction `next`.
+    /// Handles an interrupt of the counters that comes before the instruction `next`.
     pub(crate) fn interrupt(
         &mut self,
         unit: &mut U,
@@ -91,7 +91,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the timer, before the instruction `next`.
+    /// Handles an interrupt of the timer that comes before the instruction `next`.
     pub(crate) fn tick(
         &mut self,
         unit: &mut U,
@@ -117,7 +117,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.interrupts()
     }
 
-    /// Returns the profiler's counts for an event; `None` if the profiler does not sample the event.
+    /// Returns the profiler's report on an event; `None` if the profiler does not sample it.
     pub(crate) fn report(&self, event: U::Event) -> Option<EventReport<U::Event>> {
         self.profiler.events().find(|report| report.event == event)
     }
@@ -140,7 +140,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.interrupted.clear();
     }
 
-    /// Returns the stack of a sample. Samples have the order of the interrupts.
+    /// Returns the stack of a sample. Samples come in the order of the interrupts.
     fn stack(&mut self, address: u64, time: u64) -> StackId {
         while let Some((then, at)) = self.interrupted.front() {
             if (*then, at.address) == (time, address) {

@@ -1,4 +1,4 @@
-//! Sampling of a program on strands or on an R10000.
+//! Samples a program on strands or on an R10000.
 
 use guest_abi::StrandId;
 use guest_abi::layout::SparcSelect;
@@ -29,18 +29,18 @@ use crate::replay::scheduler::Scheduler;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Job<'a> {
     pub program: Recording,
-    /// The machine whose strands execute the program. An R10000 ignores it.
+    /// The machine whose strands execute the program. Sampling on an R10000 ignores it.
     pub machine: Machine,
-    /// The caches and times of the machine.
+    /// The machine's caches, and how long its actions take.
     pub memory: Config,
     /// Which strand executes which thread; `None` for the [default](Placement::default_for).
     pub placement: Option<Placement>,
     pub rate: Rate,
-    /// Whether events in exception mode count too, which the handler that refills the TLB of an R10000 causes.
+    /// Whether events in exception mode also count. The handler that refills the TLB of an R10000 causes such events.
     pub exceptions: bool,
-    /// The symbols of the program; `None` to report pages.
+    /// The symbols of the program; `None` for a report by page.
     pub symbols: Option<&'a dyn Functions>,
-    /// Called now and then with the number of bytes read of the recording.
+    /// Called now and then with the number of bytes of the recording read so far.
     pub progress: &'a mut dyn FnMut(u64),
 }
 
@@ -112,7 +112,7 @@ impl Job<'_> {
             true => ModeSet::from(mode) | R10000Mode::Exception.into(),
             false => mode.into(),
         };
-        // For the scheduler, an R10000 is a machine with one strand.
+        // The scheduler sees an R10000 as a machine with one strand.
         let only = StrandId::new(0).expect("every machine has it");
         let guest = self.guest(only, mode, modes, selected)?;
         let events = selected.iter().map(|one| one.event).collect();
@@ -129,7 +129,7 @@ impl Job<'_> {
         execution.report(SampledUnit::R10000, processor, guests, selected, rate, symbols)
     }
 
-    /// Executes the program on processors. `placed` has the strand of each thread, or the strands to which references are dealt.
+    /// Executes the program on processors. `placed` has the strand of each thread, or the strands to which the references are dealt.
     fn execute(
         self,
         processor: &mut impl Processor,
@@ -140,7 +140,7 @@ impl Job<'_> {
         let program = self.program;
         let (name, threads) = (program.name().to_owned(), program.threads());
         let mut notes = program.notes().to_vec();
-        // Dealt references are executed in another order than the thread's.
+        // Dealt references are not executed in the order of their thread, so there are no call stacks.
         let mut unwinder = (program.has_flow() && !is_dealt)
             .then(|| Unwinder::new(threads, program.target(), self.symbols));
         let mut scheduler = Scheduler::placed(vec![program], placed, is_dealt);
@@ -172,7 +172,7 @@ struct Execution {
 }
 
 impl Execution {
-    /// Returns the report with the samples of these guests, without a configuration.
+    /// Returns a report with the samples of the guests. The report has no configuration yet.
     fn report<U: CounterUnit>(
         self,
         unit: SampledUnit,

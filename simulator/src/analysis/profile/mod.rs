@@ -2,8 +2,8 @@
 //!
 //! A processor executes the recorded instructions, and its counters count the events. When a counter overflows, the processor
 //! enters the interrupt handler of a guest ([`guest_abi::sampling`]), which takes a sample of the next instruction.
-//! Independently of the counters, the simulator notes the instruction that causes each event. Every report has the total variation
-//! distance between the samples and this truth.
+//! Independently of the counters, the simulator records the instruction that causes each event: the truth. Every report has the total
+//! variation distance between the samples and the truth.
 
 mod error;
 pub mod events;

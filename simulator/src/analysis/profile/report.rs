@@ -23,30 +23,30 @@ pub struct EventProfile {
     /// Why the event cannot happen; `None` if it is modelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absence: Option<Cow<'static, str>>,
-    /// Events per sample.
+    /// The number of events per sample.
     pub period: u32,
     pub samples: u64,
     /// The number of samples lost because the guest's buffer was full.
     pub lost: u64,
-    /// Periods that ended before the interrupt of the previous period was handled.
+    /// The number of periods that ended before the interrupt of the previous period was handled.
     pub missed: u64,
-    /// The guest's count, scaled up for the time in which other events had the counter.
+    /// The guest's count. It is scaled up for the time in which other events had the counter.
     pub count: u64,
-    /// One standard error of `count`: 0 if the event was counted all the time, `None` if unknown.
+    /// The standard error of `count`: 0 if the event was counted all the time, `None` if unknown.
     pub count_error: Option<u64>,
-    /// The guest's count before scaling.
+    /// The guest's count without scaling.
     pub counted: u64,
     /// The true number of events.
     pub exact_count: u64,
-    /// What a row stands for: `function` with symbols, `page` without.
+    /// What a row is: `function` with symbols, `page` without.
     pub rows_by: Cow<'static, str>,
     /// Samples and events by function or page, the hottest first.
     pub rows: Vec<CodeRow>,
-    /// The total variation distance between samples and truth over the rows, from 0 to 1.
+    /// The total variation distance between the samples and the truth, over all rows: from 0 to 1.
     pub total_variation: f64,
-    /// The mean of this distance for the same number of randomly drawn samples.
+    /// The mean distance that the same number of randomly drawn samples would have.
     pub total_variation_by_chance: f64,
-    /// Like `rows`, including all callees; `None` without call stacks.
+    /// Like `rows`, but each row includes its callees; `None` without call stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<Vec<CodeRow>>,
     #[serde(skip)]
@@ -56,7 +56,7 @@ pub struct EventProfile {
 }
 
 impl EventProfile {
-    /// Returns the profile of an event from the reports of all guests, their samples and the truth.
+    /// Returns the profile of an event. It sums the reports of all guests.
     #[must_use]
     pub fn new<E>(
         selected: &Selected<E>,
@@ -107,7 +107,7 @@ impl EventProfile {
     }
 }
 
-/// Returns the standard error of a sum, rounded up, from the standard errors of its independent parts.
+/// Returns the standard error of a sum, rounded up. `errors` are the standard errors of the independent terms.
 fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let variance = errors.map(|error| error.map(|error| u128::from(error).pow(2)));
     let variance: u128 = variance.sum::<Option<u128>>()?;
@@ -115,7 +115,7 @@ fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     u64::try_from(root + u128::from(root * root < variance)).ok()
 }
 
-/// The profile of a program. In JSON, the profile of the first event is on the top level, and the others are a list.
+/// The profile of a program. In JSON, the first event's profile is on the top level; the other profiles are in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProfileReport {
@@ -147,7 +147,7 @@ impl ProfileReport {
         std::iter::once(&self.first).chain(&self.further_events)
     }
 
-    /// Returns the call stacks of the program: only the empty one if the recording has no control flow.
+    /// Returns the call stacks of the program. Without control flow in the recording, there is only the empty stack.
     #[must_use]
     pub fn stacks(&self) -> &Stacks {
         &self.stacks

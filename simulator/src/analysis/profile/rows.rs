@@ -22,10 +22,10 @@ pub struct CodeRow {
     /// The file that holds the code, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The source of the function's first instruction, `FILE:LINE`, if it is known.
+    /// The source of the function's first instruction as `FILE:LINE`, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The percentage of the events that the samples represent.
+    /// The percentage of the sampled events.
     pub percent: f64,
     pub samples: u64,
     /// The number of events that the samples represent.
@@ -36,14 +36,14 @@ pub struct CodeRow {
     pub exact: u64,
 }
 
-/// All functions or pages with samples or events, and the distance between samples and truth.
+/// All functions or pages with samples or events. Also the distance between samples and truth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// The hottest first.
+    /// The rows, the hottest first.
     pub rows: Vec<CodeRow>,
-    /// The total variation distance: half the sum of the differences between the shares. 0 if there are no events.
+    /// The total variation distance: half the sum of the differences between the shares; 0 if there are no events.
     pub total_variation: f64,
-    /// The mean of this distance for randomly drawn samples.
+    /// The mean distance that randomly drawn samples would have.
     pub by_chance: f64,
 }
 
@@ -65,7 +65,7 @@ impl Rows {
     }
 }
 
-/// Sums samples and events by function or page, including its callees.
+/// Sums samples and events by function or page. Each row includes its callees.
 #[must_use]
 pub fn inclusive(
     taken: &Taken,
@@ -73,7 +73,7 @@ pub fn inclusive(
     symbols: Option<&dyn Functions>,
     stacks: &Stacks,
 ) -> Vec<CodeRow> {
-    // The callers depend on the stack and on the function of the point: a function that has made a tail call is one of them.
+    // The callers depend on the stack and on the point's function, because a function that has made a tail call is also a caller.
     let mut callers: BTreeMap<(StackId, CodePlace<'_>), BTreeSet<CodePlace<'_>>> = BTreeMap::new();
     rows(taken, exact, symbols, |point| {
         let own = CodePlace::at(point.address, symbols);
@@ -128,7 +128,7 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Returns the mean total variation distance of this number of randomly drawn samples.
+/// Returns the mean total variation distance of `samples` randomly drawn samples.
 fn by_chance(rows: &[CodeRow], samples: u64) -> f64 {
     if samples == 0 {
         return 0.0;
@@ -187,7 +187,7 @@ mod tests {
                 row("page 0x3000", 0x3000, 0.0, 0, 0, 25.0, 100),
             ]
         );
-        // Half of 0.375 + 0.125 + 0.25.
+        // The distance is half of 0.375 + 0.125 + 0.25.
         assert_eq!(rows.total_variation, 0.375);
     }
 
@@ -207,14 +207,14 @@ mod tests {
         let near = |value: f64, expected: f64| {
             assert!((value - expected).abs() < 1e-4 * expected, "{value}, not {expected}");
         };
-        // A coin: half a success too many or too few; then 0, 1 or 2 around 1; then 0 to 3 around 1.5.
+        // A coin is tossed once, twice and three times: the number of successes deviates from 0.5, 1 and 1.5.
         near(mean_deviation(1, 0.5), 0.5);
         near(mean_deviation(2, 0.5), 0.5);
         near(mean_deviation(3, 0.5), 0.75);
-        // One in ten, three times: 0.3 * 0.729 + 0.7 * 0.243 + 1.7 * 0.027 + 2.7 * 0.001.
+        // Three trials with probability 0.1: 0.3 * 0.729 + 0.7 * 0.243 + 1.7 * 0.027 + 2.7 * 0.001.
         near(mean_deviation(3, 0.1), 0.4374);
         assert_eq!((mean_deviation(9, 0.0), mean_deviation(9, 1.0)), (0.0, 0.0));
-        // For many, the standard deviation times sqrt(2 / pi): 500 * 0.797885.
+        // For many trials, it is the standard deviation times sqrt(2 / pi): 500 * 0.797885.
         near(mean_deviation(1_000_000, 0.5), 398.942);
 
         let exact = Exact::from([(at(0x1000), 50), (at(0x2000), 50)]);

@@ -1,4 +1,4 @@
-//! Execution of a recorded program, instruction by instruction.
+//! Executes a recorded program, instruction by instruction.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use crate::replay::scheduler::Scheduler;
 
 /// Processors with counters that execute recorded instructions.
 pub(crate) trait Processor {
-    /// Executes an instruction on the call stack `stack`: its fetch, loads and stores. (A recording may begin with data; then the
-    /// fetch is missing.) Lets guests handle pending interrupts, and adds the caused events to `truth` without use of the counters.
+    /// Executes an instruction on the call stack `stack`: its fetch, loads and stores. (A recording may begin with data, without a
+    /// fetch.) Lets guests handle pending interrupts. Adds the events to `truth` without use of the counters.
     fn execute(
         &mut self,
         instruction: &Quantum<'_>,
@@ -37,7 +37,7 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    /// Adds `n` events to the sampled event number `event`, caused by the instruction `at`.
+    /// Adds `n` events of the sampled event number `event`, caused by the instruction `at`.
     pub(crate) fn add(&mut self, event: usize, at: Point, n: u64) {
         if n > 0 {
             *self.exact[event].entry(at).or_default() += n;
@@ -48,7 +48,7 @@ impl Truth {
 /// The number of instructions between two progress reports.
 const PROGRESS: u64 = 1 << 14;
 
-/// Executes the program to its end. Guests sample `events` events, and the unwinder tracks the calls.
+/// Executes the program to its end. Guests sample `events` different events, and the unwinder tracks the calls.
 pub(super) fn run(
     processor: &mut impl Processor,
     scheduler: &mut Scheduler,

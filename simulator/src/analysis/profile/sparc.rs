@@ -1,4 +1,4 @@
-//! Strands of the simulated machine, each with a guest that samples with the strand's own counters.
+//! Strands of the simulated machine. Each has a guest that samples with the strand's own counters.
 
 use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::sampling::{OwnCounters, SparcMode};
@@ -20,7 +20,7 @@ const GUEST: GuestId = match GuestId::new(0) {
     None => unreachable!(),
 };
 
-/// Returns the configuration of the guest, which has all strands and rights.
+/// Returns the configuration of a guest that has all strands and all rights.
 pub(crate) fn guest(machine: Machine) -> GuestConfig {
     GuestConfig {
         strands: (0..machine.strands()).filter_map(StrandId::new).collect(),
@@ -32,14 +32,14 @@ pub(crate) fn guest(machine: Machine) -> GuestConfig {
 /// The driver of a strand's counters.
 pub(crate) type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 
-/// A strand, and the guest that samples it. Their time advances only while the strand executes instructions.
+/// A strand and the guest that samples it. Their time advances only while the strand executes instructions.
 struct SampledStrand<'a> {
     id: StrandId,
     unit: Counters<'a>,
     guest: SamplingGuest<Counters<'a>>,
-    /// The true counts at the last call of [`note`](Self::note), by sampled event.
+    /// The true count of each sampled event at the latest call of [`note`](Self::note).
     before: Vec<u64>,
-    /// The cycles of executed instructions.
+    /// The cycles of the executed instructions.
     time: u64,
     next_tick: u64,
     at: Point,
@@ -48,7 +48,7 @@ struct SampledStrand<'a> {
 }
 
 impl SampledStrand<'_> {
-    /// Adds the events since the last call to `truth`, as caused by the current instruction.
+    /// Adds the events since the previous call to `truth`, as caused by the current instruction.
     fn note(&mut self, selects: &[SparcSelect], happened: &memory::Truth, truth: &mut Truth) {
         for (place, (select, before)) in selects.iter().zip(&mut self.before).enumerate() {
             let now = happened.strand(self.id, *select, PerfConfig::All);
@@ -56,8 +56,8 @@ impl SampledStrand<'_> {
         }
     }
 
-    /// Lets the guest handle pending interrupts before the instruction `next`: first the counters' trap, then the timer's. Both
-    /// handlers execute in privileged mode at the highest PIL.
+    /// Lets the guest handle pending interrupts before the instruction `next`: first the trap of the counters, then that of the
+    /// timer. Both handlers execute in privileged mode at the highest PIL.
     fn interrupt(&mut self, devices: &Devices, next: Point) -> Result<(), ProfileError> {
         let mut strand = devices.strand_unit(self.id);
         let overflow = strand.softint();
@@ -87,13 +87,13 @@ pub(crate) struct Sparc<'a, V: Variant> {
     devices: &'a Devices,
     memory: Work<'a, V>,
     selects: Vec<SparcSelect>,
-    /// By number; `None` for strands without a thread.
+    /// The strands by number; `None` for a strand without a thread.
     strands: Vec<Option<SampledStrand<'a>>>,
 }
 
 impl<'a, V: Variant> Sparc<'a, V> {
-    /// Returns the strands of these guests after reset, with started counters. `memory` works with `devices`; `selects` are the
-    /// events whose true counts are noted.
+    /// Returns the strands of the guests after reset, with started counters. `memory` works with `devices`. The true counts of the
+    /// events `selects` are recorded.
     pub(crate) fn new(
         memory: Work<'a, V>,
         devices: &'a Devices,

@@ -11,20 +11,20 @@ use crate::memory::geometry::{ADDRESS_MASK, INTERLEAVE_SHIFT, LINE_SHIFT};
 const LINE: u64 = 1 << LINE_SHIFT;
 const NODES: usize = Node::ALL.len();
 
-/// New addresses for the bytes of falsely shared lines: as if the program had padding, the bytes that a node uses most
-/// move to a line for this node, with the same home, channel and bank. A reference moves with its first byte.
+/// New addresses for the bytes of falsely shared lines, as if the program had padding. The bytes that one node uses most move to a
+/// line of their own, with the same home, channel and bank. A reference moves with its first byte.
 pub(super) struct Apart {
-    /// By number of a line: the start of each byte's new line; `None` for unused bytes.
+    /// By the number of a line: the start of the new line of each byte; `None` for unused bytes.
     lines: HashMap<u64, [Option<u64>; LINE as usize]>,
 }
 
 impl Apart {
-    /// Moves the bytes of the falsely shared lines to the region at `free`, as far as it has room. `homes` is the number of
-    /// nodes between which memory interleaves.
+    /// Moves the bytes of the falsely shared lines to the region at `free` as long as it has room. Memory interleaves between `homes`
+    /// nodes.
     pub(super) fn new(lines: &[SharedLine], homes: u64, free: Option<u64>) -> Self {
         let mut apart = HashMap::new();
         let shared = lines.iter().filter(|line| line.sharing == Sharing::False);
-        // The distance between two lines of a home, channel and bank.
+        // The distance between lines with the same home, channel and bank.
         let step = homes << INTERLEAVE_SHIFT;
         let Some(free) = free.map(|free| free.next_multiple_of(step)) else {
             return Self { lines: apart };
@@ -55,7 +55,7 @@ impl Apart {
     }
 }
 
-/// Returns the node that uses a byte of a line most, of several the first; `None` if no node uses it.
+/// Returns the node that uses a byte of a line most, the first one in a tie; `None` if no node uses the byte.
 fn owner(line: &SharedLine, byte: usize) -> Option<Node> {
     let mut times = [0; NODES];
     for user in line.users.iter().filter(|user| user.bytes >> byte & 1 != 0) {

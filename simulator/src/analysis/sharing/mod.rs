@@ -1,9 +1,9 @@
-//! Sharing of memory lines between nodes: which lines move, which threads use which of their bytes, and what separate lines for
+//! Sharing of memory lines between nodes: which lines move, which threads use which bytes of a line, and what separate lines for
 //! these bytes would save.
 //!
-//! A program is replayed up to three times: to find the lines that move most between the L2 caches of nodes; to see which
-//! threads use their bytes; and, if nodes use different bytes of a line, again with these bytes in lines of their own. A replay is
-//! deterministic, so the difference between the first and the last is the cost of false sharing.
+//! A program is replayed up to three times. The first replay finds the lines that move most between the L2 caches of nodes. The
+//! second finds which threads use the bytes of these lines. If nodes use different bytes of a line, the third has these bytes in
+//! separate lines. A replay is deterministic, so the first and the last replay differ by the cost of false sharing.
 
 mod apart;
 mod report;
@@ -32,15 +32,15 @@ pub use users::{Code, Use, User, byte_list};
 pub struct Job<'a> {
     /// Opens the recording. Called once for each replay.
     pub open: &'a mut dyn FnMut() -> Result<Recording, RecordingError>,
-    /// The machine of the replays.
+    /// The machine that replays the program.
     pub machine: Machine,
-    /// The caches and times of the machine. A line of the L2 cache must have 64 bytes.
+    /// The machine's caches, and how long its actions take. A line of the L2 cache must have 64 bytes.
     pub memory: Config,
     /// Which strand executes which thread; `None` for the [default](Placement::default_for).
     pub placement: Option<Placement>,
-    /// The most lines to report.
+    /// The maximum number of lines to report.
     pub most: usize,
-    /// Called now and then with the number of the replay, from 0, and the number of bytes read of the recording.
+    /// Called now and then with the number of the replay, from 0, and the number of bytes of the recording read so far.
     pub progress: &'a mut dyn FnMut(usize, u64),
 }
 
@@ -64,7 +64,7 @@ pub enum SharingError {
 /// The number of quanta between two calls of [`Job::progress`].
 const PROGRESS: u64 = 1 << 16;
 
-/// Returns at most `most` lines, the one that moved most first.
+/// Returns the `most` lines with the most moves, in descending order.
 pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Moves)> {
     lines.sort_unstable_by_key(|(line, moves)| (std::cmp::Reverse(moves.all()), *line));
     lines.truncate(most);
@@ -73,7 +73,7 @@ pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Mo
 
 struct Replayed {
     cost: Cost,
-    /// The moved lines by number, in no order.
+    /// The lines that moved, each with its number, in no order.
     lines: Vec<(u64, Moves)>,
     notes: Vec<String>,
 }
@@ -113,7 +113,7 @@ impl Job<'_> {
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // The strands share the only thread.
+                // All strands execute the only thread.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, home.home(line), moves, users)

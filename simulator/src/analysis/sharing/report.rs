@@ -25,11 +25,11 @@ pub struct SharingReport {
     /// Which strand executed which thread.
     pub placement: Placement,
     pub threads: usize,
-    /// The cost with the addresses of the recording.
+    /// The cost of the replay with the recorded addresses.
     pub cost: Cost,
     /// The number of lines that moved between nodes.
     pub lines_moved: usize,
-    /// The lines that moved most, sorted by their moves, the most first.
+    /// The lines that moved most, in descending order of moves.
     pub lines: Vec<SharedLine>,
     /// The cost with separate lines; `None` if no line is falsely shared.
     pub apart: Option<Separated>,
@@ -40,11 +40,11 @@ pub struct SharingReport {
 /// The cost of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The cycles until the last thread ended.
+    /// The time in cycles at which the last thread ended.
     pub cycles: u64,
-    /// Misses that the cache of another node served.
+    /// The number of misses that the cache of another node served.
     pub transfers: u64,
-    /// Copies that a node lost because another node wrote to the line.
+    /// The number of copies that a node lost because another node wrote to the line.
     pub invalidations: u64,
 }
 
@@ -60,10 +60,10 @@ pub struct Separated {
 /// How nodes share a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sharing {
-    /// Nodes share the line but hardly any data: bytes that one node writes and another uses cause less than a tenth of the moves.
+    /// Nodes share the line but hardly any data. Bytes that one node writes and another uses cause less than a tenth of the moves.
     #[serde(rename = "false sharing")]
     False,
-    /// Nodes use bytes that other nodes write.
+    /// Nodes share data: they use bytes that other nodes write.
     #[serde(rename = "true sharing")]
     True,
 }
@@ -85,17 +85,17 @@ pub struct SharedLine {
     /// The address of the line in the program.
     #[serde(with = "hexadecimal")]
     pub address: u64,
-    /// The node whose memory holds the line; its number in JSON.
+    /// The node whose memory holds the line; in JSON, the node's number.
     #[serde(serialize_with = "number", deserialize_with = "node")]
     pub home: Node,
-    /// How often the line moved.
+    /// How often the line moved between nodes.
     #[serde(flatten)]
     pub moves: Moves,
     /// Whether nodes share data, or only the line.
     pub sharing: Sharing,
-    /// The instructions that use the line, sorted by thread, then by number of uses, the most first.
+    /// The instructions that use the line, sorted by thread. The instructions of a thread are in descending order of uses.
     pub users: Vec<User>,
-    /// The names of the variables in the line; `None` until a tool that knows the program's symbols has filled it.
+    /// The names of the variables in the line; `None` until a tool that has the program's symbols fills it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<String>>,
 }
@@ -111,7 +111,7 @@ fn node<'de, D: Deserializer<'de>>(from: D) -> Result<Node, D::Error> {
 
 impl SharedLine {
     pub(crate) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
-        // Two uses of the same bytes move the line at most there and back.
+        // Two instructions that use the same bytes move the line at most twice per use, there and back.
         let moved = |one: &User, other: &User| {
             let apart = one.strand.node() == other.strand.node() || one.bytes & other.bytes == 0;
             let shares = !apart && (one.writes() || other.writes());

@@ -26,7 +26,6 @@ fn placed(text: &str, placement: Option<&str>) -> SharingReport {
     report
 }
 
-/// Returns the only line of a report.
 fn only(report: &SharingReport) -> &SharedLine {
     let [line] = &report.lines[..] else { panic!("{:?}", report.lines) };
     line
@@ -36,7 +35,7 @@ const fn moves(transfers: u64, invalidations: u64) -> Moves {
     Moves { transfers, invalidations }
 }
 
-/// Strands 0 and 64, of nodes 0 and 1, write to the same line in turns: each write but the first takes it from the other node.
+/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write but the first moves the line.
 const FALSE: &str = "0 w 1000\n64 w 1008\n0 w 1000\n64 w 1008\n";
 
 #[test]
@@ -44,7 +43,7 @@ fn nodes_that_use_different_bytes_share_falsely() {
     let report = report(FALSE);
     let line = only(&report);
     assert_eq!(line.address, 0x1000);
-    // Bits 38:9 are 8, and memory interleaves between four nodes.
+    // Bits 38:9 of the address are 8. Memory interleaves between four nodes, so the home is node 0.
     assert_eq!(line.home, Node::Node0);
     assert_eq!(line.moves, moves(3, 3));
     assert_eq!(line.sharing, Sharing::False);
@@ -59,14 +58,14 @@ fn nodes_that_use_different_bytes_share_falsely() {
 
 #[test]
 fn nodes_that_use_the_same_byte_share_truly() {
-    // Bytes 0 to 7, and bytes 4 to 11.
+    // The strands write bytes 0 to 7 and bytes 4 to 11.
     let report = report("0 w 1000\n64 w 1004\n");
     assert_eq!(report.lines[0].sharing, Sharing::True);
     assert_eq!(report.lines[0].moves, moves(1, 1));
     assert_eq!(report.apart, None);
 }
 
-/// Node 0 clears the line, strands of nodes 1 and 2 increment their counters in turns, and node 0 reads both at the end. These
+/// Node 0 clears the line. Strands of nodes 1 and 2 increment their counters in turns. Node 0 reads both counters at the end. These
 /// reads of other nodes' data move few lines.
 #[test]
 fn counters_that_are_read_at_the_end_are_falsely_shared() {
@@ -75,9 +74,9 @@ fn counters_that_are_read_at_the_end_are_falsely_shared() {
     let report = report(&text);
     let line = only(&report);
     assert_eq!(line.sharing, Sharing::False);
-    // The first increment takes the line from node 0, each later one from the other node, and node 0 reads it from the last node.
+    // The first increment takes the line from node 0, each later increment from the other node. Node 0's read takes it back.
     assert_eq!(line.moves, moves(201, 200));
-    // Node 0 clears and reads the lines of both counters; each counter's node increments it.
+    // Each counter now has its own line. Node 0 clears and reads both lines; the counter's node increments the counter.
     let apart = report.apart.unwrap().cost;
     assert_eq!((apart.transfers, apart.invalidations), (3, 1));
 }
@@ -93,19 +92,19 @@ fn a_line_that_moves_when_it_is_read_is_truly_shared() {
 
 #[test]
 fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
-    // Both nodes read the first bytes, which neither writes; one node writes other bytes.
+    // Both nodes read the first bytes, which no node writes. One node writes other bytes.
     let report = report("0 r 1000\n64 r 1000\n64 w 1020\n0 r 1000\n");
     let line = only(&report);
-    // The write takes the line from node 0, and node 0's read takes it back.
+    // The write takes the line from node 0. Node 0's second read takes it back.
     assert_eq!(line.moves, moves(1, 1));
     assert_eq!(line.sharing, Sharing::False);
     let apart = report.apart.unwrap().cost;
     assert_eq!((apart.transfers, apart.invalidations), (0, 0));
-    // The last read hits the data cache, and does not wait for the other node.
+    // With separate lines, the last read hits the data cache and does not wait for the other node.
     assert!(apart.cycles < report.cost.cycles);
 }
 
-/// Strands 0 and 64 execute 3,072 stores to one line, 1,024 at a time.
+/// A thread of 3,072 stores to one line is dealt to strands 0 and 64, 1,024 stores at a time.
 #[test]
 fn strands_to_which_a_thread_is_dealt_execute_that_thread() {
     let report = placed(&"0 w 1000\n".repeat(3 * Placement::TURN), Some("deal:0,64"));
@@ -132,9 +131,9 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(
         found,
         [
-            // Read from the other cache, then written again.
+            // Strand 64 reads the line from the other cache, then strand 0 writes it again.
             (0x2000, moves(1, 1), Sharing::True),
-            // Bytes 60 to 63 of line 3000 and 0 to 3 of line 3040 are written: only line 3040 moves.
+            // Bytes 60 to 63 of line 3000 and bytes 0 to 3 of line 3040 are written. Only line 3040 moves.
             (0x3040, moves(1, 1), Sharing::True),
         ]
     );
@@ -145,7 +144,7 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(report.lines_moved, 2);
 }
 
-/// An address for bytes apart keeps home, hub, channel and bank: the low 9 bits of the address, and the others modulo the homes.
+/// A byte's new address has the same home, hub, channel and bank: bits 8:0 are equal, and the other bits are equal modulo the homes.
 #[test]
 fn bytes_apart_have_the_same_home() {
     let line = report(FALSE).lines.remove(0);
@@ -159,7 +158,7 @@ fn bytes_apart_have_the_same_home() {
             assert_eq!(found % 512, real % 512);
             assert_eq!((found >> 9) % homes, (real >> 9) % homes);
         }
-        // Unused bytes stay.
+        // Unused bytes do not move.
         assert_eq!(apart.address(address + 16), address + 16);
         assert_eq!(apart.address(address + 64), address + 64);
     }

@@ -20,9 +20,9 @@ pub enum Use {
     Load,
     /// Writes to the line.
     Store,
-    /// Reads and writes at once, as an atomic instruction does.
+    /// Reads and writes in one step, as an atomic instruction does.
     Modify,
-    /// Is itself in the line.
+    /// The instruction itself is in the line.
     Fetch,
 }
 
@@ -39,7 +39,7 @@ impl Use {
     }
 }
 
-/// Returns the numbers of the set bits, such as `0-7,16`.
+/// Returns the numbers of the set bits as a list such as `0-7,16`.
 #[must_use]
 pub fn byte_list(bits: u64) -> String {
     ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
@@ -50,18 +50,18 @@ pub fn byte_list(bits: u64) -> String {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct User {
     pub thread: usize,
-    /// The strand that executes the thread; its number in JSON.
+    /// The strand that executes the thread; in JSON, the strand's number.
     #[serde(serialize_with = "number", deserialize_with = "strand")]
     pub strand: StrandId,
     /// The address of the instruction; `None` for references without an instruction, as in handwritten recordings.
     #[serde(with = "known_hexadecimal")]
     pub instruction: Option<u64>,
     pub what: Use,
-    /// The used bytes of the line: byte n is bit n. In JSON a text such as `0-7,16`.
+    /// The used bytes of the line: bit n stands for byte n. In JSON, a list such as `0-7,16`.
     #[serde(serialize_with = "listed", deserialize_with = "bytes")]
     pub bytes: u64,
     pub times: u64,
-    /// `None` until a tool that knows the program's symbols has filled it.
+    /// The place of the instruction; `None` until a tool that has the program's symbols fills it.
     #[serde(flatten)]
     pub code: Option<Code>,
 }
@@ -71,9 +71,9 @@ pub struct User {
 pub struct Code {
     /// The number of the node that executes the instruction.
     pub node: usize,
-    /// The name of the function, or the address if the function is not known; `None` if no instruction is known.
+    /// The name of the function, or the instruction's address if the function is unknown; `None` without an instruction.
     pub function: Option<String>,
-    /// The source, `FILE:LINE`, if it is known.
+    /// The source as `FILE:LINE`, if it is known.
     pub source: Option<String>,
 }
 
@@ -90,7 +90,7 @@ fn listed<S: Serializer>(bytes: &u64, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&byte_list(*bytes))
 }
 
-/// Reads what [`byte_list`] returns.
+/// Parses a list of bytes in the form of [`byte_list`].
 fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let text = String::deserialize(from)?;
     let wrong = || Error::custom(format_args!("found '{text}', expected bytes 0 to 63"));
@@ -114,12 +114,12 @@ impl User {
 
 const LINE: u64 = 1 << LINE_SHIFT;
 
-/// The size of a region as a power of two. [`Users`] tracks which regions of memory a program uses.
+/// The binary logarithm of the size of a region. [`Users`] tracks which regions of memory a program uses.
 const REGION_SHIFT: u32 = 24;
 pub(super) const REGION: u64 = 1 << REGION_SHIFT;
 
 pub(crate) struct Users {
-    /// The lines by number in memory, with their addresses in the program.
+    /// The address in the program of each line, by the line's number in memory.
     lines: HashMap<u64, u64>,
     users: HashMap<(u64, usize, Option<u64>, Use), User>,
     /// The address of each thread's latest instruction.
@@ -137,12 +137,12 @@ impl Users {
         }
     }
 
-    /// Adds a line, whose users are noted from now on.
+    /// Adds a line. Its users are recorded from now on.
     pub(crate) fn add(&mut self, line: u64) {
         self.lines.entry(line).or_insert(line << LINE_SHIFT);
     }
 
-    /// Returns the lines, in no order.
+    /// Returns the numbers of the lines, in no order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = u64> {
         self.lines.keys().copied()
     }
@@ -157,7 +157,7 @@ impl Users {
         self.users.retain(|key, _| keep(key.0));
     }
 
-    /// Notes a reference of a thread. Memory holds the program's addresses `offset` bytes higher.
+    /// Records a reference of a thread. An address in memory is the program's address plus `offset`.
     pub(crate) fn note(
         &mut self,
         thread: usize,
@@ -199,7 +199,7 @@ impl Users {
         }
     }
 
-    /// Returns the address of a line in the program, and the line's users, sorted by thread, then by number of uses, the most first.
+    /// Returns a line's address in the program, and its users sorted by thread. A thread's users are in descending order of uses.
     pub(crate) fn users_of(&self, line: u64) -> (u64, Vec<User>) {
         let users = self.users.iter().filter(|(key, _)| key.0 == line);
         let mut users: Vec<User> = users.map(|(_, user)| user.clone()).collect();
@@ -208,7 +208,7 @@ impl Users {
         (address, users)
     }
 
-    /// Returns the address of an unused region, if there is one.
+    /// Returns the address of a region that the program does not use, if there is one.
     pub(super) fn free(&self) -> Option<u64> {
         let mut regions = 0..1 << (ADDRESS_BITS - REGION_SHIFT);
         regions.rfind(|region| !self.regions.contains(region)).map(|region| region << REGION_SHIFT)

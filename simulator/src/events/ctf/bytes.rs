@@ -1,5 +1,3 @@
-//! Numbers in either byte order.
-
 /// The byte order of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
@@ -22,7 +20,7 @@ impl Endian {
         }
     }
 
-    /// Appends the lower `bits` bits of a number, a whole number of bytes.
+    /// Appends the lower `bits` bits of a number. `bits` is a multiple of 8.
     pub(super) fn put(self, bytes: &mut Vec<u8>, bits: u32, value: u64) {
         let count = bits as usize / 8;
         match self {

@@ -1,17 +1,17 @@
-//! Event headers: the two of LTTng, which every viewer knows, and one with the whole time.
+//! Event headers: the two forms of LTTng, which every viewer knows, and a form with the whole time.
 
 use super::Endian;
 use crate::events::layouts::LayoutName;
 
-/// The form of a trace's event headers: as compact as the headers in the rings, but with the lowest clock bits that the rings omit,
-/// because one tick of a CTF clock has to be one tick of the machine's clock.
+/// The form of a trace's event headers. Headers are as compact as in the rings. But they include the lowest clock bits, because one
+/// tick of a CTF clock has to be one tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// 5 bits for the event's kind and 27 for the time. Kind 31 announces a header with the whole time.
+    /// 5 bits for the event's kind and 27 bits for the time. Kind 31 means that a header with the whole time follows.
     Compact,
-    /// 16 bits for the kind and 32 for the time. Kind 65535 announces a header with the whole time.
+    /// 16 bits for the kind and 32 bits for the time. Kind 65535 means that a header with the whole time follows.
     Large,
-    /// 16 bits for the kind, and the whole time.
+    /// 16 bits for the kind, then the whole time.
     Full,
 }
 
@@ -25,7 +25,7 @@ impl Form {
         }
     }
 
-    /// Returns the declaration in the metadata.
+    /// Returns the declaration of the header in the metadata.
     pub(super) fn declaration(self) -> String {
         let (id, last, time) = match self {
             Self::Compact => ("uint5_t", 30, "time27_t"),
@@ -44,7 +44,7 @@ impl Form {
         )
     }
 
-    /// Appends an event's header. `before` is the time of the previous event, or of the packet's start.
+    /// Appends an event's header. `before` is the time of the previous event, or the start of the packet.
     pub(super) fn put(self, bytes: &mut Vec<u8>, endian: Endian, id: u16, before: u64, time: u64) {
         let past = time - before;
         let (id, whole) = (u64::from(id), [(32, u64::from(id)), (64, time)]);

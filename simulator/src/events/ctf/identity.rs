@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::events::{StreamEntry, Trace};
 
-/// A UUID that is a hash of a trace's content (RFC 9562, version 8), so that equal traces have equal files.
+/// A UUID that is a hash of a trace's content (RFC 9562, version 8). Equal traces have equal UUIDs, and so equal files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uuid(u128);
 
 impl Uuid {
-    /// Returns the identifier of a trace, which does not depend on the byte order of its files.
+    /// Returns the identifier of a trace. It does not depend on the byte order of the files.
     pub(super) fn for_trace(trace: &Trace) -> Self {
         let Trace { hz, layout, began, epoch, missed, guests, streams } = trace;
         let mut hash = Hash::new();
@@ -25,7 +25,7 @@ impl Uuid {
                         let words = event.payload.iter();
                         words.for_each(|word| hash.add(&word.to_be_bytes()));
                     }
-                    // No event has the kind 0.
+                    // A gap is hashed as kind 0, because no event has this kind.
                     StreamEntry::Lost(lost) => {
                         hash.add(&[0; 2]);
                         hash.add(&lost.to_be_bytes());
@@ -36,7 +36,7 @@ impl Uuid {
         hash.uuid()
     }
 
-    /// Returns the identifier of the trace's clock, because every trace has a clock of its own.
+    /// Returns the identifier of the trace's clock. Every trace has its own clock.
     pub(super) fn for_clock(self) -> Self {
         let mut hash = Hash::new();
         hash.add(b"clock of ");
@@ -53,7 +53,7 @@ impl fmt::Display for Uuid {
     }
 }
 
-/// The hash function FNV-1a of 128 bits.
+/// The 128-bit hash function FNV-1a.
 struct Hash(u128);
 
 impl Hash {
@@ -68,7 +68,7 @@ impl Hash {
         }
     }
 
-    /// Returns the hash with version 8 and variant 2 in their fields.
+    /// Returns the hash with the version field set to 8 and the variant field set to 2.
     const fn uuid(&self) -> Uuid {
         let free = self.0 & !(0xf << 76 | 3 << 62);
         Uuid(free | 8 << 76 | 2 << 62)
@@ -86,7 +86,7 @@ mod tests {
             hash.add(bytes);
             hash.0
         };
-        // From the test vectors of the Internet draft draft-eastlake-fnv.
+        // The test vectors of the Internet draft draft-eastlake-fnv.
         assert_eq!(of(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
         assert_eq!(of(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
         assert_eq!(of(b"foobar"), 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18);

@@ -1,4 +1,4 @@
-//! The metadata, in the Trace Stream Description Language: the layout of the files.
+//! The metadata of a trace. They describe the layout of the files in the Trace Stream Description Language.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use super::types::Type;
 use crate::events::layouts::LayoutName;
 use crate::events::{DecodedEvent, Epoch, Trace};
 
-/// The line that identifies traces of this program.
+/// The line by which this program recognizes its traces.
 const TRACER: &str = "tracer_name = \"perfctr-service\";";
 
 pub(super) fn is_ours(text: &str) -> bool {
@@ -121,7 +121,7 @@ fn write_field(text: &mut String, field: &Field) {
     };
 }
 
-/// Quotes a text, and drops its control characters.
+/// Quotes a text and drops its control characters.
 fn quoted(text: &str) -> String {
     let kept = text.chars().filter(|char| !char.is_control());
     let escaped = kept.flat_map(|char| {
@@ -131,17 +131,17 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// The types of a trace's packets and events.
+/// The types of the packets and events of a trace.
 pub(super) struct Format {
     pub(super) endian: Endian,
     pub(super) packet_header: Type,
     pub(super) packet_context: Type,
     pub(super) event_header: Type,
-    /// The kinds of events and their fields, by the kind's number in this trace.
+    /// The class and type of each kind of event, by the kind's number in this trace.
     pub(super) events: HashMap<u64, (&'static Class, Type)>,
 }
 
-/// Reads the metadata of a trace from [`write()`], or of a rewritten one with the same contents. Returns the trace without
+/// Reads the metadata of a trace that [`write()`] wrote, or that a tool rewrote with the same contents. Returns the trace without
 /// streams.
 pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     if !is_ours(text) {
@@ -190,7 +190,7 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the number and the fields of a kind of event, which must be one of [`DecodedEvent::classes`].
+/// Returns the number, class and type of a kind of event. The kind must be one of [`DecodedEvent::classes`].
 fn event(block: &Block) -> Result<(u64, (&'static Class, Type)), String> {
     let name = block.text("name")?;
     let class = (name.strip_prefix("hv:"))

@@ -1,16 +1,15 @@
 //! Traces in the Common Trace Format 1.8, which `babeltrace2` and Trace Compass read.
 //!
-//! A trace is a directory with `metadata` and a file for each ring. Event headers are about as compact as in the
-//! rings (`header`); fields have the order of [`hv_core::trace::Field`]s, each aligned to a byte. The packet after a gap counts
-//! the missing events (`events_discarded`), so each gap starts a packet. A gap at the start or end of a stream adds an empty
-//! packet.
+//! A trace is a directory with a file `metadata` and a file for each ring. Event headers are about as compact as in the rings (see
+//! `header`). Fields are in the order of [`hv_core::trace::Field`]s, each aligned to a byte. Each gap starts a new packet, which
+//! counts the missing events (`events_discarded`). A gap at the start or end of a stream adds an empty packet.
 //!
-//! Traces can be merged. The identifiers of a trace and its clock are computed from its content, so that equal traces have
-//! equal files. The metadata state the [epoch](crate::events::Trace::epoch), if it is known, so that times of different clocks
-//! can be compared.
+//! Traces can be merged. The identifiers of a trace and of its clock are computed from the trace's content, so equal traces have
+//! equal files. The metadata state the [epoch](crate::events::Trace::epoch) if it is known: it makes times of different clocks
+//! comparable.
 //!
-//! `babeltrace2` prints a trace event by event. The [reader](read()) here exists because `vfalls events` sums calls, durations and
-//! conflicts up, and has to work with no other program installed.
+//! `babeltrace2` prints a trace event by event. This module has its own [reader](read()) because `vfalls events` sums up calls,
+//! durations and conflicts, and has to work without other programs.
 
 mod bytes;
 mod header;
@@ -35,17 +34,17 @@ pub use writer::write;
 /// The magic number at the start of each packet.
 const MAGIC: u64 = 0xc1fc_1fc1;
 
-/// The bytes of a packet's header: magic number, number of the stream class, and context.
+/// The number of bytes of a packet's header: magic number, number of the stream class, and context.
 const PACKET_HEADER: usize = 4 + 4 + 6 * 8 + 4;
 
 const METADATA: &str = "metadata";
 
-/// Returns the name of the file of a stream.
+/// Returns the name of the file for a strand's stream.
 fn file_name(strand: StrandId) -> String {
     format!("strand_{:03}", strand.index())
 }
 
-/// Returns whether a directory holds a trace of this program, according to its metadata.
+/// Returns whether a directory holds a trace of this program. Its metadata decide.
 #[must_use]
 pub fn is_ours(directory: &Path) -> bool {
     input::read_text(&directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))

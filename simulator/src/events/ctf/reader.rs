@@ -1,4 +1,4 @@
-//! Reading of this program's traces, also after another program has rewritten them.
+//! Reads traces of this program, even if another program has rewritten them.
 
 use std::path::Path;
 use std::{fs, io};
@@ -23,7 +23,7 @@ pub enum ReadError {
     Input(#[from] InputError),
     #[error("{directory}: cannot be read")]
     Unreadable { directory: String, source: io::Error },
-    /// The problem says where in the file it is, what was found, and what was expected.
+    /// The content of a file is wrong. `problem` says where, what was found, and what was expected.
     #[error("{file}: {problem}")]
     Wrong { file: String, problem: String },
 }
@@ -31,7 +31,7 @@ pub enum ReadError {
 /// Reads a trace.
 ///
 /// # Errors
-/// The directory is no trace of this program, or it is broken. The message has the file and the packet.
+/// The directory is not a trace of this program, or the trace is broken. The message has the file and the packet.
 pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     let name = |path: &Path| path.display().to_string();
     let wrong = |path: &Path, problem| ReadError::Wrong { file: name(path), problem };
@@ -66,7 +66,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     Ok(trace)
 }
 
-/// Fails with a problem unless `holds`.
+/// Returns an error with `problem` unless `holds` is true.
 fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(problem()) }
 }
@@ -74,7 +74,7 @@ fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
 struct PacketHeader<'a> {
     begin: u64,
     end: u64,
-    /// A cursor before the first event.
+    /// A cursor at the packet's first event.
     events: Cursor<'a>,
     /// The size of the packet in bytes.
     bytes: usize,
@@ -84,7 +84,7 @@ struct PacketHeader<'a> {
 }
 
 impl PacketHeader<'_> {
-    /// Checks the packet's strand and number, and that its count of lost events and its time do not decrease.
+    /// Checks the packet's strand and number. Checks that the time and the count of lost events do not decrease.
     fn follows(&self, strand: StrandId, number: u64, lost: u64, now: u64) -> Result<(), String> {
         check(self.strand == strand, || {
             format!("is of strand {}, the ones before of {strand}", self.strand)
@@ -133,7 +133,7 @@ fn header<'a>(bytes: &'a [u8], format: &Format) -> Result<PacketHeader<'a>, Stri
     })
 }
 
-/// Reads a whole stream; `None` if there is no packet.
+/// Reads a whole stream; `None` if it has no packet.
 fn stream(mut bytes: &[u8], format: &Format) -> Result<Option<Stream>, String> {
     let mut read: Option<Stream> = None;
     let (mut number, mut lost, mut now) = (0, 0, 0);

@@ -6,11 +6,11 @@ pub(super) enum Token<'a> {
     Word(&'a str),
     /// A text, without its quotes.
     Text(String),
-    /// A mark of one or more characters.
+    /// Punctuation of one or more characters.
     Mark(&'a str),
 }
 
-/// Splits a text into tokens, each with the number of its line.
+/// Splits a text into tokens. Each token comes with the number of its line.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, String> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (text, 1);
@@ -46,7 +46,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, String> {
     }
 }
 
-/// Returns the quoted text at the start of `text`, and its length with quotes. Bytes may be written as `\xc3`.
+/// Returns the quoted text at the start of `text`, and its length with quotes. A byte may be written in the form `\xc3`.
 fn quoted(text: &str) -> Option<(String, usize)> {
     let mut content = Vec::new();
     let mut rest = text.as_bytes().get(1..)?;

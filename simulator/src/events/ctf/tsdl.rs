@@ -1,4 +1,4 @@
-//! A parser of the Trace Stream Description Language, as far as traces of unsigned integers need it.
+//! A parser for the part of the Trace Stream Description Language that traces of unsigned integers need.
 
 use std::collections::HashMap;
 
@@ -10,32 +10,32 @@ const DEEPEST: usize = 8;
 /// A block of the metadata: `event { name = "a"; fields := struct { ... }; };`.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// trace, env, clock, stream or event.
+    /// `trace`, `env`, `clock`, `stream` or `event`.
     pub(super) kind: String,
     values: Vec<(String, String)>,
     types: Vec<(String, Type)>,
 }
 
 impl Block {
-    /// Returns the value of a key; a text without its quotes.
+    /// Returns the value of a key. A text is returned without its quotes.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let found = self.values.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns a value that the block must have.
+    /// Returns the text of a key that the block must have.
     pub(super) fn text(&self, key: &str) -> Result<&str, String> {
         let kind = &self.kind;
         self.get(key).ok_or_else(|| format!("there is no {key} of the {kind}"))
     }
 
-    /// Returns a number that the block must have.
+    /// Returns the number of a key that the block must have.
     pub(super) fn number(&self, key: &str) -> Result<u64, String> {
         let text = self.text(key)?;
         number(text).ok_or_else(|| format!("found '{text}' for {key}, expected a number"))
     }
 
-    /// Returns a type that the block must have.
+    /// Returns the type of a key that the block must have.
     pub(super) fn layout(&self, key: &str) -> Result<&Type, String> {
         let kind = &self.kind;
         let found = self.types.iter().find(|(name, _)| name == key);
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
 
 struct Parser<'t, 'a> {
     tokens: &'t [(usize, Token<'a>)],
-    /// The number of lines, for errors at the end of the text.
+    /// The number of lines in the text, for errors at its end.
     lines: usize,
     aliases: HashMap<&'a str, Type>,
 }
@@ -82,12 +82,12 @@ impl<'a> Parser<'_, 'a> {
         Err(format!("line {}: {problem}", self.line()))
     }
 
-    /// Returns the line of the next token.
+    /// Returns the number of the next token's line.
     fn line(&self) -> usize {
         self.tokens.first().map_or(self.lines, |(line, _)| *line)
     }
 
-    /// Consumes this mark or word if it is next.
+    /// Consumes the next token if it is this mark or word. Returns whether it was.
     fn takes(&mut self, mark: &str) -> bool {
         match self.tokens {
             [(_, Token::Mark(next) | Token::Word(next)), rest @ ..] if *next == mark => {
@@ -125,7 +125,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Consumes words with dots between them.
+    /// Consumes words that are joined by dots.
     fn path(&mut self) -> Result<String, String> {
         let mut path = self.word()?.to_owned();
         while self.takes(".") {
@@ -135,7 +135,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(path)
     }
 
-    /// Consumes a text, or words with dots between them.
+    /// Consumes a quoted text, or words that are joined by dots.
     fn value(&mut self) -> Result<String, String> {
         match self.tokens {
             [(_, Token::Text(text)), rest @ ..] => {
@@ -146,11 +146,11 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Consumes a block, or an alias of a type (`None`).
+    /// Consumes a block, or an alias of a type. Returns `None` for an alias.
     fn block(&mut self) -> Result<Option<Block>, String> {
         if self.takes("typealias") {
             let of = self.layout(0)?;
-            // Nested aliases of structures could make a type too large for memory.
+            // Only integers can have aliases: nested aliases of structures could make a type too large for memory.
             if !matches!(of, Type::Integer { .. }) {
                 return self.expected("the alias of an integer");
             }
@@ -286,7 +286,7 @@ impl<'a> Parser<'_, 'a> {
         while !self.takes("}") {
             let mut of = self.layout(depth + 1)?;
             let name = self.word()?;
-            // A writer may put an underscore before a name, so that it is no keyword.
+            // A writer may prefix a name with an underscore to keep it apart from keywords.
             let name = name.strip_prefix('_').unwrap_or(name).to_owned();
             if self.takes("[") {
                 if !matches!(of, Type::Integer { .. }) {

@@ -1,4 +1,4 @@
-//! The types that metadata describe, and their values.
+//! The types that metadata describe, and the values of these types.
 
 use std::ops::RangeInclusive;
 
@@ -9,21 +9,21 @@ pub(super) enum Type {
     Integer {
         bits: u32,
         align: u32,
-        /// Whether the value holds the lowest bits of the time.
+        /// Whether the integer holds the lowest bits of the time.
         clock: bool,
-        /// The names of the values of an enumeration.
+        /// The names for ranges of values, in an enumeration.
         names: Vec<(String, RangeInclusive<u64>)>,
     },
-    /// Consecutive values.
+    /// Values of several types, one after the other.
     Struct { fields: Vec<(String, Type)>, align: u32 },
-    /// The option that the value of the preceding field `tag` names.
+    /// One of several types. The name of the value of an earlier field `tag` selects it.
     Variant { tag: String, options: Vec<(String, Type)> },
-    /// Consecutive values of one type.
+    /// Values of one type, one after the other.
     Array { of: Box<Type>, length: u64 },
 }
 
 impl Type {
-    /// Returns the alignment, in bits.
+    /// Returns the alignment in bits.
     pub(super) fn align(&self) -> u32 {
         match self {
             Self::Integer { align, .. } | Self::Struct { align, .. } => *align,
@@ -33,7 +33,7 @@ impl Type {
     }
 }
 
-/// Integers in the order of the packet, with the names of fields and values. A search by name returns the last value.
+/// Integers in the order of the packet. Each has the name of its field and, in an enumeration, of its value. The last match counts.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a>(Vec<(&'a str, u64, Option<&'a str>)>);
 
@@ -62,16 +62,16 @@ impl Values<'_> {
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
-    /// The position in bits.
+    /// The current position in bits.
     pub(super) at: u64,
-    /// The end of the content in bits.
+    /// The position in bits at which the content ends.
     pub(super) end: u64,
     pub(super) endian: Endian,
     pub(super) now: u64,
 }
 
 impl Cursor<'_> {
-    /// Reads a value of a type. Returns `None` if the packet is too short, or the value has no meaning.
+    /// Reads a value of a type. Returns `None` if the packet is too short or the value is meaningless.
     pub(super) fn read<'t>(&mut self, of: &'t Type) -> Option<Values<'t>> {
         let mut values = Values::default();
         self.append(&mut values, "", of)?;
@@ -109,7 +109,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// Advances to the next time with these lowest bits, and returns it.
+    /// Advances the time to the next one that has these lowest bits, and returns it.
     fn time(&mut self, bits: u32, low: u64) -> Option<u64> {
         let mask = u64::MAX >> (64 - bits);
         self.now = match bits {
@@ -119,7 +119,7 @@ impl Cursor<'_> {
         Some(self.now)
     }
 
-    /// Reads an integer. In big-endian traces the first bit of a byte is its highest one.
+    /// Reads an integer. In big-endian traces, the first bit of a byte is the highest bit.
     fn integer(&mut self, bits: u32) -> Option<u64> {
         let end = self.at.checked_add(bits.into())?;
         if end > self.end {

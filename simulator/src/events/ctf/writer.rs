@@ -1,12 +1,10 @@
-//! Writing of traces.
-
 use hv_core::trace::take;
 
 use super::header::Form;
 use super::{Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
 use crate::events::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
 
-/// A packet with this number of bytes is complete.
+/// A packet that has at least this number of bytes is complete.
 const LARGE: usize = 1 << 16;
 
 /// Writes a trace: calls `put` with the name and the content of each file.
@@ -59,7 +57,7 @@ fn packets(stream: &Stream, began: u64, form: Form, endian: Endian) -> Vec<u8> {
                 put_fields(&mut packet.events, event, endian);
             }
             StreamEntry::Lost(lost) => {
-                // A packet's count of lost events starts at the packet before, so a gap at the start needs one, too.
+                // A packet counts the events lost since the packet before it, so a gap at the start needs an empty packet before it.
                 if packet.is_some() || file.packets == 0 {
                     file.put(packet.take().unwrap_or_else(|| empty(now)));
                 }

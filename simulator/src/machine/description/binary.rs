@@ -1,5 +1,5 @@
-//! Conversion to and from the binary format (see `platform::md`). The name block has each name once and is padded to 16 bytes;
-//! each string and item of data is padded to 8.
+//! Conversion to and from the binary format (see `platform::md`). The name block has each name once and is padded to 16 bytes. Each
+//! string and each item of data is padded to 8 bytes.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,16 @@ use super::{Description, Node, Property, Value};
 const NAMES_ALIGN: usize = 16;
 const DATA_ALIGN: usize = 8;
 
-/// Content that the format cannot hold.
+/// The format cannot hold this content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// A name of more than 255 bytes.
     #[error("the name '{}...' has {} bytes, expected at most 255", start(.0), .0.len())]
     LongName(String),
-    /// A name or string with a NUL in it.
+    /// A name or string that contains a NUL.
     #[error("'{}' has a NUL in it, which ends a string", .0.escape_default())]
     Nul(String),
-    /// An arc to a missing node.
+    /// An arc to a node that does not exist.
     #[error("an arc to node {0}, which does not exist")]
     Arc(usize),
     /// A block of 4 GB or more.
@@ -27,14 +27,14 @@ pub enum Unfit {
     Size,
 }
 
-/// Returns the start of a name, escaped.
+/// Returns the first characters of a name, escaped.
 fn start(name: &str) -> String {
     let start: String = name.chars().take(20).collect();
     start.escape_default().to_string()
 }
 
 impl Description {
-    /// Reads a binary description, without removed nodes and properties.
+    /// Reads a binary description. Removed nodes and properties are left out.
     pub fn read(md: Md<'_>) -> Self {
         let numbers: HashMap<usize, usize> = md.nodes().map(md::Node::index).zip(0..).collect();
         let value = |value: md::Value<'_>| match value {
@@ -57,7 +57,7 @@ impl Description {
     /// Builds the binary description.
     ///
     /// # Errors
-    /// The format cannot hold it.
+    /// The format cannot hold the description.
     pub fn build(&self) -> Result<Vec<u8>, Unfit> {
         let mut starts = Vec::new();
         let mut elements = 0;
@@ -103,7 +103,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Appends an element with only a tag.
+    /// Appends an element that has only a tag.
     fn bare(&mut self, tag: u8) {
         self.elements.push(tag);
         self.elements.extend([0; 15]);
@@ -128,7 +128,7 @@ impl Blocks {
         Ok(offset)
     }
 
-    /// Appends `bytes`. Returns their length and offset in the form of an element's value.
+    /// Appends `bytes`. Returns their length and offset, encoded as the value of an element.
     fn data(&mut self, bytes: &[u8]) -> Result<u64, Unfit> {
         let place = u64::from(size(bytes)?) << 32 | u64::from(size(&self.data)?);
         self.data.extend(bytes);

@@ -1,4 +1,4 @@
-//! The machine and the guests of a binary description, and files of descriptions.
+//! The machine and the guests that a binary description describes, and files with descriptions.
 
 use std::fmt;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::machine::guests::FileError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DescribedError {
-    /// The bytes are no machine description.
+    /// The bytes are not a machine description.
     #[error(transparent)]
     Format(#[from] MdError),
-    /// The description contradicts itself, or the hardware. The text names the node.
+    /// The description contradicts itself or the hardware. The text names the node.
     #[error("{0}")]
     Content(String),
 }
@@ -30,9 +30,9 @@ pub struct Described {
     pub nodes: usize,
     /// The platform, if the description has one.
     pub platform: Option<Platform>,
-    /// The machine, if it has Victoria Falls processors and the description is a hypervisor's.
+    /// The machine; `None` if it does not have Victoria Falls processors, or if the description is not a hypervisor's.
     pub machine: Option<Machine>,
-    /// The guests, if the description is a hypervisor's.
+    /// The guests; empty if the description is not a hypervisor's.
     pub guests: Vec<GuestDescription>,
 }
 
@@ -48,11 +48,11 @@ pub struct Platform {
 /// A guest node of a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestDescription {
-    /// The guest's name, or `guest` and its resource id.
+    /// The guest's name; without a name, `guest` and the resource id.
     pub name: String,
     /// The guest's number among the hypervisor's resources.
     pub resource_id: u64,
-    /// The number by which other guests address the guest.
+    /// The number that other guests use to address this guest.
     pub gid: Option<u64>,
     /// The guest's configuration for the service.
     pub config: GuestConfig,
@@ -62,7 +62,7 @@ impl Described {
     /// Reads the binary description at the start of `bytes`.
     ///
     /// # Errors
-    /// The bytes are no machine description, or contradict themselves.
+    /// The bytes are not a machine description, or the description contradicts itself.
     pub fn new(bytes: &[u8]) -> Result<Self, DescribedError> {
         fn wrong(error: impl fmt::Display) -> DescribedError {
             DescribedError::Content(error.to_string())
@@ -92,10 +92,10 @@ impl Described {
     }
 }
 
-/// Reads the binary description in a file, or builds it from the source if the file's name ends in `.toml`.
+/// Reads the binary description in a file. If the file's name ends in `.toml`, builds it from the source in the file.
 ///
 /// # Errors
-/// The file cannot be read, or is no source.
+/// The file cannot be read, or is not a source.
 pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
     if path.extension().is_some_and(|extension| extension == "toml") {
         return build(path);
@@ -106,7 +106,7 @@ pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
 /// Builds a binary description from the source in a file.
 ///
 /// # Errors
-/// The file cannot be read, or is no source. The message has the number of the line.
+/// The file cannot be read, or is not a source. The message has the number of the line.
 pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
     let wrong = |line, problem| {
         let file = path.display().to_string();
@@ -120,7 +120,7 @@ pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
 /// Reads the binary description in a file.
 ///
 /// # Errors
-/// The file cannot be read, or is longer than any description.
+/// The file cannot be read, or is too long for a description.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     Ok(input::read(path, LONGEST_TEXT)?)
 }

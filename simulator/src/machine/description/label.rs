@@ -1,15 +1,14 @@
-//! The labels of nodes: names, with a number where labels would clash.
+//! The labels of nodes. A label is a name, with a number if the label would not be unique.
 
 use std::collections::HashMap;
 
 use super::Node;
 
-/// Returns the name of the node with this label.
 pub(super) fn name(label: &str) -> &str {
     split(label).unwrap_or(label)
 }
 
-/// Returns the part before a final `-` and number, if the label has them.
+/// Returns the part of a label before a final `-` and number; `None` if it does not end so.
 fn split(label: &str) -> Option<&str> {
     let (name, number) = label.rsplit_once('-')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,8 +1,7 @@
 //! Machine descriptions: the source that a person writes ([`parse()`], [`print()`]), the binary form that firmware reads
-//! ([`Description::build`], [`Description::read`]), and the [`Description`] between them.
+//! ([`Description::build`], [`Description::read`]), and the common [`Description`].
 //!
-//! The source of a description is TOML. A table is a node; the order of tables, and of the properties in them, is that of
-//! the description:
+//! The source of a description is TOML. A table is a node. Tables, and the properties in a table, have the order of the description:
 //!
 //! ```toml
 //! [root]
@@ -17,11 +16,11 @@
 //! [cpu-1]
 //! ```
 //!
-//! The label of a node is its name. A `-` and a number follow if several nodes have the name, or if the name itself ends in
-//! `-` and a number. [`print()`] numbers these nodes from 0 in their order. A property that occurs more than once is an array, in which
-//! strings are arcs, and a string is `{ string = "first" }`.
+//! The label of a node is its name. If several nodes have the name, or if the name itself ends in `-` and a number, a `-` and a
+//! number follow. [`print()`] numbers these nodes from 0 in their order. A property that occurs more than once is an array. In the
+//! array, strings are arcs, and a string is `{ string = "first" }`.
 //!
-//! If a source uses these numbers, [`print()`] of its [`parse()`]d description returns the source, without comments and layout.
+//! If a source has these numbers, [`parse()`] and then [`print()`] return the same source, without comments and layout.
 
 mod binary;
 mod described;
@@ -37,16 +36,16 @@ pub use print::print;
 /// A machine description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The nodes, the root first.
+    /// The nodes. The root is the first.
     pub nodes: Vec<Node>,
 }
 
 /// A node of a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// The name, which is not unique.
+    /// The name. Other nodes may have the same name.
     pub name: String,
-    /// The properties in order; a name may occur several times.
+    /// The properties in order. Several may have the same name.
     pub properties: Vec<Property>,
 }
 

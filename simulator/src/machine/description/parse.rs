@@ -1,4 +1,4 @@
-//! Parsing of the source of a description.
+//! Parses the source of a description.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use super::{Description, Node, Property, Value, label};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {message}")]
 pub struct SourceError {
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
     /// The problem in this line.
     pub message: String,
 }
 
-/// A result, or the wrong part of the text and the problem.
+/// A result; or the range of the text that is wrong, and the problem.
 type Located<T> = Result<T, (Range<usize>, String)>;
 
 type Item<'t> = Spanned<DeValue<'t>>;
@@ -26,7 +26,7 @@ type Item<'t> = Spanned<DeValue<'t>>;
 /// Parses the source of a description.
 ///
 /// # Errors
-/// The first problem in the text.
+/// Returns the first problem in the text.
 pub fn parse(text: &str) -> Result<Description, SourceError> {
     let parsed = match DeTable::parse(text) {
         Ok(table) => description(table.get_ref()),
@@ -72,7 +72,7 @@ fn properties(table: &DeTable<'_>, labels: &HashMap<&str, usize>) -> Located<Vec
     Ok(properties)
 }
 
-/// Returns the values of a property: one value, or the members of an array.
+/// Returns the values of a property: one value, or all members of an array.
 fn values(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Vec<Value>> {
     match item.get_ref() {
         DeValue::String(text) => Ok(vec![Value::String(string(item, text)?)]),
@@ -84,7 +84,7 @@ fn values(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Vec<Value>>
     }
 }
 
-/// Returns a member of an array.
+/// Returns the value of an array's member.
 fn member(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Value> {
     let DeValue::String(label) = item.get_ref() else {
         return plain(item);
@@ -98,7 +98,7 @@ fn member(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Value> {
     }
 }
 
-/// Returns a number, data, or a string in the form of an array's member.
+/// Returns a number, data, or a string in the form `{ string = "first" }`.
 fn plain(item: &Item<'_>) -> Located<Value> {
     match item.get_ref() {
         DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix())
@@ -127,7 +127,7 @@ fn tagged(kind: &str, item: &Item<'_>) -> Located<Value> {
     }
 }
 
-/// Returns strings as data, each with a final NUL.
+/// Returns strings as data. A NUL ends each string.
 fn strings(items: &DeArray<'_>) -> Located<Vec<u8>> {
     let mut data = Vec::new();
     for item in items {

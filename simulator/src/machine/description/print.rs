@@ -1,4 +1,4 @@
-//! Printing of a description as source.
+//! Prints a description as source.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use toml_writer::{TomlKeyBuilder, TomlStringBuilder};
 use super::label::labels;
 use super::{Description, Property, Value};
 
-/// The columns of a line. Longer arrays are broken into several lines.
+/// The maximum number of columns. Longer arrays are broken into several lines.
 const WIDTH: usize = 100;
 
-/// Returns the source of a description. Properties of a node that have the same name become one array.
+/// Returns the source of a description. Properties of a node with the same name become one array.
 ///
 /// # Panics
-/// If there is an arc to a node that does not exist.
+/// If an arc leads to a node that does not exist.
 pub fn print(description: &Description) -> String {
     let labels = labels(&description.nodes);
     let mut text = String::new();
@@ -30,7 +30,7 @@ pub fn print(description: &Description) -> String {
     text
 }
 
-/// Returns the values of properties by name, in the order in which the names first occur.
+/// Groups the values of properties by name. Names are in the order in which they first occur.
 fn groups(properties: &[Property]) -> Vec<(&str, Vec<&Value>)> {
     let mut groups: Vec<(&str, Vec<&Value>)> = Vec::new();
     let mut places = HashMap::new();
@@ -55,7 +55,7 @@ fn property(values: &[&Value], labels: &[String], indent: usize) -> String {
     }
 }
 
-/// Returns a value in the form of an array's member.
+/// Returns the source of a value as a member of an array.
 fn one(value: &Value, labels: &[String]) -> String {
     match value {
         Value::Arc(node) => string(&labels[*node]),
@@ -87,7 +87,7 @@ fn array(values: &[String], indent: usize) -> String {
     format!("[\n{}\n]", lines.join("\n"))
 }
 
-/// Returns the strings of data, if the data consists of printable strings with a final NUL each.
+/// Returns the strings of data; `None` unless the data are printable strings, each ended by a NUL.
 fn strings(data: &[u8]) -> Option<Vec<&str>> {
     let (0, texts) = data.split_last()? else {
         return None;
@@ -107,7 +107,7 @@ fn hex(data: &[u8]) -> String {
 
 fn string(text: &str) -> String {
     let mut output = String::new();
-    // A string takes any text.
+    // Writing to a string never fails.
     let _ = toml_writer::TomlWrite::value(&mut output, TomlStringBuilder::new(text).as_basic());
     output
 }
@@ -116,7 +116,7 @@ fn key(text: &str) -> String {
     let builder = TomlKeyBuilder::new(text);
     let key = builder.as_unquoted().unwrap_or_else(|| builder.as_basic());
     let mut output = String::new();
-    // A string takes any text.
+    // Writing to a string never fails.
     let _ = toml_writer::TomlWrite::key(&mut output, key);
     output
 }

@@ -27,8 +27,8 @@ use super::truth::{
 use super::wires::StrandEvent;
 use crate::recording::{ByKind, Flow, Kind, Reference};
 
-/// A strand that executes references. Each part of the memory system is borrowed on its own: the fields of one borrowed struct
-/// would be reached through one more reference.
+/// A strand that executes references. It borrows each part of the memory system separately: access through a borrowed struct would
+/// need one more indirection.
 pub(super) struct Access<'w, V: Variant> {
     pub(super) plan: &'w Plan<V>,
     pub(super) devices: &'w Devices,
@@ -47,20 +47,20 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) moves: &'w mut Option<MovedLines>,
     /// The strand's time, in cycles.
     pub(super) now: u64,
-    /// The time at which the last instruction was issued; 0 before the first.
+    /// The time at which the latest instruction was issued; 0 before the first instruction.
     pub(super) issued: u64,
     /// The time at which the first instruction was issued.
     first_issued: u64,
     issues: u64,
     instructions: u64,
-    /// Instructions of [whole shapes](Self::shapes).
+    /// Numbers of instructions of [whole shapes](Self::shapes).
     by_kind: ByKind,
     /// In an execution by steps, no instruction begins at this time or later.
     until: u64,
-    /// The line of instructions fetched last; [`NO_LINE`] once the instruction cache drops it.
+    /// The line of instructions fetched last; [`NO_LINE`] if the instruction cache no longer has it.
     fetched: u64,
     offset: u64,
-    /// The number of the core in the machine.
+    /// The number of the strand's core in the machine.
     core: usize,
     core_in_node: usize,
     pub(super) node: Node,
@@ -136,7 +136,7 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Returns the waits of the strand since the start of the machine.
+    /// Returns the services and waits of the strand since the start of the machine.
     pub(super) fn until_now(&self) -> Waited {
         self.strand_record.waited()
     }
@@ -168,7 +168,7 @@ impl<'w, V: Variant> Access<'w, V> {
         (self.figures().l1d.line_shift, self.figures().l1i.line_shift)
     }
 
-    /// Returns the number of the line, of `1 << shift` bytes, that holds an address.
+    /// Returns the number of the line that holds an address. A line has `1 << shift` bytes.
     #[inline(always)]
     fn line(&self, shift: u32, address: u64) -> u64 {
         (address.wrapping_add(self.offset) & ADDRESS_MASK) >> shift
@@ -234,7 +234,7 @@ impl<'w, V: Variant> Access<'w, V> {
         });
     }
 
-    /// Returns when the store is done. The strand goes on at once unless too many of its stores are under way.
+    /// Executes a store. Returns when it is done. The strand goes on at once unless too many of its stores are under way.
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16) -> u64 {
         let mut done = 0;
@@ -263,7 +263,7 @@ impl<'w, V: Variant> Access<'w, V> {
         self.cores.own.data.fill(part);
     }
 
-    /// Reads a line through the L2 cache, and returns its slot there.
+    /// Reads a line through the L2 cache. Returns the line's slot in the L2 cache.
     fn read(&mut self, request: CoreRequest, line: L2Line) -> L2Slot {
         let (data_shift, instruction_shift) = self.line_shifts();
         let shift = match request {
@@ -303,12 +303,12 @@ impl<'w, V: Variant> Access<'w, V> {
         self.now = bank.enter(self.now, cycles) - cycles + l2;
     }
 
-    /// Writes to a line of data, which the data cache need not have. Returns when the store is done.
+    /// Writes to a line of data. The data cache need not have it. Returns the time at which the store is done.
     #[inline(never)]
     fn store_line(&mut self, part: u64) -> u64 {
         self.event(StrandEvent::CrossbarStore);
         self.wait(Wait::Stores, self.strand.stores.room());
-        // The strand does not wait for the steps below.
+        // The strand does not wait for what follows.
         let goes_on = self.now;
         let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
@@ -336,7 +336,7 @@ impl<'w, V: Variant> Access<'w, V> {
         done
     }
 
-    /// Removes parts of an L2 line from the L1 caches of a node.
+    /// Removes parts of an L2 line from the L1 caches of a node. Each set bit selects a copy.
     pub(super) fn drop_copies(&mut self, node: Node, line: L2Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
         for copy in self.figures().copies(bits, line) {
@@ -364,7 +364,7 @@ impl<'w, V: Variant> Access<'w, V> {
         self.strand_record.waits(wait, self.now - since);
     }
 
-    /// Waits until the time `until`, unless it has passed.
+    /// Waits until the time `until`, unless this time has passed.
     #[inline]
     fn wait(&mut self, wait: Wait, until: u64) {
         if until > self.now {
@@ -378,7 +378,7 @@ impl<'w, V: Variant> Access<'w, V> {
         &mut self.l2s[self.node.index()]
     }
 
-    /// Returns whether PERF_CONFIG of a bank selects L2 misses with this service.
+    /// Returns whether PERF_CONFIG of a bank selects the L2 misses that `service` serves.
     fn selects_miss(&self, bank: usize, service: ServedBy) -> bool {
         match self.perf_config[bank] {
             PerfConfig::All => true,
@@ -389,7 +389,7 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 }
 
-/// All cores. The strand's own core is borrowed apart, so that the common access to it needs no index.
+/// All cores. The strand's own core is borrowed separately, so that access to it needs no index.
 struct Cores<'w, V: Variant> {
     before: &'w mut [CoreState<V>],
     own: &'w mut CoreState<V>,
@@ -416,13 +416,13 @@ impl<'w, V: Variant> Cores<'w, V> {
 
 const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;
 
-/// An L2 bank reads `1 << BANK_SHIFT` bytes at once.
+/// The binary logarithm of the number of bytes that an L2 bank reads at once.
 const BANK_SHIFT: u32 = 4;
 
-/// A number that no line has.
+/// A number that is not the number of any line.
 const NO_LINE: u64 = u64::MAX;
 
-/// Calls `touch` with the number of each line of `1 << shift` bytes that a reference touches, in ascending order.
+/// Calls `touch` for each line of `1 << shift` bytes that a reference touches, with the line's number, in ascending order.
 #[inline(always)]
 fn lines(shift: u32, address: u64, size: u16, mut touch: impl FnMut(u64)) {
     let address = address & ADDRESS_MASK;

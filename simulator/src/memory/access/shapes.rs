@@ -1,4 +1,4 @@
-//! Whole shapes: executions that are sure to end before another strand's turn.
+//! Executes whole shapes: executions that certainly end before another strand's turn.
 
 use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
 use crate::memory::figures::Variant;
@@ -6,15 +6,15 @@ use crate::memory::timing::{ISSUE, Timing};
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes whole shapes step by step, while each is sure to end before the time `until` if nothing misses, and removes the
-    /// executed references from `rest`. After misses that delay the current shape too far, stops within it.
+    /// Executes whole shapes step by step, as long as each certainly ends before the time `until` if nothing misses. Removes the
+    /// executed references from `rest`. If misses delay the current shape too far, stops within it.
     pub(in crate::memory) fn shapes(&mut self, rest: &mut References<'_>, until: u64) {
         let began = self.now;
         (self.until, self.fetched) = (until, NO_LINE);
         self.by_kind = ByKind::default();
-        // Start time of the current shape, excluding its stalls.
+        // The time at which the current shape began, plus its stalls so far.
         let mut begins = self.now;
-        // The number of instructions of the shape that had begun when `self.issued` was set.
+        // The number of instructions of the shape that had begun when `self.issued` was last written.
         let mut begun = 0;
         let mut latest = None;
         let mut left = None;
@@ -23,7 +23,7 @@ impl<V: Variant> Access<'_, V> {
         let (data_shift, instruction_shift) = self.line_shifts();
         let data_line = 1 << data_shift;
         'shapes: while let Some((shape, steps)) = whole.peek() {
-            // The longest time without a miss.
+            // The maximum time that the shape takes if nothing misses.
             let longest = u64::from(shape.count) * timing.longest();
             if steps.is_empty() || begins + longest >= until {
                 break;
@@ -130,7 +130,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Removes the executed references from `rest`: all executions in `taken` but the last, of which `references` were executed.
+    /// Removes the executed references from `rest`: all executions in `taken`, but only `references` references of the last one.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {
@@ -143,8 +143,8 @@ impl<V: Variant> Access<'_, V> {
         rest.skip(references);
     }
 
-    /// Stores to a line of data at the time `now` and returns `true`, if the store changes no cache and causes no wait. Otherwise
-    /// does nothing and returns `false`.
+    /// Stores to a line of data at the time `now` and returns `true` if the store changes no cache and causes no wait. Otherwise
+    /// changes nothing and returns `false`.
     #[inline(always)]
     fn store_at_once(&mut self, part: u64, now: u64) -> bool {
         let figures = self.figures();
@@ -166,7 +166,7 @@ impl<V: Variant> Access<'_, V> {
     }
 }
 
-/// Returns the cycles of `done` if nothing misses.
+/// Returns the number of cycles that `done` takes if nothing misses.
 #[inline(always)]
 fn elapsed(timing: &Timing, done: &Done) -> u64 {
     u64::from(done.begun) * ISSUE
@@ -174,7 +174,7 @@ fn elapsed(timing: &Timing, done: &Done) -> u64 {
         + u64::from(done.loads) * timing.load
 }
 
-/// Returns the cycles from the start of a shape to the issue of the latest instruction in `done`, if nothing misses.
+/// Returns the number of cycles from the start of a shape to the issue of the latest instruction in `done`, if nothing misses.
 #[inline(always)]
 fn issued(timing: &Timing, done: &Done) -> u64 {
     let before = Done {

@@ -1,4 +1,4 @@
-//! Traffic between nodes, computed by hand. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
+//! Traffic between nodes, with expected values computed by hand. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
 
 use super::*;
 use LpuEvent as L;
@@ -10,7 +10,7 @@ fn misses(bench: &Bench, strand: usize) -> [u64; 4] {
     [All, Local, Remote, CacheToCache].map(|config| bench.strand_of(strand, MISSES, config))
 }
 
-/// Address 0x480: line 0x12, bank 2, hub 1, home node 2, channel 0.
+/// An address in line 0x12. Its bank is 2, its hub 1, its home node 2 and its channel 0.
 const ADDRESS: u64 = 0x480;
 
 #[test]
@@ -18,7 +18,7 @@ fn local_and_remote_memory() {
     let mut bench = Bench::new(Model::Batoka, 4);
     bench.load(128, ADDRESS);
     assert_eq!(misses(&bench, 128), [1, 1, 0, 0]);
-    // Issue, load, L2, serialization, snoop, channel, memory.
+    // The times of issue, load, L2 cache, serialization, snoop, channel and memory.
     assert_eq!(bench.devices.now(), 1 + 2 + 23 + 2 + 60 + 7 + 120);
     assert_eq!(
         bench.lpu(),
@@ -42,9 +42,9 @@ fn local_and_remote_memory() {
     let mut other = Bench::new(Model::Batoka, 4);
     other.load(0, ADDRESS);
     assert_eq!(misses(&other, 0), [1, 0, 1, 0]);
-    // The links of node 2 to the hub, and from the hub to node 0.
+    // The line passes two links: from node 2 to the hub, and from the hub to node 0.
     assert_eq!(other.devices.now(), before + 60 + 2 * 9);
-    // Node 2 is behind port Y of node 0.
+    // To the port of node 0, node 2 is port Y.
     let lpu = |event| other.truth().lpu(Hub::Zam1, Node::Node0, event);
     assert_eq!([L::MemoryY, L::NoDataReply].map(lpu), [1, 0]);
     let reads = other.truth().dram(Node::Node2, Mcu::Mcu0, DramEvent::Reads);
@@ -98,7 +98,7 @@ fn an_owned_line_is_served_again_and_lost_to_a_store() {
     assert_eq!(found.map(|(node, event)| lpu(&bench, node, event)), [1, 1, 1]);
     assert_eq!(misses(&bench, 64), [1, 0, 0, 1]);
 
-    // Node 0 holds the line shared: it needs no data, and all others lose the line.
+    // Node 0 holds the line as shared: it needs no data, and all other nodes lose the line.
     bench.store(0, ADDRESS);
     assert_eq!(lpu(&bench, Node::Node0, L::NoDataReply), 1);
     for node in [Node::Node1, Node::Node2, Node::Node3] {
@@ -106,13 +106,13 @@ fn an_owned_line_is_served_again_and_lost_to_a_store() {
     }
     assert_eq!(lpu(&bench, Node::Node3, L::HitOwned), 2);
     bench.load(64, ADDRESS);
-    // The L1 copy goes with the L2 line.
+    // The L1 copy is lost with the L2 line.
     assert_eq!(bench.strand(64, SparcEvent::DataCacheMisses), 2);
     assert_eq!(misses(&bench, 64), [2, 0, 0, 2]);
     let served = [L::CacheToCacheX, L::CacheToCacheZ].map(|event| lpu(&bench, Node::Node1, event));
     assert_eq!(served, [1, 1]);
 
-    // The owner's second store sends a request again, the third does not.
+    // The owner's second store sends a request again. The third store sends none.
     bench.store(0, ADDRESS);
     bench.store(0, ADDRESS);
     assert_eq!(lpu(&bench, Node::Node0, L::NoDataReply), 2);

@@ -1,4 +1,4 @@
-//! Configurations other than a T2 Plus.
+//! Tests of configurations other than that of a T2 Plus.
 
 use proptest::prelude::*;
 
@@ -9,14 +9,14 @@ use super::*;
 use crate::memory::Cache;
 use crate::recording::Position;
 
-/// Returns the configuration of a T2 Plus with a change.
+/// Returns the configuration of a T2 Plus after `change`.
 fn other(change: impl FnOnce(&mut Config)) -> Config {
     let mut config = Config::T2_PLUS;
     change(&mut config);
     config
 }
 
-/// Small caches, whose L1 lines are as long as the L2 lines, half or a quarter as long.
+/// Returns configurations with small caches. An L1 line is as long as an L2 line, half as long, or a quarter as long.
 fn config() -> impl Strategy<Value = Config> {
     let cache = |lines: std::ops::RangeInclusive<u32>| (lines, 0..4_u32, 3..9_u32);
     let (code, data, both) = (cache(0..=2), cache(0..=2), (7..=8_u32, 0..=16_u64, 0..5_u32));
@@ -40,7 +40,7 @@ fn config() -> impl Strategy<Value = Config> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The two compiled variants of the memory system agree.
+    /// The two compiled variants of the memory system have equal results.
     #[test]
     fn the_figures_of_a_t2_plus_as_values(machine in machine(), turns in turns()) {
         let mut constants = Bench::with(machine);
@@ -58,7 +58,7 @@ proptest! {
         check_round(&mut bench, &setting, &turns);
     }
 
-    /// Two strands of a core execute blocks in turns, step by step and reference by reference.
+    /// Two strands of a core execute blocks in turns. Execution step by step equals execution reference by reference.
     #[test]
     fn steps_are_what_the_references_are(
         config in config(),
@@ -83,7 +83,7 @@ proptest! {
     }
 }
 
-/// Returns the numbers of loads that miss the data cache and the L2 cache.
+/// Returns the number of loads that miss the data cache, and the number that miss the L2 cache.
 fn misses(config: &Config, addresses: impl IntoIterator<Item = u64>) -> [u64; 2] {
     let mut bench = Bench::configured(Machine::new(Model::Maramba, 1).unwrap(), config);
     addresses.into_iter().for_each(|address| bench.load(0, address));
@@ -97,7 +97,7 @@ fn twice(end: u64, step: usize) -> impl Iterator<Item = u64> {
 
 #[test]
 fn longer_lines_bring_their_neighbours() {
-    // 4 KB in pieces of 8 bytes: 512 loads. The second pass hits.
+    // There are 512 loads of 8 bytes in 4 KB. The second pass hits.
     for (data, both, expected) in [
         (16, 64, [256, 64]),
         (64, 64, [64, 64]),
@@ -116,29 +116,29 @@ fn longer_lines_bring_their_neighbours() {
 
 #[test]
 fn a_cache_has_the_lines_that_fit() {
-    // 16 KB in lines of 16 bytes: 1024 loads. In the second pass, a cache of 8 KB misses all lines, and one of 16 KB none.
+    // 16 KB have 1024 lines of 16 bytes. In the second pass, a cache of 8 KB misses all lines, and one of 16 KB misses none.
     assert_eq!(misses(&Config::T2_PLUS, twice(16 << 10, 16)), [2048, 256]);
     let larger = other(|config| config.l1d.bytes = 16 << 10);
     assert_eq!(misses(&larger, twice(16 << 10, 16)), [1024, 256]);
-    // An L2 cache of 8 KB misses 256 lines of 64 bytes in each pass.
+    // An L2 cache of 8 KB misses 256 lines of 64 bytes in each of the two passes.
     let smaller = other(|config| (config.l2.bytes, config.l2.ways) = (8 << 10, 4));
     assert_eq!(misses(&smaller, twice(16 << 10, 16)), [2048, 512]);
 }
 
 #[test]
 fn a_set_has_as_many_lines_as_ways() {
-    // Three lines 8 KB apart, ten times: in a data cache of 8 KB they share a set.
+    // Three lines that are 8 KB apart are loaded ten times. In a data cache of 8 KB they share a set.
     let thrice = || (0..30).map(|n| n % 3 * 8192);
     for (ways, expected) in [(1, 30), (2, 30), (4, 3), (32, 3)] {
         let config = other(|config| config.l1d.ways = ways);
         assert_eq!(misses(&config, thrice())[0], expected, "{ways}");
     }
-    // In an L2 cache of 8 KB they share a set too, and its misses drop lines of the data cache.
+    // The lines also share a set of an L2 cache of 8 KB. If the L2 cache drops a line, so does the data cache.
     for (ways, expected) in [(1, [30, 30]), (2, [30, 30]), (4, [3, 3])] {
         let config = other(|config| (config.l2.ways, config.l2.bytes) = (ways, 8192));
         assert_eq!(misses(&config, thrice()), expected, "{ways}");
     }
-    // Lines 0, 1 and 2 miss once, and line 0 again after line 2 has replaced it.
+    // Lines 0, 1 and 2 miss once. Line 0 misses again after line 2 has replaced it.
     let pairs = [0, 1, 0, 1, 2, 1, 0, 1].map(|line| line * 8192);
     let two = other(|config| config.l1d.ways = 2);
     assert_eq!(misses(&two, pairs)[0], 4);
@@ -157,7 +157,7 @@ fn a_store_drops_the_lines_of_others() {
     }
 }
 
-/// A load on a machine of one node: 1 to issue, `load`, `l2`, then `channel_read` and `memory` if the L2 cache misses.
+/// A load takes 1 cycle to issue, `load` and `l2`. If the L2 cache misses, `channel_read` and `memory` are added.
 #[test]
 fn times_add_up() {
     let config = other(|config| {

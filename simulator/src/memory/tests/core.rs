@@ -1,4 +1,4 @@
-//! One core and its node. Expected counts are computed by hand.
+//! One core and its node, with expected counts computed by hand.
 
 use super::*;
 use SparcEvent as E;
@@ -14,7 +14,7 @@ fn a_load_that_misses_everywhere_then_hits() {
     let misses = [E::DataCacheMisses, E::CrossbarLoads, E::L2LoadMisses];
     assert_eq!(bench.counts(0, misses), [1, 1, 1]);
     assert_eq!([DramEvent::Reads, DramEvent::ReadQueueLatency].map(|one| bench.dram(one)), [1, 7]);
-    // Issue, load, L2, channel, memory.
+    // The times of issue, load, L2 cache, channel and memory.
     assert_eq!(bench.devices.now(), 1 + 2 + 23 + 7 + 120);
     bench.load(0, 0x1008);
     assert_eq!(bench.devices.now(), 153 + 3);
@@ -60,7 +60,7 @@ fn atomics_are_loads_and_stores_and_count_as_one_instruction() {
 #[test]
 fn a_data_cache_set_has_four_ways() {
     let mut bench = one();
-    // 2 KB apart: one set.
+    // The addresses are 2 KB apart, so they share a set.
     for address in [0x0000, 0x0800, 0x1000, 0x1800] {
         bench.load(0, address);
     }
@@ -155,7 +155,7 @@ fn a_modify_loads_and_stores() {
 #[test]
 fn an_l2_set_has_sixteen_ways_and_writes_back() {
     let mut bench = one();
-    // 256 KB apart: one set.
+    // The addresses are 256 KB apart, so they share a set.
     bench.store(0, 0);
     bench.load(0, 0x40_0000 * 4);
     for n in 1..16 {

@@ -1,5 +1,3 @@
-//! The memory system as a whole.
-
 mod coherence;
 mod configured;
 mod core;
@@ -43,7 +41,7 @@ impl Bench<Figures> {
 }
 
 impl<V: Variant> Bench<V> {
-    /// Executes references on a strand alone, after all earlier references.
+    /// Executes references on one strand, after all earlier references have completed.
     fn replay(&mut self, strand: usize, offset: u64, references: &[Reference]) {
         let chunk = Chunk::new(references.to_vec(), Vec::new());
         let mut work = self.system.work(&self.devices);
@@ -86,7 +84,7 @@ impl<V: Variant> Bench<V> {
         self.system.truth()
     }
 
-    /// Returns the count of an event of a strand, with PERF_CONFIG 0.
+    /// Returns the count of a strand's event, with PERF_CONFIG 0.
     fn strand(&self, strand: usize, event: SparcEvent) -> u64 {
         self.strand_of(strand, event, PerfConfig::All)
     }
@@ -99,12 +97,12 @@ impl<V: Variant> Bench<V> {
         self.truth().strand(id(strand), event.into(), config)
     }
 
-    /// Returns the count of a DRAM event in all channels.
+    /// Returns the sum of a DRAM event over all channels.
     fn dram(&self, event: DramEvent) -> u64 {
         channels().map(|(node, mcu)| self.truth().dram(node, mcu, event)).sum()
     }
 
-    /// Returns the counts of link port events that are not 0, by hub and port, without the clock.
+    /// Returns the link port events with counts other than 0, by hub and port. The clock is left out.
     fn lpu(&self) -> Vec<(usize, usize, LpuEvent, u64)> {
         let ports = Hub::ALL.iter().flat_map(|hub| Node::ALL.iter().map(move |port| (hub, port)));
         let counts = ports.flat_map(|(hub, port)| {

@@ -1,4 +1,4 @@
-//! Random references: the register models agree with the recorded events, and invariants hold.
+//! Tests with random references: the models of registers agree with the recorded events, and invariants hold.
 
 use guest_abi::{HubRole, HubUnit, McuRole, PerfReg};
 use platform::Bus;
@@ -17,7 +17,7 @@ impl<V: Variant> Bench<V> {
         self.devices.read(id(0), global(register).unwrap()).unwrap()
     }
 
-    /// Checks that every counter has its start value plus the recorded events.
+    /// Checks that every counter is the sum of its start value and the recorded events.
     pub(super) fn compare(&self, setting: &Setting, happened: &Truth) {
         let machine = self.devices.machine();
         let start = setting.start;
@@ -37,7 +37,7 @@ impl<V: Variant> Bench<V> {
             let count = |code| {
                 DramEvent::from_code(code).map_or(0, |event| happened.dram(node, mcu, event))
             };
-            // 31 bits, with a flag above them that a wrap sets.
+            // A counter has 31 bits. A wrap sets the flag above them.
             let after = |half: u64, count: u64| {
                 let sum = (half & 0x7fff_ffff) + count;
                 let flag = half >> 31 != 0 || sum >> 31 != 0;
@@ -98,7 +98,7 @@ pub(super) fn check_coherence(bench: &Bench<impl Variant>) {
     }
 }
 
-/// Checks that the L2 cache holds every L1 line, with the bit of its copy.
+/// Checks that the L2 cache holds every line of the L1 caches and the bit of its copy.
 pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) {
     let figures = *bench.system.plan.variant.figures();
     let cores = bench.system.cores.len();
@@ -121,7 +121,7 @@ pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) 
     }
 }
 
-/// Checks sums that hold for any references.
+/// Checks equations between sums. They hold for any references.
 pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     let machine = bench.devices.machine();
     let strands = |event, config| -> u64 {
@@ -169,7 +169,7 @@ pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     }
 }
 
-/// Checks that the counters tell what happens in these turns, and that the caches are as they must be afterwards.
+/// Executes turns. Checks the counters after them, and the invariants of the caches.
 pub(super) fn check_round<V: Variant>(bench: &mut Bench<V>, setting: &Setting, turns: &[Turn]) {
     bench.apply(setting);
     let before = bench.truth().clone();

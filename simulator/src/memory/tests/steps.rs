@@ -1,4 +1,4 @@
-//! Execution step by step, compared with the same references one by one.
+//! Execution step by step has the same results as execution of the references one by one.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn data(kind: Kind) -> Reference {
 }
 
 impl<V: Variant> Bench<V> {
-    /// Executes at most `most` references of a chunk from a position on, until the time `until`.
+    /// Executes at most `most` references of a chunk, from a position on and until the time `until`.
     pub(super) fn part(
         &mut self,
         strand: usize,
@@ -52,7 +52,7 @@ impl<V: Variant> Bench<V> {
     }
 }
 
-/// The first of two instructions of a line stores into the line.
+/// A line has two instructions. The first stores into the line.
 #[test]
 fn a_line_that_the_strand_itself_writes_is_fetched_again() {
     let shape = vec![
@@ -72,7 +72,7 @@ fn a_line_that_the_strand_itself_writes_is_fetched_again() {
     }
 }
 
-/// Between two instructions of a line, another strand of the core fetches eight lines of the same set.
+/// A line has two instructions. Between them, another strand of the core fetches eight lines of the same set.
 #[test]
 fn a_line_that_another_strand_drives_out_is_fetched_again() {
     let shape = vec![
@@ -85,7 +85,7 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
     let mut at = Position::default();
     let executed = bench.part(0, (&chunk, &mut at), 0, 1, usize::MAX);
     assert_eq!(executed.references, 1);
-    // The 64 sets of 32 bytes repeat after 2 KB.
+    // The instruction cache has 64 sets of lines of 32 bytes, so sets repeat after 2 KB.
     let others: Vec<_> = (1..=8).map(|n| fetch(0x1000 + 0x800 * n, Kind::FetchOther)).collect();
     bench.replay(1, 0, &others);
     let begins = bench.truth().cycles();
@@ -94,10 +94,10 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
     assert_eq!(bench.strand(0, SparcEvent::InstructionCacheMisses), 2);
 }
 
-/// The instructions of a shape: the gap before each, its size, its flow, and its data.
+/// The instructions of a shape. Each has the gap before it, its size, its flow, and its data.
 type Instructions = Vec<(u64, u16, usize, Vec<(usize, u16)>)>;
 
-/// Shapes in a few lines, which share sets of the caches.
+/// Returns shapes in a few lines that share sets of the caches.
 fn shape() -> impl Strategy<Value = Vec<Reference>> {
     let data = prop::collection::vec((0..3_usize, 1..40_u16), 0..3);
     let instruction = (0..4_u64, 1..60_u16, 0..=FLOWS.len(), data);
@@ -120,7 +120,7 @@ fn shape() -> impl Strategy<Value = Vec<Reference>> {
                 Reference::new(0, *size, kind)
             }));
         }
-        // A shape has at least one reference.
+        // A shape needs at least one reference.
         if references.is_empty() {
             references.push(Reference::new(0, 8, Kind::Load));
         }
@@ -128,10 +128,10 @@ fn shape() -> impl Strategy<Value = Vec<Reference>> {
     })
 }
 
-/// Executions of shapes: the number of a shape, and the addresses of its data.
+/// Executions of shapes. Each has the number of a shape and the addresses of its data.
 type Executions = Vec<(u32, Vec<u64>)>;
 
-/// Shapes, and their executions.
+/// Returns shapes and executions of these shapes.
 pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Executions)> {
     let execution = (any::<prop::sample::Index>(), prop::collection::vec(address(), 30));
     let executed = prop::collection::vec(execution, 1..60);
@@ -146,7 +146,7 @@ pub(super) fn program() -> impl Strategy<Value = (Vec<Vec<Reference>>, Execution
     })
 }
 
-/// Addresses of data in the lines of the shapes, and in lines that replace them in the L2 cache.
+/// Returns addresses of data in the lines of the shapes, and in lines that replace these lines in the L2 cache.
 fn address() -> impl Strategy<Value = u64> {
     (0..40_u64, 0..160_u64).prop_map(|(place, offset)| 0x1000 + place * 0x40000 + offset)
 }
@@ -165,7 +165,7 @@ proptest! {
         prop_assert_eq!(by_steps.len(), one_by_one.len());
         let run = |chunk: &Chunk, by: &mut dyn FnMut(&mut Work<'_>, &Quantum<'_>) -> Executed| {
             let mut bench = Bench::new(Model::Batoka, 2);
-            // Two strands of a core, and one of another node, each execute the whole chunk.
+            // Two strands of one core and one strand of another node each execute the whole chunk.
             let mut places = [Position::default(); 3];
             let (mut now, mut all) = (0, Vec::new());
             for (strand, cycles, most) in turns.iter().cycle().take(200) {

@@ -1,4 +1,4 @@
-//! Strategies for references, machines and settings of the counters.
+//! Strategies for references, machines and counter settings.
 
 use guest_abi::{HubRole, McuRole, PerfReg};
 use platform::address::{global, l2_control};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// References that conflict: more lines in each of a few L2 sets than the set has ways.
+/// Returns references that conflict: each of a few L2 sets is used by more lines than it has ways.
 pub(super) fn reference() -> impl Strategy<Value = Reference> {
     let address = (0..24_u64, 0..6_u64, 0..256_u64);
     (address, 1..=16_u16, 0..7_usize, 0..7_usize).prop_map(
@@ -35,7 +35,7 @@ const KINDS: [Kind; 7] = [
     Kind::Modify,
 ];
 
-/// References that one strand executes.
+/// The references of one strand's turn.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub(super) strand: usize,
@@ -74,7 +74,7 @@ pub(super) struct Setting {
     pub(super) dram: u64,
     pub(super) hub: u64,
     pub(super) perf_config: u64,
-    /// The start value of all counters.
+    /// The value with which all counters start.
     pub(super) start: u64,
 }
 

@@ -1,11 +1,11 @@
-//! Overlapping requests and waits, computed by hand from [`super::super::timing`].
+//! Overlapping requests and waits, with expected times computed by hand from [`super::super::timing`].
 
 use super::*;
 use crate::recording::Recording;
 use crate::replay::scheduler::Scheduler;
 
 impl Bench {
-    /// Executes references on several strands at once, from now on. Returns the time that each takes.
+    /// Executes references on several strands at once, from now on. Returns the time that each strand takes.
     fn together(&mut self, threads: &[(usize, Vec<Reference>)]) -> Vec<u64> {
         let began = self.truth().cycles();
         let chunk = |references: &Vec<Reference>| Chunk::new(references.clone(), Vec::new());
@@ -65,14 +65,14 @@ fn a_strand_waits_for_what_it_loads_and_for_taken_branches() {
     let happened = bench.truth().since(&before);
     let count =
         |strand, event: SparcEvent| happened.strand(id(strand), event.into(), PerfConfig::All);
-    // Nine instructions in 3 + 3 + 5 * 7 + 1 + 5 clocks.
+    // Nine instructions take 3 + 3 + 5 * 7 + 1 + 5 clocks.
     assert_eq!(happened.cycles(), 47);
     for (event, expected) in [
         (SparcEvent::Instructions, 9),
         (SparcEvent::BranchesCompleted, 6),
         (SparcEvent::BranchesTaken, 5),
         (SparcEvent::Loads, 7),
-        // A branch is of a class of its own.
+        // A branch is in a class of its own.
         (SparcEvent::OtherInstructions, 1),
     ] {
         assert_eq!(count(0, event), expected, "{event}");
@@ -89,7 +89,7 @@ fn a_core_is_idle_when_neither_of_its_pipelines_issues() {
     bench.rest();
     let before = bench.truth().clone();
     let three: Vec<_> = (0..3).flat_map(|_| loads(Flow::Next)).collect();
-    // Strands 0 and 4 issue at 0, 3 and 6; strand 1, which shares the pipeline with strand 0, at 1, 4 and 7.
+    // Strands 0 and 4 issue at 0, 3 and 6. Strand 1 shares the pipeline of strand 0 and issues at 1, 4 and 7.
     let ends = bench.together(&[(0, three.clone()), (4, three.clone()), (1, three)]);
     assert_eq!(ends, [9, 9, 10]);
     let happened = bench.truth().since(&before);
@@ -100,11 +100,11 @@ fn a_core_is_idle_when_neither_of_its_pipelines_issues() {
 #[test]
 fn readers_queue_for_a_channel() {
     for (apart, ends, queued) in [
-        // Four cores load lines of four banks and one channel. The requests arrive together after 26 cycles.
+        // Four cores load lines from four banks and one channel. All requests arrive after 26 cycles.
         (0x40, [153, 160, 167, 174], 7 + 14 + 21 + 28),
-        // Each channel has a queue of its own.
+        // Each channel has its own queue.
         (0x80, [153, 160, 153, 160], 7 + 14 + 7 + 14),
-        // Requests to one bank arrive one after another.
+        // Requests to the same bank arrive one after the other.
         (0x200, [153, 160, 167, 174], 7 + 13 + 19 + 25),
     ] {
         let mut bench = Bench::new(Model::Maramba, 1);
@@ -123,16 +123,16 @@ fn a_line_on_its_way_is_waited_for() {
     assert_eq!(bench.together(&[(16, load(0))]), [26]);
 }
 
-/// Strands of two nodes load a line of node 2 (line 0x12, hub 1).
+/// Strands of two nodes load the same line of node 2 (line 0x12, hub 1).
 #[test]
 fn a_hub_lets_one_request_for_a_line_wait_for_another() {
     let mut bench = Bench::new(Model::Batoka, 4);
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x480))]);
-    // The second request starts when the first is complete, after 293 cycles: 2 + 60 + 7 + 120 + 60 + 2 * 9.
+    // The second request starts when the first is complete, after 293 cycles. It takes 2 + 60 + 7 + 120 + 60 + 2 * 9 cycles.
     assert_eq!(ends, [293, 293 + 267]);
     assert_eq!((bench.asu(AsuEvent::CamHit), bench.asu(AsuEvent::Wakeup)), (1, 1));
     assert_eq!(bench.devices.now(), 560);
-    // A request for another line of the hub, at home on node 3, waits only for the serialization.
+    // A request for another line of the hub, whose home is node 3, waits only for the serialization.
     let mut bench = Bench::new(Model::Batoka, 4);
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x680))]);
     assert_eq!(ends, [293, 295]);
@@ -142,8 +142,8 @@ fn a_hub_lets_one_request_for_a_line_wait_for_another() {
 #[test]
 fn links_carry_one_line_at_a_time() {
     let mut bench = Bench::new(Model::Batoka, 4);
-    // Two lines from node 2 by hub 1, for nodes 0 and 1: the second request is 2 cycles later, waits 5 cycles in the queue of its
-    // channel, and then 2 more for the link out of node 2. The links into the nodes are free.
+    // Hub 1 carries two lines from node 2 to nodes 0 and 1. The second request is 2 cycles later, waits 5 cycles in the queue of its
+    // channel, and then 2 cycles for the link out of node 2. The links into the nodes are free.
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x480 + 0x800))]);
     assert_eq!(ends, [293, 293 + 9]);
 }
@@ -151,8 +151,8 @@ fn links_carry_one_line_at_a_time() {
 #[test]
 fn eight_stores_are_under_way() {
     let mut bench = Bench::new(Model::Maramba, 1);
-    // Lines of eight banks, four per channel, one per cycle, leave channel 0 at 31, 38, 45 and 52, and channel 1 at 35, 42, 49
-    // and 56. Each store is complete 120 later, but not before an earlier store.
+    // Lines from eight banks, four for each channel, leave channel 0 at 31, 38, 45 and 52, and channel 1 at 35, 42, 49 and 56. Each
+    // store is complete 120 cycles later, but not before an earlier store.
     let stores = |count: u64| -> Vec<_> {
         (0..count).map(|n| Reference::new(n * 0x40, 8, Kind::Store)).collect()
     };
@@ -163,7 +163,7 @@ fn eight_stores_are_under_way() {
     }
 }
 
-/// Threads on several nodes add to counters, in one line or in lines of their own.
+/// Threads on several nodes add to counters. The counters are in one line, or each in its own line.
 #[test]
 fn false_sharing_costs_a_transfer_and_an_invalidation_each() {
     const TIMES: u64 = 100;
@@ -186,13 +186,13 @@ fn false_sharing_costs_a_transfer_and_an_invalidation_each() {
                 let counts = bench.lpu().into_iter().filter(|(.., found, _)| *found == event);
                 counts.map(|(.., count)| count).sum()
             };
-            // Each invalidation is passed on to three other nodes.
+            // The hub passes each invalidation on to three other nodes.
             let invalidations = lpu(LpuEvent::InvalidateEgress) / 3;
             (lpu(LpuEvent::CacheHit), invalidations, ends.into_iter().max().unwrap())
         };
         let adds = threads as u64 * TIMES;
         let (transfers, invalidations, together) = counted(8);
-        // The threads take turns. Each but the first fetches the line from the thread before.
+        // The threads take turns. Each turn but the first fetches the line from the previous thread.
         assert_eq!((transfers, invalidations), (adds - 1, adds - 1), "{threads} threads");
         let (transfers, invalidations, apart) = counted(64);
         assert_eq!((transfers, invalidations), (0, 0), "{threads} threads");

@@ -7,25 +7,25 @@ use super::subtract;
 
 const NODES: usize = 4;
 
-/// Counts by requesting node, then by the other node.
+/// Counts for pairs of nodes: by the requesting node, then by the other node.
 type Pairs = [[u64; NODES]; NODES];
 
-/// The transactions of a hub, by kind and nodes.
+/// The numbers of a hub's transactions, by kind and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct HubRecord {
-    /// Lines read from a cache, to share and to own, by requester and owner.
+    /// The number of lines read from a cache, to share and to own, by requester and owner.
     cache: [Pairs; 2],
-    /// Lines read from memory, to share and to own, by requester and home.
+    /// The number of lines read from memory, to share and to own, by requester and home.
     memory: [Pairs; 2],
-    /// Lines written back, by requester and home.
+    /// The number of lines written back, by requester and home.
     written: Pairs,
-    /// Invalidations, by requester.
+    /// The number of invalidations, by requester.
     invalidations: [u64; NODES],
-    /// Answers, by answering node, then in the order of [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
+    /// The number of answers, by answering node, then in the order of [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
     answers: [[u64; 4]; NODES],
-    /// Copies lost to a write, by writing node, then by losing node.
+    /// The number of copies lost to a write, by writing node, then by losing node.
     lost: Pairs,
-    /// Requests that waited for another request for the same line.
+    /// The number of requests that waited for another request for the same line.
     met: u64,
     /// The cycles that requests waited for each other and for the hub.
     waited: u64,
@@ -56,7 +56,7 @@ impl HubRecord {
         }
     }
 
-    /// Counts answers, and the copies lost if a writer takes the line.
+    /// Counts the answers. If a writer takes the line, also counts the lost copies.
     fn answered(&mut self, answers: &Answers, writer: Option<usize>) {
         for (node, answer) in answers.iter().enumerate() {
             let Some(answer) = answer else { continue };
@@ -82,8 +82,8 @@ impl HubRecord {
         self.waited -= earlier.waited;
     }
 
-    /// Returns the lines that moved between two nodes: from the memory of `from`, from its cache, and written back by it; then the
-    /// copies that `to` lost to its writes.
+    /// Returns the number of lines that moved between two nodes: from the memory of `from`, from the cache of `from`, and written
+    /// back by `from`. The last number is the copies that `to` lost to writes of `from`.
     pub(super) fn between(&self, from: usize, to: usize) -> [u64; 4] {
         let read = |reads: &[Pairs; 2]| reads.iter().map(|reads| reads[to][from]).sum();
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]
@@ -142,13 +142,13 @@ impl HubRecord {
         }
     }
 
-    /// Returns the reads and invalidations that a node requested.
+    /// Returns the number of reads and invalidations that a node requested.
     fn requests(&self, node: usize) -> u64 {
         let reads = self.cache.iter().chain(&self.memory);
         self.invalidations[node] + reads.map(|reads| sum(&reads[node])).sum::<u64>()
     }
 
-    /// Returns the reads, to share or to own, of all other nodes, which the hub passes on to this port.
+    /// Returns the number of other nodes' reads, to share or to own, that the hub passes on to this port.
     fn asked_of(&self, port: usize, to: usize) -> u64 {
         (0..NODES)
             .filter(|requester| *requester != port)

@@ -21,14 +21,14 @@ pub(in crate::memory) enum ServedBy {
     CacheToCache,
 }
 
-/// The cause of a strand's wait.
+/// The reason why a strand waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum Wait {
-    /// A request to the L2 cache, by the unit that serves it.
+    /// A request to the L2 cache, with the unit that serves it.
     Request(ServedBy),
     /// A line that is already on its way to the L2 cache.
     Arriving,
-    /// Too many of its stores are under way.
+    /// Too many stores of the strand are under way.
     Stores,
     /// The store of an atomic instruction.
     Atomic,
@@ -47,7 +47,7 @@ impl Wait {
     }
 }
 
-/// A core's request to the L2 cache, for one line of an L1 cache.
+/// A core's request to the L2 cache for one line of an L1 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum CoreRequest {
     /// A line that misses the instruction cache.
@@ -60,24 +60,24 @@ pub(in crate::memory) enum CoreRequest {
     Store,
 }
 
-/// The clocks in which strands of a core issued instructions.
+/// The number of clocks in which strands of a core issued instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct CoreRecord {
     busy: u64,
-    /// The clock after the latest issue.
+    /// The first clock after the latest issue.
     after: u64,
 }
 
 impl CoreRecord {
-    /// Notes that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core has issued
-    /// an instruction after `first` yet.
+    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core has
+    /// issued an instruction after `first` yet.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
         self.after = last + 1;
     }
 
-    /// Returns the busy clocks before the time `now`. The latest instruction was issued at `now` or before.
+    /// Returns the number of busy clocks before the time `now`. No instruction was issued after `now`.
     pub(super) fn busy(&self, now: u64) -> u64 {
         self.busy - u64::from(self.after > now)
     }
@@ -87,17 +87,17 @@ impl CoreRecord {
     }
 }
 
-/// Instructions by class, and requests by kind and service.
+/// The numbers of instructions by class, and of requests by kind and service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
-    /// Instructions without data, loads, stores, and loads with stores, each in the order of [`Branch`](crate::recording::Branch).
+    /// The number of instructions by class (without data, load, store, both), then by [`Branch`](crate::recording::Branch).
     pub(in crate::memory) instructions: [[u64; 3]; 4],
     served: [[u64; 4]; 4],
-    /// The cycles of each [`Wait`].
+    /// The number of cycles spent in each [`Wait`].
     waited: [u64; Wait::COUNT],
 }
 
-/// Requests of a core to the L2 cache of its node, or the cycles of these requests, by the unit that served them.
+/// The number of a core's requests to the L2 cache of its node, or the cycles of these requests, by the unit that served them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// The L2 cache of the node.
@@ -111,7 +111,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns the sum without the L2 cache of the node.
+    /// Returns the sum of all units but the L2 cache of the node.
     pub const fn misses(&self) -> u64 {
         self.local + self.remote + self.c2c
     }
@@ -146,20 +146,20 @@ impl Sub for Served {
 /// The services and waits of a strand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// The number of its requests, including stores.
+    /// The number of the strand's requests, including stores.
     pub served: Served,
-    /// The cycles that it waited for its requests.
+    /// The number of cycles that the strand waited for its requests.
     pub requests: Served,
-    /// The further cycles that it waited for lines already on their way to the L2 cache.
+    /// The number of further cycles that the strand waited for lines already on their way to the L2 cache.
     pub arriving: u64,
-    /// The cycles that it waited because too many of its stores were under way.
+    /// The number of cycles that the strand waited because too many of its stores were under way.
     pub stores: u64,
-    /// The cycles that it waited for the stores of atomic instructions.
+    /// The number of cycles that the strand waited for the stores of atomic instructions.
     pub atomics: u64,
 }
 
 impl Waited {
-    /// Returns the difference to an earlier record.
+    /// Returns the services and waits since an earlier record.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             served: self.served - earlier.served,
@@ -211,8 +211,8 @@ impl StrandRecord {
         subtract(&mut self.waited, &earlier.waited);
     }
 
-    /// Returns the number of clocks in which a selected event happens. The events of one instruction share a clock; each event of its
-    /// references has a clock of its own.
+    /// Returns the number of clocks in which a selected event happens. The events of one instruction share a clock. Each event of the
+    /// instruction's references has its own clock.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;

@@ -1,4 +1,4 @@
-//! The use of channels, hubs and links, with their limits.
+//! The use of channels, hubs and links, and the limits of their use.
 
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
@@ -10,43 +10,43 @@ use crate::memory::figures::Figures;
 
 /// The traffic between nodes, and the use of channels, hubs and links.
 ///
-/// A limit is the rate at which lines follow each other without a gap, by the [times](crate::memory::timing) and the clock.
+/// A limit is the rate of lines without a gap between them. It follows from the [times](crate::memory::timing) and the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Lines that moved between nodes and within nodes, ordered by source, destination and kind. Entries of 0 are left out.
+    /// The lines that moved between nodes and within nodes, by source, destination and kind. Entries of 0 are left out.
     pub traffic: Vec<Traffic>,
     /// The DRAM channels that the machine has.
     pub channels: Vec<ChannelUse>,
     /// The hubs that the machine has.
     pub hubs: Vec<HubUse>,
-    /// The links of each node; none on a machine of one node without hubs.
+    /// The links of each node; empty on a machine with one node and without hubs.
     pub links: Vec<LinkUse>,
 }
 
-/// Lines that moved from one node to another, or between the memory of a node and its own cache.
+/// Lines that moved from one node to another, or between a node's memory and the node's own cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// The number of the source node.
     pub from: usize,
     /// The number of the destination node.
     pub to: usize,
-    /// The reason for the move.
+    /// Why the lines moved.
     pub kind: TrafficKind,
     /// The number of lines.
     pub lines: u64,
 }
 
-/// A kind of traffic between nodes.
+/// The reason why lines move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
-    /// A line from the memory of a node to a node that misses it.
+    /// Lines from the memory of a node to a node that misses them.
     Memory,
-    /// A line from the L2 cache of a node to a node that misses it.
+    /// Lines from the L2 cache of a node to a node that misses them.
     C2c,
-    /// A line that a node writes back to memory.
+    /// Lines that a node writes back to memory.
     WriteBack,
-    /// An invalidation from a node that writes to a line, to a node that holds a copy.
+    /// Invalidations from a node that writes to lines, to a node that holds copies.
     Invalidate,
 }
 
@@ -57,15 +57,15 @@ pub struct ChannelUse {
     pub node: usize,
     /// The number of the channel in the node.
     pub mcu: usize,
-    /// Lines read.
+    /// The number of lines read.
     pub reads: u64,
-    /// Lines written.
+    /// The number of lines written.
     pub writes: u64,
-    /// The cycles for which it was busy.
+    /// The number of cycles for which the channel was busy.
     pub busy: u64,
-    /// The sum of the cycles that lines waited for it.
+    /// The sum of the cycles that lines waited for the channel.
     pub waited: u64,
-    /// The most bytes a second if all are reads. (Writes take longer.)
+    /// The maximum number of bytes per second if all are read. (Writes take longer.)
     pub limit: u64,
 }
 
@@ -74,35 +74,35 @@ pub struct ChannelUse {
 pub struct HubUse {
     /// The number of the hub.
     pub hub: usize,
-    /// Requests for lines, invalidations and lines written back.
+    /// The number of requests for lines, invalidations and lines written back.
     pub requests: u64,
-    /// The cycles for which it was busy with serialization.
+    /// The number of cycles for which the hub was busy with serialization.
     pub busy: u64,
-    /// Requests that waited for another request for the same line.
+    /// The number of requests that waited for another request for the same line.
     pub met: u64,
     /// The sum of the cycles that requests waited for each other and for the hub.
     pub waited: u64,
 }
 
-/// The use of the link between a node and a hub. Directly linked nodes have four links each, and `hub` is the number of the link.
+/// The use of the link between a node and a hub. A directly linked node has four links; `hub` is the number of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkUse {
     /// The number of the hub.
     pub hub: usize,
     /// The number of the node.
     pub node: usize,
-    /// Lines that entered the node.
+    /// The number of lines that entered the node.
     #[serde(rename = "in")]
     pub into: u64,
-    /// Lines that left the node.
+    /// The number of lines that left the node.
     pub out: u64,
-    /// The sum of the cycles for which either direction was busy.
+    /// The sum of the cycles for which each direction was busy.
     pub busy: u64,
-    /// The most bytes a second in each direction.
+    /// The maximum number of bytes per second in each direction.
     pub limit: u64,
 }
 
-/// Returns the most bytes a second of a unit that is busy with a line for `cycles`.
+/// Returns the maximum number of bytes per second of a unit that is busy with each line for `cycles` cycles.
 const fn limit(figures: &Figures, cycles: u64) -> u64 {
     (HZ << figures.l2.line_shift) / cycles
 }
@@ -134,7 +134,7 @@ impl Usage {
 }
 
 impl Truth {
-    /// Returns the lines between two nodes by hub and kind; see [`super::HubRecord::between`].
+    /// Returns the numbers of lines that moved between two nodes, by hub and kind; see [`super::HubRecord::between`].
     fn between(&self, from: usize, to: usize) -> impl Iterator<Item = [u64; 4]> {
         self.hubs.iter().map(move |hub| hub.between(from, to))
     }
@@ -151,7 +151,7 @@ impl Truth {
             (0..4).for_each(|kind| lines[kind] += by_kind[kind]);
         }
         if from == to {
-            // Reads and writes of the node's channels that serve no other node serve the node itself. They need not pass a hub.
+            // Lines of the node's channels that go to no other node go to the node itself. They need not pass a hub.
             let others = (0..self.channels.len()).filter(|other| *other != from);
             let (mut read, mut written) = (0, 0);
             for [memory, ..] in others.clone().flat_map(|other| self.between(from, other)) {

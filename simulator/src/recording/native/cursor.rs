@@ -1,42 +1,42 @@
-//! Decodes the references of one thread.
+//! Decodes the references of one thread from its frames.
 
 use super::super::chunk::{Executions, Room};
 use super::templates::Template;
 use refs::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
 use refs::{Order, Predictor, Rest, literal, sign_extended};
 
-/// The references of a chunk, unless a thread ends. The last execution of a block can exceed this number.
+/// The number of references of a chunk, unless a thread ends. The last execution can make a chunk longer.
 const CHUNK: usize = 1 << 12;
 
-/// The position in a thread.
+/// A position in the frames of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
     predictor: Predictor,
     /// The content of the current frame.
     pub(super) content: Vec<u8>,
-    /// The positions and ends of the parts of the content.
+    /// The current positions in the parts of the content, and their ends.
     control: usize,
     control_end: usize,
     literals: usize,
     literals_end: usize,
     orders: usize,
     orders_end: usize,
-    /// The executions decoded so far.
+    /// The number of executions decoded so far.
     done: u64,
-    /// All executions of the frame.
+    /// The number of executions of the frame.
     executions: u64,
-    /// The expected executions before the event.
+    /// The number of expected executions before the event.
     run: u64,
-    /// The first byte of the event.
+    /// The first byte of the current event.
     event: u8,
     /// The next order, and the number of executions before it.
     order: Option<(u64, Order)>,
-    /// The references left in the frame.
+    /// The number of references left in the frame.
     references: u64,
 }
 
 impl Cursor {
-    /// Starts a frame, whose content is in `content`. Returns `None` if it is malformed.
+    /// Starts a frame. Its content is in `content`. Returns `None` if the content is malformed.
     pub(super) fn begin(&mut self, references: u64) -> Option<()> {
         let mut rest = Rest(&self.content);
         self.executions = rest.varint()?;
@@ -52,7 +52,7 @@ impl Cursor {
         if self.orders > self.orders_end {
             return None;
         }
-        // The last literals are read as whole words.
+        // The last literals are read as whole words, so zeros must follow them.
         self.content.extend_from_slice(&[0; 8]);
         let mut control = Rest(&self.content[self.control..self.control_end]);
         (self.event, self.run) = next_event(&mut control, self.executions)?;
@@ -109,7 +109,7 @@ impl Cursor {
         }
     }
 
-    /// Adds executions to a chunk up to number `end`, until the chunk is full.
+    /// Adds executions up to number `end` to a chunk, until the chunk is full.
     #[inline(never)]
     fn executions(
         &mut self,
@@ -118,14 +118,14 @@ impl Cursor {
         chunk: &mut Executions,
     ) -> Option<()> {
         let predictor = &mut self.predictor;
-        // State in local variables stays in registers.
+        // As local variables, this state stays in registers.
         let Room { shapes, data, mut executed, mut accessed, length: mut filled } =
             chunk.room(CHUNK, CHUNK + MOST_ACCESSES);
         let mut control = Rest(&self.content[self.control..self.control_end]);
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
         while done < end && filled < CHUNK {
-            // First the expected executions.
+            // The expected executions come first.
             let most = done + run.min(end - done);
             let began = done;
             while done < most && filled < CHUNK {
@@ -146,7 +146,7 @@ impl Cursor {
             if done == end || filled >= CHUNK {
                 break;
             }
-            // Then the execution that the event describes.
+            // The execution that the event describes comes after them.
             let shape = match event & WRONG_SHAPE {
                 0 => predictor.expected_shape(),
                 _ => predictor.unexpected_shape(u32::try_from(control.varint()?).ok()?),
@@ -156,7 +156,7 @@ impl Cursor {
             executed += 1;
             let addresses = data.get_mut(accessed..accessed + usize::from(template.data))?;
             accessed += usize::from(template.data);
-            // The highest set bit marks the end of the codes.
+            // The highest set bit marks the end of the codes in the byte.
             let mut codes = u16::from(event & (WRONG_SHAPE - 1)) | 1 << 4;
             for (address, slot) in addresses.iter_mut().zip(template.slot as usize..) {
                 if codes == 1 {
@@ -180,7 +180,7 @@ impl Cursor {
     }
 }
 
-/// Reads the first byte of the next event, and its run. Without an event, the run is all executions `left`.
+/// Reads the first byte and the run of the next event. Without an event, the run is `left`, the number of all remaining executions.
 #[inline(always)]
 fn next_event(control: &mut Rest<'_>, left: u64) -> Option<(u8, u64)> {
     let Some(event) = control.byte() else {

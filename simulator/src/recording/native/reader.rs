@@ -1,4 +1,4 @@
-//! Reads files of frames.
+//! Reads native recordings, which are files of frames.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,22 +15,21 @@ use super::cursor::Cursor;
 use super::templates::{Template, Templates};
 use refs::{FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Rest, hash};
 
-/// The most bytes of a frame's content.
+/// The maximum number of bytes of a frame's content.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
 
-/// The most references of a frame. Expected references take little room, so the content does not bound their number.
+/// The maximum number of references of a frame. The content does not bound this number, because expected references take little room.
 const MOST_REFERENCES: u64 = 1 << 28;
 
-/// The most frames and threads of a recording.
+/// The maximum number of frames, and of threads, of a recording.
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 
-/// The most bytes of a program's description, its mappings and all notes.
+/// The maximum number of bytes of the program's description, its mappings and all notes together.
 const MOST_SAID: usize = 1 << 22;
 
 const WHOLE: &str = "a whole frame of a recording";
 
-/// A native recording.
 pub(in super::super) struct NativeReader {
     name: String,
     file: File,
@@ -42,11 +41,11 @@ pub(in super::super) struct NativeReader {
     pub(in super::super) about: About,
     read: u64,
     total: u64,
-    /// The bytes of description, mappings and notes so far.
+    /// The number of bytes of description, mappings and notes so far.
     said: usize,
 }
 
-/// The positions of a thread's frames, the number of frames read, and the position in the latest.
+/// The positions of a thread's frames, the number of frames read, and the position in the latest frame.
 #[derive(Default)]
 struct ThreadFrames {
     frames: Vec<u64>,
@@ -54,7 +53,7 @@ struct ThreadFrames {
     cursor: Option<Box<Cursor>>,
 }
 
-/// The checked header of a frame.
+/// The header of a frame. It has been checked.
 #[derive(Clone, Copy)]
 struct FrameHeader {
     kind: u8,
@@ -93,7 +92,7 @@ impl FrameHeader {
 }
 
 impl NativeReader {
-    /// Reads a file up to its last whole frame.
+    /// Reads a file up to its last complete frame.
     pub(in super::super) fn new(source: Source) -> Result<Self, RecordingError> {
         let mut reader = Self {
             name: source.name.clone(),
@@ -171,7 +170,7 @@ impl NativeReader {
         Ok(())
     }
 
-    /// Interprets the content of a frame without references. Returns `None` if it is malformed.
+    /// Interprets the content of a frame that has no references. Returns `None` if the content is malformed.
     fn understand(
         &mut self,
         header: &FrameHeader,
@@ -224,13 +223,13 @@ impl NativeReader {
         rest.0.is_empty().then_some(())
     }
 
-    /// Adds to the bytes of description, mappings and notes. Returns `None` if there are too many.
+    /// Adds to the number of bytes of description, mappings and notes. Returns `None` if there are too many.
     fn said(&mut self, bytes: usize) -> Option<()> {
         self.said = self.said.checked_add(bytes).filter(|said| *said <= MOST_SAID)?;
         Some(())
     }
 
-    /// Reads the header at a position; `None` if the file ends within it.
+    /// Reads the header at a position; `None` if the file ends before the end of the header.
     fn header(&mut self, at: u64) -> Result<Option<FrameHeader>, RecordingError> {
         let mut bytes = [0; FRAME_HEADER];
         match self.read_at(at, &mut bytes) {

@@ -1,4 +1,4 @@
-//! Reads the definitions of a recording.
+//! Reads the definitions of blocks and shapes.
 
 use super::super::code::Code;
 use super::super::reference::{Flow, Kind, Reference};
@@ -7,26 +7,26 @@ use refs::{BlockAccess, MOST_ACCESSES, MOST_DEFINED, MOST_INSTRUCTIONS, Rest, Sl
 /// The definitions read so far.
 #[derive(Debug, Default)]
 pub(super) struct Templates {
-    /// The shapes by number.
+    /// The shapes, indexed by their numbers.
     shapes: Vec<Template>,
     code: Code,
     /// The number of references of all shapes.
     references: usize,
     blocks: Vec<BlockTemplate>,
     sizes: Vec<u8>,
-    /// The end of the latest block.
+    /// The end of the block that was defined last.
     address: u64,
     slots: Slots,
-    /// The references of the current shape, kept for its allocation.
+    /// The references of the current shape. The allocation is reused.
     shape: Vec<Reference>,
 }
 
-/// The facts about a shape that decoding needs.
+/// What decoding needs to know about a shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Template {
-    /// The slot of its first datum.
+    /// The slot of the shape's first datum.
     pub(super) slot: u32,
-    /// The number of references, and of data among them.
+    /// The number of references, and the number of data among them.
     pub(super) count: u16,
     pub(super) data: u16,
 }
@@ -34,10 +34,10 @@ pub(super) struct Template {
 #[derive(Clone, Copy, Debug, Default)]
 struct BlockTemplate {
     address: u64,
-    /// The index of its first size.
+    /// The index of the block's first size.
     first: u32,
     count: u16,
-    /// The instruction that passes control on, with its flow if not taken and if taken.
+    /// The instruction that passes control on. It comes with its flow if it is not taken and if it is taken.
     exit: Option<(u16, Flow, Flow)>,
 }
 
@@ -60,7 +60,7 @@ impl Templates {
         rest.0.is_empty().then_some(())
     }
 
-    /// Returns the code, and the templates of its shapes by number.
+    /// Returns the code, and the templates of the code's shapes by number.
     pub(super) fn complete(self) -> (Code, Vec<Template>) {
         (self.code, self.shapes)
     }
@@ -132,7 +132,7 @@ impl Templates {
             }
             address = address.wrapping_add(u64::from(size));
         }
-        // Data outside of all blocks.
+        // These data are outside all blocks.
         self.shape.extend(places.map(data));
         let count = self.shape.len();
         self.references += count;

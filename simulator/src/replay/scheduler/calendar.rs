@@ -1,17 +1,17 @@
-//! A calendar queue that finds the pipeline that issues next in constant time.
+//! A calendar queue. It finds the pipeline that issues next in constant time.
 
-/// The most pipelines of a machine.
+/// The maximum number of pipelines of a machine.
 pub(super) const PIPELINES: usize = 64;
 
 const CYCLES: usize = 64 * 64;
 const ROUND: u64 = (CYCLES * PIPELINES) as u64;
 
-/// The time at which a pipeline can issue an instruction, and its number. The lesser of two comes first.
+/// The time at which a pipeline can issue an instruction, and the number of the pipeline. A lesser value comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due(u64);
 
 impl Due {
-    /// The value for a pipeline that issues no more instructions.
+    /// The value of a pipeline that issues no further instruction.
     pub(super) const NEVER: Self = Self(u64::MAX);
 
     pub(super) fn new(at: u64, pipeline: usize) -> Self {
@@ -28,7 +28,7 @@ impl Due {
         self.0 as usize % PIPELINES
     }
 
-    /// Returns the first time at which pipeline `other` comes after this.
+    /// Returns the first time at which pipeline `other` would come after this one.
     #[inline]
     pub(super) fn before(self, other: usize) -> u64 {
         (self.0 - other as u64).div_ceil(PIPELINES as u64)
@@ -41,15 +41,15 @@ impl Due {
 
 /// A calendar queue of pipelines.
 ///
-/// The pipelines due in the present round are in a bitmap of three levels: the pipelines of each cycle, the non-empty cycles of
-/// each 64, and the non-empty words of those. All others are due in later rounds.
+/// A bitmap of three levels holds the pipelines that are due in the current round: the pipelines of each cycle, the non-empty cycles
+/// of each word of 64, and the non-empty words. All other pipelines are due in later rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     round: u64,
     pipelines: [u64; CYCLES],
     cycles: [u64; 64],
     words: u64,
-    /// When each pipeline is due; `NEVER` if it is not in the queue.
+    /// The time at which each pipeline is due; `NEVER` if the pipeline is not in the queue.
     due: [Due; PIPELINES],
 }
 
@@ -83,7 +83,7 @@ impl Calendar {
         self.begin_round();
     }
 
-    /// Removes the first pipeline, and inserts another if it is ever due.
+    /// Removes the first pipeline. Inserts the pipeline of `by`, unless it is never due.
     #[inline]
     pub(super) fn replace(&mut self, first: Due, by: Due) {
         self.unmark(first);
@@ -106,7 +106,7 @@ impl Calendar {
         }
     }
 
-    /// Begins the earliest round in which a pipeline is due.
+    /// Begins the earliest round in which any pipeline is due.
     #[cold]
     fn begin_round(&mut self) {
         let due = self.due;
@@ -132,7 +132,7 @@ impl Calendar {
         let (word, cycle) = place(due);
         let left = self.pipelines[cycle] & !(1 << due.pipeline());
         self.pipelines[cycle] = left;
-        // Without a branch, because a processor cannot predict whether other pipelines are due in the same cycle.
+        // There is no branch here, because a processor cannot predict whether other pipelines are due in the same cycle.
         self.cycles[word] &= !(u64::from(left == 0) << (cycle % 64));
         if self.cycles[word] == 0 {
             self.words &= !(1 << word);
@@ -140,7 +140,7 @@ impl Calendar {
     }
 }
 
-/// Returns the cycle in which a pipeline is due, and the word of this cycle before it.
+/// Returns the cycle of the round in which a pipeline is due, and the word that holds the cycle.
 #[inline]
 fn place(due: Due) -> (usize, usize) {
     let cycle = due.at() as usize % CYCLES;
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn from_when_on_one_comes_before_another() {
-        // At the same time if the strand's number is lower, otherwise a cycle later.
+        // A pipeline with a higher number comes after it at the same time, one with a lower number a cycle later.
         let due = Due::new(10, 5);
         assert_eq!((due.before(4), due.before(6)), (11, 10));
         assert_eq!((due.before(0), due.before(63)), (11, 10));
@@ -182,7 +182,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Times are close together, like those of pipelines, or rounds apart. Some go back.
+        /// Times are close together, like those of pipelines, or whole rounds apart. Some times go back.
         #[test]
         fn as_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
             let mut calendar = Calendar::new();

@@ -1,20 +1,20 @@
-//! Distribution of one thread's references to several strands.
+//! Deals the references of one thread to several strands.
 
 use std::collections::VecDeque;
 
 use crate::recording::{Chunk, Order, Position, Recording, RecordingError, Reference};
 use crate::replay::placement::Placement;
 
-/// A recording of one thread, whose references are dealt to k parts: part n executes turns n, n + k, and so on, each after the
-/// previous turn.
+/// A recording of one thread whose references are dealt to k parts. Part n executes turns n, n + k, n + 2k and so on. Each turn
+/// begins after the previous turn.
 ///
-/// A turn has [`Placement::TURN`] references, and the rest of its last instruction. Signals and waits of the thread are dropped.
+/// A turn has [`Placement::TURN`] references and the rest of the last instruction. The thread's signals and waits are dropped.
 pub(super) struct Deal {
     recording: Recording,
     chunk: Chunk,
-    /// The position in the chunk after the dealt references.
+    /// The position in the chunk after the references that have been dealt.
     dealt: Position,
-    /// The turns that have been read but not executed, by part.
+    /// For each part, the turns that have been read but not executed.
     turns: Vec<VecDeque<Chunk>>,
     /// The number of the next turn to read.
     turn: u64,
@@ -35,7 +35,7 @@ impl Deal {
         &self.recording
     }
 
-    /// Replaces the content of `chunk` by the next turn of a part. Returns `false` at the end.
+    /// Replaces the content of `chunk` by the next turn of a part. Returns `false` at the end of the recording.
     pub(super) fn next_chunk(
         &mut self,
         part: usize,
@@ -60,13 +60,13 @@ impl Deal {
         }
     }
 
-    /// Reads the references of a turn; none at the end.
+    /// Reads the references of the next turn. Returns none at the end of the recording.
     fn read(&mut self) -> Result<Vec<Reference>, RecordingError> {
         let mut turn: Vec<Reference> = Vec::with_capacity(Placement::TURN);
         loop {
             let left = self.chunk.from(&self.dealt, usize::MAX);
             let wanted = Placement::TURN.saturating_sub(turn.len());
-            // A chunk that begins with data has no instructions. Otherwise, instructions are dealt whole.
+            // A chunk that begins with data has no instructions. In other chunks, instructions are not divided between turns.
             let whole =
                 (self.chunk.references().first()).is_some_and(|first| first.kind.is_fetch());
             let rest = left.iter().skip(wanted);

@@ -1,12 +1,12 @@
-//! The scheduler: which strand executes which references, and when.
+//! The scheduler. It decides which strand executes which references, and when.
 //!
-//! Every strand has a time of its own. The earliest strand executes next; of several, the strand with the lowest number. It
-//! executes a quantum: until it is another strand's turn. The strands of a pipeline together issue one instruction per cycle;
-//! the strand that has been ready longest issues first.
+//! Every strand has its own time. The strand with the earliest time executes next. If several have the same time, the strand with the
+//! lowest number does. It executes a quantum, which lasts until another strand's turn. The strands of a pipeline together issue one
+//! instruction per cycle. The strand that has been ready longest issues first.
 //!
-//! A strand executes each of its threads until the thread waits for another thread, or ends. A waiting thread continues at the
-//! time at which the other thread issues its next instruction after the signal. The schedule depends only on the recordings
-//! and the machine, and not on where a caller pauses.
+//! A strand executes a thread until the thread ends or waits for another thread. The waiting thread continues when the other thread
+//! issues its next instruction after the signal. The schedule depends only on the recordings and the machine. It does not depend on
+//! where a caller pauses.
 
 mod calendar;
 mod deal;
@@ -25,7 +25,7 @@ use deal::Deal;
 use signals::Signals;
 use turns::Turns;
 
-/// The distance between programs in physical memory: 8 GB.
+/// The distance in physical memory between programs: 8 GB.
 const APART: u64 = 1 << 33;
 
 /// Returns the number of the program whose quanta have this [offset](Quantum::offset).
@@ -33,14 +33,14 @@ pub(crate) const fn program_at(offset: u64) -> usize {
     (offset / APART) as usize
 }
 
-/// The most recordings in a replay, so that their addresses stay apart in [memory](crate::memory::geometry).
+/// The maximum number of recordings in a replay. It keeps their addresses apart in [memory](crate::memory::geometry).
 pub const MOST_PROGRAMS: usize = 48;
 
-/// A program, which has memory and signals of its own.
+/// A program. It has its own memory and signals.
 struct ScheduledProgram {
     source: Source,
     signals: Signals,
-    /// The number of waits without a signal.
+    /// The number of waits whose signals are missing.
     dropped: u64,
 }
 
@@ -64,10 +64,10 @@ struct ScheduledThread {
     number: usize,
     strand: StrandId,
     chunk: Chunk,
-    /// The next reference of the chunk, and the next item of its order.
+    /// The position of the next reference in the chunk. `order` is the index of the next signal or wait.
     next: Position,
     order: usize,
-    /// The number of the chunk's references before this item, which can be executed without regard to the order.
+    /// The number of the chunk's references before the next signal or wait. These can be executed at once.
     ends: usize,
     data_alone: bool,
     waits_for: Option<u64>,
@@ -77,15 +77,15 @@ struct ScheduledThread {
 
 #[derive(Clone, Debug, Default)]
 struct StrandQueue {
-    /// The threads that have not ended. The first one executes.
+    /// The threads that have not ended. The first thread executes.
     threads: VecDeque<usize>,
     ready: u64,
 }
 
 /// Yields the references of all threads in the order in which the machine executes them.
-///
-/// A caller asks for a [quantum](Self::next), executes all of it or a number of its first instructions, reports [how much was
-/// executed](Self::executed), and asks again. To step by single instructions, it executes the quantum up to the second [begin
+/// A caller asks for a [quantum](Self::next), and executes all of it or some of its first instructions. Then it reports [how much was
+/// executed](Self::executed), and asks again. To step by single instructions, it executes the quantum up to the second [begin of an
+/// instruction](Quantum::begins_at).
 /// of an instruction](Quantum::begins_at).
 pub struct Scheduler {
     programs: Vec<ScheduledProgram>,
@@ -94,13 +94,13 @@ pub struct Scheduler {
     turns: Turns,
     /// The thread that executes the current quantum.
     executing: usize,
-    /// The number of references of the thread's chunk before the end of the quantum.
+    /// The number of references of the thread's chunk up to the end of the quantum.
     quantum_ends: usize,
-    /// Whether the thread paused within an instruction.
+    /// Whether the thread paused in the middle of an instruction.
     within: bool,
-    /// The time of the latest turn, or the end of the strand that ended last.
+    /// The time of the latest turn. When all threads have ended, the time at which the last strand ended.
     time: u64,
-    /// Maps addresses of data in the recordings to other addresses.
+    /// Maps addresses of data in the recordings to other addresses, if set.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
 }
 
@@ -116,7 +116,7 @@ impl Scheduler {
         Self::with_sources(sources.collect(), strands)
     }
 
-    /// Schedules a recording of one thread, whose references are dealt to these strands in
+    /// Schedules a recording of one thread. Its references are dealt to `strands` in
     /// [turns](crate::replay::placement::Placement::TURN), one turn after the other.
     #[must_use]
     pub fn dealing(recording: Recording, strands: &[StrandId]) -> Self {
@@ -124,7 +124,7 @@ impl Scheduler {
         Self::with_sources(vec![(Source::Dealt(deal), strands.len())], strands)
     }
 
-    /// Schedules recordings on these strands. With `dealt` there is one recording, whose references are [dealt](Self::dealing).
+    /// Schedules recordings on these strands. If `dealt` is set, the references of the only recording are [dealt](Self::dealing).
     pub(crate) fn placed(
         mut recordings: Vec<Recording>,
         strands: &[StrandId],
@@ -176,12 +176,12 @@ impl Scheduler {
         }
     }
 
-    /// Moves the data of the recordings: `moved` maps their addresses.
+    /// Moves the data of the recordings. `moved` maps their addresses to new addresses.
     pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64 + 'static) {
         self.moved = Some(Box::new(moved));
     }
 
-    /// Returns the number of the next thread and its quantum, limited to `most` references; `None` when all threads have ended.
+    /// Returns the number of the next thread, and its quantum of at most `most` references; `None` when all threads have ended.
     ///
     /// # Errors
     /// A recording cannot be read.
@@ -220,11 +220,11 @@ impl Scheduler {
         Ok(Some((self.executing, quantum)))
     }
 
-    /// Notes how much of the quantum has been executed. Returns the cycles from when the strand was ready to the end.
+    /// Records how much of the quantum has been executed. Returns the cycles from the time when the strand was ready to the end.
     pub fn executed(&mut self, executed: &Executed) -> u64 {
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
-        // A quantum can end within an instruction only where the caller's `most` ended it.
+        // A quantum can end within an instruction only if the caller's `most` ended it.
         self.within = thread.next.passed() == self.quantum_ends
             && self.quantum_ends < thread.ends
             && !thread.data_alone
@@ -237,7 +237,7 @@ impl Scheduler {
         took
     }
 
-    /// Returns the time of the earliest strand or, when all threads have ended, of the last strand, in cycles. Nothing more happens
+    /// Returns the time of the earliest strand in cycles; when all threads have ended, that of the last strand. Nothing more happens
     /// before this time.
     #[must_use]
     pub fn now(&self) -> u64 {
@@ -266,15 +266,15 @@ impl Scheduler {
         notes
     }
 
-    /// Returns how far all recordings together have been read.
+    /// Returns how much of all recordings together has been read.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let all = || (self.programs.iter()).map(|program| program.source.recording().progress());
         Progress { read: all().map(|one| one.read).sum(), total: all().map(|one| one.total).sum() }
     }
 
-    /// Handles signals, waits and the end of chunks before the next references of the executing thread, whose strand has its
-    /// turn at the time `now`. Returns `false` if another strand or thread is next.
+    /// Handles signals, waits and the end of chunks before the next references of the executing thread. `now` is the time of its
+    /// strand's turn. Returns `false` if another strand or thread is next.
     #[cold]
     fn prepare(&mut self, strand: StrandId, now: u64) -> Result<bool, RecordingError> {
         loop {
@@ -330,14 +330,14 @@ impl Scheduler {
         woken.waits_for = None;
         woken.woken = now;
         let strand = woken.strand;
-        // A thread that executes on the strand continues.
+        // If the strand executes another thread, that thread goes on.
         let first = self.strands[strand.index()].threads[0];
         if first == thread || self.threads[first].waits_for.is_some() {
             self.change_thread(strand);
         }
     }
 
-    /// Changes to the next thread of a strand that does not wait.
+    /// Changes to the next thread of a strand that is not waiting.
     fn change_thread(&mut self, id: StrandId) {
         let strand = &mut self.strands[id.index()];
         let waits = |thread: &usize| self.threads[*thread].waits_for.is_some();
@@ -350,8 +350,8 @@ impl Scheduler {
         self.turns.set(id, Some(strand.ready));
     }
 
-    /// Ends the wait of a thread on the earliest strand, when all remaining threads wait for signals that a cut-off recording
-    /// lacks. Returns `false` if no thread waits.
+    /// Ends the wait of a thread on the earliest strand. Called when all threads wait, because a cut-off recording lacks signals.
+    /// Returns `false` if no thread waits.
     fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));

@@ -1,17 +1,17 @@
-//! Signals between the threads of a program.
+//! Signals between threads of a program.
 
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// The numbers of the made signals, as separate ranges: from first to last.
+    /// The numbers of the signals that have been made, as separate ranges: from the first number to the last.
     made: BTreeMap<u64, u64>,
-    /// The waiting threads, by the number of the signal.
+    /// The waiting threads, by the number of the signal for which they wait.
     waiting: BTreeMap<u64, Vec<usize>>,
 }
 
 impl Signals {
-    /// Makes a signal. Returns the threads that wait for it.
+    /// Makes a signal. Returns the threads that waited for it.
     pub(super) fn make(&mut self, number: u64) -> Vec<usize> {
         if !self.is_made(number) {
             let below = self.made.range(..number).next_back();
@@ -31,12 +31,12 @@ impl Signals {
         below.is_some_and(|(_, last)| *last >= number)
     }
 
-    /// Adds a thread that waits for a signal not made yet.
+    /// Adds a thread that waits for a signal. The signal must not have been made.
     pub(super) fn wait(&mut self, number: u64, thread: usize) {
         self.waiting.entry(number).or_default().push(thread);
     }
 
-    /// Removes a thread that waits for a signal not made yet.
+    /// Removes a thread that waits for a signal. The signal must not have been made.
     pub(super) fn give_up(&mut self, number: u64, thread: usize) {
         if let Some(waiting) = self.waiting.get_mut(&number) {
             waiting.retain(|other| *other != thread);
@@ -58,7 +58,7 @@ mod tests {
         let made: Vec<u64> = (0..10).filter(|number| signals.is_made(*number)).collect();
         assert_eq!(made, [0, 3, 4, 5, 7]);
         assert!(signals.is_made(u64::MAX) && !signals.is_made(u64::MAX - 1));
-        // Adjacent signals are one range, so that memory does not grow with the recording.
+        // Adjacent signals are in one range, so memory does not grow with the length of the recording.
         assert!(signals.make(6).is_empty());
         assert_eq!(signals.made.len(), 3);
     }

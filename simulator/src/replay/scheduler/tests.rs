@@ -1,4 +1,4 @@
-//! The scheduler, compared with a plain model and with schedules computed by hand.
+//! Compares the scheduler with a plain model, and with schedules that were computed by hand.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,10 +9,10 @@ use super::Scheduler;
 use crate::memory::{Executed, Quantum};
 use crate::recording::{Chunk, Kind, Order, Recording, Reference};
 
-/// The next action of a thread.
+/// An action of a thread.
 #[derive(Clone, Copy, Debug)]
 enum Item {
-    /// An instruction at this address, with this number of data references.
+    /// An instruction: its address, and the number of its data references.
     Instruction(u64, u64),
     Order(Order),
 }
@@ -29,19 +29,19 @@ const fn wait(number: u64) -> Item {
     Item::Order(Order::Wait(number))
 }
 
-/// Returns the time of an instruction and of its data.
+/// Returns the number of cycles that an instruction and its data take.
 const fn cycles(address: u64, data: u64) -> u64 {
     1 + address % 7 + data * (address % 3)
 }
 
-/// The start of an instruction: its thread, its address, and its issue time.
+/// An instruction that begins: its thread, its address, and its issue time.
 type Begin = (usize, u64, u64);
 
 fn id(strand: usize) -> StrandId {
     StrandId::new(strand).unwrap()
 }
 
-/// The threads as a recording, in chunks of `cut` items.
+/// Returns a recording of the threads, in chunks of `cut` items.
 fn recording(threads: &[Vec<Item>], cut: usize) -> Recording {
     let chunk = |items: &[Item]| {
         let (mut references, mut orders) = (Vec::new(), Vec::new());
@@ -61,7 +61,7 @@ fn recording(threads: &[Vec<Item>], cut: usize) -> Recording {
     Recording::from_threads("threads", threads.collect())
 }
 
-/// Executes everything, at most `most` references at a time, with the times of [`cycles`].
+/// Executes all references, at most `most` at a time. Instructions take the number of [`cycles`].
 fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> (Vec<Begin>, u64) {
     let mut begins = Vec::new();
     let mut now = 0;
@@ -75,7 +75,7 @@ fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> (Vec<Be
     (begins, scheduler.now())
 }
 
-/// Executes threads on strands, which have the numbers `placed`.
+/// Executes threads on strands. `placed` has the number of each thread's strand.
 fn scheduled(threads: &[Vec<Item>], placed: &[usize], cut: usize) -> (Vec<Begin>, u64) {
     let strands: Vec<_> = placed.iter().copied().map(id).collect();
     execute(Scheduler::new(vec![recording(threads, cut)], &strands), || usize::MAX)
@@ -103,11 +103,11 @@ fn step(quantum: &Quantum<'_>, mut begin: impl FnMut(u64, u64)) -> Executed {
 #[derive(Default)]
 struct Plain {
     ready: u64,
-    /// The threads that have not ended, in the order of their turns; the first executes.
+    /// The threads that have not ended, in the order of their turns. The first thread executes.
     threads: VecDeque<usize>,
 }
 
-/// Executes item by item, with a search of all strands before each. Returns the starts, the end, and the number of dropped waits.
+/// Executes item by item, with a search of all strands each time. Returns the instructions, the end, and the dropped waits.
 fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     let mut items: Vec<VecDeque<Item>> =
         threads.iter().map(|items| items.iter().copied().collect()).collect();
@@ -117,7 +117,7 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     }
     let mut free = BTreeMap::new();
     let mut made = BTreeSet::new();
-    // Each waiting thread with its signal, in the order in which the waits began; and the time of the last wake-up.
+    // Each waiting thread with its signal, in the order in which they began to wait. Also the time of the last wake-up.
     let mut waiting: Vec<(usize, u64)> = Vec::new();
     let mut woken_at = BTreeMap::new();
     let (mut begins, mut time, mut dropped) = (Vec::new(), 0, 0);
@@ -151,7 +151,7 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
                 Some(Item::Order(Order::Wait(number))) if made.contains(&number) => {}
                 Some(Item::Order(Order::Wait(number))) => waiting.push((thread, number)),
             }
-            // Moves the next thread that does not wait to the front.
+            // Moves the next thread that is not waiting to the front.
             let all = plain.threads.len();
             if plain.threads.iter().any(|thread| !waits(&waiting, *thread)) {
                 while waits(&waiting, plain.threads[0]) {
@@ -181,7 +181,7 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
             }
             woken_at.insert(thread, time);
         }
-        // A woken thread continues no earlier than the signal.
+        // A woken thread does not continue before the time of the signal.
         for plain in strands.values_mut() {
             let first = plain.threads.front();
             if let Some(thread) = first.filter(|thread| !waits(&waiting, **thread)) {
@@ -192,8 +192,8 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     }
 }
 
-/// Threads on strands of three pipelines. Their actions are chosen in one order for all, so that no wait precedes its signal. A
-/// few signals are missing.
+/// Threads on strands of three pipelines. The actions of all threads are chosen in one common order, so no wait precedes its signal.
+/// A few signals are missing.
 fn threads() -> impl Strategy<Value = (Vec<Vec<Item>>, Vec<usize>)> {
     let placed = prop::collection::vec(0..12_usize, 1..8);
     let doing = prop::collection::vec((0..8_usize, 0..20_u32, any::<u16>()), 1..150);
@@ -235,7 +235,7 @@ proptest! {
         let strands: Vec<_> = placed.iter().copied().map(id).collect();
         let scheduler = || Scheduler::new(vec![recording(&threads, cut)], &strands);
         prop_assert_eq!(scheduled(&threads, &placed, cut), (begins.clone(), ends));
-        // Pauses of the caller change nothing.
+        // The schedule does not depend on pauses of the caller.
         let mut pauses = pauses.into_iter().cycle();
         let mut paused = scheduler();
         let executed = execute(std::mem::replace(&mut paused, scheduler()), || pauses.next().unwrap());
@@ -249,8 +249,8 @@ proptest! {
     }
 }
 
-/// Strand 1 has a thread that waits, and one whose last item is the signal. The strand has its turn at time 1: the waiting thread
-/// is ready then, but strand 2 has been ready for longer.
+/// Strand 1 has a thread that waits, and a thread that ends with the signal. At time 1 the strand has its turn and the waiting thread
+/// becomes ready. But strand 2 has been ready longer.
 #[test]
 fn a_signal_at_the_end_of_a_thread() {
     let threads = [
@@ -266,7 +266,7 @@ fn a_signal_at_the_end_of_a_thread() {
     assert_eq!(begins, expected);
 }
 
-/// Returns threads of 100 one-cycle instructions each (addresses are multiples of 7).
+/// Returns threads of 100 instructions each. All addresses are multiples of 7, so each instruction takes one cycle.
 fn plain_threads(count: usize) -> Vec<Vec<Item>> {
     (0..count as u64)
         .map(|thread| (0..100).map(|n| Item::Instruction((thread * 100 + n) * 7, 0)).collect())
@@ -279,11 +279,11 @@ fn a_pipeline_issues_one_instruction_a_cycle() {
         (&[0][..], 100),
         (&[0, 1], 200),
         (&[0, 1, 2, 3], 400),
-        // Two pipelines of a core, and pipelines of other cores.
+        // The strands are in two pipelines of one core, then in pipelines of different cores.
         (&[0, 4], 100),
         (&[0, 1, 4, 7], 200),
         (&[3, 8, 64, 255], 100),
-        // Two threads that share a strand.
+        // The two threads share a strand.
         (&[9, 9], 200),
     ] {
         let (begins, ends) = scheduled(&plain_threads(strands.len()), strands, 64);
@@ -295,13 +295,13 @@ fn a_pipeline_issues_one_instruction_a_cycle() {
 fn strands_of_a_pipeline_take_turns() {
     let (begins, _) = scheduled(&plain_threads(3), &[2, 0, 5], 64);
     let first: Vec<_> = begins.iter().take(6).map(|(thread, _, at)| (*thread, *at)).collect();
-    // Strand 5 has a pipeline of its own.
+    // Strand 5 has its own pipeline.
     assert_eq!(first, [(1, 0), (2, 0), (0, 1), (2, 1), (1, 2), (2, 2)]);
 }
 
 #[test]
 fn a_wait_ends_when_its_signal_is_made() {
-    // Thread 0 executes for 7 cycles before it signals, and thread 1 for 2 cycles before it waits.
+    // Thread 0 executes for 7 cycles before it signals. Thread 1 executes for 2 cycles before it waits.
     let threads = [
         vec![instruction(6), signal(9), instruction(7)],
         vec![instruction(1), wait(9), instruction(14), wait(9), instruction(21)],
@@ -319,7 +319,7 @@ fn threads_that_share_a_strand_take_turns_when_they_wait() {
     ];
     let (begins, _) = scheduled(&threads, &[0, 0], 9);
     let order: Vec<_> = begins.iter().map(|(_, address, at)| (*address, *at)).collect();
-    // Signal 2 is missing: its wait is dropped when nothing else can execute.
+    // Signal 2 is missing. The wait for it is dropped when nothing else can execute.
     assert_eq!(order, [(0, 0), (14, 1), (21, 2), (7, 3), (28, 4)]);
 }
 
@@ -344,7 +344,7 @@ fn programs_have_signals_and_memory_of_their_own() {
 
 #[test]
 fn references_are_dealt_in_turns() {
-    // 3,000 instructions with a load each: a turn ends after an instruction, so that the second turn has 1,024 references, too.
+    // There are 3,000 instructions with a load each. A turn ends after an instruction, so the second turn also has 1,024 references.
     let thread = vec![(0..3_000).map(|n| Item::Instruction(n * 7, 1)).collect::<Vec<_>>()];
     let mut scheduler = Scheduler::dealing(recording(&thread, 100), &[id(0), id(64), id(8)]);
     let mut turns: Vec<(usize, usize)> = Vec::new();

@@ -1,25 +1,25 @@
-//! The strand that executes next.
+//! Decides which strand executes next.
 
 use guest_abi::StrandId;
 
 use super::calendar::{Calendar, Due, PIPELINES};
 
-/// The number of strands of a pipeline: strands 0 to 3 of a core share one, and strands 4 to 7 the other.
+/// The number of strands that share a pipeline: strands 0 to 3 of a core share one pipeline, and strands 4 to 7 the other.
 const SHARING: usize = StrandId::PER_CORE / 2;
 const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
 
 /// The ready time of a strand that cannot execute.
 const NEVER: u64 = u64::MAX;
 
-/// A pipeline, which issues one instruction a cycle.
+/// A pipeline. It issues one instruction per cycle.
 #[derive(Clone, Copy, Debug)]
 struct Pipeline {
-    /// When the pipeline can issue the next instruction.
+    /// The time at which the pipeline can issue the next instruction.
     free: u64,
-    /// For each strand the time of its next instruction, times [`SHARING`], plus its number in the pipeline. The strand with the
-    /// least value comes first.
+    /// For each strand: the time of its next instruction, times [`SHARING`], plus the strand's number in the pipeline. The strand
+    /// with the least value comes first.
     ready: [u64; SHARING],
-    /// The least and second least of `ready`.
+    /// The least value of `ready`, and the second least.
     first: u64,
     second: u64,
 }
@@ -45,21 +45,21 @@ impl Pipeline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) strand: StrandId,
-    /// When the strand can issue an instruction.
+    /// The time at which the strand can issue an instruction.
     pub(crate) at: u64,
-    /// The start of another strand's turn.
+    /// The time at which another strand's turn starts.
     pub(crate) until: u64,
 }
 
 /// The times of all strands.
 ///
-/// A pipeline issues the instruction of the strand that has been ready longest. Of the strands that can issue instructions
-/// at the same time in different pipelines, or have been ready equally long in the same, the one with the lowest number
-/// comes first.
+/// A pipeline issues the instruction of the strand that has been ready longest. There are two kinds of ties: strands that can issue
+/// at the same time in different pipelines, and strands of one pipeline that have been ready equally long. In both, the strand with
+/// the lowest number comes first.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
-    /// The first pipeline, the second, and all but the first.
+    /// The first pipeline, the second pipeline, and all pipelines but the first.
     first: Due,
     next: Due,
     others: Calendar,
@@ -76,7 +76,7 @@ impl Turns {
         }
     }
 
-    /// Returns the turn of the strand that comes first, if any strand can execute.
+    /// Returns the turn of the strand that comes first; `None` if no strand can execute.
     #[inline]
     pub(crate) fn first(&self) -> Option<Turn> {
         if self.first == Due::NEVER {
@@ -99,7 +99,7 @@ impl Turns {
         self.renew(number, strand.index() % SHARING, ready);
     }
 
-    /// Notes that a strand issued its latest instruction at the time `issued`, and is ready for the next at the time `ready`.
+    /// Records that a strand issued its latest instruction at the time `issued`. It is ready for the next at the time `ready`.
     #[inline]
     pub(crate) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
         let number = strand.index() / SHARING;
@@ -137,7 +137,7 @@ mod tests {
     /// A strand of the reference model: its number, and the time at which it is ready.
     type Ready = (usize, u64);
 
-    /// Returns the first strand and the time of its issue, by a search of all strands.
+    /// Searches all strands for the first one. Returns the time at which it issues, and its index.
     fn first(ready: &[Ready], free: &[u64; PIPELINES]) -> Option<(u64, usize)> {
         let all = ready.iter().map(|(strand, ready)| {
             let pipeline = strand / 4;
@@ -149,7 +149,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Strands issue instructions in turns, wait, and are woken.
+        /// Strands issue instructions in turns, wait, and are woken. The turns equal those of a search of all strands.
         #[test]
         fn as_a_look_at_all(
             steps in prop::collection::vec((0..8_u8, 0..256_usize, 0..12_u64), 1..200),
@@ -164,7 +164,7 @@ mod tests {
                 prop_assert_eq!(turn.map(|turn| (turn.at, turn.strand.index())), at.zip(executes));
                 let now = at.unwrap_or(0);
                 if let Some(turn) = turn.filter(|_| what > 1) {
-                    // The strand executes for as long as it would be chosen again.
+                    // The strand executes as long as it would be chosen again.
                     let executes = executes.unwrap();
                     let others: Vec<Ready> = ready.iter().copied().filter(|(other, _)| *other != executes).collect();
                     let goes_on = |at: u64| {

@@ -1,19 +1,19 @@
 //! The branch prediction of an R10000 (R10000 Microprocessor User's Manual, sections 1.3 and 14.19).
 
-/// The number of entries, which bits 11:3 of an address select.
+/// The number of entries. Bits 11:3 of a branch's address select an entry.
 const ENTRIES: usize = 512;
 
-/// The states of an entry: 0 strongly not taken, 1 not taken, 2 taken, 3 strongly taken.
+/// The highest of the states of an entry: 0 strongly not taken, 1 not taken, 2 taken, 3 strongly taken.
 const STRONGLY_TAKEN: u8 = 3;
 
-/// The branch prediction table: a counter of two bits for each of 512 pairs of instructions.
+/// The branch prediction table. It has a counter of two bits for each of 512 pairs of instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Branches {
     entries: Box<[u8; ENTRIES]>,
 }
 
 impl Branches {
-    /// Returns the initial table, which predicts strongly that no branch is taken.
+    /// Returns the initial table, in which every branch is strongly not taken.
     pub(super) fn new() -> Self {
         Self { entries: Box::new([0; ENTRIES]) }
     }
@@ -23,7 +23,7 @@ impl Branches {
         self.entries[entry(address)] > STRONGLY_TAKEN / 2
     }
 
-    /// Notes whether the conditional branch at this address was taken.
+    /// Updates the entry of the conditional branch at this address after the branch was taken or not.
     pub(super) fn resolve(&mut self, address: u64, taken: bool) {
         let state = &mut self.entries[entry(address)];
         *state = match taken {

@@ -1,4 +1,4 @@
-//! A write-back cache of two ways.
+//! A write-back cache with two ways.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CacheLine {
@@ -14,15 +14,15 @@ impl CacheLine {
     }
 }
 
-/// The state of a line before a hit.
+/// The state of a line just before a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Whether the other line of the set was used last.
+    /// Whether the other line of the set was used more recently.
     pub(super) other_way: bool,
     pub(super) was_dirty: bool,
 }
 
-/// Tags and states. The first line of a set is the most recently used; the second is replaced.
+/// The tags and states of all lines. The first line of a set is the most recently used; a new line replaces the second.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     sets: Vec<[Option<CacheLine>; 2]>,
@@ -54,14 +54,14 @@ impl Cache {
         victim
     }
 
-    /// Makes a clean line dirty without using it. Returns whether the cache held the line and it was clean.
+    /// Makes a clean line dirty without using it. Returns whether the line was in the cache and clean.
     pub(super) fn soil(&mut self, number: u64) -> bool {
         let mut lines = self.set(number).iter_mut().flatten();
         let line = lines.find(|line| line.number == number);
         line.is_some_and(|line| !std::mem::replace(&mut line.dirty, true))
     }
 
-    /// Drops a line that is in the cache, and returns it.
+    /// Drops a line that must be in the cache. Returns the line.
     pub(super) fn remove(&mut self, number: u64) -> Option<CacheLine> {
         let set = self.set(number);
         if holds(&set[0], number) {
@@ -96,7 +96,7 @@ mod tests {
         Some(Found { other_way, was_dirty })
     }
 
-    /// 4 sets; lines 0, 4, 8 and so on share set 0.
+    /// The cache has 4 sets: lines 0, 4, 8 and so on share set 0.
     fn cache() -> Cache {
         Cache::new(8 * 32, 32)
     }

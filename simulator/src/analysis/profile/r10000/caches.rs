@@ -11,38 +11,38 @@ const INSTRUCTION_SHIFT: u32 = 6;
 const DATA_SHIFT: u32 = 5;
 /// The secondary cache has 1 MB. The hardware allows 512 KB to 16 MB.
 const SECONDARY_BYTES: usize = 1 << 20;
-/// A line of the secondary cache has 128 bytes. The hardware allows 64, too.
+/// A line of the secondary cache has 128 bytes. The hardware also allows 64.
 const SECONDARY_SHIFT: u32 = 7;
 
-/// The quadwords, of 16 bytes, of a line of the primary data cache.
+/// The number of quadwords (16 bytes) in a line of the primary data cache.
 const DATA_QUADWORDS: u64 = 1 << (DATA_SHIFT - 4);
-/// The quadwords of a line of the secondary cache.
+/// The number of quadwords in a line of the secondary cache.
 const SECONDARY_QUADWORDS: u64 = 1 << (SECONDARY_SHIFT - 4);
 
 counts! {
-    /// The cache events of references. Misses are of the primary caches, unless named secondary: then both caches missed.
+    /// The cache events of references. Fields named `secondary` are for the secondary cache, all others for the primary caches.
     pub(super) struct Traffic {
         pub(super) instruction_misses: u64,
         pub(super) secondary_instruction_misses: u64,
         pub(super) data_misses: u64,
         pub(super) secondary_data_misses: u64,
-        /// Quadwords written back from the primary data cache.
+        /// The number of quadwords written back from the primary data cache.
         pub(super) data_quadwords: u64,
-        /// Quadwords written back from the secondary cache.
+        /// The number of quadwords written back from the secondary cache.
         pub(super) secondary_quadwords: u64,
-        /// Misses of the primary instruction cache that hit the secondary cache in the way that was not predicted.
+        /// The number of misses of the primary instruction cache that hit the way of the secondary cache that was not predicted.
         pub(super) instruction_ways: u64,
-        /// Misses of the primary data cache that hit the secondary cache in the way that was not predicted.
+        /// The number of misses of the primary data cache that hit the way of the secondary cache that was not predicted.
         pub(super) data_ways: u64,
-        /// Stores to a clean block of the secondary cache.
+        /// The number of stores to a clean block of the secondary cache.
         pub(super) stores_to_clean: u64,
     }
 }
 
-/// Two primary caches, and a secondary cache that includes them. All have two ways, replace the least recently used
-/// line, write back, and allocate on writes. The first store to a block makes it dirty in the secondary cache too, although
-/// only the primary cache gets the data. The secondary cache predicts the most recently used way of a set: its prediction
-/// table has 8192 entries, more than there are sets.
+/// Two primary caches, and a secondary cache that includes both. All have two ways, replace the least recently used line, write back,
+/// and allocate on writes. The first store to a block makes the block dirty in the secondary cache too, although only the primary
+/// cache gets the data. The secondary cache predicts the most recently used way of each set: its 8192 predictions suffice for all
+/// sets.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     instructions: Cache,
@@ -112,7 +112,7 @@ impl Caches {
         found
     }
 
-    /// Drops a line of the secondary cache from the primary caches.
+    /// Drops a line of the secondary cache from both primary caches.
     fn expel(&mut self, number: u64, traffic: &mut Traffic) {
         let parts = |shift: u32| {
             let of_line = SECONDARY_SHIFT - shift;
@@ -129,7 +129,7 @@ impl Caches {
     }
 }
 
-/// Returns the lines that a reference touches. There are none beyond the end of the address space.
+/// Returns the lines that a reference touches. A reference ends at the end of the address space.
 fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
     let last = address.saturating_add(u64::from(size).saturating_sub(1));
     address >> shift..=last >> shift
@@ -139,7 +139,7 @@ fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
 mod tests {
     use super::*;
 
-    /// Performs fetches, loads and stores by address. Returns their events.
+    /// Performs fetches, loads and stores. Returns their events.
     fn traffic(caches: &mut Caches, references: &[(char, u64)]) -> Traffic {
         let mut traffic = Traffic::default();
         for (kind, address) in references {
@@ -163,7 +163,7 @@ mod tests {
             &mut caches,
             &[('L', 4096), ('L', 4120), ('L', 4128), ('S', 4223), ('L', 4224)],
         );
-        // The fourth load crosses a line.
+        // The fourth load touches two lines.
         assert_eq!(misses.data_misses, 4);
         assert_eq!(misses.secondary_data_misses, 2);
         assert_eq!((misses.data_quadwords, misses.secondary_quadwords), (0, 0));
@@ -177,7 +177,7 @@ mod tests {
         let first = traffic(&mut caches, &[('S', 0), ('L', k16), ('L', 2 * k16)]);
         assert_eq!(first.data_misses, 3);
         assert_eq!(first.data_quadwords, 2, "32 bytes");
-        // The secondary cache holds the dirty block.
+        // The secondary cache writes back the dirty block.
         let back = traffic(&mut caches, &[('L', 0)]);
         assert_eq!((back.data_misses, back.secondary_data_misses), (1, 0));
         let k512 = 512 << 10;
@@ -191,7 +191,7 @@ mod tests {
     fn the_secondary_cache_includes_the_others() {
         let mut caches = Caches::new();
         let k512 = 512 << 10;
-        // Each access uses another line of the data cache, so that only inclusion removes the first.
+        // The three accesses use three lines of the primary caches: the first line leaves the data cache only because of inclusion.
         let stores = traffic(&mut caches, &[('S', 0), ('I', 64), ('L', k512 + 32)]);
         assert_eq!(stores.secondary_data_misses, 2);
         let third = traffic(&mut caches, &[('L', 2 * k512 + 96)]);
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((again.data_misses, again.instruction_misses), (1, 1));
     }
 
-    /// A block that a store brings is dirty at once; a block that a load or fetch brings is clean until the first store.
+    /// A block that a store brings is dirty at once. A block that a load or fetch brings is clean until the first store.
     #[test]
     fn the_first_store_to_a_clean_block() {
         let mut caches = Caches::new();
@@ -211,13 +211,13 @@ mod tests {
         assert_eq!(first(&[('S', 128)]), 1);
         assert_eq!(first(&[('S', 128), ('S', 160), ('S', 192)]), 0);
         assert_eq!(first(&[('I', 256), ('S', 256)]), 1);
-        // Evicted from the primary cache, still in the secondary.
+        // The line is evicted from the primary cache, but is still in the secondary cache.
         let k16 = 16 << 10;
         assert_eq!(first(&[('L', 512), ('L', 512 + k16), ('L', 512 + 2 * k16)]), 0);
         assert_eq!(first(&[('S', 512)]), 1);
     }
 
-    /// Two blocks of one set of the secondary cache, alternating with four of one set of a primary cache.
+    /// Two blocks of one set of the secondary cache are used in turns, with four blocks of one set of a primary cache between them.
     #[test]
     fn the_way_that_was_used_last_is_predicted() {
         let mut caches = Caches::new();

@@ -18,23 +18,23 @@ use crate::analysis::profile::stacks::{Point, StackId};
 use crate::memory::{Executed, Quantum};
 use crate::recording::{Flow, Kind, Reference};
 
-/// The most instructions that are decoded in a cycle, and that graduate in one.
+/// The maximum number of instructions that are decoded in a cycle, and the maximum that graduate in a cycle.
 const WIDTH: usize = 4;
 
-/// The capacity of the active list, which holds decoded instructions until they graduate.
+/// The capacity of the active list. It holds instructions from when they are decoded until they graduate.
 const ACTIVE: usize = 32;
 
-/// Cycles that a miss of a primary cache takes.
+/// The number of cycles that a miss of a primary cache takes.
 const SECONDARY_CYCLES: u64 = 10;
 
-/// Cycles that a miss of the secondary cache takes in addition.
+/// The number of additional cycles that a miss of the secondary cache takes.
 const MEMORY_CYCLES: u64 = 60;
 
-/// Cycles from the issue of a mispredicted branch until the right instructions are decoded: the branch executes, and the instructions
-/// are fetched.
+/// The number of cycles from the issue of a mispredicted branch until the right instructions are decoded. In this time the branch
+/// executes, and the right instructions are fetched.
 const MISPREDICTED_CYCLES: u64 = 3;
 
-/// The handler of a TLB miss, whose instructions graduate one by one. It loads the two halves of a page table entry.
+/// The handler of a TLB miss. Its instructions graduate one by one. It loads the two halves of a page table entry.
 const REFILL_HANDLER: [Operation; 7] = {
     let mut handler = [Operation::Other; 7];
     handler[1] = Operation::Load;
@@ -48,7 +48,7 @@ pub(crate) struct Core {
     branches: Branches,
     unit: R10000,
     guest: SamplingGuest<R10000>,
-    /// The instructions that have not graduated, the oldest first. The first `active` are in the active list.
+    /// The instructions that have not graduated, the oldest first. The first `active` instructions are in the active list.
     instructions: VecDeque<ActiveInstruction>,
     active: usize,
     references: VecDeque<Reference>,
@@ -67,8 +67,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Returns the processor after reset, with started counters. `events` are the events whose true counts are noted, in user mode
-    /// and, with `exceptions`, in exception mode.
+    /// Returns the processor after reset, with started counters. The true counts of `events` are recorded in user mode and, if
+    /// `exceptions` is set, in exception mode.
     pub(crate) fn new(
         events: Vec<R10000Event>,
         exceptions: bool,
@@ -105,7 +105,7 @@ impl Core {
         oldest.map_or(self.next, ActiveInstruction::at)
     }
 
-    /// Executes a cycle, and the cycles after it in which the processor only waits.
+    /// Executes one cycle, and all following cycles in which the processor only waits.
     fn cycle(&mut self, truth: &mut Truth) -> Result<(), ProfileError> {
         let mut cycle = Cycle::new();
         if let Some(oldest) = self.instructions.front_mut() {
@@ -135,7 +135,7 @@ impl Core {
         self.now += 1;
     }
 
-    /// Graduates the oldest completed instructions. Returns whether there are any.
+    /// Graduates the oldest completed instructions. Returns whether any instruction graduated.
     fn graduate(&mut self, cycle: &mut Cycle, truth: &mut Truth) -> bool {
         let mut graduated = 0;
         while graduated < WIDTH
@@ -163,7 +163,7 @@ impl Core {
         graduated > 0
     }
 
-    /// Issues instructions that were decoded before this cycle, at most one of which uses memory. Returns whether there are any.
+    /// Issues instructions that were decoded in earlier cycles. At most one uses memory. Returns whether any issued.
     fn issue(&mut self, cycle: &mut Cycle) -> bool {
         let (mut issued, mut address_unit) = (false, true);
         for one in self.instructions.iter_mut().take(self.active) {
@@ -215,7 +215,7 @@ impl Core {
         issued
     }
 
-    /// Decodes the next instructions, up to a branch. Returns whether there are any.
+    /// Decodes the next instructions, up to the first branch. Returns whether any instruction was decoded.
     fn decode(&mut self, cycle: &mut Cycle) -> bool {
         let mut decoded = false;
         for _ in 0..WIDTH {
@@ -259,7 +259,7 @@ impl Core {
         decoded
     }
 
-    /// Waits until the oldest instruction is done, the next can be decoded, or an interrupt is pending.
+    /// Advances the time until the oldest instruction is done, the next one can be decoded, or an interrupt is pending.
     fn wait(&mut self) {
         let oldest = self.instructions.front().and_then(|one| match one.stage {
             Stage::Issued(done) => Some(done),
@@ -281,7 +281,7 @@ impl Core {
         }
     }
 
-    /// Empties the active list, so that its instructions are decoded again.
+    /// Empties the active list. Its instructions will be decoded again.
     fn flush(&mut self) {
         for one in self.instructions.iter_mut().take(self.active + 1) {
             one.stage = Stage::Fetched;
@@ -292,8 +292,8 @@ impl Core {
         self.decodes_at = Some(self.now);
     }
 
-    /// Executes the handler of a TLB miss at an address. The page table is translated too: if the TLB lacks its page, the handler
-    /// itself misses the TLB.
+    /// Executes the handler of a TLB miss at an address. The page table is translated, too: if the TLB lacks the page table's page,
+    /// the handler itself causes a TLB miss.
     fn refill(&mut self, address: u64) {
         let mut happened = Happened::default();
         let table = Tlb::table_entry(address);
@@ -325,7 +325,7 @@ impl Core {
         self.tlb.write_random(address);
     }
 
-    /// Lets the guest handle pending interrupts before the oldest instruction. One handler serves counters and timer.
+    /// Lets the guest handle pending interrupts before the oldest instruction. One handler serves the counters and the timer.
     fn interrupt(&mut self) -> Result<(), ProfileError> {
         if self.now >= self.next_tick {
             self.next_tick = self.now + TICK;
@@ -345,7 +345,7 @@ impl Core {
     }
 }
 
-/// Returns when the memory system has served these misses, one after the other.
+/// Serves misses one after the other. Returns the time at which the last miss has been served.
 fn serve(now: u64, idle_at: &mut u64, traffic: &Traffic) -> u64 {
     let primary = traffic.instruction_misses + traffic.data_misses;
     if primary == 0 {
@@ -388,11 +388,11 @@ impl Processor for Core {
             happened: Happened::default(),
         });
         self.references.extend(references.iter());
-        // A cycle can use a full active list and the next instructions to decode.
+        // A cycle can use a full active list, and `WIDTH` further instructions to decode.
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(truth)?;
         }
-        // To the scheduler, four instructions may issue in a cycle.
+        // The scheduler may see up to four instructions that issue in the same cycle.
         let ends = self.now.max(instruction.begins);
         Ok(Executed {
             references: references.len(),

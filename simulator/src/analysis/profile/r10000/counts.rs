@@ -1,6 +1,4 @@
-//! Structures of counts.
-
-/// Declares a structure whose fields are counts that can be added.
+/// Declares a structure whose fields are counts. Two such structures can be added.
 macro_rules! counts {
     ($(#[$about:meta])* $vis:vis struct $Counts:ident {
         $($(#[$doc:meta])* $field_vis:vis $field:ident: $of:ty,)*

@@ -1,4 +1,4 @@
-//! The true number of events, and why some events never happen.
+//! The true numbers of events, and why some events never happen.
 
 use platform::models::r10000::R10000Event;
 

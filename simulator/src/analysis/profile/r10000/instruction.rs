@@ -1,5 +1,3 @@
-//! Instructions in the pipeline.
-
 use super::happened::Happened;
 use crate::analysis::profile::stacks::{Point, StackId};
 use crate::recording::{Flow, Kind, Reference};
@@ -9,9 +7,9 @@ use crate::recording::{Flow, Kind, Reference};
 pub(super) enum Stage {
     /// Not decoded.
     Fetched,
-    /// In the active list since this cycle.
+    /// In the active list since the given cycle.
     Decoded(u64),
-    /// Issued, with the result available in this cycle.
+    /// Issued. The result is available in the given cycle.
     Issued(u64),
 }
 
@@ -19,16 +17,16 @@ pub(super) enum Stage {
 pub(super) struct ActiveInstruction {
     pub(super) fetch: Reference,
     pub(super) stack: StackId,
-    /// The number of the first reference, and the number of references, the fetch included.
+    /// The number of the first reference, and how many references the instruction has. The fetch is one of them.
     pub(super) references: (u64, usize),
     pub(super) stage: Stage,
-    /// When the fetched line arrives; `None` before the fetch.
+    /// The time at which the fetched line arrives; `None` before the fetch.
     pub(super) fetched: Option<u64>,
-    /// When the data arrive; `None` before the access.
+    /// The time at which the data arrive; `None` before the access.
     pub(super) accessed: Option<u64>,
     /// Whether the last decoding mispredicted this branch.
     pub(super) mispredicted: bool,
-    /// The address that the TLB does not translate, if the fetch or an access missed it.
+    /// The address of the fetch or access that missed the TLB; `None` if none did.
     pub(super) untranslated: Option<u64>,
     pub(super) happened: Happened,
 }
@@ -50,7 +48,7 @@ impl ActiveInstruction {
         self.fetch.kind != Kind::FetchOther
     }
 
-    /// Returns whether a functional unit executes the instruction. Jumps and traps need none.
+    /// Returns whether the instruction issues to a functional unit. Jumps and traps do not.
     pub(super) fn issues(&self) -> bool {
         self.uses_memory() || self.is_conditional() || self.fetch.flow == Flow::Next
     }

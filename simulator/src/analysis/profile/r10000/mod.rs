@@ -1,26 +1,26 @@
 //! An R10000 that executes recorded instructions while its counters sample.
 //!
 //! # What is modelled
-//! Up to four instructions are decoded in a cycle, in their order, at most one branch among them, and enter the active list,
-//! which holds 32. They issue from the next cycle on, at most one in a cycle to the address unit, and up to four
-//! graduate in a cycle, in their order. An interrupt or a TLB miss empties the active list: its instructions are decoded and
-//! issued again, so that more instructions issue than graduate. Jumps, calls, returns and traps graduate, but are
-//! not issued: no functional unit executes them.
+//! In each cycle, up to four instructions are decoded in program order and enter the active list, which holds 32. At most one of the
+//! four is a branch. Instructions issue from the next cycle on, at most one in a cycle to the address unit. Up to four instructions
+//! graduate in a cycle, in program order. An interrupt or a TLB miss empties the active list. Its instructions are decoded and issued
+//! again, so more instructions issue than graduate. Jumps, calls, returns and traps graduate but do not issue: no functional unit
+//! executes them.
 //!
-//! A recording has neither the dependences between instructions nor their latencies. So an instruction waits only for
-//! its fetch, the address unit and its data, and the caches serve one miss after the other.
+//! A recording has neither the dependences between instructions nor their latencies. So an instruction waits only for its fetch, for
+//! the address unit and for its data. The caches serve one miss after the other.
 //!
-//! The caches have the sizes of the manual: 32 KB for instructions and 32 KB for data, and a secondary cache, here of 1 MB,
-//! whose second way is found later than expected. Conditional branches are predicted by 512 counters of two bits, which bits
-//! 11:3 of their addresses select; the targets of all branches are known. A recording lacks the instructions of a mispredicted path,
-//! so nothing is decoded until the branch is resolved: nullified branches, and accesses of the wrong path to the caches, do not
-//! occur. The branches executed are the branches decoded minus the branches mispredicted, as the manual says.
+//! The caches for instructions and for data have 32 KB each, as in the manual. The secondary cache has 1 MB; a hit in the way that is
+//! not predicted takes longer. Conditional branches are predicted by 512 counters of two bits, selected by bits 11:3 of their
+//! addresses. The targets of all branches are known. A recording lacks the instructions of a mispredicted path, so nothing is decoded
+//! until the branch is resolved: nullified branches, and cache accesses of the wrong path, do not occur. The branches executed are
+//! the branches decoded minus the branches mispredicted, as the manual says.
 //!
-//! The TLB has 64 entries for two pages of 16 KB each, and one address space. A handler of seven instructions refills it in
-//! exception mode, from a linear page table that is translated, too: so a TLB miss is nascent, in the program, or in the
-//! handler. Only the first kind is in user mode. The handler's instructions and the page table are always in the caches.
+//! The TLB has 64 entries for two pages of 16 KB each, and one address space. A handler of seven instructions refills it in exception
+//! mode, from a linear page table. The page table is translated, too, so a TLB miss can occur in the program (in user mode) or in the
+//! handler. The handler's instructions and the page table are always in the caches.
 //!
-//! The threads of a program take turns, each until it waits for another or ends, and a change of threads costs nothing.
+//! The threads of a program take turns. Each runs until it waits for another thread or ends. A change of threads costs nothing.
 //!
 //! An instruction that loads and stores counts as one instruction, one load and one store. There are no other processors, and only
 //! the timer uses the Count register. Addresses are used as recorded.
@@ -53,7 +53,7 @@ pub(crate) fn absence(event: R10000Event, flow: bool) -> Option<&'static str> {
     }
 }
 
-/// Returns the limits of a modelled event, if there are any.
+/// Returns the limits of a modelled event; `None` if it has no limits.
 pub(crate) fn limit(event: R10000Event) -> Option<&'static str> {
     use R10000Event as Event;
     match event {

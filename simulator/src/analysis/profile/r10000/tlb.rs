@@ -1,26 +1,24 @@
-//! The translation lookaside buffer of an R10000 (R10000 Microprocessor User's Manual, section 16.3), and how an operating
-//! system fills it.
+//! The translation lookaside buffer of an R10000 (R10000 Microprocessor User's Manual, section 16.3), and how software fills it.
 
-/// The number of entries, each of which translates a pair of pages.
+/// The number of entries. Each translates a pair of pages.
 const ENTRIES: usize = 64;
 
-/// A pair of pages has 32 KB. A page has 16 KB, as in 64-bit IRIX; the hardware allows 4 KB to 16 MB.
+/// The binary logarithm of the size of a pair of pages. A page has 16 KB, as in 64-bit IRIX; the hardware allows 4 KB to 16 MB.
 const PAIR_SHIFT: u32 = 15;
 
-/// An entry of the page table, for a pair of pages, has 16 bytes.
+/// The binary logarithm of the size of an entry of the page table. An entry describes a pair of pages.
 const TABLE_ENTRY_SHIFT: u32 = 4;
 
-/// The address of the page table, beyond the addresses of programs.
+/// The address of the page table, above the addresses of programs.
 const TABLE: u64 = 0xc000_0000_0000_0000;
 
-/// The translation lookaside buffer. There is one address space, so entries have no address space identifier; and no entry is
-/// wired.
+/// The translation lookaside buffer. There is only one address space, so entries have no address space identifier. No entry is wired.
 #[derive(Clone, Debug)]
 pub(super) struct Tlb {
     pairs: Box<[Option<u64>; ENTRIES]>,
-    /// The entry that translated last, which is tried first.
+    /// The entry that translated last. It is tried first.
     last: usize,
-    /// The Random register, which selects the next entry to replace.
+    /// The Random register. It selects the entry that the next write replaces.
     random: usize,
 }
 
@@ -29,10 +27,10 @@ impl Tlb {
         Self { pairs: Box::new([None; ENTRIES]), last: 0, random: ENTRIES - 1 }
     }
 
-    /// Returns the first address of a reference that the buffer does not translate, if there is one.
+    /// Returns the first address of a reference that the TLB does not translate, if there is one.
     pub(super) fn missing(&mut self, address: u64, size: u16) -> Option<u64> {
         let last = address.saturating_add(u64::from(size).saturating_sub(1));
-        // A reference is shorter than a page, so it touches the pages of its ends only.
+        // A reference is shorter than a page, so its first and last byte are on all the pages that it touches.
         [address, last].into_iter().find(|end| !self.translates(*end))
     }
 
@@ -46,17 +44,17 @@ impl Tlb {
         found.is_some()
     }
 
-    /// Counts Random down, as each cycle with a graduation does.
+    /// Decrements Random, as each cycle in which an instruction graduates does.
     pub(super) fn graduate(&mut self) {
         self.random = self.random.checked_sub(1).unwrap_or(ENTRIES - 1);
     }
 
-    /// Writes the entry that Random selects.
+    /// Writes the entry that Random selects, for the pair of pages at `address`.
     pub(super) fn write_random(&mut self, address: u64) {
         self.pairs[self.random] = Some(address >> PAIR_SHIFT);
     }
 
-    /// Returns the address of the page table's entry for an address.
+    /// Returns the address of the page table entry for `address`.
     pub(super) fn table_entry(address: u64) -> u64 {
         TABLE | (address >> PAIR_SHIFT) << TABLE_ENTRY_SHIFT
     }
@@ -88,13 +86,13 @@ mod tests {
         for pair in 0..64 {
             assert_eq!(tlb.missing(address(pair), 1), None, "{pair}");
         }
-        // Random is 63 again.
+        // Random has wrapped to 63.
         tlb.write_random(address(64));
         assert_eq!(tlb.missing(address(0), 1), Some(0));
         assert_eq!(tlb.missing(address(64), 1), None);
     }
 
-    /// An entry has 16 bytes for a pair of pages, so that one pair of pages of the table covers 64 MB.
+    /// An entry has 16 bytes, so one pair of pages of the page table covers 64 MB.
     #[test]
     fn the_page_table() {
         let mut tlb = Tlb::new();

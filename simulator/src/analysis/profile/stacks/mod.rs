@@ -1,7 +1,7 @@
-//! Call stacks. A recording has no stacks: they are rebuilt from how its instructions pass control on.
+//! Call stacks. A recording has no stacks. They are reconstructed from calls, returns and other transfers of control.
 //!
-//! A stack is a list of active calls, the outermost first. It holds each call at most once: a call that is active already is
-//! not added again, so that deep recursion has few stacks.
+//! A stack is a list of active calls, the outermost first. It holds each call at most once: a call that is already active is not
+//! added again, so deep recursion has few stacks.
 
 #[cfg(test)]
 mod tests;
@@ -33,13 +33,13 @@ pub struct Point {
     pub address: u64,
 }
 
-/// The most stacks. A call that needs another stack leaves the stack unchanged.
+/// The maximum number of stacks. At this number, a call that needs a new stack leaves the stack unchanged.
 const MOST_STACKS: usize = 1 << 20;
 
 /// All stacks of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// The caller's stack and the innermost call of each stack but the empty one.
+    /// For each stack but the empty one: the caller's stack, and the innermost call.
     added: Vec<(StackId, CallEdge)>,
     known: HashMap<(StackId, CallEdge), StackId>,
     counts: HashMap<CallEdge, u64>,
@@ -66,14 +66,14 @@ impl Stacks {
         })
     }
 
-    /// Returns the number of times that each call happened.
+    /// Returns how often each call happened.
     #[must_use]
     pub fn counts(&self) -> &HashMap<CallEdge, u64> {
         &self.counts
     }
 
-    /// Returns the address of each active function's present instruction, the outermost first, and the instruction of `point`
-    /// last. A function that has made a tail call is still active, at its first instruction.
+    /// Returns the address of the current instruction in each active function, the outermost first. The last is the instruction of
+    /// `point`. A function that has made a tail call is still active, at its first instruction.
     #[must_use]
     pub fn addresses(&self, point: Point, symbols: Option<&dyn Functions>) -> Vec<u64> {
         let calls = self.calls(point.stack);
@@ -92,7 +92,7 @@ impl Stacks {
         addresses
     }
 
-    /// Returns a stack with one more call.
+    /// Returns the stack that has `call` in addition.
     fn with(&mut self, stack: StackId, call: CallEdge) -> StackId {
         *self.counts.entry(call).or_default() += 1;
         if let Some(known) = self.known.get(&(stack, call)) {

@@ -1,20 +1,20 @@
-//! Tracking of the calls and returns of a program's threads.
+//! Tracks the calls and returns of a program's threads.
 
 use std::collections::HashSet;
 
 use super::{CallEdge, Functions, StackId, Stacks};
 use crate::recording::{Flow, Reference};
 
-/// The most frames of a thread. When a call would exceed them, the outer half is dropped.
+/// The maximum number of frames of a thread. When a call would exceed it, the outer half of the frames is dropped.
 const MOST_FRAMES: usize = 1 << 14;
 
-/// The most frames that one return can end.
+/// The maximum number of frames that one return can end.
 const MOST_UNWOUND: usize = 1 << 10;
 
-/// The most bytes from the start of a procedure linkage table's entry to its jump.
+/// The maximum number of bytes from the start of an entry of a procedure linkage table to the entry's jump.
 const STUB: u64 = 64;
 
-/// The start of the names of dynamic linkers' functions that find a procedure and jump to it.
+/// A dynamic linker's functions that find a procedure and jump to it have names that start so.
 const RESOLVER: &str = "_dl_runtime_resolve";
 
 /// An active call of a thread.
@@ -22,11 +22,11 @@ const RESOLVER: &str = "_dl_runtime_resolve";
 struct CallFrame {
     call: CallEdge,
     back: u64,
-    /// The stack with the call.
+    /// The stack that includes this call.
     stack: StackId,
 }
 
-/// A thread's frames, the outermost first, and its latest instruction.
+/// The frames of a thread, the outermost first, and its latest instruction.
 #[derive(Clone, Debug, Default)]
 struct UnwoundThread {
     frames: Vec<CallFrame>,
@@ -50,7 +50,7 @@ pub(crate) struct Unwinder<'a> {
 }
 
 impl<'a> Unwinder<'a> {
-    /// Returns empty stacks for this number of threads. `target` is QEMU's name of the program's architecture.
+    /// Returns empty stacks for `threads` threads. `target` is QEMU's name of the program's architecture.
     pub(crate) fn new(
         threads: usize,
         target: Option<&str>,
@@ -69,8 +69,8 @@ impl<'a> Unwinder<'a> {
         self.stacks
     }
 
-    /// Returns the call stack of a fetched instruction. A thread's instructions come in program order. References that are no
-    /// fetch change nothing.
+    /// Returns the call stack of a fetched instruction. The instructions of a thread come in program order. A reference that is not a
+    /// fetch changes nothing.
     pub(crate) fn fetch(&mut self, thread: usize, fetch: &Reference) -> StackId {
         let own = &mut self.threads[thread];
         if !fetch.kind.is_fetch() {
@@ -92,7 +92,7 @@ impl<'a> Unwinder<'a> {
         own.stack()
     }
 
-    /// Updates the stack when control does not simply go on: `from` is the latest instruction, and the next is at `to`.
+    /// Updates the stack when an instruction passes control on: `from` is the latest instruction, and the next is at `to`.
     fn arrive(&mut self, thread: usize, from: Reference, to: u64) {
         let symbols = self.symbols;
         let own = &mut self.threads[thread];
@@ -101,13 +101,13 @@ impl<'a> Unwinder<'a> {
             Flow::Call => {
                 let slot = if self.delayed { 4 } else { 0 };
                 let back = from.address.wrapping_add(u64::from(from.size) + slot);
-                // A call of the next instruction only reads the program counter.
+                // A call of the next instruction only reads the program counter: no frame is added.
                 if to != back {
                     self.call(thread, from.address, to, back);
                 }
             }
             Flow::Return => {
-                // With delay slots, a callee that returns a structure skips an instruction after the call.
+                // With delay slots, a callee that returns a structure skips one instruction after the delay slot.
                 let skipped = if self.delayed { 4 } else { 0 };
                 if !own.unwind(|frame| [0, skipped].contains(&to.wrapping_sub(frame.back))) {
                     own.unwind_to_function(to, symbols);
@@ -119,14 +119,14 @@ impl<'a> Unwinder<'a> {
                     self.stacks.uncount(frame.call);
                     self.call(thread, frame.call.site, to, frame.back);
                 } else if self.after_calls.contains(&to) {
-                    // longjmp, but for a jump within a function.
+                    // This is longjmp, unless it is a jump within a function.
                     let function = |address| symbols?.function(address);
                     if function(to) != function(from.address) {
                         own.unwind_to_function(to, symbols);
                     }
                 }
             }
-            // Control that stays at `from` repeats an instruction or a system call.
+            // If control stays at `from`, an instruction or a system call repeats.
             Flow::Next | Flow::Trap if to != expected && to != from.address => {
                 // A signal handler ends or begins.
                 let goes_on = |frame: &CallFrame| [frame.back, frame.call.site].contains(&to);
@@ -157,7 +157,7 @@ impl UnwoundThread {
         self.frames.last().map_or(Stacks::EMPTY, |frame| frame.stack)
     }
 
-    /// Removes the innermost frame for which `ends` holds, and all frames inside it. Returns `false` if there is none.
+    /// Removes the innermost frame for which `ends` is true, and all frames inside it. Returns `false` if there is no such frame.
     fn unwind(&mut self, ends: impl Fn(&CallFrame) -> bool) -> bool {
         let found = self.frames.iter().rev().take(MOST_UNWOUND).position(ends);
         let kept = self.frames.len() - found.map_or(0, |found| found + 1);
@@ -165,8 +165,8 @@ impl UnwoundThread {
         found.is_some()
     }
 
-    /// Removes the innermost frame that is called from the function that holds `to`, and all frames inside it. Returns `false` if
-    /// there is none, or if `to` is the start of a function.
+    /// Removes the innermost frame that was called from the function that holds `to`, and all frames inside it. Returns `false` if
+    /// there is no such frame, or if `to` is the start of a function.
     fn unwind_to_function(&mut self, to: u64, symbols: Option<&dyn Functions>) -> bool {
         let begins = |address| Some(symbols?.function(address)?.0);
         let Some(function) = begins(to).filter(|function| *function != to) else {
@@ -175,8 +175,8 @@ impl UnwoundThread {
         self.unwind(|frame| begins(frame.call.site) == Some(function))
     }
 
-    /// Returns whether an instruction belongs to a stub that jumps to the intended function: a few instructions without a
-    /// symbol, or the dynamic linker's resolver.
+    /// Returns whether an instruction belongs to a stub that jumps to the intended function: a few instructions without a symbol, or
+    /// the dynamic linker's resolver.
     fn is_in_stub(&self, address: u64, symbols: Option<&dyn Functions>) -> bool {
         let (Some(frame), Some(symbols)) = (self.frames.last(), symbols) else {
             return false;
