@@ -62,7 +62,7 @@ use niagara::Niagara;
 pub use physical::NoMemoryAt;
 use physical::Physical;
 use running::Running;
-pub use shared::{Hypercalls, Observed, Observer};
+pub use shared::{Hypercalls, Observed, Observer, Watch};
 pub use strand::{Counts, State};
 
 /// The parts of a machine that executes.
@@ -136,6 +136,8 @@ pub enum Stop {
     ErrorState { strand: StrandId, state: ErrorState },
     /// The next instruction of a strand is at a breakpoint.
     Breakpoint(StrandId),
+    /// An instruction has made this access, which is [watched](Execution::watch).
+    Watched(Observed),
 }
 
 /// A machine that executes. A method that takes a strand panics if the machine does not have it.
@@ -337,7 +339,16 @@ impl Execution {
 
     /// Calls an observer at every access from now on, instead of the previous observer.
     pub fn observe(&mut self, observer: Option<Observer>) {
-        self.running.shared.observer = observer;
+        let shared = &mut self.running.shared;
+        shared.observes = observer.is_some() || shared.watch.is_some();
+        shared.observer = observer;
+    }
+
+    /// Stops at the accesses that this function chooses from now on, instead of the previous function.
+    pub fn watch(&mut self, watch: Option<Watch>) {
+        let shared = &mut self.running.shared;
+        shared.observes = watch.is_some() || shared.observer.is_some();
+        shared.watch = watch;
     }
 
     /// Calls an observer at every return of a hypercall from now on, instead of the previous observer.

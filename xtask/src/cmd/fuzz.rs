@@ -37,8 +37,13 @@ pub struct FuzzArgs {
 }
 
 /// The targets, and the length of their longest inputs in bytes. Longer inputs are slower and reach nothing new.
-const TARGETS: [(&str, u32); 4] =
-    [("hypercalls", 4096), ("md_reader", 4096), ("md_round_trip", 2048), ("trace_input", 1024)];
+const TARGETS: [(&str, u32); 5] = [
+    ("gdb_packets", 1024),
+    ("hypercalls", 4096),
+    ("md_reader", 4096),
+    ("md_round_trip", 2048),
+    ("trace_input", 1024),
+];
 
 /// The directory of the corpus and of failing inputs, from the root of the workspace.
 const PLACE: &str = "target/fuzz";
