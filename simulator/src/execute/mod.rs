@@ -63,7 +63,7 @@ use niagara::Niagara;
 pub use physical::NoMemoryAt;
 use physical::Physical;
 use running::Running;
-pub use shared::{Hypercalls, Observed, Observer};
+pub use shared::{Hypercalls, Observed, Observer, Watch};
 pub use stores::{StoreConduct, StoreLatency};
 pub use strand::{Counts, State};
 
@@ -138,6 +138,8 @@ pub enum Stop {
     ErrorState { strand: StrandId, state: ErrorState },
     /// The next instruction of this strand is at a breakpoint.
     Breakpoint(StrandId),
+    /// An instruction has made this access, which is [watched](Execution::watch).
+    Watched(Observed),
 }
 
 /// A machine that executes. A method that takes a strand panics if the machine does not have it. A clone goes on without the observers.
@@ -350,7 +352,16 @@ impl Execution {
 
     /// Sets the function that is called for every access, in place of the previous function.
     pub fn observe(&mut self, observer: Option<Observer>) {
-        self.running.shared.observer = observer;
+        let shared = &mut self.running.shared;
+        shared.observes = observer.is_some() || shared.watch.is_some();
+        shared.observer = observer;
+    }
+
+    /// Stops at the accesses that this function chooses from now on, instead of the previous function.
+    pub fn watch(&mut self, watch: Option<Watch>) {
+        let shared = &mut self.running.shared;
+        shared.observes = watch.is_some() || shared.observer.is_some();
+        shared.watch = watch;
     }
 
     /// Sets the function that is called for every hypercall that returns, in place of the previous function.

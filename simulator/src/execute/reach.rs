@@ -113,7 +113,7 @@ impl<C: Cost> Reach<'_, C> {
         // A second access is the store of an atomic instruction.
         let whole = if self.done.data.is_some() { Kind::Modify } else { kind };
         self.done.data = Some(Reference::new(physical, size, whole));
-        if self.shared.observer.is_some() {
+        if self.shared.observes {
             self.observe(kind, level, physical, size, value);
         }
     }
@@ -121,8 +121,12 @@ impl<C: Cost> Reach<'_, C> {
     #[cold]
     fn observe(&mut self, kind: Kind, level: Level, physical: u64, size: u16, value: u64) {
         let (strand, time) = (self.id, self.now);
+        let access = Observed { strand, time, level, physical, size, kind, value };
         if let Some(observer) = &mut self.shared.observer {
-            observer(&Observed { strand, time, level, physical, size, kind, value });
+            observer(&access);
+        }
+        if self.shared.watch.as_ref().is_some_and(|stops| stops(&access)) {
+            self.shared.orders.push(Order::Watched(access));
         }
     }
 
@@ -212,7 +216,7 @@ impl<C: Cost> Reach<'_, C> {
     fn fetched(&mut self, page: PageNumber, physical: u64, level: Level) -> Instruction {
         let instruction = self.shared.physical.instruction(page, physical);
         self.done.fetched = Some((instruction, physical));
-        if self.shared.observer.is_some() {
+        if self.shared.observes {
             let word = self.shared.physical.read(page, physical, 2);
             self.observe(Kind::FetchOther, level, physical, 4, word);
         }

@@ -7,7 +7,7 @@ use platform::models::Devices;
 
 use super::cost::Cost;
 use super::executing::Executing;
-use super::shared::{Order, Shared};
+use super::shared::{Observed, Order, Shared};
 use super::strand::{NEVER, State};
 use super::{Limits, Stop, interrupts};
 use crate::interpreter::Level;
@@ -25,6 +25,8 @@ pub(super) struct Running {
     /// The time of the latest instruction.
     time: u64,
     off: bool,
+    /// The access of the last instruction, if it is watched.
+    watched: Option<Observed>,
 }
 
 impl Running {
@@ -38,6 +40,7 @@ impl Running {
             begun: None,
             time: 0,
             off: false,
+            watched: None,
         };
         new.shared.running[0] = 1;
         new.set_running(Node::Node0, 1);
@@ -105,7 +108,8 @@ impl Running {
                 self.turns.issued(id, issued, now);
             }
             self.follow(id);
-            if let Some(ended) = ended {
+            let watched = self.watched.take().map(Stop::Watched);
+            if let Some(ended) = ended.or(watched) {
                 return ended;
             }
         }
@@ -143,7 +147,7 @@ impl Running {
         Some(match result {
             Err(state) => Stop::ErrorState { strand: id, state },
             Ok(_) if self.off => Stop::Off,
-            Ok(_) => Stop::Limit,
+            Ok(_) => self.watched.take().map_or(Stop::Limit, Stop::Watched),
         })
     }
 
@@ -167,6 +171,7 @@ impl Running {
                     }
                 }
                 Order::Off => self.off = true,
+                Order::Watched(access) => self.watched = Some(access),
             }
         }
         if own {

@@ -39,9 +39,14 @@ pub struct Observed {
 /// A function that is called at every access.
 pub type Observer = Box<dyn FnMut(&Observed)>;
 
+/// Returns whether the execution stops after the instruction that makes an access.
+pub type Watch = Box<dyn Fn(&Observed) -> bool>;
+
 /// What an instruction of a strand does to other strands, after it has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
+    /// Stops the execution at an access that is watched.
+    Watched(Observed),
     /// Sends a strand an interrupt: the time of its arrival, and its vector.
     Interrupt(StrandId, u64, u8),
     /// Lets only these strands of a node run, a bit each.
@@ -65,6 +70,9 @@ pub(super) struct Shared {
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
     pub(super) observer: Option<Observer>,
+    pub(super) watch: Option<Watch>,
+    /// Whether there is an observer or a watch.
+    pub(super) observes: bool,
     pub(super) call_observer: Option<CallObserver>,
 }
 
@@ -82,6 +90,8 @@ impl Clone for Shared {
             running: self.running,
             hypercalls: self.hypercalls.clone(),
             observer: None,
+            watch: None,
+            observes: false,
             call_observer: None,
         }
     }
@@ -106,6 +116,8 @@ impl Shared {
             running: [0; Node::ALL.len()],
             hypercalls: Hypercalls::new(),
             observer: None,
+            watch: None,
+            observes: false,
             call_observer: None,
         }
     }

@@ -7,6 +7,7 @@
     reason = "a comment that repeats a name says nothing, and only tests use this crate"
 )]
 
+pub mod gdb_packets;
 pub mod md_reader;
 pub mod md_round_trip;
 pub mod trace_input;

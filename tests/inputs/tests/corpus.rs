@@ -7,7 +7,7 @@ use std::path::Path;
 use inputs::hypercalls::Reached;
 use inputs::md_reader::Read;
 use inputs::trace_input::{Form, Recording};
-use inputs::{hypercalls, md_reader, md_round_trip, trace_input};
+use inputs::{gdb_packets, hypercalls, md_reader, md_round_trip, trace_input};
 use platform::{Machine, Model};
 
 /// Prints the name of the current input if a property does not hold.
@@ -33,6 +33,23 @@ fn replay<T>(target: &str, check: impl Fn(&[u8]) -> T) -> BTreeMap<String, T> {
         reached.insert(name.clone(), check(&bytes));
     }
     reached
+}
+
+#[test]
+fn gdb_packets() {
+    let reached = replay("gdb_packets", gdb_packets::check);
+    assert!(reached["session"].known >= 20, "{reached:?}");
+    assert!(reached["wrong"].wrong >= 15, "{reached:?}");
+    // Twice the same: `$` begins a packet anywhere.
+    assert_eq!((reached["raw"].refused, reached["raw"].killed), (4, 2), "{reached:?}");
+    for number in 0..4000 {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/gdb_packets");
+        let name = ["session", "watches", "steps", "wrong", "raw"][number as usize % 5];
+        let input = fs::read(Path::new(directory).join(name)).unwrap();
+        let changed = format!("{name}, change {number}");
+        let _named = Named(&changed);
+        gdb_packets::check(&gdb_packets::changed(&input, number));
+    }
 }
 
 #[test]

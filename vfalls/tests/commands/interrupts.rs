@@ -62,7 +62,7 @@ fn an_interrupted_replay_leaves_nothing() {
 }
 
 /// Returns whether the process has a handler for SIGTERM, number 15.
-fn handles_term(child: &Child) -> bool {
+pub(crate) fn handles_term(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     u64::from_str_radix(mask.unwrap().trim(), 16).unwrap() & 1 << (15 - 1) != 0

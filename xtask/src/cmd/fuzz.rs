@@ -36,9 +36,14 @@ pub struct FuzzArgs {
     minutes: u64,
 }
 
-/// The targets, each with the maximum length of its inputs in bytes. Longer inputs are slower and reach nothing new.
-const TARGETS: [(&str, u32); 4] =
-    [("hypercalls", 4096), ("md_reader", 4096), ("md_round_trip", 2048), ("trace_input", 1024)];
+/// The targets, and the length of their longest inputs in bytes. Longer inputs are slower and reach nothing new.
+const TARGETS: [(&str, u32); 5] = [
+    ("gdb_packets", 1024),
+    ("hypercalls", 4096),
+    ("md_reader", 4096),
+    ("md_round_trip", 2048),
+    ("trace_input", 1024),
+];
 
 /// The directory of the corpus and of failing inputs, relative to the root of the workspace.
 const PLACE: &str = "target/fuzz";

@@ -5,7 +5,7 @@ mod consoles;
 mod description;
 pub mod elf;
 pub mod fatal;
-mod gdb;
+pub mod gdb;
 mod images;
 mod places;
 mod report;
@@ -174,22 +174,16 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     interrupt::catch()?;
     let names = complete.guests.iter().map(|guest| guest.name.clone());
     let mut consoles = Consoles::new(names);
-    let stopped = match args.gdb {
-        None => None,
+    let stop = match args.gdb {
+        None => execute(&mut execution, &mut consoles, &mut operator, args.limit, stdout)?,
         Some(port) => Debugged {
             execution: &mut execution,
             consoles: &mut consoles,
             complete: &complete,
             memory,
             output: stdout,
-            steps: None,
-            ended: None,
         }
         .debug(port)?,
-    };
-    let stop = match stopped {
-        Some(stop) => stop,
-        None => execute(&mut execution, &mut consoles, &mut operator, args.limit, stdout)?,
     };
     consoles.end(stdout)?;
     for step in operator.left() {

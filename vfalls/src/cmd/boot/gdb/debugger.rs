@@ -1,0 +1,372 @@
+//! What a debugger asks for, and what it is answered.
+
+use guest_abi::StrandId;
+use simulator::execute::Stop;
+
+use super::machine::{self, Machine, PointKind, Reached, Resume, Watchpoint};
+use super::packets::{self, LONGEST, Packets, Received, bytes, digits, number};
+use super::registers;
+
+/// A machine, and the debugger that has it or may come to have it. The machine waits at first.
+pub struct Debugger<'a> {
+    pub(super) machine: Machine<'a>,
+    packets: Packets,
+    /// The last packet that was sent.
+    sent: Vec<u8>,
+    /// Whether a debugger has sent a packet, and is still there.
+    attached: bool,
+    killed: bool,
+    /// The strand whose registers and memory packets mean.
+    selected: StrandId,
+    /// The strand that `c` and `s` mean; `None` for all strands.
+    resumed: Option<StrandId>,
+    /// What executes; `None` while the machine waits.
+    runs: Option<Resume>,
+    /// The stop after which nothing executes any more, although the machine is not switched off.
+    failed: Option<Stop>,
+}
+
+/// A packet that makes no sense: the debugger is told so, and goes on.
+struct Wrong;
+
+/// What a packet is answered.
+enum Answer {
+    Text(String),
+    /// Nothing now: the machine executes, or ends.
+    Later,
+}
+
+/// The answer to a packet that is not known, by which debuggers find out what there is.
+const UNKNOWN: &str = "";
+const OK: &str = "OK";
+const WRONG: &str = "E01";
+
+/// Numbers of signals.
+const NO_SIGNAL: u8 = 0;
+const SIGINT: u8 = 2;
+const SIGTRAP: u8 = 5;
+const SIGABRT: u8 = 6;
+
+impl<'a> Debugger<'a> {
+    /// Returns a machine without a debugger. The first debugger finds `selected` selected.
+    pub fn new(machine: Machine<'a>, selected: StrandId) -> Self {
+        Self {
+            machine,
+            packets: Packets::default(),
+            sent: Vec::new(),
+            attached: false,
+            killed: false,
+            selected,
+            resumed: None,
+            runs: None,
+            failed: None,
+        }
+    }
+
+    /// Returns whether the machine executes.
+    pub fn runs(&self) -> bool {
+        self.runs.is_some()
+    }
+
+    /// Returns whether a debugger has sent a packet, and is still there.
+    pub fn is_attached(&self) -> bool {
+        self.attached
+    }
+
+    /// Returns whether a debugger has ended the execution.
+    pub fn is_killed(&self) -> bool {
+        self.killed
+    }
+
+    /// Takes a byte that the debugger has sent, and adds the answer to `answers`.
+    pub fn hear(&mut self, byte: u8, answers: &mut Vec<u8>) {
+        match self.packets.push(byte) {
+            Some(Received::Wrong) => answers.push(b'-'),
+            Some(Received::Again) => answers.extend(&self.sent),
+            Some(Received::Interrupt) if self.attached && self.runs() => {
+                self.runs = None;
+                self.stopped(SIGINT, self.selected, "", answers);
+            }
+            None | Some(Received::Interrupt) => {}
+            Some(Received::Packet(packet)) => {
+                answers.push(b'+');
+                if !self.attached {
+                    (self.attached, self.runs) = (true, None);
+                }
+                match self.answer(&packet) {
+                    Ok(Answer::Text(text)) => self.send(&text, answers),
+                    Ok(Answer::Later) => {}
+                    Err(Wrong) => self.send(WRONG, answers),
+                }
+            }
+        }
+    }
+
+    /// Executes at most about `most` instructions, if the machine does not wait. Adds what the debugger has to know to `answers`.
+    /// Returns the stop after which nothing executes any more.
+    pub fn execute(&mut self, most: u64, answers: &mut Vec<u8>) -> Option<Stop> {
+        let resume = self.runs.as_mut()?;
+        if self.failed.is_some() {
+            return self.failed;
+        }
+        let (signal, strand, reason) = match self.machine.execute(resume, most) {
+            Reached::Stop(Stop::Limit) => return None,
+            Reached::Stop(stop @ (Stop::Ended | Stop::Off)) => return Some(stop),
+            Reached::Stop(stop @ Stop::ErrorState { strand, .. }) => {
+                self.failed = Some(stop);
+                if !self.attached {
+                    return self.failed;
+                }
+                (SIGABRT, strand, String::new())
+            }
+            Reached::Stop(Stop::Breakpoint(strand)) | Reached::Stepped(strand) => {
+                (SIGTRAP, strand, String::new())
+            }
+            Reached::Stop(Stop::Watched(access)) => {
+                let reason = |point: &Watchpoint| {
+                    let kind = match point.kind {
+                        machine::STORES => "watch",
+                        machine::LOADS => "rwatch",
+                        _ => "awatch",
+                    };
+                    format!("{kind}:{:x};", point.addresses.start)
+                };
+                let point = self.machine.watchpoint(&access);
+                (SIGTRAP, access.strand, point.map(reason).unwrap_or_default())
+            }
+            Reached::Waits(strand) => (NO_SIGNAL, strand, String::new()),
+        };
+        self.runs = None;
+        self.stopped(signal, strand, &reason, answers);
+        None
+    }
+
+    /// Tells the debugger that the machine has ended.
+    pub fn end(&mut self, code: u8, answers: &mut Vec<u8>) {
+        if self.attached {
+            self.send(&format!("W{code:02x}"), answers);
+        }
+    }
+
+    /// Forgets a connection that has ended. If a debugger has not detached before, the machine waits for the next one as it is now.
+    pub fn lose(&mut self) {
+        self.packets = Packets::default();
+        if self.attached {
+            self.runs = None;
+            self.leave();
+        }
+    }
+
+    fn leave(&mut self) {
+        self.attached = false;
+        self.resumed = None;
+        self.machine.ignore_all();
+    }
+
+    fn send(&mut self, text: &str, answers: &mut Vec<u8>) {
+        self.sent = packets::packet(text);
+        answers.extend(&self.sent);
+    }
+
+    fn stopped(&mut self, signal: u8, strand: StrandId, reason: &str, answers: &mut Vec<u8>) {
+        self.selected = strand;
+        let text = format!("T{signal:02x}thread:{};{reason}", thread(strand));
+        self.send(&text, answers);
+    }
+
+    fn answer(&mut self, packet: &[u8]) -> Result<Answer, Wrong> {
+        if self.runs() {
+            return Err(Wrong);
+        }
+        let text = str::from_utf8(packet).map_err(|_| Wrong)?;
+        let (letter, rest) = text.split_at_checked(1).unwrap_or_default();
+        let strand = self.selected;
+        Ok(Answer::Text(match letter {
+            "?" => format!("T{SIGTRAP:02x}thread:{};", thread(strand)),
+            "g" => digits(&registers::read(self.machine.execution.strand(strand))),
+            "G" => {
+                let registers = bytes(rest).ok_or(Wrong)?;
+                let strand = self.machine.execution.strand_mut(strand);
+                done(registers::write(strand, &registers))?
+            }
+            "m" => {
+                let (address, size) = pair(rest)?;
+                let size = usize::try_from(size).ok().filter(|size| *size <= LONGEST / 2);
+                let read = self.machine.read(strand, address, size.ok_or(Wrong)?);
+                digits(&read.ok_or(Wrong)?)
+            }
+            "M" => {
+                let (place, data) = rest.split_once(':').ok_or(Wrong)?;
+                let ((address, size), data) = (pair(place)?, bytes(data).ok_or(Wrong)?);
+                if data.len() as u64 != size {
+                    return Err(Wrong);
+                }
+                done(self.machine.write(strand, address, &data))?
+            }
+            "H" => {
+                let (for_what, id) = rest.split_at_checked(1).ok_or(Wrong)?;
+                let strand = self.strand(id)?;
+                match for_what {
+                    "g" => self.selected = strand.unwrap_or(self.selected),
+                    "c" => self.resumed = strand,
+                    _ => return Err(Wrong),
+                }
+                OK.to_owned()
+            }
+            "T" => self.strand(rest).map(|_| OK.to_owned())?,
+            "Z" | "z" => self.point(rest, letter == "Z")?.to_owned(),
+            "c" | "s" if !rest.is_empty() => return Err(Wrong),
+            "c" | "s" => {
+                let alone = self.resumed.is_some();
+                let strand = self.resumed.unwrap_or(strand);
+                return Ok(self.resume(match (letter, alone) {
+                    ("s", _) => self.stepping(strand, alone),
+                    (_, true) => Resume::Only { strands: vec![strand], begun: false },
+                    (_, false) => Resume::All,
+                }));
+            }
+            "D" => {
+                self.leave();
+                self.runs = Some(Resume::All);
+                OK.to_owned()
+            }
+            "k" if rest.is_empty() => {
+                self.killed = true;
+                return Ok(Answer::Later);
+            }
+            "q" => self.query(rest)?,
+            "v" => match rest.strip_prefix("Cont") {
+                Some("?") => "vCont;c;C;s;S".to_owned(),
+                Some(actions) => {
+                    let resume = self.actions(actions.strip_prefix(';').ok_or(Wrong)?)?;
+                    return Ok(self.resume(resume));
+                }
+                None if rest.starts_with("Kill;") => {
+                    self.killed = true;
+                    OK.to_owned()
+                }
+                None => UNKNOWN.to_owned(),
+            },
+            _ => UNKNOWN.to_owned(),
+        }))
+    }
+
+    /// Answers a question about the machine.
+    fn query(&self, question: &str) -> Result<String, Wrong> {
+        let (name, rest) = question.split_once([':', ',']).unwrap_or((question, ""));
+        Ok(match name {
+            "Supported" => {
+                format!("PacketSize={LONGEST:x};qXfer:features:read+;vContSupported+")
+            }
+            "C" => format!("QC{}", thread(self.selected)),
+            // gdb detaches at its end, instead of ending the machine.
+            "Attached" => "1".to_owned(),
+            "fThreadInfo" => {
+                let threads: Vec<String> = self.machine.strands().map(thread).collect();
+                format!("m{}", threads.join(","))
+            }
+            "sThreadInfo" => "l".to_owned(),
+            "ThreadExtraInfo" => {
+                let strand = self.strand(rest)?.ok_or(Wrong)?;
+                digits(self.machine.describe(strand).as_bytes())
+            }
+            "Xfer" => match rest.strip_prefix("features:read:target.xml:") {
+                Some(part) => {
+                    let (offset, size) = pair(part)?;
+                    let rest = registers::DESCRIPTION.get(offset as usize..).ok_or(Wrong)?;
+                    match rest.get(..size as usize) {
+                        Some(some) if some.len() < rest.len() => format!("m{some}"),
+                        _ => format!("l{rest}"),
+                    }
+                }
+                None => UNKNOWN.to_owned(),
+            },
+            _ => UNKNOWN.to_owned(),
+        })
+    }
+
+    /// Returns the strand of a thread; `None` for any or all threads.
+    fn strand(&self, id: &str) -> Result<Option<StrandId>, Wrong> {
+        if matches!(id, "-1" | "0") {
+            return Ok(None);
+        }
+        let number = number(id).and_then(|id| id.checked_sub(1)).ok_or(Wrong)?;
+        self.machine.strand(number).map(Some).ok_or(Wrong)
+    }
+
+    /// Sets or removes a breakpoint or a watchpoint.
+    fn point(&mut self, text: &str, set: bool) -> Result<&'static str, Wrong> {
+        let (kind, place) = text.split_once(',').ok_or(Wrong)?;
+        let (kind, (address, size)): (PointKind, _) = (number(kind).ok_or(Wrong)?, pair(place)?);
+        match kind {
+            0 | 1 if set => {
+                self.machine.execution.breakpoints().insert(address);
+            }
+            0 | 1 => {
+                self.machine.execution.breakpoints().remove(&address);
+            }
+            machine::STORES..=machine::ACCESSES => {
+                let end = address.checked_add(size).ok_or(Wrong)?;
+                let watchpoint = Watchpoint { kind, addresses: address..end };
+                if set {
+                    self.machine.watch(watchpoint).ok_or(Wrong)?;
+                } else {
+                    self.machine.ignore(&watchpoint);
+                }
+            }
+            _ => return Ok(UNKNOWN),
+        }
+        Ok(OK)
+    }
+
+    fn stepping(&self, strand: StrandId, alone: bool) -> Resume {
+        Resume::Step { strand, from: self.machine.execution.strand(strand).level(), alone }
+    }
+
+    fn resume(&mut self, resume: Resume) -> Answer {
+        self.runs = Some(resume);
+        Answer::Later
+    }
+
+    /// Returns what the actions of `vCont` mean. At most one strand steps.
+    fn actions(&self, actions: &str) -> Result<Resume, Wrong> {
+        let (mut step, mut strands, mut all) = (None, Vec::new(), false);
+        for action in actions.split(';') {
+            let (action, strand) = match action.split_once(':') {
+                Some((action, id)) => (action, self.strand(id)?),
+                None => (action, None),
+            };
+            let (letter, signal) = action.split_at_checked(1).ok_or(Wrong)?;
+            let has_signal = !signal.is_empty() && number(signal).is_some();
+            match (letter, strand) {
+                ("c" | "s", _) if !signal.is_empty() => return Err(Wrong),
+                ("C" | "S", _) if !has_signal => return Err(Wrong),
+                ("s" | "S", _) if step.is_none() => step = Some(strand.unwrap_or(self.selected)),
+                ("c" | "C", None) => all = true,
+                ("c" | "C", Some(strand)) if strands.contains(&strand) => {}
+                ("c" | "C", Some(strand)) => strands.push(strand),
+                _ => return Err(Wrong),
+            }
+        }
+        Ok(match step {
+            Some(strand) => self.stepping(strand, !all && strands.is_empty()),
+            None if all => Resume::All,
+            None => Resume::Only { strands, begun: false },
+        })
+    }
+}
+
+/// Returns the number of a strand's thread. There is no thread 0.
+fn thread(strand: StrandId) -> String {
+    format!("{:x}", strand.index() + 1)
+}
+
+/// Returns two numbers with a comma between them.
+fn pair(text: &str) -> Result<(u64, u64), Wrong> {
+    let (first, second) = text.split_once(',').ok_or(Wrong)?;
+    number(first).zip(number(second)).ok_or(Wrong)
+}
+
+fn done(done: Option<()>) -> Result<String, Wrong> {
+    done.map(|()| OK.to_owned()).ok_or(Wrong)
+}

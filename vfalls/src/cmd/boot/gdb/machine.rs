@@ -1,0 +1,257 @@
+//! The machine as a debugger sees it.
+
+use std::ops::Range;
+
+use guest_abi::StrandId;
+use perfctr_service::StrandSet;
+use platform::memory_map::{PARTITION, REAL};
+use simulator::execute::{Execution, Limits, Observed, State, Stop};
+use simulator::interpreter::Level;
+use simulator::machine::guests::NamedGuest;
+use simulator::recording::Kind;
+
+/// A machine, and its guests in the order of their memory.
+pub struct Machine<'a> {
+    pub(super) execution: &'a mut Execution,
+    guests: &'a [NamedGuest],
+    addresses: Addresses,
+    watchpoints: Vec<Watchpoint>,
+}
+
+/// Where the memory of each guest is. In a guest, addresses are real; in the hypervisor, physical.
+#[derive(Clone)]
+struct Addresses {
+    guests: Vec<StrandSet>,
+    /// The size of each guest's memory, in bytes.
+    memory: u64,
+}
+
+/// The number of a kind of breakpoint or watchpoint in packets.
+pub(super) type PointKind = u64;
+
+/// An address that software uses, on any strand.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Watchpoint {
+    pub(super) kind: PointKind,
+    pub(super) addresses: Range<u64>,
+}
+
+pub(super) const STORES: PointKind = 2;
+pub(super) const LOADS: PointKind = 3;
+pub(super) const ACCESSES: PointKind = 4;
+
+/// The most watchpoints at the same time: each access is compared with each.
+const MOST_WATCHPOINTS: usize = 64;
+
+/// Which strands execute, and how far.
+pub(super) enum Resume {
+    All,
+    /// These strands, in turns. All others wait.
+    Only {
+        strands: Vec<StrandId>,
+        begun: bool,
+    },
+    /// One strand, by one instruction. If it waits for others, these execute, unless it is alone.
+    Step {
+        strand: StrandId,
+        from: Level,
+        alone: bool,
+    },
+}
+
+/// What an execution has come to.
+pub(super) enum Reached {
+    Stop(Stop),
+    /// A strand has made its step.
+    Stepped(StrandId),
+    /// A strand waits, and no other strand may execute.
+    Waits(StrandId),
+}
+
+impl Addresses {
+    fn guest(&self, strand: StrandId) -> Option<u64> {
+        self.guests.iter().position(|strands| strands.has(strand)).map(|guest| guest as u64)
+    }
+
+    /// Returns the address by which software has made an access.
+    fn used(&self, access: &Observed) -> Option<u64> {
+        if access.level == Level::Hyperprivileged {
+            return Some(access.physical);
+        }
+        let base = PARTITION + self.guest(access.strand)? * self.memory;
+        Some(access.physical.checked_sub(base)? + REAL)
+    }
+}
+
+impl Watchpoint {
+    fn stops(&self, access: &Observed, addresses: &Addresses) -> bool {
+        let kind = match access.kind {
+            Kind::Load => self.kind != STORES,
+            Kind::Store => self.kind != LOADS,
+            _ => false,
+        };
+        let at = |used: u64| {
+            used < self.addresses.end
+                && used.saturating_add(access.size.into()) > self.addresses.start
+        };
+        kind && addresses.used(access).is_some_and(at)
+    }
+}
+
+impl<'a> Machine<'a> {
+    /// Returns a machine whose guests have `memory` bytes each.
+    pub fn new(execution: &'a mut Execution, guests: &'a [NamedGuest], memory: u64) -> Self {
+        let strands = guests.iter().map(|guest| guest.config.strands).collect();
+        let addresses = Addresses { guests: strands, memory };
+        Self { execution, guests, addresses, watchpoints: Vec::new() }
+    }
+
+    /// Returns a strand of the machine.
+    pub(super) fn strand(&self, number: u64) -> Option<StrandId> {
+        let machine = self.execution.machine();
+        StrandId::new(usize::try_from(number).ok()?)
+            .filter(|strand| strand.index() < machine.strands())
+    }
+
+    /// Returns the strands of all guests.
+    pub(super) fn strands(&self) -> impl Iterator<Item = StrandId> {
+        self.guests.iter().flat_map(|guest| guest.config.strands.iter())
+    }
+
+    /// Returns whose strand it is, and what it does.
+    pub(super) fn describe(&self, strand: StrandId) -> String {
+        let does = match self.execution.state(strand) {
+            State::Parked => "parked",
+            State::Halted => "halted",
+            State::Error => "in error state",
+            State::Running => match self.execution.strand(strand).level() {
+                Level::Hyperprivileged => "in the hypervisor",
+                Level::Privileged | Level::User => "runs",
+            },
+        };
+        let guest = self.addresses.guest(strand).and_then(|guest| self.guests.get(guest as usize));
+        let guest = guest.map_or("no guest", |guest| &guest.name);
+        format!("strand {strand} of {}: {does}", guest.escape_debug())
+    }
+
+    /// Returns the physical address of `size` bytes at an address of a strand; `None` outside of its guest's memory.
+    fn physical(&self, strand: StrandId, address: u64, size: u64) -> Option<u64> {
+        if self.execution.strand(strand).level() == Level::Hyperprivileged {
+            return Some(address);
+        }
+        let Addresses { memory, .. } = self.addresses;
+        let guest = self.addresses.guest(strand)?;
+        let offset = address.checked_sub(REAL)?;
+        let end = offset.checked_add(size)?;
+        (end <= memory).then(|| PARTITION + guest * memory + offset)
+    }
+
+    pub(super) fn read(&mut self, strand: StrandId, address: u64, size: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; size];
+        let physical = self.physical(strand, address, size as u64)?;
+        self.execution.read(physical, &mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    pub(super) fn write(&mut self, strand: StrandId, address: u64, bytes: &[u8]) -> Option<()> {
+        let physical = self.physical(strand, address, bytes.len() as u64)?;
+        self.execution.load(physical, bytes).ok()
+    }
+
+    /// Sets a watchpoint that is not set yet; `None` if there is no room.
+    pub(super) fn watch(&mut self, watchpoint: Watchpoint) -> Option<()> {
+        self.ignore(&watchpoint);
+        if self.watchpoints.len() == MOST_WATCHPOINTS {
+            return None;
+        }
+        self.watchpoints.push(watchpoint);
+        self.renew_watch();
+        Some(())
+    }
+
+    /// Removes a watchpoint.
+    pub(super) fn ignore(&mut self, watchpoint: &Watchpoint) {
+        self.watchpoints.retain(|other| other != watchpoint);
+        self.renew_watch();
+    }
+
+    /// Removes all breakpoints and watchpoints.
+    pub(super) fn ignore_all(&mut self) {
+        self.execution.breakpoints().clear();
+        self.watchpoints.clear();
+        self.renew_watch();
+    }
+
+    fn renew_watch(&mut self) {
+        let (watchpoints, addresses) = (self.watchpoints.clone(), self.addresses.clone());
+        self.execution.watch((!watchpoints.is_empty()).then(|| {
+            let stops = move |access: &Observed| {
+                watchpoints.iter().any(|point| point.stops(access, &addresses))
+            };
+            Box::new(stops) as _
+        }));
+    }
+
+    /// Returns the watchpoint that has stopped an access.
+    pub(super) fn watchpoint(&self, access: &Observed) -> Option<&Watchpoint> {
+        self.watchpoints.iter().find(|point| point.stops(access, &self.addresses))
+    }
+
+    /// Executes at most about `most` instructions.
+    pub(super) fn execute(&mut self, resume: &mut Resume, most: u64) -> Reached {
+        match resume {
+            Resume::All => Reached::Stop(self.execution.run(Limits::instructions(most))),
+            Resume::Only { strands, begun } => self.take_turns(strands, begun, most),
+            Resume::Step { strand, from, alone } => self.step(*strand, *from, *alone, most),
+        }
+    }
+
+    fn take_turns(&mut self, strands: &[StrandId], begun: &mut bool, most: u64) -> Reached {
+        for _ in 0..most.div_ceil(strands.len() as u64) {
+            let mut waits = true;
+            for strand in strands.iter().copied() {
+                let pc = self.execution.strand(strand).pc;
+                let runs = self.execution.state(strand) == State::Running;
+                if *begun && runs && self.execution.breakpoints().contains(&pc) {
+                    return Reached::Stop(Stop::Breakpoint(strand));
+                }
+                match self.execution.step(strand) {
+                    None => {}
+                    Some(Stop::Limit) => waits = false,
+                    Some(stop) => return Reached::Stop(stop),
+                }
+            }
+            *begun = true;
+            if waits && let Some(strand) = strands.first() {
+                return Reached::Waits(*strand);
+            }
+        }
+        Reached::Stop(Stop::Limit)
+    }
+
+    /// Steps a strand. A step of a guest includes the hypervisor's instructions after it.
+    fn step(&mut self, strand: StrandId, from: Level, alone: bool, most: u64) -> Reached {
+        for _ in 0..most {
+            let stepped = self.execution.step(strand);
+            let stop = match stepped {
+                Some(stop) => stop,
+                None if alone => return Reached::Waits(strand),
+                None => self.execution.run(Limits::instructions(1)),
+            };
+            if stop != Stop::Limit {
+                return Reached::Stop(stop);
+            }
+            let level = self.execution.strand(strand).level();
+            if stepped.is_some()
+                && (from == Level::Hyperprivileged || level < Level::Hyperprivileged)
+            {
+                return Reached::Stepped(strand);
+            }
+        }
+        if alone {
+            return Reached::Stop(Stop::Limit);
+        }
+        // The strand stays in the hypervisor: it may wait for other strands, which execute now.
+        Reached::Stop(self.execution.run(Limits::instructions(most)))
+    }
+}

@@ -1,0 +1,93 @@
+//! Packets of gdb's remote protocol: `$`, a text, `#`, and the sum of the text's bytes in two digits.
+
+/// The most bytes of a packet's text.
+pub(super) const LONGEST: usize = 0x4000;
+
+/// What a debugger has sent.
+pub(super) enum Received {
+    Packet(Vec<u8>),
+    /// A packet with a wrong checksum, or one that is too long.
+    Wrong,
+    /// The debugger wants the last packet again.
+    Again,
+    /// The debugger wants to stop the machine.
+    Interrupt,
+}
+
+/// What has been received of the next packet.
+#[derive(Default)]
+pub(super) struct Packets {
+    place: Place,
+    text: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Place {
+    #[default]
+    Between,
+    Text,
+    /// In the checksum, after its first digit if there is one.
+    Checksum(Option<u8>),
+}
+
+impl Packets {
+    /// Takes the next byte. `$` begins a packet anywhere, so that nothing before it can spoil the packet.
+    pub(super) fn push(&mut self, byte: u8) -> Option<Received> {
+        match (self.place, byte) {
+            (_, b'$') => {
+                self.text.clear();
+                self.place = Place::Text;
+            }
+            (Place::Between, b'-') => return Some(Received::Again),
+            (Place::Between, 0x03) => return Some(Received::Interrupt),
+            (Place::Between, _) => {}
+            (Place::Text, b'#') => self.place = Place::Checksum(None),
+            // One byte more than the longest text tells that the text is too long.
+            (Place::Text, _) if self.text.len() <= LONGEST => self.text.push(byte),
+            (Place::Text, _) => {}
+            (Place::Checksum(None), _) => self.place = Place::Checksum(Some(byte)),
+            (Place::Checksum(Some(first)), second) => {
+                self.place = Place::Between;
+                let sum = format!("{:02x}", sum(&self.text));
+                let right = sum.as_bytes().eq_ignore_ascii_case(&[first, second]);
+                let text = std::mem::take(&mut self.text);
+                return Some(if right && text.len() <= LONGEST {
+                    Received::Packet(text)
+                } else {
+                    Received::Wrong
+                });
+            }
+        }
+        None
+    }
+}
+
+fn sum(text: &[u8]) -> u8 {
+    text.iter().fold(0, |sum, byte| sum.wrapping_add(*byte))
+}
+
+/// Returns the packet with a text, which has neither `$` nor `#`.
+pub(super) fn packet(text: &str) -> Vec<u8> {
+    format!("${text}#{:02x}", sum(text.as_bytes())).into_bytes()
+}
+
+/// Returns the digits of bytes.
+pub(super) fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the bytes of which `text` has the digits.
+pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_bytes().as_chunks() else {
+        return None;
+    };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    pairs.iter().map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect()
+}
+
+/// Returns the number of which `text` has the digits.
+pub(super) fn number(text: &str) -> Option<u64> {
+    // `from_str_radix` takes a sign.
+    let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(text, 16).ok().filter(|_| digits)
+}
