@@ -338,7 +338,7 @@ impl Execution {
         &self.devices
     }
 
-    /// Returns the number of hypercalls that have returned. Hypercalls are software traps 0x80 and 0xff.
+    /// Returns how many hypercalls (software traps 0x80 and 0xff) have returned, by strand and status.
     #[must_use]
     pub fn hypercalls(&self) -> &Hypercalls {
         &self.running.shared.hypercalls

@@ -1,4 +1,4 @@
-//! QEMU's machine `niagara`, for a comparison instruction by instruction: real addresses are physical, devices do not answer, and
+//! QEMU's machine `niagara`, for a comparison instruction by instruction: real addresses are physical, there are no devices, and
 //! %tick advances by 102.4 per instruction (`-icount shift=10`).
 
 use super::map::PARTITION;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::interpreter::Instruction;
 
-/// The binary logarithm of the size of a page, the smallest that the hardware translates.
+/// The binary logarithm of the size of a page. The hardware translates no smaller page.
 pub(super) const PAGE_SHIFT: u32 = 13;
 pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
 
@@ -30,7 +30,7 @@ struct Memory {
 #[derive(Clone, Debug)]
 struct Page {
     bytes: Box<[u8; PAGE]>,
-    /// The decoded instructions; `None` until one of the page has been executed.
+    /// The decoded instructions; `None` until an instruction of the page has been executed.
     instructions: Option<Box<[Instruction; PAGE / 4]>>,
 }
 

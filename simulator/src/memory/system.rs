@@ -133,7 +133,7 @@ impl<V: Variant> MemorySystem<V> {
     }
 }
 
-/// The memory system of a machine with any configuration. Callers match on the variant once; their code is compiled for each.
+/// The memory system of a machine with any configuration. Callers match once, then run code that is compiled for the variant.
 #[derive(Clone, Debug)]
 pub enum AnyMemory {
     /// The caches and times of a T2 Plus, as constants.
