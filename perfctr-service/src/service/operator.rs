@@ -25,6 +25,8 @@ pub enum ChangeError {
     },
     /// Another strand is at work on a change.
     Busy,
+    /// The machine does not have the unit.
+    NoSuchUnit(Unit),
     /// The unit can be scrubbed on a strand of its own node only.
     OtherNode(Unit),
     /// The unit cannot be scrubbed, and stays out of service. After [`Busy`](AccessError::Busy), another try continues the scrub.
@@ -39,6 +41,7 @@ impl fmt::Display for ChangeError {
                 write!(f, "the configuration is for {given} guests; there are {there_are}")
             }
             Self::Busy => f.write_str("another strand is at work on a change"),
+            Self::NoSuchUnit(unit) => write!(f, "this machine has no {unit}"),
             Self::OtherNode(unit) => write!(f, "{unit} is cleared on its own node only"),
             Self::NotClean(unit, error) => write!(f, "{unit} cannot be cleared: {error}"),
         }
@@ -148,6 +151,9 @@ impl<E: Environment> PerfCounterService<E> {
     /// Returns a repaired unit to service. Scrubs it first if it may hold values of a guest that has lost it.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
+        if !unit.is_in(self.machine()) {
+            return Err(ChangeError::NoSuchUnit(unit));
+        }
         let result = self.locked(on, |_| {
             // A strand at work on L2 control, or the report of its death, marks the unit unclean before the lock is free.
             let held = match unit {

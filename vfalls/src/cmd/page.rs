@@ -1,10 +1,11 @@
 //! `page`: a page of a run that `--json` has written.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use simulator::run::Run;
+use simulator::input;
+use simulator::run::{LONGEST, Run};
 
 use crate::output::Force;
 use crate::page::Page;
@@ -55,8 +56,6 @@ fn read(path: &Path) -> anyhow::Result<Run> {
     if path != Path::new("-") {
         return Ok(Run::read(path)?);
     }
-    let mut text = Vec::new();
-    let read = io::stdin().lock().read_to_end(&mut text);
-    read.context("-: cannot be read")?;
+    let text = input::read_stream("-", io::stdin().lock(), LONGEST)?;
     Run::parse(&text).context("-")
 }

@@ -1,7 +1,5 @@
 //! An ELF file: its functions and variables, and its debugging information, if there is any.
 
-use std::fmt::Display;
-use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
@@ -11,6 +9,7 @@ use object::{
 };
 use simulator::input::{self, LONGEST_PROGRAM};
 
+use super::debugging::Debugging;
 use super::separate::Separate;
 
 /// The addresses and the name of a function or variable.
@@ -48,14 +47,14 @@ pub(super) struct Binary {
     /// Sorted by address, without overlaps, as the variables are.
     functions: Vec<Named>,
     variables: Vec<Named>,
-    debugging: Option<addr2line::Loader>,
+    debugging: Option<Debugging>,
 }
 
 impl Binary {
     /// Reads a file, and its separate file of debugging information below `root` or where the file says. Fails if the build id is
     /// not `build_id`, which may be empty if it is unknown.
     pub(super) fn open(path: &Path, build_id: &[u8], root: &Path) -> anyhow::Result<Self> {
-        let bytes = input::read(path, LONGEST_PROGRAM)?;
+        let bytes = input::read_found(path, LONGEST_PROGRAM)?;
         Self::with_debugging(&bytes, path, build_id, root)
             .with_context(|| path.display().to_string())
     }
@@ -79,35 +78,28 @@ impl Binary {
         let (binary, debugging) = match &separate {
             Some(separate) => (
                 Self::new(&[&elf, &parse(&separate.bytes)?])?,
-                addr2line::Loader::new_with_sup(&separate.path, separate.shared(root)),
+                Debugging::new(&separate.bytes, separate.shared(root).as_deref()),
             ),
-            None => (Self::new(&[&elf])?, addr2line::Loader::new(path)),
+            None => (Self::new(&[&elf])?, Debugging::new(bytes, None)),
         };
         binary.debugged_by(debugging)
     }
 
-    fn debugged_by(
-        mut self,
-        debugging: Result<addr2line::Loader, impl Display>,
-    ) -> anyhow::Result<Self> {
-        let debugging = debugging.map_err(|error| anyhow!("debugging information: {error}"))?;
-        self.debugging = Some(debugging);
+    fn debugged_by(mut self, debugging: anyhow::Result<Debugging>) -> anyhow::Result<Self> {
+        self.debugging = Some(debugging.context("debugging information")?);
         Ok(self)
     }
 
     /// Returns the build id of a file; empty if the file has no build id.
     pub(super) fn build_id(path: &Path) -> anyhow::Result<Vec<u8>> {
-        let bytes = input::read(path, LONGEST_PROGRAM)?;
+        let bytes = input::read_found(path, LONGEST_PROGRAM)?;
         let elf = parse(&bytes).with_context(|| path.display().to_string())?;
         Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
     }
 
     /// Reads a file that is in memory.
     pub(super) fn from_elf(bytes: &[u8]) -> anyhow::Result<Self> {
-        let binary = Self::new(&[&parse(bytes)?])?;
-        let mut file = tempfile::NamedTempFile::new()?;
-        file.write_all(bytes)?;
-        binary.debugged_by(addr2line::Loader::new(file.path()))
+        Self::new(&[&parse(bytes)?])?.debugged_by(Debugging::new(bytes, None))
     }
 
     /// Returns the functions and variables that these files name. The first file is the one that was loaded.
@@ -177,14 +169,13 @@ impl Binary {
 
     /// Returns the file and line of the source of an instruction, in the innermost function that is inlined there.
     pub(super) fn line(&self, address: u64) -> Option<(String, u32)> {
-        let debugging = self.debugging.as_ref()?;
-        let location = debugging.find_location(address).ok()??;
+        let location = self.debugging.as_ref()?.location(address)?;
         Some((location.file?.to_owned(), location.line?))
     }
 
     /// Returns the file and line of the source of an instruction, in the function itself, not in a function that is inlined there.
     pub(super) fn source(&self, address: u64) -> Option<String> {
-        let mut frames = self.debugging.as_ref()?.find_frames(address).ok()?;
+        let mut frames = self.debugging.as_ref()?.frames(address)?;
         let mut outermost = None;
         while let Ok(Some(frame)) = frames.next() {
             outermost = frame.location;
@@ -197,7 +188,7 @@ impl Binary {
     pub(super) fn inlined(&self, address: u64) -> Vec<String> {
         let mut names = Vec::new();
         let debugging = self.debugging.as_ref();
-        let Some(Ok(mut frames)) = debugging.map(|debugging| debugging.find_frames(address)) else {
+        let Some(mut frames) = debugging.and_then(|debugging| debugging.frames(address)) else {
             return names;
         };
         while let Ok(Some(frame)) = frames.next() {

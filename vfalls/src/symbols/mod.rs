@@ -1,6 +1,7 @@
 //! The functions and variables of a program, from the ELF files that it had in memory.
 
 mod binary;
+pub(crate) mod debugging;
 mod separate;
 #[cfg(test)]
 mod tests;
@@ -212,7 +213,7 @@ impl Symbols {
         let addresses = binary.range(address.wrapping_sub(at))?;
         let elf = match file.contents {
             Some(contents) => contents.to_vec(),
-            None => input::read(Path::new(&file.path), LONGEST_PROGRAM).ok()?,
+            None => input::read_found(Path::new(&file.path), LONGEST_PROGRAM).ok()?,
         };
         let (bytes, is_sparc) = binary::code(&elf, &addresses)?;
         Some(Code { start: addresses.start.wrapping_add(at), bytes, is_sparc })

@@ -11,7 +11,7 @@ mod places;
 mod report;
 
 use std::cell::RefCell;
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ use platform::memory_map::start::{ENTRY, MACHINE, machine_word};
 use simulator::events::Trace;
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Limits, Setup, Stop, calls, map};
-use simulator::input;
+use simulator::input::{self, LONGEST_STREAM};
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
 use simulator::operator::{Operator, Scenario, Worked};
@@ -229,9 +229,7 @@ fn read_input(path: &Path) -> anyhow::Result<Vec<u8>> {
     if path != Path::new("-") {
         return Ok(input::read(path, LONGEST_INPUT)?);
     }
-    let mut bytes = Vec::new();
-    io::stdin().lock().take(LONGEST_INPUT).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(input::read_stream("-", io::stdin().lock(), LONGEST_STREAM)?)
 }
 
 impl BootArgs {

@@ -13,7 +13,7 @@ use crate::symbols::{Code, Symbols};
 use crate::table::{self, Table, cut};
 use simulator::analysis::profile::functions::Functions;
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
-use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::input::{self, LONGEST_TEXT};
 use simulator::nearest::unknown;
 use simulator::recording::BUNDLED_SOURCE;
 
@@ -208,7 +208,7 @@ impl Annotator<'_> {
                 .find(|path| path.is_file())
         };
         let path = self.source.as_ref().and_then(below).unwrap_or_else(|| file.into());
-        match input::read(&path, LONGEST_PROGRAM) {
+        match input::read_found(&path, LONGEST_TEXT) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 text.lines().map(with_spaces).collect()
