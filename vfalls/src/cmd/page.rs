@@ -1,5 +1,7 @@
 //! `page`: a page of a run that `--json` has written.
 
+use crate::plain;
+use simulator::text::lines;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -44,9 +46,13 @@ pub(crate) fn run(args: PageArgs) -> anyhow::Result<()> {
         })?,
     };
     match args.force.create_if_wanted(args.output.as_ref())? {
-        None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
+        None => {
+            let mut output = plain::stdout();
+            output.write_all(text.as_bytes())?;
+            Ok(output.flush()?)
+        }
         Some(mut file) => {
-            file.write_all(text.as_bytes())?;
+            file.write_all(lines(&text).as_bytes())?;
             file.complete()
         }
     }

@@ -8,6 +8,7 @@ use object::{
     Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind,
 };
 use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::text::line;
 
 use super::debugging::Debugging;
 use super::separate::Separate;
@@ -181,7 +182,7 @@ impl Binary {
             outermost = frame.location;
         }
         let location = outermost?;
-        Some(format!("{}:{}", location.file?, location.line?))
+        Some(format!("{}:{}", line(location.file?), location.line?))
     }
 
     /// Returns the names of the functions that are inlined at an address, the outermost first; none without debugging information.
@@ -245,8 +246,8 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
 /// Returns a name as its language spells it. Names of C stay as they are: some, such as `f`, look like mangled types of C++.
 fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
-        true => addr2line::demangle_auto(name.into(), None).into_owned(),
-        false => name.to_owned(),
+        true => line(&addr2line::demangle_auto(name.into(), None)),
+        false => line(name),
     }
 }
 

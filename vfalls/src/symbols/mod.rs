@@ -14,6 +14,7 @@ use anyhow::bail;
 use simulator::analysis::profile::functions::Functions;
 use simulator::input::{self, LONGEST_PROGRAM};
 use simulator::recording::{BUNDLED_PROGRAM, Mapping, Recording};
+use simulator::text::line;
 
 use crate::say::say;
 use binary::Binary;
@@ -27,6 +28,8 @@ const SEPARATE: &str = "/usr/lib/debug";
 /// A file that a program had in memory. It is read when one of its functions is first looked up.
 struct File {
     path: String,
+    /// The path as one line.
+    name: String,
     /// The bytes of the file, if it is bundled with this tool.
     contents: Option<&'static [u8]>,
     build_id: Vec<u8>,
@@ -92,6 +95,7 @@ impl Symbols {
     fn everywhere(path: &str, binary: Binary, loaded_at: u64) -> Self {
         let file = File {
             path: path.to_owned(),
+            name: line(path),
             contents: None,
             build_id: Vec::new(),
             lowest: 0,
@@ -135,6 +139,7 @@ impl Symbols {
             if number == files.len() {
                 files.push(File {
                     path: mapping.path.clone(),
+                    name: line(&mapping.path),
                     contents: None,
                     build_id: mapping.build_id.clone(),
                     lowest: mapping.start,
@@ -159,7 +164,7 @@ impl Symbols {
         let Some(file) = self.files.iter_mut().find(same) else {
             bail!("{name}: the recorded program had no file with this build id in memory");
         };
-        file.path = name;
+        (file.name, file.path) = (line(&name), name);
         Ok(self)
     }
 
@@ -258,7 +263,7 @@ impl Functions for Symbols {
     }
 
     fn file(&self, address: u64) -> Option<&str> {
-        self.mapping(address).map(|(_, file)| &*file.path)
+        self.mapping(address).map(|(_, file)| &*file.name)
     }
 
     fn source(&self, address: u64) -> Option<String> {

@@ -8,11 +8,12 @@ use ruzstd::decoding::FrameDecoder;
 
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
-use super::super::error::{RecordingError, printable};
+use super::super::error::RecordingError;
 use super::super::recording::About;
 use super::super::source::{Progress, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};
+use crate::text::line;
 use refs::{FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Rest, hash};
 
 /// The most bytes of a frame's content.
@@ -188,10 +189,10 @@ impl NativeReader {
             DEFINITIONS => return templates.add(content),
             PROGRAM => {
                 self.said(1 + content.len())?;
-                self.about.target = Some(printable(rest.text()?));
+                self.about.target = Some(line(rest.text()?));
                 let mut words = Vec::new();
                 for _ in 0..rest.varint()? {
-                    words.push(quoted_for_shell(&printable(rest.text()?)));
+                    words.push(quoted_for_shell(&line(rest.text()?)));
                 }
                 self.about.command = Some(words.join(" "));
             }
@@ -213,7 +214,7 @@ impl NativeReader {
             NOTE => {
                 self.said(1 + content.len())?;
                 let length = content.len() as u64;
-                self.about.notes.push(printable(str::from_utf8(rest.bytes(length)?).ok()?));
+                self.about.notes.push(line(str::from_utf8(rest.bytes(length)?).ok()?));
             }
             END if content.len() <= 1 => {
                 let length = content.len() as u64;
@@ -337,7 +338,7 @@ impl NativeReader {
     fn unreadable(&self, error: &io::Error) -> RecordingError {
         RecordingError::in_file(
             &self.name,
-            format!("unreadable data ({})", printable(&error.to_string())),
+            format!("unreadable data ({})", line(&error.to_string())),
             WHOLE,
         )
     }

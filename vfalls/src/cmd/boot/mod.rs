@@ -10,6 +10,7 @@ mod images;
 mod places;
 mod report;
 
+use crate::plain::{Plain, raw_stderr, raw_stdout};
 use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -170,7 +171,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         execution.observe_calls(Some(Box::new(move |call| calls.borrow_mut().push(*call))));
     }
 
-    let stdout = &mut BufWriter::new(io::stdout());
+    let stdout = &mut BufWriter::new(raw_stdout());
     interrupt::catch()?;
     let names = complete.guests.iter().map(|guest| guest.name.clone());
     let mut consoles = Consoles::new(names);
@@ -206,6 +207,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         guest.program.clone_from(&image.name);
         guest.console = String::from_utf8_lossy(consoles.text(number)).into_owned();
     }
+    let stdout = &mut Plain::new(stdout);
     writeln!(stdout)?;
     report::print(stdout, &results)?;
     if args.log {
@@ -314,7 +316,7 @@ fn execute(
     let most = limit.unwrap_or(u64::MAX);
     let mut left = most;
     let progress =
-        if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if raw_stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
     let scenario = operator.scenario().to_owned();
     let mut stop = Stop::Limit;
     loop {

@@ -1,5 +1,6 @@
 //! Inputs that someone else has made, to do harm.
 
+mod names;
 mod paths;
 
 use std::sync::Mutex;
