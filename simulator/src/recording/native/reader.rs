@@ -1,5 +1,6 @@
 //! Reads files of frames.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -26,6 +27,9 @@ const MOST_REFERENCES: u64 = 1 << 28;
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 
+/// The most threads that keep 320 KB of expectations: as many as the largest machine has strands. The others keep packed ones.
+const MOST_AWAKE: usize = 256;
+
 /// The most bytes of a program's description, its mappings and all notes.
 const MOST_SAID: usize = 1 << 22;
 
@@ -38,6 +42,8 @@ pub(in super::super) struct NativeReader {
     code: Arc<Code>,
     templates: Vec<Template>,
     threads: Vec<ThreadFrames>,
+    /// The threads that do not wait, the first of them first. Some may have ended.
+    awake: VecDeque<usize>,
     decoder: FrameDecoder,
     stored: Vec<u8>,
     pub(in super::super) about: About,
@@ -102,6 +108,7 @@ impl NativeReader {
             code: Arc::default(),
             templates: Vec::new(),
             threads: Vec::new(),
+            awake: VecDeque::new(),
             decoder: FrameDecoder::new(),
             stored: Vec::new(),
             about: About::default(),
@@ -287,8 +294,21 @@ impl NativeReader {
             chunk.clear();
             return Ok(false);
         };
+        if this.cursor.get_or_insert_default().wake() {
+            self.awake.push_back(thread);
+            if self.awake.len() > MOST_AWAKE {
+                let first = self.awake.pop_front().and_then(|first| self.threads.get_mut(first));
+                first
+                    .and_then(|first| first.cursor.as_mut())
+                    .into_iter()
+                    .for_each(|one| one.wait());
+            }
+        }
         let (executions, order) = chunk.begin(&self.code);
         let result = self.fill(&mut this, executions, order);
+        if self.threads.len() > MOST_AWAKE {
+            executions.shrink();
+        }
         if !matches!(result, Ok(true)) {
             this = ThreadFrames::default();
             chunk.clear();
