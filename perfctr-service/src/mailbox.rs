@@ -188,6 +188,7 @@ fn numbers(error: ChangeError) -> [u64; 3] {
         ChangeError::OtherNode(unit) => [5, unit.number() as u64, 0],
         ChangeError::NotClean(unit, AccessError::Busy) => [6, unit.number() as u64, 0],
         ChangeError::NotClean(unit, AccessError::Fault) => [7, unit.number() as u64, 0],
+        ChangeError::NoSuchUnit(unit) => [8, unit.number() as u64, 0],
     }
 }
 
@@ -204,6 +205,7 @@ pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<Seen>, Refusal>> {
         5 => unit().map(ChangeError::OtherNode),
         6 => unit().map(|unit| ChangeError::NotClean(unit, AccessError::Busy)),
         7 => unit().map(|unit| ChangeError::NotClean(unit, AccessError::Fault)),
+        8 => unit().map(ChangeError::NoSuchUnit),
         _ => None,
     };
     Some(Err(error.map_or(Refusal::Unknown, Refusal::Change)))

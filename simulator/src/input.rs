@@ -1,17 +1,24 @@
-//! Reads files that a user names. Files other than recordings are read whole, up to a bound. So a device, an endless pipe or a wrong
-//! file cannot fill the memory.
+//! Files that are read whole, up to a bound, so that a device, an endless pipe or a wrong file does not fill the memory: all inputs but
+//! recordings. [`read`] is for files that a user names; [`read_found`] for files that another input names, which may be hostile.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The maximum length of a text or a machine description, in bytes.
+use nix::fcntl::OFlag;
+use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
+
+/// The most bytes of a text or a machine description.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
 /// The maximum length of a program or a stream of events, in bytes.
 pub const LONGEST_PROGRAM: u64 = 1 << 30;
 
-/// Why a file cannot be used.
+/// The most bytes of what has no length of its own: a pipe or a device.
+pub const LONGEST_STREAM: u64 = 64 << 20;
+
+/// A file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -31,29 +38,65 @@ pub enum InputError {
         /// The maximum length in bytes.
         longest: u64,
     },
-    /// The text file with this path is not UTF-8.
+    /// A file that another input names is a pipe, a device, or made by the kernel.
+    #[error("{0}: is no ordinary file")]
+    NotOrdinary(String),
+    /// A text, named by its path, is not UTF-8.
     #[error("{0}: is not UTF-8")]
     NotUtf8(String),
 }
 
-/// Reads the bytes of a file.
+/// Reads the bytes of a file that the user names.
 ///
 /// # Errors
-/// The file cannot be read, or has more than `longest` bytes.
+/// The file cannot be read, or has more than `longest` bytes. A pipe or a device has at most [`LONGEST_STREAM`] bytes, too.
 pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
-    let file = path.display().to_string();
-    let mut bytes = Vec::new();
-    let all = File::open(path).and_then(|file| {
-        let known = file.metadata()?.len();
-        match known > longest {
-            true => Ok(known),
-            false => Ok(file.take(longest + 1).read_to_end(&mut bytes)? as u64),
-        }
+    let name = path.display().to_string();
+    match File::open(path).and_then(|file| Ok((file.metadata()?, file))) {
+        Ok((known, file)) if known.is_file() => ordinary(name, &file, known.len(), longest),
+        Ok((_, file)) => read_stream(&name, file, longest.min(LONGEST_STREAM)),
+        Err(source) => Err(InputError::Unreadable { file: name, source }),
+    }
+}
+
+/// Reads the bytes of a file whose path comes from another input. Opening does not wait.
+///
+/// # Errors
+/// The path leads to something else than an ordinary file, or into procfs or sysfs, whose files can have effects and no end. The
+/// file cannot be read, or has more than `longest` bytes.
+pub fn read_found(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
+    let name = path.display().to_string();
+    let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path).and_then(|file| {
+        let kernel = matches!(fstatfs(&file)?.filesystem_type(), PROC_SUPER_MAGIC | SYSFS_MAGIC);
+        let known = file.metadata()?;
+        Ok(((known.is_file() && !kernel).then_some(known.len()), file))
     });
-    match all {
+    match opened {
+        Ok((Some(length), file)) => ordinary(name, &file, length, longest),
+        Ok((None, _)) => Err(InputError::NotOrdinary(name)),
+        Err(source) => Err(InputError::Unreadable { file: name, source }),
+    }
+}
+
+/// Reads a stream to its end. `name` is for messages.
+///
+/// # Errors
+/// The stream cannot be read, or has more than `longest` bytes.
+pub fn read_stream(name: &str, stream: impl Read, longest: u64) -> Result<Vec<u8>, InputError> {
+    let file = name.to_owned();
+    let mut bytes = Vec::new();
+    match stream.take(longest + 1).read_to_end(&mut bytes) {
         Err(source) => Err(InputError::Unreadable { file, source }),
-        Ok(length) if length > longest => Err(InputError::TooLong { file, longest }),
+        Ok(length) if length as u64 > longest => Err(InputError::TooLong { file, longest }),
         Ok(_) => Ok(bytes),
+    }
+}
+
+fn ordinary(file: String, open: &File, length: u64, longest: u64) -> Result<Vec<u8>, InputError> {
+    match length > longest {
+        true => Err(InputError::TooLong { file, longest }),
+        false => read_stream(&file, open, longest),
     }
 }
 
@@ -62,13 +105,29 @@ pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
 /// # Errors
 /// The file cannot be read, has more than [`LONGEST_TEXT`] bytes, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, InputError> {
-    let bytes = read(path, LONGEST_TEXT)?;
+    utf8(path, read(path, LONGEST_TEXT)?)
+}
+
+/// Reads the text of a file whose path comes from another input.
+///
+/// # Errors
+/// Those of [`read_found`] and [`read_text`].
+pub fn read_found_text(path: &Path) -> Result<String, InputError> {
+    utf8(path, read_found(path, LONGEST_TEXT)?)
+}
+
+fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
     String::from_utf8(bytes).map_err(|_| InputError::NotUtf8(path.display().to_string()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
     use std::{env, fs, process};
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
 
     use super::*;
 
@@ -88,10 +147,43 @@ mod tests {
         assert_eq!(error.to_string(), format!("{shown}: cannot be read"));
     }
 
-    /// A device without an end has no size.
     #[test]
-    fn a_file_without_an_end_is_read_up_to_the_bound() {
+    fn what_has_no_end_is_read_up_to_the_bound() {
         let error = read(Path::new("/dev/zero"), 1000).unwrap_err();
         assert_eq!(error.to_string(), "/dev/zero: longer than 1000 bytes");
+        let error = read(Path::new("/dev/zero"), u64::MAX).unwrap_err();
+        assert_eq!(error.to_string(), "/dev/zero: longer than 67108864 bytes");
+        let error = read_stream("-", io::repeat(b' '), 7).unwrap_err();
+        assert_eq!(error.to_string(), "-: longer than 7 bytes");
+    }
+
+    #[test]
+    fn only_ordinary_files_are_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name| directory.path().join(name);
+        fs::write(path("file"), "four").unwrap();
+        symlink(path("file"), path("link")).unwrap();
+        symlink("/dev/zero", path("zero")).unwrap();
+        mkfifo(&path("pipe"), Mode::S_IRWXU).unwrap();
+        let _socket = UnixListener::bind(path("socket")).unwrap();
+        assert_eq!(read_found(&path("file"), 4).unwrap(), b"four");
+        assert_eq!(read_found(&path("link"), 4).unwrap(), b"four");
+        let too_long = read_found(&path("file"), 3).unwrap_err();
+        assert!(matches!(too_long, InputError::TooLong { longest: 3, .. }), "{too_long}");
+        for what in [
+            path("pipe"),
+            path("zero"),
+            path("."),
+            "/dev/null".into(),
+            "/dev/random".into(),
+            "/proc/self/maps".into(),
+            "/proc/self/mem".into(),
+            "/sys/kernel/mm/transparent_hugepage/enabled".into(),
+        ] {
+            let error = read_found(&what, 1000).unwrap_err().to_string();
+            assert_eq!(error, format!("{}: is no ordinary file", what.display()));
+        }
+        let socket = read_found(&path("socket"), 4).unwrap_err();
+        assert!(matches!(socket, InputError::Unreadable { .. }), "{socket}");
     }
 }

@@ -13,3 +13,4 @@ pub mod operator;
 pub mod recording;
 pub mod replay;
 pub mod run;
+pub mod text;

@@ -144,6 +144,7 @@ fn every_step_and_what_it_answers() {
         (5, 13, ChangeError::OtherNode(Unit::L2(Node::Node1))),
         (6, 10, ChangeError::NotClean(Unit::Hub(Hub::ALL[2]), AccessError::Busy)),
         (7, 10, ChangeError::NotClean(Unit::Hub(Hub::ALL[2]), AccessError::Fault)),
+        (8, 11, ChangeError::NoSuchUnit(Unit::Hub(Hub::ALL[3]))),
     ] {
         let mut words = [0; WORDS];
         (words[0], words[1], words[8], words[9], words[10]) = (2, 4, result, first, 9);

@@ -305,6 +305,23 @@ fn a_unit_that_was_out_of_service_is_scrubbed_when_it_returns() {
 }
 
 #[test]
+fn a_unit_that_the_machine_lacks_does_not_return() {
+    let board = Board::new(Machine::Maramba, 1, &[(0, 1)]);
+    let machine = MachineUnderTest::ready(&board, &[Guest::new([0], Grant::GLOBAL)]);
+    for unit in [
+        Unit::Mcu(Node::Node0, Mcu::Mcu1),
+        Unit::Mcu(Node::Node1, Mcu::Mcu0),
+        Unit::Hub(Hub::Zam0),
+        Unit::L2(Node::Node1),
+    ] {
+        let before = machine.unit(unit);
+        assert_eq!(machine.return_to_service(0, unit), Err(ChangeError::NoSuchUnit(unit)));
+        assert_eq!(machine.unit(unit), before);
+    }
+    assert_eq!(machine.return_to_service(0, Unit::L2(Node::Node0)), Ok(()));
+}
+
+#[test]
 fn a_unit_that_returns_to_the_same_guest_keeps_its_contents() {
     let board = board();
     let machine = machine(&board, [Grant::GLOBAL, Grant::NONE, Grant::NONE]);

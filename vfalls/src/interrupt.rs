@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: a flag that long work polls, so that it leaves nothing half-written.
+//! Ctrl-C, SIGTERM, SIGHUP and SIGQUIT: a flag that long work polls, so that it leaves nothing half-written.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::thread;
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
@@ -15,7 +15,7 @@ use crate::output;
 /// The exit status that shells report for a program that Ctrl-C ended.
 pub const EXIT_STATUS: i32 = 130;
 
-const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+const SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
 /// Whether the signal handler itself ends the process, without a thread that cleans up first.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));

@@ -8,6 +8,7 @@ pub mod interrupt;
 mod numbers;
 pub mod output;
 pub mod page;
+pub mod plain;
 pub mod recorder;
 pub mod say;
 mod symbols;

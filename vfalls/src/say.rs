@@ -1,10 +1,14 @@
 //! Messages on standard error.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::Write;
 
-/// Prints a line to standard error. If that fails, the line is lost and the work goes on. `eprintln!` would panic, and a panic
-/// changes the exit status.
+use simulator::text;
+
+use crate::plain::raw_stderr;
+
+/// Prints a line to standard error, [escaped](text::line). If that fails, the line is lost and the work goes on; `eprintln!` would panic, which changes
+/// the exit status.
 pub fn say(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(raw_stderr(), "{}", text::line(&line.to_string()));
 }

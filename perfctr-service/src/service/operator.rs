@@ -25,7 +25,9 @@ pub enum ChangeError {
     },
     /// Another strand is at work on a change.
     Busy,
-    /// The unit can be scrubbed only on a strand of its own node.
+    /// The machine does not have the unit.
+    NoSuchUnit(Unit),
+    /// The unit can be scrubbed on a strand of its own node only.
     OtherNode(Unit),
     /// The unit cannot be scrubbed, and stays out of service. After [`Busy`](AccessError::Busy), the next step continues the scrub.
     NotClean(Unit, AccessError),
@@ -39,6 +41,7 @@ impl fmt::Display for ChangeError {
                 write!(f, "the configuration is for {given} guests; there are {there_are}")
             }
             Self::Busy => f.write_str("another strand is at work on a change"),
+            Self::NoSuchUnit(unit) => write!(f, "this machine has no {unit}"),
             Self::OtherNode(unit) => write!(f, "{unit} is cleared on its own node only"),
             Self::NotClean(unit, error) => write!(f, "{unit} cannot be cleared: {error}"),
         }
@@ -149,6 +152,9 @@ impl<E: Environment> PerfCounterService<E> {
     /// Returns a repaired unit to service. If the unit may hold values of a guest that has lost it, first scrubs the unit.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
+        if !unit.is_in(self.machine()) {
+            return Err(ChangeError::NoSuchUnit(unit));
+        }
         let result = self.locked(on, |_| {
             // A strand at work on L2 control, or the report of its death, marks the unit unclean before it frees the lock.
             let held = match unit {

@@ -106,4 +106,4 @@ pub use definitions::{
 pub use encoder::{Encoder, LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
 pub use frame::{FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Program, Stored, with_data};
 pub use log::{BlockAccess, Log, Order};
-pub use predictor::Predictor;
+pub use predictor::{PackedPredictor, Predictor};

@@ -20,7 +20,7 @@ pub struct Predictor {
 }
 
 /// The history of the addresses of one access of a block.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct SlotHistory {
     last: u64,
     /// The latest difference that occurred twice in a row.
@@ -34,6 +34,39 @@ struct SlotHistory {
 /// The next score after the scores 0, 1, -2 and -1. The score rises if only the stride was right, and falls if only the region was
 /// right. A table is faster than a bounded sum.
 const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0], [0, 1, -2, -1]];
+
+/// A [`Predictor`] without its empty entries, for a thread that waits.
+#[derive(Debug, Default)]
+pub struct PackedPredictor {
+    next: Vec<(u16, u32)>,
+    context: u32,
+    slots: Vec<(u16, SlotHistory)>,
+    moved: Vec<(u16, u64)>,
+}
+
+impl From<Predictor> for PackedPredictor {
+    fn from(Predictor { next, context, slots, moved }: Predictor) -> Self {
+        Self { next: used(&*next), context, slots: used(&*slots), moved: used(&*moved) }
+    }
+}
+
+impl From<PackedPredictor> for Predictor {
+    fn from(packed: PackedPredictor) -> Self {
+        let mut predictor = Self { context: packed.context, ..Self::default() };
+        packed.next.into_iter().for_each(|(at, one)| predictor.next[usize::from(at)] = one);
+        packed.slots.into_iter().for_each(|(at, one)| predictor.slots[usize::from(at)] = one);
+        packed.moved.into_iter().for_each(|(at, one)| predictor.moved[usize::from(at)] = one);
+        predictor
+    }
+}
+
+/// Returns the entries that differ from the first state, with their numbers, in a list without room for more.
+fn used<T: Copy + Default + PartialEq>(entries: &[T]) -> Vec<(u16, T)> {
+    let used = (0..).zip(entries).filter(|(_, one)| **one != T::default());
+    let mut used: Vec<_> = used.map(|(at, one)| (at, *one)).collect();
+    used.shrink_to_fit();
+    used
+}
 
 impl Default for Predictor {
     fn default() -> Self {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::input::{self, InputError};
 use crate::machine::{description, strands};
+use crate::text::line;
 
 /// A guest that has a name.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl NamedGuest {
 
 impl From<description::GuestDescription> for NamedGuest {
     fn from(guest: description::GuestDescription) -> Self {
-        Self { name: guest.name, config: guest.config }
+        Self { name: line(&guest.name), config: guest.config }
     }
 }
 
@@ -138,7 +139,7 @@ impl From<GuestEntry> for NamedGuest {
     fn from(entry: GuestEntry) -> Self {
         let GuestEntry { name, strands, grant, compatible } = entry;
         let strands = strands.into_iter().collect();
-        Self { name, config: GuestConfig { strands, grant, compatible } }
+        Self { name: line(&name), config: GuestConfig { strands, grant, compatible } }
     }
 }
 

@@ -53,7 +53,15 @@ impl Executions {
         }
     }
 
-    /// Accepts the executions that the caller has written to the room.
+    /// Keeps no more room than the executions have, for a thread that may wait long.
+    pub(super) fn shrink(&mut self) {
+        self.shapes.truncate(self.executed);
+        self.data.truncate(self.accessed);
+        self.shapes.shrink_to_fit();
+        self.data.shrink_to_fit();
+    }
+
+    /// Accepts the executions that were written into the room.
     pub(super) fn take(&mut self, executed: usize, accessed: usize, length: usize) {
         (self.executed, self.accessed, self.length) = (executed, accessed, length);
     }

@@ -1,4 +1,6 @@
-/// Why a recording cannot be read. The message is one line: the place, the content found there, and the content expected.
+//! Errors of recordings.
+
+/// A recording cannot be read. The message is one line with the place, the content found there and the content expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: found {found}, expected {expected}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct RecordingError {
@@ -27,13 +29,4 @@ pub(super) fn quoted(bytes: &[u8]) -> String {
         Some(head) if bytes.len() > SHOWN => format!("\"{}...\"", head.escape_ascii()),
         _ => format!("\"{}\"", bytes.escape_ascii()),
     }
-}
-
-/// Escapes control characters, so that a name takes only one line.
-pub(super) fn printable(name: &str) -> String {
-    let printable = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    name.chars().map(printable).collect()
 }

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::error::{RecordingError, printable};
+use super::error::RecordingError;
 use super::zstd::Frames;
+use crate::text::line;
 
 /// A reader of a recording's decompressed content.
 pub(super) struct Source {
@@ -61,7 +62,7 @@ impl Source {
         if path == Path::new("-") {
             return Self::from_reader("standard input", io::stdin(), None);
         }
-        let name = printable(&path.to_string_lossy());
+        let name = line(&path.to_string_lossy());
         let refused = |error| RecordingError::in_file(&name, unreadable(&error), A_RECORDING);
         let file = File::open(path).map_err(refused)?;
         let metadata = file.metadata().map_err(refused)?;
@@ -83,7 +84,7 @@ impl Source {
         stream: impl Read + Send + 'static,
         total: Option<u64>,
     ) -> Result<Self, RecordingError> {
-        let name = printable(name);
+        let name = line(name);
         let read = Arc::new(AtomicU64::new(0));
         let mut stream = Counted { stream, read: Arc::clone(&read) };
         let mut magic = Vec::new();
@@ -123,7 +124,7 @@ impl Source {
             return Ok(file);
         }
         let no_room = |found, error: io::Error| {
-            let found = format!("{found} ({})", printable(&error.to_string()));
+            let found = format!("{found} ({})", line(&error.to_string()));
             RecordingError::in_file(&self.name, found, "room to decompress a recording")
         };
         let mut file = tempfile::tempfile().map_err(|error| no_room("no temporary file", error))?;
@@ -163,7 +164,7 @@ fn unreadable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "a file that may not be read".into(),
-        _ => format!("unreadable data ({})", printable(&error.to_string())),
+        _ => format!("unreadable data ({})", line(&error.to_string())),
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::analysis::{profile, sharing};
 use crate::events::Trace;
 use crate::input::{self, InputError};
+use crate::text::line;
 
 pub use executed::{ByWhom, EventCounts, Executed, GuestRun, StrandRun};
 pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
@@ -26,8 +27,8 @@ pub(crate) use totals::class;
 /// The version of a [`Run`]'s JSON. It rises when a field is removed or changes its meaning.
 pub const VERSION: u64 = 1;
 
-/// The maximum length in bytes of a file that is read as a run.
-const LONGEST: u64 = 1 << 30;
+/// The longest file that is read as a run, in bytes. Parsed, it takes up to sixteen times as much.
+pub const LONGEST: u64 = 64 << 20;
 
 /// The result of a replay or an execution.
 ///
@@ -107,7 +108,8 @@ impl Run {
         Self::from_value(serde_json::from_slice(text).map_err(ParseError::Json)?)
     }
 
-    fn from_value(value: Value) -> Result<Self, ParseError> {
+    fn from_value(mut value: Value) -> Result<Self, ParseError> {
+        escape(&mut value);
         match value.get("version").and_then(Value::as_u64) {
             Some(VERSION) => {}
             Some(found) => return Err(ParseError::Version { found }),
@@ -179,6 +181,23 @@ impl Run {
             Some(strand) => Err(format!("strand {strand} is not in the machine")),
             None => Ok(()),
         }
+    }
+}
+
+/// Makes each text a [line]. The console of a guest has several, which a page shows.
+fn escape(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = line(text),
+        Value::Array(values) => values.iter_mut().for_each(escape),
+        Value::Object(fields) => {
+            for (name, mut value) in std::mem::take(fields) {
+                if name != "console" {
+                    escape(&mut value);
+                }
+                fields.insert(line(&name), value);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -122,8 +122,11 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Returns a unit to service. A strand on `node` does so. Returns `false` if the unit cannot be scrubbed.
+    /// Returns a unit to service from a strand on `node`. Returns `false` if the machine lacks the unit or the unit cannot be scrubbed.
     pub fn return_to_service(&mut self, node: usize, unit: Unit) -> bool {
+        if !self.has_unit(unit) {
+            return false;
+        }
         if self.transfer.unclean.contains(&unit) && self.transfer.revoked.is_none() {
             let reached = !matches!(unit, Unit::L2 { node: other } if other != node);
             if !reached || !self.scrub(unit) {

@@ -1,6 +1,7 @@
 //! `annotate`: the source lines or instructions of a function, with their samples and events.
 
-use std::io::{self, Write};
+use crate::plain;
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -49,7 +50,7 @@ pub(crate) fn run(args: AnnotateArgs) -> anyhow::Result<()> {
         source: args.source,
         instructions: args.asm,
     };
-    let output = &mut io::BufWriter::new(io::stdout().lock());
+    let output = &mut plain::stdout();
     writeln!(output, "# {}", sampled.line)?;
     text::print_header(output, &sampled.report)?;
     for name in [&args.function].into_iter().chain(&args.also) {

@@ -1,6 +1,7 @@
 //! `completions`: shell scripts that complete commands and options.
 
-use std::io;
+use crate::plain;
+use std::io::Write;
 
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
@@ -23,5 +24,7 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: CompletionsArgs) -> anyhow::Result<()> {
     let mut script = Vec::new();
     generate(args.shell, &mut Cli::command(), "vfalls", &mut script);
-    Ok(io::Write::write_all(&mut io::stdout(), &script)?)
+    let mut output = plain::stdout();
+    output.write_all(&script)?;
+    Ok(output.flush()?)
 }

@@ -1,8 +1,9 @@
 //! `diff`: the differences between two runs.
 
+use crate::plain;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -80,7 +81,9 @@ pub(crate) fn run(args: DiffArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let differences = Differences::new(&Values::read(&args.a)?, &Values::read(&args.b)?);
     let text = differences.text(&name(&args.a), &name(&args.b), args.most);
-    write!(io::stdout().lock(), "{text}")?;
+    let mut output = plain::stdout();
+    write!(output, "{text}")?;
+    output.flush()?;
     output::complete_json(json, &differences)
 }
 

@@ -1,7 +1,8 @@
 //! `events`: the summary of a trace of events, and the layouts of event headers.
 
+use crate::plain;
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use hv_core::trace::Conditions;
@@ -88,6 +89,8 @@ fn show(
     values: &impl Serialize,
     file: Option<OutputFile>,
 ) -> anyhow::Result<()> {
-    write!(io::stdout().lock(), "{text}")?;
+    let mut output = plain::stdout();
+    write!(output, "{text}")?;
+    output.flush()?;
     output::complete_json(file, values)
 }

@@ -1,6 +1,7 @@
 //! `md`: machine descriptions.
 
-use std::io::{self, Write};
+use crate::plain;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -77,8 +78,9 @@ pub(crate) fn run(args: MdArgs) -> anyhow::Result<()> {
         Command::Dump { file } => {
             let bytes = read(&file)?;
             let md = Md::new(&bytes).map_err(|error| anyhow!("{}: {error}", file.display()))?;
-            write!(io::stdout().lock(), "{}", print(&Description::read(md)))?;
-            Ok(())
+            let mut output = plain::stdout();
+            write!(output, "{}", print(&Description::read(md)))?;
+            Ok(output.flush()?)
         }
         Command::Build { file, output, force } => {
             let bytes = build(&file)?;
@@ -89,7 +91,7 @@ pub(crate) fn run(args: MdArgs) -> anyhow::Result<()> {
         }
         Command::Check { file, json } => {
             let described = describe(&file)?;
-            let mut output = io::stdout().lock();
+            let mut output = plain::stdout();
             if json {
                 let report = serde_json::to_string_pretty(&MdReport::new(&described))?;
                 writeln!(output, "{report}")?;
@@ -172,7 +174,7 @@ fn missing_channels(machine: Machine) -> Vec<String> {
 fn text(described: &Described) -> String {
     let mut lines = vec![("nodes", described.nodes.to_string())];
     if let Some(platform) = &described.platform {
-        lines.push(("platform", platform.name.escape_debug().to_string()));
+        lines.push(("platform", platform.name.clone()));
         if let Some(frequency) = platform.stick_frequency {
             lines.push(("%stick", format!("{frequency} Hz")));
         }
@@ -205,7 +207,7 @@ fn guests(guests: &[GuestDescription]) -> String {
     let mut table = table::with_header("guest|>resource_id|>gid|grant|compatible|strands");
     for guest in guests {
         table.add_row([
-            guest.name.escape_debug().to_string(),
+            guest.name.clone(),
             guest.resource_id.to_string(),
             guest.gid.map_or_else(|| "-".to_owned(), |gid| gid.to_string()),
             guest.config.grant.to_string(),

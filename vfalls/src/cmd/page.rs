@@ -1,10 +1,13 @@
 //! `page`: a page of a run that `--json` has written.
 
-use std::io::{self, Read, Write};
+use crate::plain;
+use simulator::text::lines;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use simulator::run::Run;
+use simulator::input;
+use simulator::run::{LONGEST, Run};
 
 use crate::output::Force;
 use crate::page::Page;
@@ -43,9 +46,13 @@ pub(crate) fn run(args: PageArgs) -> anyhow::Result<()> {
         })?,
     };
     match args.force.create_if_wanted(args.output.as_ref())? {
-        None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
+        None => {
+            let mut output = plain::stdout();
+            output.write_all(text.as_bytes())?;
+            Ok(output.flush()?)
+        }
         Some(mut file) => {
-            file.write_all(text.as_bytes())?;
+            file.write_all(lines(&text).as_bytes())?;
             file.complete()
         }
     }
@@ -55,8 +62,6 @@ fn read(path: &Path) -> anyhow::Result<Run> {
     if path != Path::new("-") {
         return Ok(Run::read(path)?);
     }
-    let mut text = Vec::new();
-    let read = io::stdin().lock().read_to_end(&mut text);
-    read.context("-: cannot be read")?;
+    let text = input::read_stream("-", io::stdin().lock(), LONGEST)?;
     Run::parse(&text).context("-")
 }

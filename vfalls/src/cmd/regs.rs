@@ -1,6 +1,7 @@
 //! `regs`: the 90 performance registers.
 
-use std::io::{self, Write};
+use crate::plain;
+use std::io::Write;
 
 use anyhow::anyhow;
 use clap::ValueEnum;
@@ -87,7 +88,7 @@ pub(crate) fn run(args: RegsArgs) -> anyhow::Result<()> {
         write_mask: format!("{:#x}", register.info().write_mask),
         supported: machine.has_register(register),
     });
-    let mut output = io::stdout().lock();
+    let mut output = plain::stdout();
     match args.format {
         Format::Table => {
             let mut table = table::with_header(HEADER);

@@ -1,7 +1,5 @@
 //! An ELF file: its functions and variables, and any debugging information.
 
-use std::fmt::Display;
-use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,7 +8,9 @@ use object::{
     Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind,
 };
 use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::text::line;
 
+use super::debugging::Debugging;
 use super::separate::Separate;
 
 /// The addresses and the name of a function or variable.
@@ -48,14 +48,14 @@ pub(super) struct Binary {
     /// The functions, sorted by address, without overlaps. `variables` is sorted in the same way.
     functions: Vec<Named>,
     variables: Vec<Named>,
-    debugging: Option<addr2line::Loader>,
+    debugging: Option<Debugging>,
 }
 
 impl Binary {
     /// Reads a file, and its separate file of debugging information below `root` or where the file says. Fails if the file's build
     /// id differs from `build_id`, unless `build_id` is empty.
     pub(super) fn open(path: &Path, build_id: &[u8], root: &Path) -> anyhow::Result<Self> {
-        let bytes = input::read(path, LONGEST_PROGRAM)?;
+        let bytes = input::read_found(path, LONGEST_PROGRAM)?;
         Self::with_debugging(&bytes, path, build_id, root)
             .with_context(|| path.display().to_string())
     }
@@ -79,35 +79,28 @@ impl Binary {
         let (binary, debugging) = match &separate {
             Some(separate) => (
                 Self::new(&[&elf, &parse(&separate.bytes)?])?,
-                addr2line::Loader::new_with_sup(&separate.path, separate.shared(root)),
+                Debugging::new(&separate.bytes, separate.shared(root).as_deref()),
             ),
-            None => (Self::new(&[&elf])?, addr2line::Loader::new(path)),
+            None => (Self::new(&[&elf])?, Debugging::new(bytes, None)),
         };
         binary.debugged_by(debugging)
     }
 
-    fn debugged_by(
-        mut self,
-        debugging: Result<addr2line::Loader, impl Display>,
-    ) -> anyhow::Result<Self> {
-        let debugging = debugging.map_err(|error| anyhow!("debugging information: {error}"))?;
-        self.debugging = Some(debugging);
+    fn debugged_by(mut self, debugging: anyhow::Result<Debugging>) -> anyhow::Result<Self> {
+        self.debugging = Some(debugging.context("debugging information")?);
         Ok(self)
     }
 
     /// Returns the build id of a file; empty if the file has no build id.
     pub(super) fn build_id(path: &Path) -> anyhow::Result<Vec<u8>> {
-        let bytes = input::read(path, LONGEST_PROGRAM)?;
+        let bytes = input::read_found(path, LONGEST_PROGRAM)?;
         let elf = parse(&bytes).with_context(|| path.display().to_string())?;
         Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
     }
 
     /// Reads a file from its bytes.
     pub(super) fn from_elf(bytes: &[u8]) -> anyhow::Result<Self> {
-        let binary = Self::new(&[&parse(bytes)?])?;
-        let mut file = tempfile::NamedTempFile::new()?;
-        file.write_all(bytes)?;
-        binary.debugged_by(addr2line::Loader::new(file.path()))
+        Self::new(&[&parse(bytes)?])?.debugged_by(Debugging::new(bytes, None))
     }
 
     /// Returns the functions and variables that these files name. The first file is the one that was loaded.
@@ -177,27 +170,26 @@ impl Binary {
 
     /// Returns the file and line of the source of an instruction, in the innermost function that is inlined there.
     pub(super) fn line(&self, address: u64) -> Option<(String, u32)> {
-        let debugging = self.debugging.as_ref()?;
-        let location = debugging.find_location(address).ok()??;
+        let location = self.debugging.as_ref()?.location(address)?;
         Some((location.file?.to_owned(), location.line?))
     }
 
     /// Returns the file and line of the source of an instruction. They are in the function itself, not in an inlined function.
     pub(super) fn source(&self, address: u64) -> Option<String> {
-        let mut frames = self.debugging.as_ref()?.find_frames(address).ok()?;
+        let mut frames = self.debugging.as_ref()?.frames(address)?;
         let mut outermost = None;
         while let Ok(Some(frame)) = frames.next() {
             outermost = frame.location;
         }
         let location = outermost?;
-        Some(format!("{}:{}", location.file?, location.line?))
+        Some(format!("{}:{}", line(location.file?), location.line?))
     }
 
     /// Returns the functions that are inlined at an address, the outermost first. The list is empty without debugging information.
     pub(super) fn inlined(&self, address: u64) -> Vec<String> {
         let mut names = Vec::new();
         let debugging = self.debugging.as_ref();
-        let Some(Ok(mut frames)) = debugging.map(|debugging| debugging.find_frames(address)) else {
+        let Some(mut frames) = debugging.and_then(|debugging| debugging.frames(address)) else {
             return names;
         };
         while let Ok(Some(frame)) = frames.next() {
@@ -254,8 +246,8 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
 /// Returns a name as its language spells it. Names of C stay as they are, although some, such as `f`, look like mangled C++ types.
 fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
-        true => addr2line::demangle_auto(name.into(), None).into_owned(),
-        false => name.to_owned(),
+        true => line(&addr2line::demangle_auto(name.into(), None)),
+        false => line(name),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The functions and variables of a program, from the ELF files that it had in memory.
 
 mod binary;
+pub(crate) mod debugging;
 mod separate;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use anyhow::bail;
 use simulator::analysis::profile::functions::Functions;
 use simulator::input::{self, LONGEST_PROGRAM};
 use simulator::recording::{BUNDLED_PROGRAM, Mapping, Recording};
+use simulator::text::line;
 
 use crate::say::say;
 use binary::Binary;
@@ -26,6 +28,8 @@ const SEPARATE: &str = "/usr/lib/debug";
 /// A file that a program had in memory. The file is read when one of its functions is first looked up.
 struct File {
     path: String,
+    /// The path as one line.
+    name: String,
     /// The bytes of the file, if it is bundled with this tool.
     contents: Option<&'static [u8]>,
     build_id: Vec<u8>,
@@ -91,6 +95,7 @@ impl Symbols {
     fn everywhere(path: &str, binary: Binary, loaded_at: u64) -> Self {
         let file = File {
             path: path.to_owned(),
+            name: line(path),
             contents: None,
             build_id: Vec::new(),
             lowest: 0,
@@ -134,6 +139,7 @@ impl Symbols {
             if number == files.len() {
                 files.push(File {
                     path: mapping.path.clone(),
+                    name: line(&mapping.path),
                     contents: None,
                     build_id: mapping.build_id.clone(),
                     lowest: mapping.start,
@@ -158,7 +164,7 @@ impl Symbols {
         let Some(file) = self.files.iter_mut().find(same) else {
             bail!("{name}: the recorded program had no file with this build id in memory");
         };
-        file.path = name;
+        (file.name, file.path) = (line(&name), name);
         Ok(self)
     }
 
@@ -212,7 +218,7 @@ impl Symbols {
         let addresses = binary.range(address.wrapping_sub(at))?;
         let elf = match file.contents {
             Some(contents) => contents.to_vec(),
-            None => input::read(Path::new(&file.path), LONGEST_PROGRAM).ok()?,
+            None => input::read_found(Path::new(&file.path), LONGEST_PROGRAM).ok()?,
         };
         let (bytes, is_sparc) = binary::code(&elf, &addresses)?;
         Some(Code { start: addresses.start.wrapping_add(at), bytes, is_sparc })
@@ -257,7 +263,7 @@ impl Functions for Symbols {
     }
 
     fn file(&self, address: u64) -> Option<&str> {
-        self.mapping(address).map(|(_, file)| &*file.path)
+        self.mapping(address).map(|(_, file)| &*file.name)
     }
 
     fn source(&self, address: u64) -> Option<String> {

@@ -20,7 +20,7 @@ impl Separate {
     pub(super) fn find(elf: &object::File<'_>, path: &Path, root: &Path) -> Option<Self> {
         let build_id = elf.build_id().ok().flatten().unwrap_or_default();
         if let Some(path) = by_build_id(root, build_id)
-            && let Ok(bytes) = input::read(&path, LONGEST_PROGRAM)
+            && let Ok(bytes) = input::read_found(&path, LONGEST_PROGRAM)
             && object::File::parse(&*bytes)
                 .is_ok_and(|found| found.build_id() == Ok(Some(build_id)))
         {
@@ -32,21 +32,22 @@ impl Separate {
         let places = [directory.clone(), directory.join(".debug"), below];
         places.into_iter().find_map(|place| {
             let path = place.join(OsStr::from_bytes(name));
-            let bytes = input::read(&path, LONGEST_PROGRAM).ok()?;
+            let bytes = input::read_found(&path, LONGEST_PROGRAM).ok()?;
             let mut found = Crc::new();
             found.update(&bytes);
             (found.sum() == checksum).then_some(Self { path, bytes })
         })
     }
 
-    /// Returns the file with the debugging information that several files share, if there is one. Looks for it where this file
-    /// says, or below `root` by its build id.
-    pub(super) fn shared(&self, root: &Path) -> Option<PathBuf> {
+    /// Returns the bytes of the file with the information that this file shares with others, if there is one: where this file says, or below `root`
+    /// by its build id.
+    pub(super) fn shared(&self, root: &Path) -> Option<Vec<u8>> {
         let elf = object::File::parse(&*self.bytes).ok()?;
         let (name, build_id) = elf.gnu_debugaltlink().ok()??;
         let beside = self.path.canonicalize().ok()?.parent()?.join(OsStr::from_bytes(name));
         let places = [Some(beside), by_build_id(root, build_id)];
-        places.into_iter().flatten().find(|path| path.exists())
+        (places.into_iter().flatten())
+            .find_map(|path| input::read_found(&path, LONGEST_PROGRAM).ok())
     }
 }
 

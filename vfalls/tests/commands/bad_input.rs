@@ -129,9 +129,28 @@ fn what_is_too_long() {
         ("stat --scenario /dev/zero", "/dev/zero: longer than 16777216 bytes"),
         ("stat --md /dev/zero", "/dev/zero: longer than 16777216 bytes"),
         ("call /dev/zero", "/dev/zero: longer than 16777216 bytes"),
+        ("page /dev/zero", "/dev/zero: longer than 67108864 bytes"),
+        ("diff /dev/zero /dev/null", "/dev/zero: longer than 67108864 bytes"),
+        ("boot /dev/zero", "/dev/zero: longer than 67108864 bytes"),
+        ("boot --input /dev/zero", "/dev/zero: longer than 67108864 bytes"),
+        ("boot --md /dev/zero", "/dev/zero: longer than 16777216 bytes"),
+        ("report --symbols /dev/zero", "/dev/zero: is no ordinary file"),
         ("events trace", "trace/metadata: longer than 16777216 bytes"),
         ("boot guest.elf", "guest.elf: longer than 1073741824 bytes"),
     ] {
-        place.run(arguments).badly(says);
+        // In 500 MB of address space.
+        let line = format!("ulimit -v 500000; exec \"$0\" {arguments}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line, crate::program::PROGRAM]).current_dir(place.path());
+        end(shell, b"").badly(says);
+    }
+    let line = "ulimit -v 500000; yes | tr 'y\\n' '  ' | \"$0\"";
+    for (command, says) in [
+        ("page -", "-: longer than 67108864 bytes"),
+        ("boot --input -", "-: longer than 67108864 bytes"),
+    ] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{line} {command}"), crate::program::PROGRAM]);
+        end(shell, b"").badly(says);
     }
 }

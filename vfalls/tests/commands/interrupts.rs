@@ -52,7 +52,7 @@ pub(crate) fn ended(mut child: Child) -> Option<i32> {
 #[test]
 fn an_interrupted_replay_leaves_nothing() {
     let place = Place::new("interrupted-stat");
-    for signal in ["INT", "TERM"] {
+    for signal in ["INT", "TERM", "QUIT"] {
         let child = stat(&["--json", &place.at("results.json")], &begin());
         wait_for(|| (!place.names(".").is_empty()).then_some(()));
         send(signal, &child);

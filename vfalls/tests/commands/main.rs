@@ -10,6 +10,7 @@ mod consoles;
 mod diff;
 mod events;
 mod help;
+mod hostile;
 mod interrupts;
 mod md;
 mod page;

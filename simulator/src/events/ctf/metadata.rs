@@ -1,5 +1,6 @@
 //! The metadata of a trace. They describe the layout of the files in the Trace Stream Description Language.
 
+use crate::text::line;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -181,7 +182,7 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
             _ => None,
         },
         missed: env.number("missed_events")?,
-        guests: guests.map(str::to_owned).collect(),
+        guests: guests.map(line).collect(),
         streams: Vec::new(),
     };
     if trace.hz == 0 {

@@ -47,5 +47,5 @@ fn file_name(strand: StrandId) -> String {
 /// Returns whether a directory holds a trace of this program. Its metadata decide.
 #[must_use]
 pub fn is_ours(directory: &Path) -> bool {
-    input::read_text(&directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))
+    input::read_found_text(&directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))
 }

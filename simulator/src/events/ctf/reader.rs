@@ -39,7 +39,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
         return Err(ReadError::NoDirectory(name(directory)));
     }
     let path = directory.join(METADATA);
-    let text = input::read_text(&path)?;
+    let text = input::read_found_text(&path)?;
     let (mut trace, format) = metadata::read(&text).map_err(|problem| wrong(&path, problem))?;
     let files = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let unreadable = |source| ReadError::Unreadable { directory: name(directory), source };
@@ -48,10 +48,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
         if file.file_name().as_encoded_bytes().starts_with(b".") || file.file_name() == METADATA {
             continue;
         }
-        if !path.is_file() {
-            return Err(wrong(&path, "is no ordinary file".to_owned()));
-        }
-        let bytes = input::read(&path, LONGEST_PROGRAM)?;
+        let bytes = input::read_found(&path, LONGEST_PROGRAM)?;
         let Some(stream) = stream(&bytes, &format).map_err(|problem| wrong(&path, problem))? else {
             continue;
         };

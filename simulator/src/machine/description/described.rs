@@ -10,6 +10,7 @@ use platform::md::{Md, MdError};
 use super::parse;
 use crate::input::{self, LONGEST_TEXT};
 use crate::machine::guests::FileError;
+use crate::text::line;
 
 /// Why bytes do not describe a machine and its guests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,15 +75,13 @@ impl Described {
         Ok(Self {
             nodes: md.nodes().count(),
             platform: platform.map(|platform| Platform {
-                name: platform.name.to_owned(),
+                name: line(platform.name),
                 stick_frequency: platform.stick_frequency,
             }),
             machine,
             guests: guests
                 .map(|guest| GuestDescription {
-                    name: guest
-                        .name
-                        .map_or_else(|| format!("guest{}", guest.resource_id), str::to_owned),
+                    name: guest.name.map_or_else(|| format!("guest{}", guest.resource_id), line),
                     resource_id: guest.resource_id,
                     gid: guest.gid,
                     config: guest.config,

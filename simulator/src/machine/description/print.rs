@@ -6,6 +6,7 @@ use toml_writer::{TomlKeyBuilder, TomlStringBuilder};
 
 use super::label::labels;
 use super::{Description, Property, Value};
+use crate::text::is_plain;
 
 /// The maximum number of columns. Longer arrays are broken into several lines.
 const WIDTH: usize = 100;
@@ -27,7 +28,12 @@ pub fn print(description: &Description) -> String {
             text += &format!("{name} = {}\n", property(&values, &labels, name.len()));
         }
     }
-    text
+    // A string of TOML escapes control characters, and not those that change the direction.
+    let escape = |c: char| match c == '\n' || is_plain(c) {
+        true => c.to_string(),
+        false => format!("\\u{:04X}", u32::from(c)),
+    };
+    text.chars().map(escape).collect()
 }
 
 /// Groups the values of properties by name. Names are in the order in which they first occur.

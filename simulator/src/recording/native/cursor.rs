@@ -3,7 +3,7 @@
 use super::super::chunk::{Executions, Room};
 use super::templates::Template;
 use refs::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
-use refs::{Order, Predictor, Rest, literal, sign_extended};
+use refs::{Order, PackedPredictor, Predictor, Rest, literal, sign_extended};
 
 /// The number of references of a chunk, unless a thread ends. The last execution can make a chunk longer.
 const CHUNK: usize = 1 << 12;
@@ -11,7 +11,9 @@ const CHUNK: usize = 1 << 12;
 /// A position in the frames of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
-    predictor: Predictor,
+    /// The predictor, unless the thread waits.
+    predictor: Option<Predictor>,
+    packed: PackedPredictor,
     /// The content of the current frame.
     pub(super) content: Vec<u8>,
     /// The current positions in the parts of the content, and their ends.
@@ -36,7 +38,20 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Starts a frame. Its content is in `content`. Returns `None` if the content is malformed.
+    /// Unpacks what a waiting thread keeps. Returns `false` if the thread did not wait.
+    pub(super) fn wake(&mut self) -> bool {
+        let waits = self.predictor.is_none();
+        self.predictor.get_or_insert_with(|| std::mem::take(&mut self.packed).into());
+        waits
+    }
+
+    /// Keeps only what the thread needs when it goes on.
+    pub(super) fn wait(&mut self) {
+        self.packed = self.predictor.take().map(Into::into).unwrap_or_default();
+        self.content.shrink_to_fit();
+    }
+
+    /// Starts a frame, whose content is in `content`. Returns `None` if it is malformed.
     pub(super) fn begin(&mut self, references: u64) -> Option<()> {
         let mut rest = Rest(&self.content);
         self.executions = rest.varint()?;
@@ -117,8 +132,8 @@ impl Cursor {
         templates: &[Template],
         chunk: &mut Executions,
     ) -> Option<()> {
-        let predictor = &mut self.predictor;
-        // As local variables, this state stays in registers.
+        let predictor = self.predictor.as_mut()?;
+        // State in local variables stays in registers.
         let Room { shapes, data, mut executed, mut accessed, length: mut filled } =
             chunk.room(CHUNK, CHUNK + MOST_ACCESSES);
         let mut control = Rest(&self.content[self.control..self.control_end]);

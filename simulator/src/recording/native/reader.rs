@@ -1,5 +1,6 @@
 //! Reads native recordings, which are files of frames.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -8,11 +9,12 @@ use ruzstd::decoding::FrameDecoder;
 
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
-use super::super::error::{RecordingError, printable};
+use super::super::error::RecordingError;
 use super::super::recording::About;
 use super::super::source::{Progress, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};
+use crate::text::line;
 use refs::{FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Rest, hash};
 
 /// The maximum number of bytes of a frame's content.
@@ -25,7 +27,10 @@ const MOST_REFERENCES: u64 = 1 << 28;
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 
-/// The maximum number of bytes of the program's description, its mappings and all notes together.
+/// The most threads that keep 320 KB of expectations: as many as the largest machine has strands. The others keep packed ones.
+const MOST_AWAKE: usize = 256;
+
+/// The most bytes of a program's description, its mappings and all notes.
 const MOST_SAID: usize = 1 << 22;
 
 const WHOLE: &str = "a whole frame of a recording";
@@ -36,6 +41,8 @@ pub(in super::super) struct NativeReader {
     code: Arc<Code>,
     templates: Vec<Template>,
     threads: Vec<ThreadFrames>,
+    /// The threads that do not wait, the first of them first. Some may have ended.
+    awake: VecDeque<usize>,
     decoder: FrameDecoder,
     stored: Vec<u8>,
     pub(in super::super) about: About,
@@ -100,6 +107,7 @@ impl NativeReader {
             code: Arc::default(),
             templates: Vec::new(),
             threads: Vec::new(),
+            awake: VecDeque::new(),
             decoder: FrameDecoder::new(),
             stored: Vec::new(),
             about: About::default(),
@@ -187,10 +195,10 @@ impl NativeReader {
             DEFINITIONS => return templates.add(content),
             PROGRAM => {
                 self.said(1 + content.len())?;
-                self.about.target = Some(printable(rest.text()?));
+                self.about.target = Some(line(rest.text()?));
                 let mut words = Vec::new();
                 for _ in 0..rest.varint()? {
-                    words.push(quoted_for_shell(&printable(rest.text()?)));
+                    words.push(quoted_for_shell(&line(rest.text()?)));
                 }
                 self.about.command = Some(words.join(" "));
             }
@@ -212,7 +220,7 @@ impl NativeReader {
             NOTE => {
                 self.said(1 + content.len())?;
                 let length = content.len() as u64;
-                self.about.notes.push(printable(str::from_utf8(rest.bytes(length)?).ok()?));
+                self.about.notes.push(line(str::from_utf8(rest.bytes(length)?).ok()?));
             }
             END if content.len() <= 1 => {
                 let length = content.len() as u64;
@@ -285,8 +293,21 @@ impl NativeReader {
             chunk.clear();
             return Ok(false);
         };
+        if this.cursor.get_or_insert_default().wake() {
+            self.awake.push_back(thread);
+            if self.awake.len() > MOST_AWAKE {
+                let first = self.awake.pop_front().and_then(|first| self.threads.get_mut(first));
+                first
+                    .and_then(|first| first.cursor.as_mut())
+                    .into_iter()
+                    .for_each(|one| one.wait());
+            }
+        }
         let (executions, order) = chunk.begin(&self.code);
         let result = self.fill(&mut this, executions, order);
+        if self.threads.len() > MOST_AWAKE {
+            executions.shrink();
+        }
         if !matches!(result, Ok(true)) {
             this = ThreadFrames::default();
             chunk.clear();
@@ -336,7 +357,7 @@ impl NativeReader {
     fn unreadable(&self, error: &io::Error) -> RecordingError {
         RecordingError::in_file(
             &self.name,
-            format!("unreadable data ({})", printable(&error.to_string())),
+            format!("unreadable data ({})", line(&error.to_string())),
             WHOLE,
         )
     }

@@ -1,6 +1,7 @@
 mod damage;
 mod layout;
 mod round_trip;
+mod waiting;
 
 use std::sync::Mutex;
 

@@ -1,7 +1,6 @@
 //! The machine description that the hypervisor reads: the user's file plus the guests' memory, or a machine with one guest.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use guest_abi::{Mcu, Node as Processor, StrandId};
 use platform::md::Md;
 use platform::memory_map::{PARTITION, REAL, property};
 use platform::{Machine, Model};
+use simulator::input;
 use simulator::machine::description::{self, Described, Description, Node, Property, Value};
 use simulator::machine::guests::NamedGuest;
 
@@ -31,7 +31,7 @@ pub(crate) fn from_file(path: &Path, images: Vec<Image>, memory: u64) -> anyhow:
     let description =
         match path.extension().is_some_and(|extension| extension == OsStr::new("toml")) {
             true => {
-                let text = fs::read_to_string(path).with_context(name)?;
+                let text = input::read_text(path)?;
                 description::parse(&text).map_err(|error| anyhow::anyhow!("{}:{error}", name()))?
             }
             false => Description::read(Md::new(&description::read(path)?).with_context(name)?),

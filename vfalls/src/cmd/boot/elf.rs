@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, ensure};
-use object::elf::{EM_SPARCV9, PT_LOAD, SHF_EXECINSTR};
+use anyhow::{Context, bail, ensure};
+use object::elf::{EM_SPARCV9, ET_CORE, ET_DYN, ET_EXEC, ET_REL, FileType, PT_LOAD, SHF_EXECINSTR};
 use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
 use object::{BigEndian, Object, ObjectSection, ObjectSymbol};
 use simulator::execute::Execution;
@@ -19,7 +19,13 @@ pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
         kind.starts_with(b"\x7fELF\x02\x02") && kind.ends_with(&EM_SPARCV9.0.to_be_bytes()),
         "expected an ELF file for SPARC V9"
     );
-    Elf::parse(file).context("expected a whole ELF file")
+    let found = match FileType(u16::from_be_bytes([kind[16], kind[17]])) {
+        ET_REL => "an object file, which no linker has given addresses",
+        ET_CORE => "a core file, which is the memory of a program that has ended",
+        ET_EXEC | ET_DYN => return Elf::parse(file).context("expected a whole ELF file"),
+        _ => "another type",
+    };
+    bail!("expected a program that can be loaded, found {found}")
 }
 
 /// Returns the address at which execution begins. Fails if a segment is outside of `memory`, or the entry outside of all segments.

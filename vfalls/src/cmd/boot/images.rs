@@ -8,6 +8,7 @@ use anyhow::Context;
 use flate2::read::GzDecoder;
 use simulator::execute::{Execution, map};
 use simulator::input;
+use simulator::text::line;
 
 use crate::cmd::boot::elf;
 
@@ -70,6 +71,6 @@ impl Image {
     /// Returns the file's name without its extension; `guest` for a bundled image.
     pub(crate) fn short(&self) -> String {
         let stem = self.path.as_deref().and_then(Path::file_stem);
-        stem.map_or_else(|| "guest".to_owned(), |stem| stem.to_string_lossy().into_owned())
+        stem.map_or_else(|| "guest".to_owned(), |stem| line(&stem.to_string_lossy()))
     }
 }

@@ -10,8 +10,9 @@ mod images;
 mod places;
 mod report;
 
+use crate::plain::{Plain, raw_stderr, raw_stdout};
 use std::cell::RefCell;
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -22,7 +23,7 @@ use platform::memory_map::start::{ENTRY, MACHINE, machine_word};
 use simulator::events::Trace;
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Limits, Setup, Stop, calls, map};
-use simulator::input;
+use simulator::input::{self, LONGEST_STREAM};
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
 use simulator::operator::{Operator, Scenario, Worked};
@@ -170,7 +171,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         execution.observe_calls(Some(Box::new(move |call| calls.borrow_mut().push(*call))));
     }
 
-    let stdout = &mut BufWriter::new(io::stdout());
+    let stdout = &mut BufWriter::new(raw_stdout());
     interrupt::catch()?;
     let names = complete.guests.iter().map(|guest| guest.name.clone());
     let mut consoles = Consoles::new(names);
@@ -200,6 +201,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         guest.program.clone_from(&image.name);
         guest.console = String::from_utf8_lossy(consoles.text(number)).into_owned();
     }
+    let stdout = &mut Plain::new(stdout);
     writeln!(stdout)?;
     report::print(stdout, &results)?;
     if args.log {
@@ -223,9 +225,7 @@ fn read_input(path: &Path) -> anyhow::Result<Vec<u8>> {
     if path != Path::new("-") {
         return Ok(input::read(path, LONGEST_INPUT)?);
     }
-    let mut bytes = Vec::new();
-    io::stdin().lock().take(LONGEST_INPUT).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(input::read_stream("-", io::stdin().lock(), LONGEST_STREAM)?)
 }
 
 impl BootArgs {
@@ -310,7 +310,7 @@ fn execute(
     let most = limit.unwrap_or(u64::MAX);
     let mut left = most;
     let progress =
-        if io::stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if raw_stderr().is_terminal() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
     let scenario = operator.scenario().to_owned();
     let mut stop = Stop::Limit;
     loop {

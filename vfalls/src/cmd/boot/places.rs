@@ -1,7 +1,6 @@
 //! Prints the functions and source lines of the addresses in a fatal trap's message.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use object::read::elf::ProgramHeader;
 use object::{BigEndian, Object};
@@ -11,6 +10,7 @@ use crate::cmd::boot::description::Complete;
 use crate::cmd::boot::images::Image;
 use crate::cmd::boot::{elf, fatal};
 use crate::disassembly::sparc::disassembly;
+use crate::symbols::debugging::Debugging;
 
 /// For each guest whose console ends with a fatal trap, prints the function and the source line of each address in its registers,
 /// and the instruction at %tpc.
@@ -62,7 +62,7 @@ impl Image {
 
     /// Returns the function and the source line of an address, or the function alone without debugging information.
     fn place(&self, address: u64) -> Option<String> {
-        if let Some(place) = self.path.as_deref().and_then(|path| place(path, address)) {
+        if let Some(place) = place(&self.bytes, address) {
             return Some(place);
         }
         let elf = elf::parse(&self.bytes).ok()?;
@@ -73,9 +73,9 @@ impl Image {
 }
 
 /// Returns the function and the source line of an address, from debugging information.
-fn place(path: &Path, address: u64) -> Option<String> {
-    let loader = addr2line::Loader::new(path).ok()?;
-    let mut frames = loader.find_frames(address).ok()?;
+fn place(elf: &[u8], address: u64) -> Option<String> {
+    let debugging = Debugging::new(elf, None).ok()?;
+    let mut frames = debugging.frames(address)?;
     let frame = frames.next().ok()??;
     let function = frame.function.as_ref();
     let function = function.and_then(|name| Some(name.demangle().ok()?.into_owned()));

@@ -2,7 +2,8 @@
 
 mod text;
 
-use std::io::{self, Write};
+use crate::plain;
+use std::io::Write;
 use std::path::PathBuf;
 
 use crate::cmd::machine::ConfiguredArgs;
@@ -85,7 +86,7 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     for note in &found.notes {
         say(format_args!("note: {note}"));
     }
-    let stdout = &mut io::BufWriter::new(io::stdout().lock());
+    let stdout = &mut plain::stdout();
     text::print(stdout, &found)?;
     stdout.flush()?;
     symbols.iter().for_each(Symbols::note_unusable);

@@ -6,7 +6,8 @@ mod names;
 mod script;
 mod session;
 
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use crate::plain;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use perfctr_service::GuestConfig;
@@ -65,8 +66,8 @@ pub(crate) fn run(args: CallArgs) -> anyhow::Result<()> {
     let hypervisor = session::hypervisor(machine, &devices, &guests)?;
     let output = Answers {
         session: Session::new(&hypervisor, &guests),
-        terminal: io::stdout().is_terminal(),
-        stream: BufWriter::new(io::stdout().lock()),
+        terminal: plain::is_terminal(),
+        stream: plain::stdout(),
     };
     match args.file.filter(|file| file != Path::new("-")) {
         Some(file) => {

@@ -1,6 +1,7 @@
 //! The simulated hypervisor that takes the calls.
 
-use std::io::{self, Write};
+use crate::plain::raw_stderr;
+use std::io::Write;
 
 use anyhow::Context;
 use guest_abi::{HvError, Registers, StrandId};
@@ -23,8 +24,8 @@ impl Embedder for StderrConsole {
             ConsoleOutput::Byte(byte) => &[byte][..],
             ConsoleOutput::Break => b"(break)",
         };
-        // An error is ignored: a console accepts all output, even if nobody reads it.
-        let _ = io::stderr().write_all(bytes);
+        // An error is ignored: a console accepts everything, even if nobody reads it.
+        let _ = raw_stderr().write_all(bytes);
         Ok(())
     }
 }

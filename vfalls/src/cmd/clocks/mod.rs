@@ -7,7 +7,8 @@ mod machine;
 mod measure;
 mod report;
 
-use std::io;
+use crate::plain;
+use std::io::Write;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -85,7 +86,9 @@ pub(crate) fn run(args: ClocksArgs) -> anyhow::Result<()> {
     let json = args.json.as_ref();
     let file = json.map(|path| OutputFile::create(path, false)).transpose()?;
     let report = measure(&args)?;
-    report.print(&mut io::stdout().lock())?;
+    let mut output = plain::stdout();
+    report.print(&mut output)?;
+    output.flush()?;
     output::complete_json(file, &report)?;
     ensure!(report.chosen.is_some(), Mismatch("no clock can be used".to_owned()));
     Ok(())

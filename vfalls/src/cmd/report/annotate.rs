@@ -1,5 +1,6 @@
 //! The source lines or instructions of a function, with their counts.
 
+use simulator::text::line;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use crate::symbols::{Code, Symbols};
 use crate::table::{self, Table, cut};
 use simulator::analysis::profile::functions::Functions;
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
-use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::input::{self, LONGEST_TEXT};
 use simulator::nearest::unknown;
 use simulator::recording::BUNDLED_SOURCE;
 
@@ -83,7 +84,7 @@ impl Annotator<'_> {
                 lines.push(SourceLines {
                     function: function.unwrap_or_default().to_owned(),
                     rows: of_file.into_iter().map(row).collect(),
-                    file,
+                    file: line(&file),
                 });
             }
         }
@@ -173,7 +174,11 @@ impl Annotator<'_> {
         file: &str,
         lines: &BTreeMap<u32, EventCounts>,
     ) -> anyhow::Result<()> {
-        writeln!(output, "# Source: {}", if file.is_empty() { "unknown" } else { file })?;
+        writeln!(
+            output,
+            "# Source: {}",
+            if file.is_empty() { "unknown".to_owned() } else { line(file) }
+        )?;
         let text = self.text_of(file);
         let around = |line: &u32| line.saturating_sub(CONTEXT).max(1)..=line + CONTEXT;
         let mut shown: BTreeSet<u32> = match text.is_empty() {
@@ -208,7 +213,7 @@ impl Annotator<'_> {
                 .find(|path| path.is_file())
         };
         let path = self.source.as_ref().and_then(below).unwrap_or_else(|| file.into());
-        match input::read(&path, LONGEST_PROGRAM) {
+        match input::read_found(&path, LONGEST_TEXT) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 text.lines().map(with_spaces).collect()
@@ -239,16 +244,16 @@ impl Annotator<'_> {
         let mut before = None;
         let addresses: BTreeSet<u64> = instructions.keys().chain(counts.keys()).copied().collect();
         for address in addresses {
-            let line = self.symbols.line(address);
-            if let Some((file, number)) = &line
-                && line != before
+            let place = self.symbols.line(address);
+            if let Some((file, number)) = &place
+                && place != before
             {
                 let text = texts.entry(file.clone()).or_insert_with(|| self.text_of(file));
                 let text = text.get(*number as usize - 1).map_or("", |text| text.trim());
-                let name = file.rsplit('/').next().unwrap_or_default();
+                let name = line(file.rsplit('/').next().unwrap_or_default());
                 self.row(&mut table, &[], [String::new(), format!("{name}:{number}  {text}")]);
             }
-            before = line;
+            before = place;
             let counts = counts.get(&address).map_or(&[][..], Vec::as_slice);
             let instruction = instructions.get(&address).map_or("", String::as_str);
             let instruction = format!("    {}", cut(instruction, MOST_INSTRUCTION));
@@ -292,16 +297,16 @@ fn print(output: &mut impl Write, table: &Table) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns a line with tabs replaced by spaces.
-fn with_spaces(line: &str) -> String {
+/// Returns a line of a source with tabs replaced by spaces, and escapes for what does not show as itself.
+fn with_spaces(source: &str) -> String {
     let mut text = String::new();
     let mut column = 0;
-    for character in line.chars() {
+    for character in source.chars() {
         let (shown, width) = if character == '\t' { (' ', 4 - column % 4) } else { (character, 1) };
         text.extend(std::iter::repeat_n(shown, width));
         column += width;
     }
-    text
+    line(&text)
 }
 
 /// Returns the instructions of a function by address.

@@ -8,6 +8,7 @@ use crate::symbols::Symbols;
 use simulator::analysis::profile::functions::{CodePlace, Functions};
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::stacks::CallEdge;
+use simulator::text;
 
 /// The text for an unknown name, as in callgrind's own files.
 const UNKNOWN: &str = "???";
@@ -37,7 +38,7 @@ pub(crate) fn write(
     let place = |address| CodePlace::at(address, functions);
     let line = |address| {
         let line = symbols.and_then(|symbols| symbols.line(address));
-        line.unwrap_or_else(|| (UNKNOWN.to_owned(), 0))
+        line.map_or_else(|| (UNKNOWN.to_owned(), 0), |(file, line)| (text::line(&file), line))
     };
     let stacks = report.stacks();
     let events: Vec<_> = report.events().collect();

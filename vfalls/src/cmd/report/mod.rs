@@ -6,6 +6,7 @@ mod flame;
 pub(crate) mod sampling;
 pub(crate) mod text;
 
+use crate::plain;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -86,15 +87,16 @@ const PAGE_FUNCTIONS: usize = 5;
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
     if args.list {
-        write!(io::stdout().lock(), "{}", text::list(args.sampling.unit))?;
-        return Ok(());
+        let mut output = plain::stdout();
+        write!(output, "{}", text::list(args.sampling.unit))?;
+        return Ok(output.flush()?);
     }
     let file = |path: &Option<PathBuf>| args.force.create_if_wanted(path.as_ref());
     let (folded, svg, callgrind) = (file(&args.folded)?, file(&args.svg)?, file(&args.callgrind)?);
     let (json, html) = (file(&args.json)?, file(&args.html)?);
     let sampled = args.sampling.sample(args.children)?;
     let Sampled { line, report, symbols, is_bundled } = &sampled;
-    let stdout = &mut io::BufWriter::new(io::stdout().lock());
+    let stdout = &mut plain::stdout();
     writeln!(stdout, "# {line}")?;
     text::print(stdout, report, args.children)?;
     stdout.flush()?;

@@ -2,6 +2,8 @@
 
 mod prepare;
 
+use crate::plain;
+use simulator::text::lines;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -161,7 +163,7 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     for event in prepared.setup().selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
-    let stdout = &mut io::BufWriter::new(io::stdout().lock());
+    let stdout = &mut plain::stdout();
     header(stdout, &prepared, &args.replay)?;
     let run = match scenario {
         None => Run::from(run_plain(stdout, prepared, args.calls)?),
@@ -191,7 +193,7 @@ pub(crate) fn ensure_truth(run: &Run) -> anyhow::Result<()> {
 fn list(args: &StatArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let events = Selection::all_of(args.replay.machine.configuration()?.machine);
-    let mut stdout = io::stdout().lock();
+    let mut stdout = plain::stdout();
     write!(stdout, "{}", report::events(&events))?;
     let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, pic events in each strand; two of \
                  each at once.";
@@ -331,7 +333,7 @@ pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) ->
 
 /// Returns a bar that shows on a terminal how much of these recordings has been read.
 pub(crate) fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
-    if !io::stderr().is_terminal() {
+    if !plain::raw_stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
     let total: Option<u64> = readers.iter().map(|reader| reader.progress().total).sum();
@@ -346,6 +348,6 @@ pub(crate) fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar>
 }
 
 pub(crate) fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {
-    file.write_all(page.html().as_bytes())?;
+    file.write_all(lines(&page.html()).as_bytes())?;
     file.complete()
 }

@@ -8,8 +8,9 @@ pub mod screen;
 mod text;
 mod view;
 
+use crate::plain;
 use std::env;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -94,9 +95,8 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     header(&mut head, &prepared, &args.replay)?;
     let head = String::from_utf8_lossy(&head);
     let program = head.lines().find_map(|line| line.strip_prefix("recording: "));
-    let terminal =
-        io::stdout().is_terminal() && env::var_os("TERM").is_some_and(|term| term != "dumb");
-    let output = &mut BufWriter::new(io::stdout());
+    let terminal = plain::is_terminal() && env::var_os("TERM").is_some_and(|term| term != "dumb");
+    let output = &mut plain::stdout();
     let outcome = match terminal {
         true => on_a_terminal(prepared, program.unwrap_or_default(), names, args.paused)?,
         false => {

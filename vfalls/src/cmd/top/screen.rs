@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::interrupt;
+use crate::plain::raw_stdout;
 use ratatui::Frame;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::execute;
@@ -68,7 +69,7 @@ impl Drop for Screen {
 
 /// Returns standard output without the process's shared lock and buffer: a thread that has ended may still hold these two.
 fn output() -> io::Result<File> {
-    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+    Ok(raw_stdout().as_fd().try_clone_to_owned()?.into())
 }
 
 /// Waits until no other thread writes to the terminal. Gives up after 100 ms: the writer may have ended, or be this thread.

@@ -172,6 +172,21 @@ fn bad_input() {
     let text = place.file("text", "no program");
     run(&[&text]).badly("text: expected an ELF file for SPARC V9");
     run(&["--hypervisor", &text]).badly("text: expected an ELF file for SPARC V9");
+    for (kind, found) in [
+        (1, "an object file, which no linker has given addresses"),
+        (4, "a core file, which is the memory of a program that has ended"),
+        (0, "another type"),
+        (0x104, "another type"),
+    ] {
+        // `ta 0x71`: what an executable with this code does is seen below.
+        let mut elf = elf::program(0x8000_0000, &[0x91d0_2071]);
+        elf[16..18].copy_from_slice(&u16::to_be_bytes(kind));
+        let elf = place.file("guest.elf", elf);
+        let line = format!("{elf}: expected a program that can be loaded, found {found}\n");
+        for arguments in [&[&*elf][..], &["--hypervisor", &elf]] {
+            assert_eq!(run(arguments).stderr, format!("error: {line}"));
+        }
+    }
     run(&["missing.elf"]).badly("missing.elf");
     run(&["--nodes", "1", "--strands", "64"]).badly("strand 64: this machine has strands 0 to 63");
     run(&["--md", &text]).badly("text");

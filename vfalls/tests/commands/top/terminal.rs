@@ -170,7 +170,7 @@ fn other_sizes_and_keys() {
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn a_signal_gives_the_terminal_back() {
-    for signals in [&["INT"][..], &["TERM"], &["HUP"], &["TERM", "INT"]] {
+    for signals in [&["INT"][..], &["TERM"], &["HUP"], &["QUIT"], &["TERM", "INT"]] {
         let name = format!("top-{}", signals.join("-"));
         let terminal = start(&name, (80, 24), "--paused");
         let pid = terminal.read("pid");

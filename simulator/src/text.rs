@@ -1,0 +1,52 @@
+//! Text out of inputs, for people. A name in a recording, an ELF file, a description or a result can be made to deceive: control
+//! characters move the cursor of a terminal or set its title, bidirectional ones show words in another order.
+
+use std::borrow::Cow;
+
+/// Returns `true` if a character shows as itself: it is no control character, ends no line, and changes no direction of writing.
+pub fn is_plain(character: char) -> bool {
+    !character.is_control()
+        && !matches!(
+            character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// Returns a name as one line, in which escapes such as `\n` and `\u{202e}` stand for what is not [plain](is_plain).
+pub fn line(text: &str) -> String {
+    escaped(text, is_plain).into_owned()
+}
+
+/// Returns lines with the same escapes, but for the ends of lines.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |character| character == '\n' || is_plain(character))
+}
+
+fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if text.chars().all(&stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match stays(character) {
+            true => shown.push(character),
+            false => shown.extend(character.escape_default()),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_deceives_is_escaped() {
+        let text =
+            "\u{e4} \u{1b}]0;x\u{7}\r\n\t\u{85}\u{202e}\u{2066}\u{2069}\u{200f}\u{61c}\u{2028}\\";
+        let shown = r"\u{1b}]0;x\u{7}\r\n\t\u{85}\u{202e}\u{2066}\u{2069}\u{200f}\u{61c}\u{2028}\";
+        assert_eq!(line(text), format!("\u{e4} {shown}"));
+        assert_eq!(line(&line(text)), line(text));
+        assert_eq!(lines("a\u{202d}\nb\n"), "a\\u{202d}\nb\n");
+    }
+}

@@ -1,0 +1,93 @@
+//! Recordings with more threads than a machine has strands.
+
+use std::fs;
+
+use refs::{Encoder, Exit, Frame, Log, Stored};
+use simulator::recording::{Chunk, Recording};
+
+use super::Recorder;
+use crate::open;
+
+/// Returns a recording of threads that each have `blocks` executions and 3 frames, with data at addresses of their own.
+fn recording(threads: u32, blocks: u64) -> Vec<u8> {
+    let mut recorder = Recorder::new(Stored::Plain);
+    let block = recorder.block(0x1000, &[4], Exit::None);
+    let mut encoders: Vec<_> =
+        (0..threads).map(|thread| (Encoder::new(thread), Log::default())).collect();
+    for part in 0..3 {
+        for (thread, (encoder, log)) in (0_u64..).zip(&mut encoders) {
+            for number in 0..blocks {
+                log.block(block);
+                log.access(0, false, 3, address(thread, part * blocks + number));
+            }
+            recorder.encode(encoder, log, part == 2);
+        }
+    }
+    recorder.end()
+}
+
+/// Strides, jumps, and addresses that only a region predicts.
+fn address(thread: u64, number: u64) -> u64 {
+    let jump = if number % 7 == 3 { (number * number) << 20 } else { 0 };
+    ((thread << 30) + 8 * number + jump) & 0x7fff_ffff_ffff
+}
+
+/// Reads the threads in turn, a chunk of each, and returns the addresses of their data.
+fn in_turn(mut recording: Recording) -> Vec<Vec<u64>> {
+    let mut data = vec![Vec::new(); recording.threads()];
+    let mut chunks: Vec<_> = data.iter().map(|_| Chunk::default()).collect();
+    let mut goes_on = true;
+    while goes_on {
+        goes_on = false;
+        for (thread, chunk) in chunks.iter_mut().enumerate() {
+            goes_on |= recording.next_chunk(thread, chunk).unwrap();
+            let references = chunk.references().iter().filter(|one| !one.kind.is_fetch());
+            data[thread].extend(references.map(|one| one.address));
+        }
+    }
+    data
+}
+
+#[test]
+fn threads_that_wait_go_on_as_they_were() {
+    for threads in [2, 256, 257, 600] {
+        let found = in_turn(open(recording(threads, 3000)).unwrap());
+        assert_eq!(found.len(), threads as usize);
+        for (thread, found) in (0..).zip(found) {
+            let expected: Vec<_> = (0..9000).map(|number| address(thread, number)).collect();
+            let differs = found.iter().zip(&expected).position(|(a, b)| a != b);
+            assert_eq!((found.len(), differs), (9000, None), "thread {thread} of {threads}");
+        }
+    }
+}
+
+/// Each thread has begun, and none has ended.
+#[test]
+fn as_many_threads_as_there_can_be_fit_in_1_gb() {
+    let mut recorder = Recorder::new(Stored::Plain);
+    let block = recorder.block(0x1000, &[4], Exit::None);
+    for thread in 0..1 << 16 {
+        let mut log = Log::default();
+        for number in 0..2 {
+            log.block(block);
+            log.access(0, false, 3, 0x9000 + 8 * number);
+        }
+        recorder.encode(&mut Encoder::new(thread), &mut log, true);
+    }
+    recorder.write(&Frame::note("They wait"));
+    let file = recorder.end();
+    assert!(file.len() < 10 << 20, "{}", file.len());
+    let resident = || -> u64 {
+        let text = fs::read_to_string("/proc/self/statm").unwrap();
+        4096 * text.split(' ').nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let before = resident();
+    let mut recording = open(file).unwrap();
+    let mut chunks: Vec<_> = (0..recording.threads()).map(|_| Chunk::default()).collect();
+    for (thread, chunk) in chunks.iter_mut().enumerate() {
+        assert!(recording.next_chunk(thread, chunk).unwrap());
+        assert_eq!(chunk.len(), 4);
+    }
+    let taken = resident().saturating_sub(before);
+    assert!(taken < 500 << 20, "{taken} bytes");
+}

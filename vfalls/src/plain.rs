@@ -1,0 +1,81 @@
+//! Standard output for text: nothing that a command prints controls a terminal, whatever input it comes from.
+#![allow(clippy::disallowed_methods, reason = "the other modules print by this one")]
+
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::str;
+
+use simulator::text;
+
+/// Returns standard output for lines of text. It is written when the buffer is full or [flushed](Write::flush), and when it is dropped.
+pub fn stdout() -> BufWriter<Plain<Stdout>> {
+    BufWriter::new(Plain::new(io::stdout()))
+}
+
+/// Returns standard output as it is, for what is no text for people: the console of a guest, and the view that draws a screen.
+pub(crate) fn raw_stdout() -> Stdout {
+    io::stdout()
+}
+
+/// Returns standard error as it is.
+pub(crate) fn raw_stderr() -> io::Stderr {
+    io::stderr()
+}
+
+/// Returns `true` if standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Writes [escaped lines](text::lines) of UTF-8.
+pub struct Plain<W> {
+    output: W,
+    /// The first bytes of a character.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Plain<W> {
+    pub(crate) const fn new(output: W) -> Self {
+        Self { output, begun: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Plain<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut all = std::mem::take(&mut self.begun);
+        all.extend_from_slice(bytes);
+        let mut chunks = all.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            self.output.write_all(text::lines(chunk.valid()).as_bytes())?;
+            let can_go_on = str::from_utf8(chunk.invalid()).is_err_and(|e| e.error_len().is_none());
+            match chunk.invalid() {
+                [] => {}
+                begun if can_go_on && chunks.peek().is_none() => self.begun = begun.to_vec(),
+                _ => self.output.write_all("\u{fffd}".as_bytes())?,
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_escaped_wherever_a_write_ends() {
+        let text = "a\u{e4}\u{1b}[1m\n\u{202e}\u{1f600}".as_bytes();
+        for size in 1..=text.len() {
+            let mut plain = Plain::new(Vec::new());
+            text.chunks(size).for_each(|part| plain.write_all(part).unwrap());
+            let written = String::from_utf8(plain.output).unwrap();
+            assert_eq!(written, "a\u{e4}\\u{1b}[1m\n\\u{202e}\u{1f600}", "{size}");
+        }
+        let mut plain = Plain::new(Vec::new());
+        plain.write_all(b"\xff\xe2\x28b\xe2").unwrap();
+        assert_eq!(plain.output, "\u{fffd}\u{fffd}(b".as_bytes());
+    }
+}

@@ -1,0 +1,86 @@
+//! The debugging information of an ELF file. It is read from memory: `addr2line` by itself opens each path that a file names.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use addr2line::{Context, FrameIter, Location, LookupContinuation, LookupResult, SplitDwarfLoad};
+use anyhow::Context as _;
+use gimli::{
+    AbbreviationsCacheStrategy, Dwarf, EndianArcSlice, Reader as _, RunTimeEndian, SectionId,
+};
+use object::{Object, ObjectSection};
+use simulator::input::{self, LONGEST_PROGRAM};
+
+type Reader = EndianArcSlice<RunTimeEndian>;
+
+/// The functions, inlined functions and source lines of an ELF file.
+pub(crate) struct Debugging(Context<Reader>);
+
+impl Debugging {
+    /// Reads an ELF file, and the file with the information that it shares with others, if there is one.
+    pub(crate) fn new(elf: &[u8], shared: Option<&[u8]>) -> anyhow::Result<Self> {
+        let mut dwarf = sections(elf, |id| Some(id.name()))?;
+        if let Some(shared) = shared {
+            dwarf.set_sup(sections(shared, |id| Some(id.name()))?);
+        }
+        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+        Ok(Self(Context::from_dwarf(dwarf)?))
+    }
+
+    /// Returns the source line of an address, in the innermost function that is inlined there.
+    pub(crate) fn location(&self, address: u64) -> Option<Location<'_>> {
+        self.0.find_location(address).ok()?
+    }
+
+    /// Returns the functions at an address, the innermost that is inlined there first.
+    pub(crate) fn frames(&self, address: u64) -> Option<FrameIter<'_, Reader>> {
+        let mut found = self.0.find_frames(address);
+        loop {
+            let (load, next) = match found {
+                LookupResult::Output(frames) => return frames.ok(),
+                LookupResult::Load { load, continuation } => (load, continuation),
+            };
+            found = next.resume(split(&load).map(Arc::new));
+        }
+    }
+}
+
+/// Reads the file (`.dwo`) that has the information of one source file.
+fn split(load: &SplitDwarfLoad<Reader>) -> Option<Dwarf<Reader>> {
+    let mut path = PathBuf::new();
+    for part in [load.comp_dir.as_ref(), Some(load.path.as_ref()?)].into_iter().flatten() {
+        path.push(OsStr::from_bytes(&part.to_slice().ok()?));
+    }
+    let bytes = input::read_found(&path, LONGEST_PROGRAM).ok()?;
+    let mut dwarf = sections(&bytes, SectionId::dwo_name).ok()?;
+    let unit = dwarf.units().next().ok()??;
+    if dwarf.unit(unit).ok()?.dwo_id != Some(load.dwo_id) {
+        return None;
+    }
+    dwarf.make_dwo(&load.parent);
+    Some(dwarf)
+}
+
+/// Copies the sections of an ELF file, which have at most [`LONGEST_PROGRAM`] bytes together when they are decompressed.
+fn sections(
+    elf: &[u8],
+    name: impl Fn(SectionId) -> Option<&'static str>,
+) -> anyhow::Result<Dwarf<Reader>> {
+    let elf = object::File::parse(elf)?;
+    let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let mut room = LONGEST_PROGRAM;
+    Dwarf::load(|id| {
+        let data = match name(id).and_then(|name| elf.section_by_name(name)) {
+            None => Arc::default(),
+            Some(section) => {
+                let data = section.compressed_data()?;
+                let left = room.checked_sub(data.uncompressed_size);
+                room = left.context("has too much debugging information")?;
+                Arc::from(data.decompress()?)
+            }
+        };
+        Ok(Reader::new(data, endian))
+    })
+}
