@@ -26,10 +26,11 @@ fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     recorder.end()
 }
 
-/// Strides, jumps, and addresses that only a region predicts.
+/// Strides and jumps, or in odd threads two addresses in turn, which only a region predicts.
 fn address(thread: u64, number: u64) -> u64 {
     let jump = if number % 7 == 3 { (number * number) << 20 } else { 0 };
-    ((thread << 30) + 8 * number + jump) & 0x7fff_ffff_ffff
+    let offset = if thread.is_multiple_of(2) { 8 * number + jump } else { number % 2 * 0x10_0010 };
+    (thread << 30) + offset
 }
 
 /// Reads the threads in turn, a chunk of each, and returns the addresses of their data.
