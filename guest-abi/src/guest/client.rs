@@ -34,7 +34,7 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(Self { hypercall, version })
     }
 
-    /// Negotiates 1.1. If 1.1 is refused, negotiates 1.0. Fails as [`negotiate`](Self::negotiate) of 1.0.
+    /// Negotiates 1.1. If 1.1 is refused, negotiates 1.0. Fails like [`negotiate`](Self::negotiate) of 1.0.
     pub fn negotiate_best(hypercall: H) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, Version::V1_1).or_else(|error| match error {
             NegotiateError::Refused(_) => ask(&hypercall, Version::V1_0),
@@ -73,44 +73,44 @@ impl<H: Hypercall> PerfCounters<H> {
     }
 
     /// Writes a register. The service ignores the bits that a guest cannot write.
-    /// Fails as [`get`](Self::get); also with ENOACCESS for HT without the right to HT. A write that fails changes nothing.
+    /// Fails like [`get`](Self::get); also with ENOACCESS for HT without the right to HT. A write that fails changes nothing.
     #[doc(alias = "vfalls_set_perfreg")]
     pub fn set(&self, register: PerfReg, value: u64) -> Result<(), HvError> {
         set_perfreg(&self.hypercall, register.id(), value)
     }
 
-    /// Reads the PCR of the calling strand. Fails as [`get`](Self::get).
+    /// Reads the PCR of the calling strand. Fails like [`get`](Self::get).
     pub fn strand_pcr(&self) -> Result<SparcPcr, HvError> {
         self.get(PerfReg::SPARC_PCR).map(SparcPcr::from)
     }
 
-    /// Writes the PCR of the calling strand, HT included. Fails as [`set`](Self::set).
+    /// Writes the PCR of the calling strand, HT included. Fails like [`set`](Self::set).
     pub fn set_strand_pcr(&self, pcr: SparcPcr) -> Result<(), HvError> {
         self.set(PerfReg::SPARC_PCR, pcr.into())
     }
 
-    /// Reads the kind of L2 misses that the strands of the caller's node count. Fails as [`get`](Self::get).
+    /// Reads the kind of L2 misses that the strands of the caller's node count. Fails like [`get`](Self::get).
     pub fn perf_config(&self) -> Result<PerfConfig, HvError> {
         self.get(PerfReg::L2_PERF_CONFIG).map(PerfConfig::from_value)
     }
 
-    /// Selects the kind of L2 misses that all strands of the caller's node count. Fails as [`set`](Self::set).
+    /// Selects the kind of L2 misses that all strands of the caller's node count. Fails like [`set`](Self::set).
     pub fn set_perf_config(&self, config: PerfConfig) -> Result<(), HvError> {
         self.set(PerfReg::L2_PERF_CONFIG, config.value())
     }
 
-    /// Reads the PCR of a PMU. Fails as [`get`](Self::get).
+    /// Reads the PCR of a PMU. Fails like [`get`](Self::get).
     pub fn pcr<U: PmuKind>(&self, pmu: U) -> Result<U::Pcr, HvError> {
         self.get(pmu.into().pcr()).map(U::Pcr::from)
     }
 
-    /// Writes the PCR of a PMU. Fails as [`set`](Self::set).
+    /// Writes the PCR of a PMU. Fails like [`set`](Self::set).
     pub fn set_pcr<U: PmuKind>(&self, pmu: U, pcr: U::Pcr) -> Result<(), HvError> {
         self.set(pmu.into().pcr(), pcr.into())
     }
 
     /// Selects the event of one counter of a PMU, and leaves the event of the other counter. The method reads the PCR and then writes it:
-    /// if two callers do so at once, one caller may undo the change of the other. Fails as [`get`](Self::get) and [`set`](Self::set).
+    /// if two callers do so at once, one caller may undo the change of the other. Fails like [`get`](Self::get) and [`set`](Self::set).
     pub fn select<U: PmuKind>(
         &self,
         pmu: U,

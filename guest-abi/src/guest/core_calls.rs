@@ -41,7 +41,7 @@ impl<H: Hypercall> Core<H> {
         self.call(CONS_PUTCHAR, [character.into(), 0, 0, 0, 0]).map(drop)
     }
 
-    /// Sends a break to the guest's console. Fails as [`putchar`](Self::putchar).
+    /// Sends a break to the guest's console. Fails like [`putchar`](Self::putchar).
     pub fn send_break(&self) -> Result<(), HvError> {
         self.call(CONS_PUTCHAR, [CONS_BREAK, 0, 0, 0, 0]).map(drop)
     }

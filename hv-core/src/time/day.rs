@@ -41,13 +41,18 @@ pub enum Followed {
 /// ```
 /// use hv_core::time::{DayReading, Followed, TimeOfDay};
 ///
-/// The clock shows 5 s. The reference shows 9,000 s, and is updated every 10 ms. const SECOND: u64 = 1_000_000_000; let (clock, late) = (5
-/// * SECOND, 10_000_000); let mut day = TimeOfDay::new(DayReading { before: clock, day: 9000 * SECOND, after: clock, late });
+/// // The clock shows 5 s, and the reference, which is updated every 10 ms, shows 9,000 s.
+/// const SECOND: u64 = 1_000_000_000;
+/// let (clock, late) = (5 * SECOND, 10_000_000);
+/// let mut day = TimeOfDay::new(DayReading { before: clock, day: 9000 * SECOND, after: clock, late });
 ///
-/// A second later on the clock, 1 s and 1 ms have passed on the reference. The 1 ms is made up in the next 2 s. let (clock, shown) = (clock
-/// + SECOND, 9001 * SECOND + 1_000_000); let reading = DayReading { before: clock, day: shown, after: clock, late };
-/// assert_eq!(day.follow(reading), Followed::Faster(1_000_000)); assert_eq!(day.at(clock), 9001 * SECOND); assert_eq!(day.at(clock +
-/// SECOND), 9002 * SECOND + 500_000); assert_eq!(day.at(clock + 2 * SECOND), 9003 * SECOND + 1_000_000);
+/// // A second later by the clock, a second and 1 ms have passed by the reference: 1 ms is made up in the next 2 s.
+/// let (clock, shown) = (clock + SECOND, 9001 * SECOND + 1_000_000);
+/// let reading = DayReading { before: clock, day: shown, after: clock, late };
+/// assert_eq!(day.follow(reading), Followed::Faster(1_000_000));
+/// assert_eq!(day.at(clock), 9001 * SECOND);
+/// assert_eq!(day.at(clock + SECOND), 9002 * SECOND + 500_000);
+/// assert_eq!(day.at(clock + 2 * SECOND), 9003 * SECOND + 1_000_000);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TimeOfDay {

@@ -45,11 +45,17 @@
 //! let candidates = [Register("%stick", 300), Register("timer", 200)].map(Candidate::new);
 //! let keeper = Timekeeper::new(candidates, &environment, strand).unwrap();
 //!
-//! Each strand reads its own clock. let clock = keeper.clock(strand); let before = clock.ticks(); assert!(clock.ticks() > before);
+//! // Each strand reads a clock of its own.
+//! let clock = keeper.clock(strand);
+//! let before = clock.ticks();
+//! assert!(clock.ticks() > before);
 //!
-//! The watchdog checks every half second, each time on the next strand. let mut watchdog = Watchdog::new(Limits::default());
-//! keeper.poll(strand); assert_eq!(watchdog.check(&keeper, strand), Finding::Begun); assert_eq!(watchdog.check(&keeper, strand),
-//! Finding::Agrees); assert_eq!(keeper.chosen(), 0);
+//! // The watchdog checks every half second, on one strand after the other.
+//! let mut watchdog = Watchdog::new(Limits::default());
+//! keeper.poll(strand);
+//! assert_eq!(watchdog.check(&keeper, strand), Finding::Begun);
+//! assert_eq!(watchdog.check(&keeper, strand), Finding::Agrees);
+//! assert_eq!(keeper.chosen(), 0);
 //! ```
 
 mod day;

@@ -10,8 +10,10 @@
 ///     probe_ns: 200,
 ///     timer_hz: 100,
 ///     longest_off_ns: 20_000_000,
-/// }; 32 bits of the clock minus 9 and 4: the layout of Clock19. assert_eq!((HERE.lowest_cut(), HERE.highest_cut()), (9, 4)); const _: () =
-/// assert!(Clock19::CLOCK_BITS == 32 - HERE.lowest_cut() - HERE.highest_cut());
+/// };
+/// // 32 bits of the clock less 9 and 4: the layout of Clock19.
+/// assert_eq!((HERE.lowest_cut(), HERE.highest_cut()), (9, 4));
+/// const _: () = assert!(Clock19::CLOCK_BITS == 32 - HERE.lowest_cut() - HERE.highest_cut());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions {

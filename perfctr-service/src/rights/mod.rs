@@ -54,7 +54,7 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    /// Returns the rights of these guests, numbered in the given order. Each guest holds its grant. Fails as [`policy::check`].
+    /// Returns the rights of these guests, numbered in the given order. Each guest holds its grant. Fails like [`policy::check`].
     pub(crate) fn new(machine: Machine, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
         policy::check(machine, guests)?;
         let user = guests.iter().position(|guest| guest.grant.global);

@@ -69,7 +69,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(self.timer)
     }
 
-    /// Returns the time in 64 bits. Fails as [`Ptimer::time`] does.
+    /// Returns the time in 64 bits. Fails like [`Ptimer::time`] does.
     pub fn time(&mut self) -> Result<u64, PtimerError> {
         Ok(self.now()?.wrapping_mul(STEP))
     }

@@ -314,6 +314,7 @@ fn a_run_that_executes_has_a_page() {
         "500,000 instructions on 2 strands",
         "1,000,000 cycles, 1.000 ms",
         "<li>After 200,000 instructions: ldg1 is granted global; rejected: guests 0 and 1 both have global</li>",
+        "<li>NODE0_MCU0 is out of service: an access failed, on strand 0 of guest 0</li>",
         "aria-label=\"Console of primary\">1 &lt; 2\n\u{fffd}bold\n</pre>",
     ] {
         assert!(page.contains(says), "{says}");

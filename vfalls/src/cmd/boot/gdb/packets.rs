@@ -17,12 +17,12 @@ pub(super) enum Received {
 /// What has been received of the next packet.
 #[derive(Default)]
 pub(super) struct Packets {
-    place: Place,
+    place: PacketPlace,
     text: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Default)]
-enum Place {
+enum PacketPlace {
     #[default]
     Between,
     Text,
@@ -36,18 +36,18 @@ impl Packets {
         match (self.place, byte) {
             (_, b'$') => {
                 self.text.clear();
-                self.place = Place::Text;
+                self.place = PacketPlace::Text;
             }
-            (Place::Between, b'-') => return Some(Received::Again),
-            (Place::Between, 0x03) => return Some(Received::Interrupt),
-            (Place::Between, _) => {}
-            (Place::Text, b'#') => self.place = Place::Checksum(None),
+            (PacketPlace::Between, b'-') => return Some(Received::Again),
+            (PacketPlace::Between, 0x03) => return Some(Received::Interrupt),
+            (PacketPlace::Between, _) => {}
+            (PacketPlace::Text, b'#') => self.place = PacketPlace::Checksum(None),
             // One byte more than the longest text tells that the text is too long.
-            (Place::Text, _) if self.text.len() <= LONGEST => self.text.push(byte),
-            (Place::Text, _) => {}
-            (Place::Checksum(None), _) => self.place = Place::Checksum(Some(byte)),
-            (Place::Checksum(Some(first)), second) => {
-                self.place = Place::Between;
+            (PacketPlace::Text, _) if self.text.len() <= LONGEST => self.text.push(byte),
+            (PacketPlace::Text, _) => {}
+            (PacketPlace::Checksum(None), _) => self.place = PacketPlace::Checksum(Some(byte)),
+            (PacketPlace::Checksum(Some(first)), second) => {
+                self.place = PacketPlace::Between;
                 let sum = format!("{:02x}", sum(&self.text));
                 let right = sum.as_bytes().eq_ignore_ascii_case(&[first, second]);
                 let text = std::mem::take(&mut self.text);
