@@ -80,7 +80,8 @@ macro_rules! perfctr_fast_path {
             .globl perfctr_load_dram
     perfctr_load_dram:
             ldx [%g1], %o1                      ! access
-    20:     ldx [%g6 + {COUNTS}], %g1           ! count
+    20:
+            ldx [%g6 + {COUNTS}], %g1           ! count
             ldx [%g1 + {GET_DRAM}], %g4         ! count
             inc %g4                             ! count
             stx %g4, [%g1 + {GET_DRAM}]         ! count
@@ -99,7 +100,8 @@ macro_rules! perfctr_fast_path {
             done                                ! return (%o0 is 0, EOK)
 
     perfctr_get_hub:
-    21:     cmp %o0, {REGISTERS}                ! kind
+    21:
+            cmp %o0, {REGISTERS}                ! kind
             bgeu,pn %xcc, perfctr_missed        ! kind
              ldx [%g6 + {ROWS}], %g1            ! address
             add %g1, %g3, %g1                   ! address
@@ -114,7 +116,8 @@ macro_rules! perfctr_fast_path {
              ldx [%g1], %g1                     ! address
     perfctr_load_hub:
             ldx [%g1], %o1                      ! access
-    22:     stw %g0, [%g3]                      ! hub
+    22:
+            stw %g0, [%g3]                      ! hub
             ldx [%g6 + {COUNTS}], %g1           ! count
             ldx [%g1 + {GET_HUB}], %g4          ! count
             inc %g4                             ! count
@@ -123,7 +126,8 @@ macro_rules! perfctr_fast_path {
             done                                ! return
 
     perfctr_not_get:
-    23:     xor %g2, {GET_TO_SET}, %g3          ! function
+    23:
+            xor %g2, {GET_TO_SET}, %g3          ! function
             brnz,pn %g3, sun4v_fast             ! function
              ldx [%g5], %g4                     ! rights
             brz,pn %o0, perfctr_set_pcr         ! kind
@@ -144,7 +148,8 @@ macro_rules! perfctr_fast_path {
             inc %g4                             ! count
             stx %g4, [%g1 + {SET_DRAM}]         ! count
             clr %o0                             ! return
-    24:     done                                ! return
+    24:
+            done                                ! return
 
     perfctr_set_pcr:                            ! sets of HT take the slow path
             sllx %o1, {HT_TO_SIGN}, %g3         ! rights
@@ -161,7 +166,8 @@ macro_rules! perfctr_fast_path {
             done                                ! return (%o0 is 0, EOK)
 
     perfctr_set_hub:
-    25:     cmp %o0, {REGISTERS}                ! kind
+    25:
+            cmp %o0, {REGISTERS}                ! kind
             bgeu,pn %xcc, perfctr_missed        ! kind
              ldx [%g6 + {ROWS}], %g5            ! address
             add %g5, %g3, %g5                   ! address
@@ -186,7 +192,8 @@ macro_rules! perfctr_fast_path {
             inc %g4                             ! count
             stx %g4, [%g1 + {SET_HUB}]          ! count
             clr %o0                             ! return
-    26:     done                                ! return
+    26:
+            done                                ! return
 
     perfctr_missed:                             ! EBADTRAP and EINVAL, which version and number decide
             ldx [%g6 + {TRACED}], %g3

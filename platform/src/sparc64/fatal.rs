@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::NWINDOWS;
+use super::{MAXGL, NWINDOWS};
 
 /// A trap that nothing serves. Its `Display` has several lines: the trap and its address, then the registers of the program that
 /// trapped, with the windows of its callers as far as they are in registers.
@@ -31,10 +31,11 @@ pub struct FatalTrap {
 
 impl FatalTrap {
     /// Returns whether the hypervisor trapped, and not its guest, by HTSTATE. The address does not tell, because a guest may jump
-    /// anywhere; nor does the level of globals, which the handlers of the hypervisor set in their second instruction.
+    /// anywhere; nor does the level of globals alone, which a handler of the hypervisor sets in its second instruction. QEMU does not
+    /// have HTSTATE: there the level of globals decides.
     #[must_use]
     pub const fn is_in_hypervisor(&self) -> bool {
-        self.htstate & HPRIV != 0
+        self.htstate & HPRIV != 0 || self.tstate >> GL_SHIFT & 7 == MAXGL as u64
     }
 
     /// Returns whether the hypervisor has trapped in a spill of "other" windows: its

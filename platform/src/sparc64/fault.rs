@@ -176,7 +176,10 @@ macro_rules! sun4v_fault {
             bne,pn %xcc, 2f
              mov %g6, %o2
             srlx %g1, {GL_SHIFT}, %g1
-            and %g1, {MAXGL}, %g1
+            and %g1, 7, %g1
+            cmp %g1, {MAXGL}                    ! QEMU has no HTSTATE
+            be,pn %xcc, 2f
+             nop
             wrpr %g1, 0, %gl                    ! the guest's globals
             .irp n, 1, 2, 3, 4, 5, 6, 7
             stx %g\\n, [%o2 + {FATAL_GLOBALS} + 8 * \\n]
@@ -242,6 +245,11 @@ macro_rules! sun4v_fault {
             andcc %g2, {HPRIV}, %g0
             bne,pn %xcc, 8f
              ldx [%g6 + {FATAL_TSTATE}], %g2
+            srlx %g2, {GL_SHIFT}, %g3
+            and %g3, 7, %g3
+            cmp %g3, {MAXGL}
+            be,pn %xcc, 8f
+             nop
 
             rdpr %tl, %g1                       ! the guest goes on
             cmp %g1, 2
