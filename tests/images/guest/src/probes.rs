@@ -86,7 +86,6 @@ unsafe extern "C" {
     /// Traps twice at each of `depth` + 1 depths. The stack pointer is `sp`. Returns the bits of local registers that changed.
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
-    pub fn deep_0x84(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     /// Traps at trap level `level` with global level `level`.
     pub fn at_level(o0: u64, o1: u64, function: u64, level: u64) -> AtLevel;
     /// Traps while these bits of PSTATE are inverted.
