@@ -52,7 +52,7 @@ impl From<Present> for sun4v_present {
     }
 }
 
-/// Reads the performance register `id`. No register needs to have this id.
+/// Reads performance register `id`. The hypervisor refuses an `id` that no register has.
 pub(super) fn read(route: impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
@@ -85,7 +85,8 @@ pub(super) fn insert(mask: u64, pcr: u64, event: u64) -> u64 {
     pcr & !mask | event << mask.trailing_zeros() & mask
 }
 
-/// Adds to a count the events that `since` finds between the last raw value and `raw`. Returns the count; 0 for NULL.
+/// Adds to `count` the events that `since` returns for the last raw value. Stores `raw` as the last
+/// value, and returns the count; 0 without a `count`.
 pub(super) fn counted(
     count: Option<&mut sun4v_count>,
     raw: u32,

@@ -6,7 +6,7 @@
 pub struct sun4v_version {
     /// Versions with different major numbers are incompatible.
     pub major: u64,
-    /// A higher minor number only adds to a lower one.
+    /// A higher minor number only adds calls and registers.
     pub minor: u64,
 }
 
@@ -27,7 +27,8 @@ pub struct sun4v_present {
     pub unclear: u32,
 }
 
-/// A count of 64 bits, made from the values of a narrower counter. All zeros is the count for a counter that holds 0.
+/// A count of 64 bits, made from the values of a narrower counter. All zeros is the right start for
+/// a counter that holds 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sun4v_count {

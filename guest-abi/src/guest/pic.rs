@@ -61,7 +61,7 @@ pub struct StrandDriver<S> {
 }
 
 impl<S: StrandCounters> StrandDriver<S> {
-    /// Returns a driver of `counters`. Its methods have to run on the strand of the counters.
+    /// Returns a driver of `counters`. Call its methods only on the strand of the counters.
     pub const fn new(counters: S) -> Self {
         Self { counters }
     }
@@ -114,7 +114,7 @@ impl<S: StrandCounters> StrandDriver<S> {
     /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT is clear and stays clear.
     ///
     /// # Errors
-    /// The service's status: ENOACCESS without the right to HT. The counters then stay stopped.
+    /// The service's status: ENOACCESS if the guest has no right to HT. The counters then stay stopped.
     pub fn start_by<H: Hypercall>(
         &self,
         service: &PerfCounters<H>,
@@ -131,7 +131,8 @@ impl<S: StrandCounters> StrandDriver<S> {
         }
     }
 
-    /// Returns `true` if the hypervisor has cleared HT since a start with `started_with`. The counts then lack hyperprivileged events.
+    /// Returns `true` if the hypervisor has cleared HT since the driver started with
+    /// `started_with`. The counts then lack hyperprivileged events.
     pub fn revoked(&self, started_with: SparcPcr) -> bool {
         started_with.hypervisor() && !self.counters.pcr().hypervisor()
     }

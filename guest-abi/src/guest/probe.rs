@@ -1,4 +1,4 @@
-//! Finds the PMUs that are present as illumos does: by a read of each PCR.
+//! Finds the PMUs that are present. Like illumos, it reads the PCR of each.
 
 use super::{Hypercall, PerfCounters};
 use crate::register::{PerfReg, Pmu};
@@ -83,7 +83,8 @@ impl Present {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Finds the PMUs that are present, by 32 calls in the order of [`Pmu::ALL`]. No call is repeated.
+    /// Finds the PMUs that are present. Makes 32 calls, in the order of [`Pmu::ALL`], and repeats
+    /// none.
     pub fn probe(&self) -> Present {
         let found = |present: Present, pmu: Pmu| present.and(pmu, self.get(pmu.pcr()));
         Pmu::ALL.into_iter().fold(Present::default(), found)

@@ -1,6 +1,7 @@
-//! Calls with status EWOULDBLOCK, repeated a limited number of times.
+//! Repeats a call while its status is EWOULDBLOCK, a limited number of times.
 //!
-//! The service remembers a refused strand, and serves it first if it asks again soon. So keep the pauses between tries short.
+//! The service remembers a refused strand, and serves it first if it tries again soon. So keep the
+//! pauses between tries short.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -35,9 +36,9 @@ impl Tries {
 /// The reason why a repeated call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryError {
-    /// Each of this number of tries got EWOULDBLOCK.
+    /// The status was EWOULDBLOCK in each of this number of tries.
     StillBlocked(Tries),
-    /// A try got a status other than success and EWOULDBLOCK. No more tries were made.
+    /// The status of a try was neither success nor EWOULDBLOCK. No more tries were made.
     Failed(HvError),
 }
 
@@ -54,7 +55,7 @@ impl fmt::Display for RetryError {
 
 impl core::error::Error for RetryError {}
 
-/// Returns the value, and the number of tries that were refused before the successful try.
+/// Returns the value, and the number of refused tries before the success.
 pub(super) fn retry<T>(
     tries: Tries,
     mut pause: impl FnMut(u32),
@@ -78,7 +79,8 @@ pub(super) fn spin(_refused: u32) {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Does [`get`](Self::get), and repeats it on EWOULDBLOCK. Fails with the error of the last try.
+    /// Calls [`get`](Self::get), again while the status is EWOULDBLOCK. Fails with the error of the
+    /// last try.
     pub fn get_retrying(&self, register: PerfReg, tries: Tries) -> Result<u64, RetryError> {
         self.get_retrying_with(register, tries, spin)
     }
@@ -93,7 +95,8 @@ impl<H: Hypercall> PerfCounters<H> {
         retry(tries, pause, || self.get(register)).map(|(value, _)| value)
     }
 
-    /// Does [`set`](Self::set), and repeats it on EWOULDBLOCK. Fails with the error of the last try.
+    /// Calls [`set`](Self::set), again while the status is EWOULDBLOCK. Fails with the error of the
+    /// last try.
     pub fn set_retrying(
         &self,
         register: PerfReg,

@@ -1,4 +1,5 @@
-//! A PMU's PCR and both counters, read so that the counters belong to the PCR.
+//! A PMU's PCR and both counters, read together: the counts belong to the events that the PCR
+//! selects.
 
 use core::fmt;
 
@@ -52,17 +53,20 @@ impl Snapshot {
         }
     }
 
-    /// Returns one of the two counters as [`Widened`](super::Widened) takes it: a DRAM counter has its flag in bit 31.
+    /// Returns one of the two counters in the form that [`Widened`](super::Widened) expects: a DRAM
+    /// counter has its flag in bit 31.
     pub const fn raw(&self, counter: Counter) -> u64 {
         let flag = (self.wrapped.contains(counter) as u64) << DramPic::WIDTH;
         self.counter(counter) | flag
     }
 }
 
-/// The distance in time between the read of PIC0 and the later read of PIC1. All numbers are 0 if one read gave both counters.
+/// The distance in time between the read of PIC0 and the later read of PIC1. All numbers are 0 if
+/// one read returned both counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// The number of hypercalls for PIC1, refused ones included. 0 if one read gave both counters.
+    /// The number of hypercalls for PIC1, refused ones included. 0 if one read returned both
+    /// counters.
     pub hypercalls: u32,
     /// Ticks from just before the read of PIC0 to just after the read of PIC1; `None` without a clock.
     pub ticks: Option<u64>,

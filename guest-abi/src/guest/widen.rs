@@ -52,8 +52,8 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         Self { events: 0, last: raw.into() & Self::KEPT, right_up_to: Self::MOST }
     }
 
-    /// Takes the present raw value, and returns the count. The count is right if at most [`right_up_to`](Self::right_up_to) events
-    /// happened since the last call. `right_up_to` is at least [`MOST`](Self::MOST).
+    /// Updates the count from the present raw value, and returns it. The count is right if at most
+    /// [`right_up_to`](Self::right_up_to) events happened since the last call. `right_up_to` is at least [`MOST`](Self::MOST).
     pub fn update(&mut self, raw: impl Into<u64>) -> u64 {
         let raw = raw.into() & Self::KEPT;
         let (now, last) = (raw & Self::MOST, self.last & Self::MOST);
@@ -100,7 +100,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         rate.longest(Self::MOST)
     }
 
-    /// Returns the same count as a [`TimedCount`], which checks the intervals from the time `now` on by `rate`.
+    /// Returns this count as a [`TimedCount`], which checks every interval from `now` on against `rate`.
     pub const fn timed(self, now: u64, rate: Rate) -> TimedCount<BITS, FLAG> {
         TimedCount { count: self, read_at: now, rate }
     }
@@ -147,11 +147,11 @@ pub struct TimedCount<const BITS: u32, const FLAG: bool = false> {
 }
 
 impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
-    /// Takes the present raw value and time, and returns the count.
+    /// Updates the count from the present raw value and time, and returns it.
     ///
     /// # Errors
-    /// If the counter may have wrapped once more than the count says. This is so if the interval since the last read is too long,
-    /// or if `now` is earlier than the last read, and no flag excludes a wrap. The count then continues from [`TooLate::at_least`].
+    /// If the counter may have wrapped once more than the count says: `now` is too long after the last read, or before it, and no
+    /// flag excludes a wrap. The count then continues from [`TooLate::at_least`].
     pub fn update_at(&mut self, raw: impl Into<u64>, now: u64) -> Result<u64, TooLate> {
         let interval = now.wrapping_sub(self.read_at);
         self.read_at = now;

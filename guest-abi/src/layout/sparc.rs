@@ -21,23 +21,24 @@ pub struct SparcPcr {
     pub user: bool,
     /// HT: count in hyperprivileged mode. Only the hypervisor can write it.
     pub hypervisor: bool,
-    /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if software has set OV0.
+    /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if software set OV0.
     pub trap_on_overflow0: bool,
-    /// TOE1: trap when counter 1 overflows, as TOE0 for counter 0.
+    /// TOE1: trap when counter 1 overflows. Like TOE0.
     pub trap_on_overflow1: bool,
     /// MASK0: the events of the class SL0 that counter 0 counts.
     pub mask0: u8,
     /// SL0: event class of counter 0.
     #[bits(4)]
     pub class0: u8,
-    /// OV0: counter 0 has overflowed since a write last cleared OV0. With TOE0, hardware sets OV0 up to 15 events early.
+    /// OV0: counter 0 has overflowed since OV0 was last cleared. If TOE0 is set, hardware sets OV0
+    /// up to 15 events early.
     pub overflow0: bool,
     /// MASK1: the events of the class SL1 that counter 1 counts.
     pub mask1: u8,
     /// SL1: event class of counter 1.
     #[bits(4)]
     pub class1: u8,
-    /// OV1: counter 1 has overflowed, as OV0 for counter 0.
+    /// OV1: counter 1 has overflowed. Like OV0.
     pub overflow1: bool,
     #[bits(30)]
     __: u32,
@@ -111,13 +112,13 @@ impl SparcPcr {
         .with_select(Counter::Pic0, SparcSelect::OFF)
         .with_select(Counter::Pic1, SparcSelect::OFF);
 
-    /// The bits that read as written. HOLDOV reads as 0.
+    /// The bits that read back as written. HOLDOV reads as 0.
     pub const KEPT: u64 = 0xffff_ffff;
 
     /// The HT bit, bit 3.
     pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
 
-    /// Returns the select of a counter. The event tables need not have it.
+    /// Returns the select of a counter, which may be missing from the event tables.
     pub const fn select(self, counter: Counter) -> SparcSelect {
         let (class, mask) = match counter {
             Counter::Pic0 => (self.class0(), self.mask0()),
@@ -177,7 +178,7 @@ impl SparcPcr {
     }
 
     /// Returns the value to write to stop counting. The write does not change OV, even if a counter overflows just before the
-    /// write. Up to 8 events of each counter just before the write are lost: see [`StrandCounters`](crate::guest::StrandCounters).
+    /// write. The write loses up to 8 events of each counter: see [`StrandCounters`](crate::guest::StrandCounters).
     #[must_use]
     pub const fn stopped(self) -> Self {
         self.acknowledging(CounterSet::NONE)

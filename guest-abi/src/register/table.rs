@@ -1,4 +1,4 @@
-//! The table of the registers (FWARC/2007/529 section 3.1). Only this table states their ids, names, masks and versions.
+//! The table of the registers (FWARC/2007/529 section 3.1). Their ids, names, masks and versions are stated only here.
 
 use super::name::Name;
 use super::place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};

@@ -64,6 +64,6 @@ pub struct Program<E, M: UnitMode> {
     pub events: Assignment<E>,
     /// The modes in which both counters count.
     pub modes: ModeSet<M>,
-    /// The counters that ask for the interrupt when they overflow.
+    /// The counters that interrupt when they overflow.
     pub interrupts: CounterSet,
 }

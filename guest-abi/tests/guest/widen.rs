@@ -43,7 +43,7 @@ fn bits_beyond_the_counter_are_ignored() {
     check(&mut count, &[(0xaaaa_aaaa_0000_0006, 1)]);
 }
 
-/// Bit 31 is the flag of a DRAM counter. The counter shows a wrap, or the flag alone shows it, or neither does.
+/// Bit 31 is the flag of a DRAM counter. A wrap shows in the counter, in the flag alone, or in neither.
 #[test]
 fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(100u32);
@@ -138,7 +138,8 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(flagged.update_at(0x8000_0000u32, 0xffff_ffff).is_err());
 }
 
-/// Reads a counter of `WIDTH` bits after each number of events in `more`. Uses the upper `WIDTH` bits of each number.
+/// A counter of `WIDTH` bits counts the numbers in `more`, and is read after each. Of each number,
+/// only the upper `WIDTH` bits are used.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;
