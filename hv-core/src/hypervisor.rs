@@ -92,12 +92,12 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
     }
 
-    /// The services of the hypervisor.
+    /// Returns the services that this hypervisor dispatches to.
     pub const fn services(&self) -> &S {
         &self.services
     }
 
-    /// The hypervisor image.
+    /// Returns the image, which serves the calls that no service has.
     pub const fn embedder(&self) -> &E {
         &self.embedder
     }
@@ -140,7 +140,7 @@ pub struct Strand<'a, S: Services + 'a, E, T = Off> {
 }
 
 impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
-    /// The guest and the strand.
+    /// Returns the guest and the strand that this handler is for.
     pub fn caller(&self) -> Caller {
         self.caller
     }
@@ -150,7 +150,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         &self.contexts
     }
 
-    /// Returns the functions that this handler may serve. For all other functions, trap entries can return EBADTRAP without a call of Rust.
+    /// Returns the functions that this handler may serve. For all other functions, trap entries can
+    /// return EBADTRAP without calling Rust code.
     pub fn served(&self) -> Served<'a> {
         Served {
             fast: Hypervisor::<S, E, T>::FAST,
@@ -243,7 +244,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or asks for the
+    /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or requests the
     /// present version. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. For other calls, does nothing and returns `None`;
     /// [`core_slow`](Self::core_slow) serves them.
     ///
@@ -256,7 +257,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .versions
                 .version::<S>(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched at this moment, either path is right.
+            // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched on
+            // or off at this moment, either path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
                     Ok(asked) if !asked.version.is(asked.granted) => return None,

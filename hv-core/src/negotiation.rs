@@ -35,7 +35,7 @@ impl NegotiatedVersion {
 }
 
 /// Returns the version that a guest gets for `wanted`. It has the same major number, and the highest minor number that is not above
-/// the wanted one. Major 0 gives the group up. Fails with ENOTSUPPORTED if the list does not have the major number.
+/// the wanted one. Major 0 releases the group. Fails with ENOTSUPPORTED if the list does not have the major number.
 #[inline(always)]
 pub(crate) fn negotiate(
     versions: &[Version],
@@ -53,9 +53,9 @@ pub(crate) fn negotiate(
         .ok_or(HvError::NotSupported)
 }
 
-/// The result when a guest asks for a version of a group.
+/// A version that a service grants, before the hypervisor stores it.
 pub struct Asked<'a> {
-    /// The version that the guest has negotiated before.
+    /// Where the guest's negotiated version is stored. Still holds the earlier version.
     pub(crate) version: &'a Negotiated,
     pub(crate) granted: NegotiatedVersion,
     /// The minor number of the granted version.

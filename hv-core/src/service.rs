@@ -28,7 +28,7 @@ pub trait Service {
     /// Returns the context of a strand. `version` always holds the version that the strand's guest has negotiated.
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> Self::Context<'a>;
 
-    /// The hypervisor calls this after a guest has negotiated a version or given the group up. `version` holds the result. Only a
+    /// The hypervisor calls this after a guest has negotiated a version or released the group. `version` holds the result. Only a
     /// service whose fast path depends on the version needs it. Other strands of the guest may call or negotiate at the same time.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {}

@@ -163,7 +163,7 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(*second.refused.borrow(), [10, 10]);
 }
 
-/// `cons_putchar` accepts 0 to 255, and -1 for a break; any other value is EINVAL. A busy console answers EWOULDBLOCK.
+/// `cons_putchar` accepts 0 to 255, and -1 for a break; any other value is EINVAL. A busy console returns EWOULDBLOCK.
 #[test]
 fn bytes_and_breaks() {
     let hypervisor = Hypervisor::new((), Image::default());
@@ -188,7 +188,7 @@ fn bytes_and_breaks() {
     assert_eq!(taken[3..], [ConsoleOutput::Break]);
 }
 
-/// Software traps between the two traps of the specification answer EBADTRAP, unless the image claims them.
+/// Software traps between the two traps of the specification return EBADTRAP, unless the image claims them.
 #[test]
 fn software_traps_between_fast_and_core() {
     fn trap<E: Embedder>(embedder: E, number: u8) -> [u64; 3] {

@@ -55,7 +55,7 @@ impl<T: Id> AtomicId<T> {
         Self(AtomicU32::new(number(id)), PhantomData)
     }
 
-    /// Holds none: for statics.
+    /// Returns an atomic that holds nothing, for statics.
     #[cfg(not(any(loom, shuttle, test, feature = "steps")))]
     pub const fn none() -> Self {
         Self(AtomicU32::new(0), PhantomData)

@@ -37,12 +37,13 @@ pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 pub const BEFORE_DEVICE: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of an exchange of one word and the strand's next load of another word, which decide whether the strand accesses a
-/// device: [`Ordering::SeqCst`], free on SPARC V9 as in [`BEFORE_DEVICE`]. Call [`exchanged`] between the exchange and the load.
+/// The ordering of an exchange of one word, and of the strand's next load, which reads another
+/// word. Both decide whether the strand accesses a device. [`Ordering::SeqCst`] is free on SPARC
+/// V9, as in [`BEFORE_DEVICE`]. Call [`exchanged`] between the exchange and the load.
 pub const EXCHANGE_AND_LOOK: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 
-/// Keeps a strand's exchange of a word before its later load of another word. Both use the ordering [`EXCHANGE_AND_LOOK`]. Takes no
+/// Keeps a strand's exchange of a word before its later load of another word. Both use the ordering [`EXCHANGE_AND_LOOK`]. Needs no
 /// instruction: either the ordering suffices, or the processor keeps the order, and this function stops the compiler from changing
 /// it. Loom treats sequentially consistent accesses as acquire and release, and therefore needs a fence.
 #[inline(always)]

@@ -90,7 +90,7 @@ const fn bits(fields: &[Field]) -> u32 {
     bits
 }
 
-/// Returns `true` if the fields fill whole words, and no field but one of 64 bits crosses the end of a word.
+/// Returns `true` if the fields fill whole words, and only fields of 64 bits cross the end of a word.
 #[doc(hidden)]
 pub const fn fits(fields: &[Field]) -> bool {
     let (mut bit, mut index) = (0, 0);

@@ -28,7 +28,7 @@ pub struct Header {
     pub words: usize,
     /// The length of the payload in words; `None` if the header does not hold it.
     pub payload: Option<usize>,
-    /// The time.
+    /// The time, in full or its lower bits.
     pub stamp: Stamp,
 }
 
@@ -70,7 +70,7 @@ pub trait Layout {
         store_large(into, id, payload, units);
     }
 
-    /// Decodes the header at the beginning of `words`. Returns `None` if there is no event here, and none after it.
+    /// Decodes the header at the beginning of `words`. Returns `None` if no more events follow.
     fn read(words: &[u32]) -> Option<Header>;
 }
 

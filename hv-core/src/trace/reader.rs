@@ -22,7 +22,7 @@ pub struct RingEvent<'a> {
 /// The result of [`Reader::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'a> {
-    /// An event.
+    /// The next event in the ring.
     Event(RingEvent<'a>),
     /// The number of lost events, at least 1: they were discarded, or overwritten before the reader reached them.
     Lost(u64),

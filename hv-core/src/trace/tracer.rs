@@ -36,7 +36,7 @@ pub trait Trace {
     fn time(&self, strand: StrandId) -> Option<u64>;
 
     /// Makes a call. Returns the time in ticks before the call, the result, and the time after the call, for an event. If tracing
-    /// is switched during the call, this implementation returns the same time twice.
+    /// is switched on or off during the call, this implementation returns the same time twice.
     #[inline(always)]
     fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
         let started = self.time(strand);
@@ -177,7 +177,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
 
     /// Switches tracing on or off. A call in progress may still follow the old setting.
     ///
-    /// If a service has to be told of the switch, its documentation says so.
+    /// Some services must be notified of the switch: their documentation says so.
     pub fn set_on(&self, on: bool) {
         self.on.store(on, Ordering::SeqCst);
     }
@@ -216,7 +216,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
 
     #[inline(always)]
     fn time(&self, strand: StrandId) -> Option<u64> {
-        // Relaxed: if tracing is switched during a call, the call may be recorded or not.
+        // Relaxed: if tracing is switched on or off during a call, the call may be recorded or not.
         if self.on.load(Ordering::Relaxed) { Some(self.clocks.ticks(strand)) } else { None }
     }
 

@@ -108,7 +108,7 @@ fn a_stale_or_impossible_reading_is_ignored() {
 
 /// The system time of the document is updated every 10 ms, "every 57th or so update comes later, every 32nd comes
 /// earlier". A thread that wakes up "up to 5 ms late" reads it. The clock is 80 parts per million fast. The time of day
-/// stays within the accuracy of this reference and never goes back. The clock itself is not disciplined.
+/// stays within the accuracy of this reference and never goes back. The clock itself is not corrected.
 #[test]
 fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
     let run = |follows: bool| {

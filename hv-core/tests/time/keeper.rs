@@ -1,4 +1,4 @@
-//! The choice of a source, and the time that the source gives.
+//! The choice of a source, and the time from it.
 
 use guest_abi::clock::{Clock, Scope};
 use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Verdict};

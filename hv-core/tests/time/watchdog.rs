@@ -22,7 +22,7 @@ pub(crate) struct Watched<const N: usize> {
 }
 
 impl<const N: usize> Watched<N> {
-    /// Returns a timekeeper before its first check. `change` has modified the counters.
+    /// Returns a timekeeper before its first check, after `change` has modified its counters.
     pub(crate) fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
         let world: &World = Box::leak(Box::default());
         let counters: &[_; N] = Box::leak(Box::new(std::array::from_fn(|number| {

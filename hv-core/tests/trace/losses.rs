@@ -1,4 +1,4 @@
-//! When a ring is full, tests check which events remain and how many are lost.
+//! Which events remain in a full ring, and how many are lost.
 
 use std::any::type_name;
 use std::ops::Range;
