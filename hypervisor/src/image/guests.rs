@@ -1,4 +1,4 @@
-//! The guests, and what the services need of the image for them.
+//! The guests: whether each runs, ends or restarts, and the `Image` that the services use.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
@@ -26,7 +26,7 @@ const RESTARTS: u8 = 2;
 
 struct Life {
     runs: AtomicBool,
-    /// What the guest does when all its strands have left it; 0 if it is not to end.
+    /// What the guest does when all its strands have left it; 0 while it is not ending.
     then: AtomicU8,
 }
 
@@ -55,9 +55,9 @@ impl<B> Copy for Guests<B> {}
 /// What a guest does when all its strands have left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// It stays ended. `last` is true if no other guest runs.
+    /// The guest stays ended. `last` is `true` if no other guest runs.
     Ends { last: bool },
-    /// It begins again at its entry.
+    /// The guest begins again at its entry.
     Restarts,
 }
 
@@ -82,18 +82,19 @@ impl<B> Guests<B> {
         then.compare_exchange(0, ENDS, SeqCst, SeqCst).is_ok()
     }
 
-    /// Returns whether a guest runs and is not ending.
+    /// Returns `true` if the guest runs and is not ending.
     pub(super) fn goes_on(&self, guest: GuestId) -> bool {
         let Life { runs, then } = &LIVES[guest.index()];
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
-    /// Marks a guest as ending to restart, also if it is ending or has ended. Returns `false` if its strands are leaving it already.
+    /// Makes the guest restart when its strands have left it, even if it is ending or has ended.
+    /// Returns `false` if its strands are already leaving.
     pub(super) fn restart(&self, guest: GuestId) -> bool {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Returns what a guest does now that all its strands have left it. Only the first caller gets the answer; the others get `None`.
+    /// Returns what a guest does now that all its strands have left it. Returns `None` to all callers but the first.
     pub(super) fn left(&self, guest: GuestId) -> Option<Then> {
         let life = &LIVES[guest.index()];
         match life.then.swap(0, SeqCst) {
@@ -107,7 +108,8 @@ impl<B> Guests<B> {
         }
     }
 
-    /// Takes the code that the guest has passed to mach_exit on a strand; `None` if there is none.
+    /// Removes and returns the code that the guest has passed to mach_exit on a strand; `None` if
+    /// there is none.
     pub(super) fn exit(&self, strand: StrandId) -> Option<u64> {
         let (exited, code) = &EXITS[strand.index()];
         exited.swap(false, SeqCst).then(|| code.load(SeqCst))

@@ -1,7 +1,7 @@
-//! The machine, its guests and their memory: read from the machine description, or one guest if there is none.
+//! The machine, its guests and their memory, from the machine description. Without a description there is one guest.
 //!
-//! Beside what [`perfctr_service::description`] reads, a `guest` has the properties of [`platform::memory_map::property`]. The addresses
-//! of a guest's strands are translated to its memory only.
+//! Besides what [`perfctr_service::description`] reads, a `guest` has the properties of [`platform::memory_map::property`]. The
+//! addresses of a guest's strands are translated to its memory only.
 
 use core::fmt;
 use core::slice;
@@ -30,15 +30,15 @@ pub struct GuestLayout {
 /// A machine and its guests.
 #[derive(Debug)]
 pub struct Layout {
-    /// The machine.
+    /// The family of the machine, and its nodes and memory channels.
     pub machine: Machine,
-    /// The guests, by number.
+    /// The guests, indexed by number.
     pub guests: Vec<GuestLayout, { GuestId::COUNT }>,
-    /// Whether there is a description.
+    /// `true` if the machine has a description.
     pub described: bool,
     /// The frequency of %stick in Hz.
     pub frequency: u64,
-    /// Seconds from 1970 to when the machine was switched on.
+    /// When the machine was switched on, in seconds since 1970.
     pub time: u64,
 }
 
@@ -90,8 +90,8 @@ impl Layout {
         Some((GuestId::new(number)?, guest))
     }
 
-    /// Returns the memory of a guest, with the number that distinguishes its translations in the TLBs of a core. This is the number of
-    /// the guest, or with more than eight guests, the number on the core of the guest's first strand there.
+    /// Returns the memory of a guest, with the number that distinguishes its translations in the TLBs of a core. With at most eight
+    /// guests, this is the number of the guest. Otherwise it is the number, within the core, of the guest's first strand on the core.
     pub fn partition(&self, guest: &GuestLayout, number: GuestId, strand: StrandId) -> Partition {
         let core = strand.index() & !7;
         let mut strands = guest.config.strands.iter();

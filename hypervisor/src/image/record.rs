@@ -1,4 +1,4 @@
-//! What the hypervisor tells the operator of failures: see [`platform::memory_map::mailbox::record`].
+//! Reports the hypervisor's failures to the operator: see [`platform::memory_map::mailbox::record`].
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -55,7 +55,8 @@ impl Record<'_> {
     }
 }
 
-/// What the counters' service reaches, and a record for each unit that it takes out of service.
+/// The environment of the counter service, plus a record for each unit that the service takes out
+/// of service.
 pub struct Reporting<E> {
     environment: E,
     layout: &'static Layout,

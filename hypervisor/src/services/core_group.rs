@@ -41,13 +41,13 @@ impl<I: Image> CoreGroup<I> {
         Self { image, cpus: Cpus::default(), ended: array::from_fn(|_| AtomicU32::new(0)) }
     }
 
-    /// The virtual CPUs of all guests.
+    /// Returns the virtual CPUs of all guests.
     pub const fn cpus(&self) -> &Cpus {
         &self.cpus
     }
 
-    /// Ends a guest. Its strands do not start any more. Each strand that executes the guest is told to leave it, except `on`, which has
-    /// left it already. When [`is_stopped`](Self::is_stopped) returns `true`, all strands have left the guest.
+    /// Ends a guest: no strand of the guest starts any more, and each that executes it receives the command to leave it, except `on`,
+    /// which has left already. All have left once [`is_stopped`](Self::is_stopped) returns `true`.
     pub fn end(&self, guest: GuestId, on: StrandId) {
         self.ended_word(guest).store(1, Ordering::SeqCst);
         for strand in self.strands(guest) {
@@ -204,7 +204,8 @@ impl<I: Image> CoreGroup<I> {
         Err(HvError::WouldBlock)
     }
 
-    /// Copies the machine description to `real`. Checks the size first: a guest that asks for it passes no valid address.
+    /// Copies the machine description to `real`. Checks the size first: a guest that requests only
+    /// the size passes no valid address.
     fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, HvError> {
         let image = &self.image;
         let cpus = self.strands(caller.guest).count() as u64;

@@ -8,9 +8,9 @@ use super::Platform;
 /// What a guest receives from its console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleInput {
-    /// A byte.
+    /// A byte of input.
     Byte(u8),
-    /// A break.
+    /// The break condition of a serial line.
     Break,
     /// The other end of the console has hung up.
     HangUp,
@@ -68,7 +68,8 @@ pub trait Image: Embedder {
     /// Waits until an interrupt is pending for the caller. May return earlier.
     fn suspend(&self, caller: Caller);
 
-    /// Records that the guest has ended with this code. The caller's strand leaves the guest next. The other strands are already told to.
+    /// Records that the guest has ended with this code. The caller's strand leaves the guest next.
+    /// The other strands already have the command to leave it.
     fn exited(&self, caller: Caller, code: u64);
 
     /// Takes one item of input from the guest's console; `None` if there is no input.
