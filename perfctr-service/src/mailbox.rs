@@ -73,7 +73,7 @@ pub enum Step {
     Reset(GuestId),
     /// See [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
-    /// Asks for a [`Seen`] with this number of guests. Changes nothing.
+    /// Requests a [`Seen`] with this number of guests. Changes nothing.
     Look(usize),
 }
 

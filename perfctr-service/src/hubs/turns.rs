@@ -1,4 +1,5 @@
-//! The turns at a hub. A function returns the next state and an answer for a state and an event. The gate makes these steps with atomics.
+//! The turns at a hub. One function takes a state and an event, and returns the next state and an answer. The gate makes these steps with
+//! atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
 //! - When the hub is free, the *turn* goes to the next remembered strand, in cyclic order of strand numbers, after the last strand that had
