@@ -85,8 +85,8 @@ pub(super) fn insert(mask: u64, pcr: u64, event: u64) -> u64 {
     pcr & !mask | event << mask.trailing_zeros() & mask
 }
 
-/// Adds to `count` the events that `since` returns for the last raw value. Stores `raw` as the last
-/// value, and returns the count; 0 without a `count`.
+/// Adds the new events to `count`: `since` returns their number from the last raw value. Returns
+/// the count; 0 for NULL.
 pub(super) fn counted(
     count: Option<&mut sun4v_count>,
     raw: u32,

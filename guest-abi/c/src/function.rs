@@ -13,7 +13,7 @@ use guest_abi::{ApiGroup, HvError, Hypercall, PerfCounters, PerfReg, Registers, 
 use super::common::{self, counted, field, insert, negotiated, read, retried};
 use super::{sun4v_count, sun4v_present, sun4v_version};
 
-/// Functions return this number in place of a register that does not exist.
+/// The result in place of a register number, if the register does not exist.
 pub const SUN4V_NO_REG: u64 = 0xffff_ffff_ffff_ffff_u64;
 
 /// How calls reach the hypervisor: a function makes the trap or simulates it. If the transport or its `trap` is NULL, calls make
@@ -321,8 +321,8 @@ pub extern "C" fn sun4v_unit_pic(unit: u32, counter: u32) -> u64 {
     }
 }
 
-/// Returns `pcr`, the value of a unit's control register, with the event of counter 0 or 1
-/// replaced. Returns `pcr` unchanged for a unit or counter that does not exist.
+/// Returns `pcr`, the value of a unit's control register, with `event` for counter 0 or 1. Returns
+/// `pcr` unchanged for a unit or counter that does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pcr_with(unit: u32, pcr: u64, counter: u32, event: u64) -> u64 {
     match (common::pmu(unit), common::counter(counter)) {
@@ -343,8 +343,8 @@ pub extern "C" fn sun4v_unit_pcr_event(unit: u32, pcr: u64, counter: u32) -> u64
     }
 }
 
-/// Returns `pcr`, the value of the strand's PCR, with the event of counter 0 or 1 replaced (SL in
-/// bits 11:8, MASK in bits 7:0). To count one event only, begin with SUN4V_SPARC_PCR_OFF.
+/// Returns `pcr`, the value of the strand's PCR, with `event` (SL in bits 11:8, MASK in bits 7:0)
+/// for counter 0 or 1. To count one event only, begin with SUN4V_SPARC_PCR_OFF.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_sparc_pcr_with(pcr: u64, counter: u32, event: u64) -> u64 {
     common::counter(counter).map_or(pcr, |counter| insert(SparcPcr::field(counter), pcr, event))

@@ -1,4 +1,4 @@
-//! Finds the PMUs that are present. Like illumos, it reads the PCR of each.
+//! Finds the PMUs that are present by reading each PCR, as illumos does.
 
 use super::{Hypercall, PerfCounters};
 use crate::register::{PerfReg, Pmu};

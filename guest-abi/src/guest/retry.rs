@@ -79,8 +79,8 @@ pub(super) fn spin(_refused: u32) {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Calls [`get`](Self::get), again while the status is EWOULDBLOCK. Fails with the error of the
-    /// last try.
+    /// Calls [`get`](Self::get) until the status is not EWOULDBLOCK, at most `tries` times. Fails
+    /// with the error of the last try.
     pub fn get_retrying(&self, register: PerfReg, tries: Tries) -> Result<u64, RetryError> {
         self.get_retrying_with(register, tries, spin)
     }
@@ -95,8 +95,8 @@ impl<H: Hypercall> PerfCounters<H> {
         retry(tries, pause, || self.get(register)).map(|(value, _)| value)
     }
 
-    /// Calls [`set`](Self::set), again while the status is EWOULDBLOCK. Fails with the error of the
-    /// last try.
+    /// Calls [`set`](Self::set) until the status is not EWOULDBLOCK, at most `tries` times. Fails
+    /// with the error of the last try.
     pub fn set_retrying(
         &self,
         register: PerfReg,

@@ -150,8 +150,8 @@ impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
     /// Updates the count from the present raw value and time, and returns it.
     ///
     /// # Errors
-    /// If the counter may have wrapped once more than the count says: `now` is too long after the last read, or before it, and no
-    /// flag excludes a wrap. The count then continues from [`TooLate::at_least`].
+    /// If the counter may have wrapped once more than the count says. This happens if the interval since the last read is too
+    /// long or negative, and no flag excludes a wrap. The count then continues from [`TooLate::at_least`].
     pub fn update_at(&mut self, raw: impl Into<u64>, now: u64) -> Result<u64, TooLate> {
         let interval = now.wrapping_sub(self.read_at);
         self.read_at = now;

@@ -23,7 +23,7 @@ pub struct SparcPcr {
     pub hypervisor: bool,
     /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if software set OV0.
     pub trap_on_overflow0: bool,
-    /// TOE1: trap when counter 1 overflows. Like TOE0.
+    /// TOE1: the same as TOE0, for counter 1.
     pub trap_on_overflow1: bool,
     /// MASK0: the events of the class SL0 that counter 0 counts.
     pub mask0: u8,
@@ -38,7 +38,7 @@ pub struct SparcPcr {
     /// SL1: event class of counter 1.
     #[bits(4)]
     pub class1: u8,
-    /// OV1: counter 1 has overflowed. Like OV0.
+    /// OV1: the same as OV0, for counter 1.
     pub overflow1: bool,
     #[bits(30)]
     __: u32,
@@ -118,7 +118,7 @@ impl SparcPcr {
     /// The HT bit, bit 3.
     pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
 
-    /// Returns the select of a counter, which may be missing from the event tables.
+    /// Returns the select of a counter. It need not be in the event tables.
     pub const fn select(self, counter: Counter) -> SparcSelect {
         let (class, mask) = match counter {
             Counter::Pic0 => (self.class0(), self.mask0()),
@@ -177,8 +177,9 @@ impl SparcPcr {
         self.overflows().intersection(self.traps())
     }
 
-    /// Returns the value to write to stop counting. The write does not change OV, even if a counter overflows just before the
-    /// write. The write loses up to 8 events of each counter: see [`StrandCounters`](crate::guest::StrandCounters).
+    /// Returns the value to write to stop counting. The write does not change OV, even if a counter
+    /// overflows just before the write. The last events before the write, up to 8 of each counter,
+    /// are lost: see [`StrandCounters`](crate::guest::StrandCounters).
     #[must_use]
     pub const fn stopped(self) -> Self {
         self.acknowledging(CounterSet::NONE)

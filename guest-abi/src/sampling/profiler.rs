@@ -27,7 +27,7 @@ pub struct Request<E> {
 /// The error if the requested events need more turns than the counters have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom<E>(
-    /// The first event that got no counter and turn.
+    /// The first event for which no counter has a free turn.
     pub E,
 );
 

@@ -43,7 +43,7 @@ pub(super) struct Slot<E> {
     pacer: Option<Pacer>,
 }
 
-/// What a counter has to do with an interrupt.
+/// What an interrupt found at one counter.
 pub(super) enum Overflow {
     /// The counter has not overflowed yet.
     NotDue,

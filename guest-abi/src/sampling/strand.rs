@@ -9,7 +9,7 @@ use crate::guest::{Hypercall, PerfCounters, StrandCounters};
 use crate::layout::{SparcPcr, SparcSelect};
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that executes the code. Only for HT does a write need the service.
+/// %pcr and %pic of the strand that executes the code. Only writes that change HT need the service.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnCounters<S, H> {
     counters: S,

@@ -13,7 +13,6 @@ pub struct Throttle {
     pub ticks: NonZeroU64,
 }
 
-/// The throttling of one counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Throttled {
     window_start: u64,

@@ -58,7 +58,7 @@ pub trait CounterUnit {
     /// for the highest bit if an overflow sets it. Loses no overflow of the other counter, even one that happens at this moment.
     fn acknowledge(&mut self, counters: CounterSet);
 
-    /// Returns `true` if the pending interrupt is (also) that of a timer that shares it.
+    /// Returns `true` if a timer that shares the interrupt requests it.
     fn timer_pending(&self) -> bool {
         false
     }

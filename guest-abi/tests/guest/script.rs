@@ -1,4 +1,4 @@
-//! A hypervisor that expects certain calls in order, and returns a certain result for each.
+//! A hypervisor that expects the calls of a list, and returns the listed results.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

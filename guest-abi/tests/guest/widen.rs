@@ -138,8 +138,8 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(flagged.update_at(0x8000_0000u32, 0xffff_ffff).is_err());
 }
 
-/// A counter of `WIDTH` bits counts the numbers in `more`, and is read after each. Of each number,
-/// only the upper `WIDTH` bits are used.
+/// Lets a counter of `WIDTH` bits count each number of events in `more`, and reads it each time.
+/// Uses only the upper `WIDTH` bits of each number.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;
