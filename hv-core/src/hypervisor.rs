@@ -29,7 +29,6 @@ struct GuestVersions {
 }
 
 impl GuestVersions {
-    /// Returns the negotiated version of a group.
     #[inline(always)]
     fn version<S: Services>(&self, group: ApiGroup) -> Result<Version, HvError> {
         match group {

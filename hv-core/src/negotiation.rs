@@ -53,7 +53,7 @@ pub(crate) fn negotiate(
         .ok_or(HvError::NotSupported)
 }
 
-/// A version that a service grants, before the hypervisor stores it.
+/// A granted version that is not stored yet.
 pub struct Asked<'a> {
     /// Where the guest's negotiated version is stored. Still holds the earlier version.
     pub(crate) version: &'a Negotiated,

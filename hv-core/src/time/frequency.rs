@@ -64,7 +64,7 @@ struct Readings {
 }
 
 impl FrequencyMeter {
-    /// The shortest time, in seconds, that a result covers once the readings span it.
+    /// In seconds. Once the readings span a window, a result covers at least this time.
     pub const WINDOW: u64 = 60;
 
     /// Returns a meter of `clock` that compares it with `reference`.

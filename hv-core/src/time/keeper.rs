@@ -10,7 +10,8 @@ use super::safety::{Environment, Reason, Verdict, choose, longest_poll};
 use super::source::{Candidate, Tracked};
 use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The error if no (other) source is usable, or if another strand is changing the source.
+/// The error if there is no usable source, or none besides the present one, or if another strand is
+/// changing the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoUsableClock;
 

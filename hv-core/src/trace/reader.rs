@@ -8,7 +8,7 @@ use super::ring::Ring;
 /// The maximum number of packets that one call reads, if the writer overtakes the reader repeatedly.
 const TRIES: usize = 16;
 
-/// An event in a ring.
+/// An event, as a [`Reader`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingEvent<'a> {
     /// The time in ticks, rounded down to a multiple of `1 << DROPPED` of the [`Layout`].
@@ -49,7 +49,6 @@ pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     discarded: u64,
 }
 
-/// The result of [`Reader::look`].
 enum Look {
     /// There are more words. `first` events were offered to the ring before this packet.
     More { first: u64 },

@@ -34,7 +34,6 @@ pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     number: AtomicU64,
     /// The last time, in units, that a short header can express with the present base.
     reach: AtomicU64,
-    /// The number of discarded events.
     discarded: AtomicU64,
     /// The number of the first packet that no reader has finished.
     unread: AtomicU64,

@@ -55,8 +55,8 @@ pub trait Trace {
         None
     }
 
-    /// [Records](Self::record) an event in the strand's [`ring`](Self::ring) if this takes few instructions. Returns `false` if it
-    /// did not. This implementation always returns `false`.
+    /// [Records](Self::record) an event in the strand's [`ring`](Self::ring) if few instructions suffice. Returns `false` if it
+    /// has not recorded the event. This implementation always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn try_record<E: TraceEvent>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {

@@ -23,7 +23,7 @@ const PERFORMANCE_COUNTERS: [Option<u64>; 5] =
 
 /// Returns the results of `choose_impl` of windows_high_resolution_timer.txt: `T` is the cycle counter, `Q` the performance
 /// counter, `G` the tick counter. The expected results come from the document's own code, compiled and executed. Each
-/// performance counter has three columns, one per operator's setting: default, disable, force.
+/// performance counter has three columns, for the operator's settings default, disable and force.
 fn outcomes(has_tsc: bool, environment: &Environment, tsc_setting: Operator) -> &'static str {
     let Environment { strands: cpus, rate_changes: speed_step, cpu_hz, .. } = *environment;
     match (has_tsc && cpu_hz > 0, cpus, speed_step, tsc_setting) {

@@ -63,8 +63,8 @@ fn two_strands_report_a_death() {
     });
 }
 
-/// Strand 0 takes the lock, changes the value and frees the lock, but dies at any step. Its death
-/// is reported. Meanwhile strand 1 takes the lock. At most 4 preemptions.
+/// Strand 0 dies at some step while it takes the lock, changes the value and frees the lock. Its
+/// death is reported. Meanwhile strand 1 takes the lock. At most 4 preemptions.
 #[test]
 fn an_owner_dies_at_each_step() {
     fn dies_at<const STEP: usize>(guarded: &Guarded) {
