@@ -1,4 +1,4 @@
-//! The guests: whether each runs, ends or restarts, and the `Image` that the services use.
+//! The guests: which of them run, end or restart, and what the image does for them.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
@@ -94,7 +94,8 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Returns what a guest does now that all its strands have left it. Returns `None` to all callers but the first.
+    /// Returns what a guest does now that all its strands have left it. Only the first caller gets
+    /// a result; later callers get `None`.
     pub(super) fn left(&self, guest: GuestId) -> Option<Then> {
         let life = &LIVES[guest.index()];
         match life.then.swap(0, SeqCst) {

@@ -41,7 +41,7 @@ type Trace<B> = <<B as Board>::Environment as Environment>::Trace;
 /// The hypervisor on a board.
 pub type HypervisorOf<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
 
-/// A strand of a guest.
+/// Handles the traps of one strand of a guest.
 pub struct Handler<B: Board> {
     strand: Strand<'static, Services<B>, Guests<B>, Trace<B>>,
     hypervisor: &'static HypervisorOf<B>,
@@ -69,8 +69,8 @@ impl<B: Board> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Comes before the look at the command: a later command also interrupts the strand,
-            // which then does not halt.
+            // Interrupts come first: a command that arrives after this call also interrupts the
+            // strand, so that it does not halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -182,15 +182,13 @@ impl<B: Board> Handler<B> {
         self.strand.caller()
     }
 
-    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the
-    /// strand held, as after a death. If the hypervisor fails again meanwhile, the strand leaves
-    /// service.
+    /// Returns the performance counter service.
     pub fn counters(&self) -> &'static PerfCounterService<Reporting<B::Environment>> {
         &self.hypervisor.services().0
     }
 
-    /// The hypervisor has failed on this strand: its guest ends, and what the strand held is free, as after a death. If it fails again
-    /// meanwhile, the strand leaves service.
+    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as after a death. If the
+    /// hypervisor fails again meanwhile, the strand leaves service.
     fn failed(&self, reason: Reason, trap: Option<&FatalTrap>, address: Option<u64>) {
         let Caller { strand, .. } = self.strand.caller();
         let guests = self.hypervisor.embedder();
@@ -239,8 +237,8 @@ fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     counters.strand_died(strand, strand);
     counters.cross_called(strand);
     mailbox::abandon(strand);
-    // The strand may have taken the operator's interrupt without completing the step, so it sends
-    // another.
+    // The strand may have taken the operator's interrupt without completing the step, so send the
+    // interrupt again.
     interrupt::send(strand, OPERATOR);
 }
 

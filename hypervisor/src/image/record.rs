@@ -55,8 +55,8 @@ impl Record<'_> {
     }
 }
 
-/// The environment of the counter service, plus a record for each unit that the service takes out
-/// of service.
+/// The environment of the counter service. Also writes a record for each unit that the service
+/// takes out of service.
 pub struct Reporting<E> {
     environment: E,
     layout: &'static Layout,

@@ -46,8 +46,8 @@ impl<I: Image> CoreGroup<I> {
         &self.cpus
     }
 
-    /// Ends a guest: no strand of the guest starts any more, and each that executes it receives the command to leave it, except `on`,
-    /// which has left already. All have left once [`is_stopped`](Self::is_stopped) returns `true`.
+    /// Ends a guest. Its strands do not start any more. Each strand that executes the guest receives the command to leave it; only
+    /// `on` has left it already. When [`is_stopped`](Self::is_stopped) returns `true`, all strands have left the guest.
     pub fn end(&self, guest: GuestId, on: StrandId) {
         self.ended_word(guest).store(1, Ordering::SeqCst);
         for strand in self.strands(guest) {

@@ -75,7 +75,6 @@ const OFFSETS: ([u16; NAMES.len()], usize) = {
     (offsets, end.next_multiple_of(16))
 };
 
-/// The words of the block of names.
 const NAME_WORDS: [u64; OFFSETS.1 / 8] = {
     let mut words = [0; OFFSETS.1 / 8];
     let mut name = 0;
