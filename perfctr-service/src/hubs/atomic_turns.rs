@@ -20,7 +20,7 @@ use crate::rights::policy::StrandSet;
 pub(super) struct AtomicTurns {
     /// [`Turns::remembered`]. Every strand may change its own bit.
     remembered: [AtomicU64; Node::ALL.len()],
-    /// The word of a [`Turn`].
+    /// A [`Turn`], as one word.
     turn: AtomicU64,
     /// [`Turns::last`]. Only decisions change this number.
     last: AtomicU32,

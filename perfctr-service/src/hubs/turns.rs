@@ -35,7 +35,7 @@ pub struct Turns {
     pub last: u32,
 }
 
-/// An event at a hub.
+/// What happens at a hub: the input of [`Turns::step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HubEvent {
     /// A strand asks while an access is in flight.
@@ -44,7 +44,7 @@ pub enum HubEvent {
     AsksFree(StrandId),
     /// The strand that was served has found the chip busy with an earlier access.
     ChipBusy(StrandId),
-    /// A strand has died.
+    /// The death of this strand is reported.
     Died(StrandId),
     /// The hub is scrubbed for another guest. No strand can ask during the scrub.
     Renewed,

@@ -83,8 +83,8 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death. One report runs at any step of the other report. The hub that the reporter takes
-/// then remains its own.
+/// Two strands report the same death. One report runs at any step of the other report. If a
+/// reporter then takes the hub, the hub remains taken.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
