@@ -24,8 +24,8 @@ impl FunctionSet {
     /// The set of all numbers.
     pub const ALL: Self = Self { below: [true; Self::LIMIT as usize], others: true };
 
-    /// Returns the set with `numbers` added. A number of [`LIMIT`](Self::LIMIT) or more adds all
-    /// larger numbers too.
+    /// Returns the set with `numbers` added. Any from [`LIMIT`](Self::LIMIT) on adds all larger
+    /// numbers.
     #[must_use]
     pub const fn with(mut self, numbers: &[u64]) -> Self {
         let mut index = 0;

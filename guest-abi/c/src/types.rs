@@ -27,8 +27,7 @@ pub struct sun4v_present {
     pub unclear: u32,
 }
 
-/// A count of 64 bits, made from the values of a narrower counter. All zeros is the right start for
-/// a counter that holds 0.
+/// A count of 64 bits from a narrower counter. All zeros is the start for a counter that holds 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sun4v_count {

@@ -28,8 +28,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates version `wanted`. The hypervisor may grant a lower minor number: see [`version`](Self::version).
     ///
     /// # Errors
-    /// If the hypervisor refuses; a version that was negotiated earlier then stays. Also if it grants a higher minor number than
-    /// `wanted`.
+    /// If the hypervisor refuses; an earlier version then stays. Also if it grants a higher minor number than `wanted`.
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, wanted)?;
         Ok(Self { hypercall, version })

@@ -37,8 +37,8 @@ impl<H: Hypercall> Core<H> {
         Ok(Version::new(major, minor))
     }
 
-    /// Writes one character to the guest's console. Fails with EWOULDBLOCK while the console
-    /// accepts no character.
+    /// Writes one character to the guest's console. Fails with EWOULDBLOCK while the console is
+    /// busy.
     pub fn putchar(&self, character: u8) -> Result<(), HvError> {
         self.call(CONS_PUTCHAR, [character.into(), 0, 0, 0, 0]).map(drop)
     }

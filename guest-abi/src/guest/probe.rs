@@ -1,4 +1,4 @@
-//! Finds the PMUs that are present by reading each PCR, as illumos does.
+//! Reads each PCR to find the PMUs that are present, as illumos does.
 
 use super::{Hypercall, PerfCounters};
 use crate::register::{PerfReg, Pmu};
@@ -83,8 +83,8 @@ impl Present {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Finds the PMUs that are present. Makes 32 calls, in the order of [`Pmu::ALL`], and repeats
-    /// none.
+    /// Finds the PMUs that are present, with 32 calls in the order of [`Pmu::ALL`]. Repeats no
+    /// call.
     pub fn probe(&self) -> Present {
         let found = |present: Present, pmu: Pmu| present.and(pmu, self.get(pmu.pcr()));
         Pmu::ALL.into_iter().fold(Present::default(), found)

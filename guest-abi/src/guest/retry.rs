@@ -1,7 +1,6 @@
 //! Repeats a call while its status is EWOULDBLOCK, a limited number of times.
 //!
-//! The service remembers a refused strand, and serves it first if it tries again soon. So keep the
-//! pauses between tries short.
+//! Keep the pauses short: the service serves a refused strand first if the strand tries again soon.
 
 use core::fmt;
 use core::hint::spin_loop;

@@ -1,5 +1,4 @@
-//! A PMU's PCR and both counters, read together: the counts belong to the events that the PCR
-//! selects.
+//! A PMU's PCR and counters, read together: the counters count the events that the PCR selects.
 
 use core::fmt;
 

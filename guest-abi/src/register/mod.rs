@@ -68,8 +68,8 @@ impl PerfReg {
 
     /// Returns what the specification says about the register.
     pub const fn info(self) -> &'static RegisterInfo {
-        // The index is below COUNT, because `new` returns no larger id. The compiler does not know
-        // this, and would add a panic.
+        // `new` accepts only ids below COUNT. The compiler does not know this, and would add a
+        // panic.
         let index = self.index();
         if index < Self::COUNT { &TABLE[index] } else { &TABLE[0] }
     }

@@ -123,8 +123,8 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Begins the turn of the next events. Handles an overflow before its interrupt; if that
-    /// interrupt still happens, it is spurious.
+    /// Begins the turn of the next events. Handles pending overflows; their interrupts are then
+    /// spurious.
     ///
     /// # Errors
     /// If the unit refuses to continue. Counts and samples remain.
@@ -139,8 +139,8 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Stops counting until the next [`start`](Self::start). Handles an overflow whose interrupt
-    /// has not happened yet.
+    /// Stops counting until the next [`start`](Self::start). Handles overflows with pending
+    /// interrupts.
     pub fn stop(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
         let cause = self.collect(unit, at);
         if self.counting {
