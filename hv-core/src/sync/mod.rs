@@ -29,8 +29,7 @@ pub use hint::spin_loop;
 #[cfg(any(test, feature = "steps"))]
 pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-/// The ordering of a load that decides whether the strand accesses a device: [`Ordering::Acquire`], but [`Ordering::Relaxed`] on
-/// SPARC V9.
+/// The ordering of a load that decides whether the strand accesses a device: [`Ordering::Acquire`], or `Relaxed` on SPARC V9.
 ///
 /// Every UltraSPARC T2 has total store order: no access of a strand overtakes an earlier load of the strand. The compiler cannot
 /// move the access to the device before the load, because the access is volatile and depends on the loaded value. With `Acquire`,
@@ -38,10 +37,9 @@ pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 pub const BEFORE_DEVICE: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of an exchange of one word, and of the strand's next load, which reads another
-/// word. Together they decide whether the strand accesses a device. It is [`Ordering::SeqCst`], but
-/// [`Ordering::Relaxed`] on SPARC V9 for the reasons of [`BEFORE_DEVICE`]. Call [`exchanged`]
-/// between the exchange and the load.
+/// The ordering of an exchange of one word and of the strand's next load, which reads another word.
+/// Together they decide whether the strand accesses a device. It is [`Ordering::SeqCst`], or
+/// `Relaxed` on SPARC V9: see [`BEFORE_DEVICE`]. Call [`exchanged`] in between.
 pub const EXCHANGE_AND_LOOK: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 

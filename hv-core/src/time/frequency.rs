@@ -64,7 +64,7 @@ struct Readings {
 }
 
 impl FrequencyMeter {
-    /// In seconds. Once the readings span a window, a result covers at least this time.
+    /// Once the readings span a window, a result covers at least this time, in seconds.
     pub const WINDOW: u64 = 60;
 
     /// Returns a meter of `clock` that compares it with `reference`.

@@ -6,8 +6,7 @@ crate::events! {
     /// The events of `hv-core`, numbered 1 to 7. An event that describes a call has the time at which the call ended.
     #[non_exhaustive]
     pub enum HypervisorEvent {
-        /// A guest negotiated a version of a group or released the group: a call of
-        /// `api_set_version`.
+        /// A guest negotiated a version of a group, or released the group, with `api_set_version`.
         1 SetVersion "set_version" {
             status: u16 = STATUSES,
             guest: u8 = Number,

@@ -1,5 +1,4 @@
-//! Tests of [`AtomicId`] and [`OwnedLock`]: on one strand, with a dead strand, and in every order
-//! of several strands.
+//! Tests of [`AtomicId`] and [`OwnedLock`]: one strand, a dead strand, several in every order.
 
 extern crate std;
 
@@ -83,8 +82,8 @@ fn at_each_step_of_a_lock() {
     assert_eq!(owners, [None, Some(FIRST), None]);
 }
 
-/// The owner dies just before a step of another strand's `lock`, and its death is reported at once.
-/// The next try succeeds.
+/// The owner dies before a step of another strand's `lock`. After the report, the next try
+/// succeeds.
 #[test]
 fn a_death_between_two_tries() {
     for (step, taken) in [(0, true), (1, true), (2, true), (3, false)] {
