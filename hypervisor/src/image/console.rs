@@ -34,8 +34,8 @@ impl Console {
     }
 
     fn status(self) -> u8 {
-        // SAFETY: this is a UART's line status register. A read of it changes nothing that the
-        // hypervisor needs.
+        // SAFETY: this is a UART's line status register. A read changes nothing that the hypervisor
+        // needs.
         unsafe { ((self.0 + LINE_STATUS) as *const u8).read_volatile() }
     }
 
@@ -55,8 +55,8 @@ impl Console {
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 
-    /// Reports how the only guest, or the hypervisor itself, has ended. The report goes to the
-    /// program that runs the machine.
+    /// Reports the end of the only guest, or of the hypervisor, to the program that runs the
+    /// machine.
     pub(super) fn end(mut self, code: u64) {
         // If the console does not work, there is no other place to report to.
         let _ = writeln!(self, "{}{}{code}", char::from(DLE), char::from(END));

@@ -94,8 +94,8 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Returns what a guest does now that all its strands have left it. Only the first caller gets
-    /// a result; later callers get `None`.
+    /// Returns what the guest does after all its strands have left it; `None` except on the first
+    /// call.
     pub(super) fn left(&self, guest: GuestId) -> Option<Then> {
         let life = &LIVES[guest.index()];
         match life.then.swap(0, SeqCst) {
@@ -109,8 +109,8 @@ impl<B> Guests<B> {
         }
     }
 
-    /// Removes and returns the code that the guest has passed to mach_exit on a strand; `None` if
-    /// there is none.
+    /// Removes and returns the code that the guest passed to mach_exit on a strand, if there is
+    /// one.
     pub(super) fn exit(&self, strand: StrandId) -> Option<u64> {
         let (exited, code) = &EXITS[strand.index()];
         exited.swap(false, SeqCst).then(|| code.load(SeqCst))

@@ -69,8 +69,8 @@ impl<B: Board> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Interrupts come first: a command that arrives after this call also interrupts the
-            // strand, so that it does not halt.
+            // Interrupts first: a later command interrupts the strand too, so that it does not
+            // halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -212,8 +212,7 @@ impl<B: Board> Handler<B> {
         failing.store(false, SeqCst);
     }
 
-    /// Ends the guest, because it or the hypervisor has failed on this strand, or because the guest
-    /// has called mach_exit.
+    /// Ends the guest after mach_exit or a fatal trap, or if the hypervisor failed on this strand.
     fn guest_ended(&self, state: u64, code: u64) {
         let Caller { guest, strand } = self.strand.caller();
         let guests = self.hypervisor.embedder();
@@ -237,8 +236,7 @@ fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     counters.strand_died(strand, strand);
     counters.cross_called(strand);
     mailbox::abandon(strand);
-    // The strand may have taken the operator's interrupt without completing the step, so send the
-    // interrupt again.
+    // The strand may not have completed the operator's step, so send the interrupt again.
     interrupt::send(strand, OPERATOR);
 }
 

@@ -55,8 +55,7 @@ impl Record<'_> {
     }
 }
 
-/// The environment of the counter service. Also writes a record for each unit that the service
-/// takes out of service.
+/// The counter service's environment. Also records each unit that the service takes out of service.
 pub struct Reporting<E> {
     environment: E,
     layout: &'static Layout,
