@@ -118,8 +118,8 @@ impl Gate {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
-        // Relaxed on failure: the device is not accessed then. Compares the state, because a
-        // success flag needs more code on SPARC.
+        // Relaxed on failure: the device is not accessed then. Compares the state, because LLVM
+        // makes a success flag costly on SPARC.
         if state != 0 {
             return false;
         }

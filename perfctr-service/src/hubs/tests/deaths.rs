@@ -40,7 +40,7 @@ const BEFORE: [Act; 6] = [
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
 /// After the report of the death, every strand is served and both bounds hold. A third strand that
-/// has `gone` costs 2w = 4 refusals.
+/// has `gone` costs r = 2w = 4 refusals.
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
