@@ -7,13 +7,13 @@ use simulator::recording::{Flow, Kind, Reference};
 
 use crate::{every, fetch, profile, profile_flow};
 
-/// Returns a program on 20 pages. Every other instruction loads, stores, or does both. The
+/// Returns a program of `length` instructions on 20 pages. Every other instruction loads, stores, or does both. The
 /// addresses are scattered over 4 MB, and each is used twice. So there are misses of every kind,
 /// and lines are written back. Every fifth instruction is a branch: taken, not taken, or indirect.
-fn program_with_branches() -> Vec<Reference> {
+fn program_with_branches(length: u64) -> Vec<Reference> {
     let mut references = Vec::new();
-    for number in 0_u64..12_000 {
-        let data = 0x100_0000 + number % 6_000 * 0x9e37_79b9 % 0x40_0000;
+    for number in 0..length {
+        let data = 0x100_0000 + number % (length / 2) * 0x9e37_79b9 % 0x40_0000;
         let (kind, data_kind) = match number % 8 {
             0 | 4 => (Kind::FetchLoad, Some(Kind::Load)),
             2 => (Kind::FetchStore, Some(Kind::Store)),
@@ -43,13 +43,13 @@ fn program() -> String {
         };
         format!("{lead} {:x},{}\n", reference.address, reference.size)
     };
-    program_with_branches().into_iter().map(line).collect()
+    program_with_branches(12_000).into_iter().map(line).collect()
 }
 
 /// Samples each event alone. The guest's count equals the true count, and the samples account for it. An
 /// event without a model is reported as such. `occur` is the number of events that must occur.
 fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
-    let program = program_with_branches();
+    let program = program_with_branches(3_000);
     let mut happened = 0;
     for (selector, name) in names {
         let report = profile_flow(unit, program.clone(), &selector, every(7)).unwrap();
