@@ -1,5 +1,5 @@
 //! A fast path in assembly writes to a device. The device has the written value only after the
-//! strand has waited for it. No other strand accesses the device before.
+//! strand has waited for it. Until then, no other strand accesses the device.
 
 use std::sync::{Mutex, OnceLock};
 

@@ -239,7 +239,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         (next, broken)
     }
 
-    /// Returns the states from a first state to `to`. Each state comes with the action that follows.
+    /// Returns the states from a first state to `to`. A pair is a state and the action that follows.
     fn path<M: Packed<WORDS>>(
         &self,
         model: &M,

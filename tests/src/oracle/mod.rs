@@ -44,7 +44,7 @@ impl Machine {
     }
 }
 
-/// A guest, as the hypervisor knows it.
+/// A guest's configuration, rights and versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guest {
     pub strands: Vec<u16>,

@@ -203,7 +203,7 @@ impl World {
             .filter(|unit| !self.out_of_service.contains(unit))
             .collect();
         for unit in units {
-            // L2 control can be accessed only on its own node.
+            // L2 control can be accessed only from its own node.
             let reached = match unit {
                 Unit::L2 { node } => {
                     let there = |strand: &u16| {

@@ -1,4 +1,5 @@
-//! A model of %pcr and %pic of the calling strand, with events to count, on a processor without these registers.
+//! A model of the calling strand's %pcr and %pic, and events for them to count, on a processor without these
+//! registers.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::SparcMode;

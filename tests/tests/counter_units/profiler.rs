@@ -120,7 +120,8 @@ fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
         }
         for (which, report) in profiler.events().enumerate() {
             assert_eq!(report.estimate.unwrap().counted, truth[which]);
-            // At the end of the next period, the next overflow is due.
+            // The events so far and those until the next overflow fill all periods, including the
+            // current one.
             let left = -i64::from(unit.past_overflow(report.counter));
             let next = i64::from(report.period.unwrap().events());
             assert_eq!(truth[which] as i64 + left, stood_for[which] as i64 + next);

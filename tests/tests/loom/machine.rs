@@ -64,7 +64,7 @@ pub(crate) struct Devices {
     registers: [Register; ADDRESSES.len()],
     /// Stands for all registers of the hubs. Even two reads must not access them at the same time.
     hubs: UnsafeCell<()>,
-    /// The strand, plus 1, that last accessed `registers`. Writes of 0 do not count.
+    /// The number of the strand that last accessed `registers`, plus 1. Writes of 0 do not count.
     last: AtomicU64,
     pcr: [Register; STRANDS],
     cross_calls: [ModelledBool; STRANDS],

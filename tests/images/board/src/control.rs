@@ -51,7 +51,7 @@ pub fn begin(first: &'static Tested) {
     FIRST.set(Some(first));
 }
 
-/// Counts a call that has reached Rust code.
+/// Counts a call on the slow path, that is, a call that reaches Rust code.
 pub fn called(trap: Trap) {
     if trap == Trap::Fast {
         SLOW.set(Some(slow_calls() + 1));
@@ -170,7 +170,8 @@ fn be(strand: StrandId) {
 #[cfg(feature = "memory")]
 static HOLDING: Room<Machine> = Room::new();
 
-/// Makes a call of a strand. Then restores the hypervisor to the middle of the call's access, so that the call never ends.
+/// Makes a call for a strand. Then restores the hypervisor to the middle of that call's access, so that the call never
+/// ends.
 #[cfg(feature = "memory")]
 fn hold(register: PerfReg, strand: StrandId) {
     let Some(running) = RUNNING.get() else { return };

@@ -16,7 +16,8 @@ use sweep::modelled::Hardware;
 
 use crate::kept::Kept;
 
-/// The bus of an image with devices. The service's table directs it to words.
+/// The bus of an image with devices. The addresses in the service's table lead to words of memory
+/// instead.
 pub struct Bus(Mmio);
 
 /// The registers of all strands. The processor has the registers of one strand. Memory has the registers of all others.
@@ -120,7 +121,8 @@ fn find_table() -> Option<Table> {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
-                    // This address stands for one register of every node. The tables are in the order of the nodes.
+                    // Each node's table has this address for the node's own register. The tables are in the order
+                    // of the nodes.
                     if *turn != node.index() {
                         continue;
                     }
@@ -179,7 +181,8 @@ fn is_busy(cell: Cell) -> bool {
 }
 
 impl Bus {
-    /// Makes the table lead to the words, by writing the addresses of all registers.
+    /// Writes the addresses of the words into the table. The address of a faulty or busy register's
+    /// word is misaligned.
     fn answer(&self) {
         let Some(table) = TABLE.get() else {
             hypervisor::failed(&"no table of registers\n", NOT_STARTED)

@@ -1,4 +1,5 @@
-//! The turns at a hub. The test compares the definition with the function that ships.
+//! The turns at a hub. The test compares the definition in `smt/turns.smt2` with the function that
+//! ships.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;
@@ -55,7 +56,7 @@ fn state(random: &mut Random) -> Turns {
     Turns { remembered, turn: turn.map(strand), refusals, last: number(random).into() }
 }
 
-/// z3 computes the step of the definition in random states. The test compares it with the result of the function.
+/// z3 computes a step from the definition, in random states. The function that ships must return the same.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_definition_is_the_function_that_ships() {

@@ -18,11 +18,11 @@ use super::{
     rustsbi_fw_read, with_strand,
 };
 
-/// Enough calls to time, but so few that they are seldom interrupted.
+/// Enough calls to time, but few enough that interrupts are rare.
 const CALLS: u32 = 20_000;
 const ROUNDS: usize = 301;
 
-/// So many calls that the start of two threads takes only a small part of the time.
+/// Enough calls that starting two threads takes only a small part of the time.
 const CALLS_AT_ONCE: u32 = 400_000;
 const ROUNDS_AT_ONCE: usize = 15;
 
@@ -43,7 +43,6 @@ type Overwritten = Ring<Clock19, 4, 2039>;
 
 static RINGS: [Overwritten; 72] = [const { Ring::new(Mode::Overwrite) }; 72];
 
-/// Measures everything, and prints the results.
 pub(super) fn all() {
     calls();
     let hypervisor = hypervisor(Off);
@@ -88,7 +87,7 @@ fn calls() {
     }
 }
 
-/// Returns the time of a call.
+/// Returns the mean time of a call.
 fn nanoseconds(mut call: impl FnMut()) -> f64 {
     let start = Instant::now();
     for _ in 0..CALLS {
