@@ -24,7 +24,8 @@ type Simple = extern "C" fn(id: u64, vcpu: c_uint);
 
 /// QEMU_PLUGIN_CB_NO_REGS: callbacks do not use the program's registers.
 const NO_REGISTERS: c_int = 0;
-/// QEMU_PLUGIN_MEM_RW: a callback is for loads and stores. (QEMU 7.2 confuses the two if a callback asks for only one.)
+/// QEMU_PLUGIN_MEM_RW: a callback gets both loads and stores. (If a callback requests only one of them, QEMU 7.2
+/// confuses the two.)
 const ACCESSES: c_int = 3;
 
 /// The first field of QEMU's `qemu_info_t`.
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     0
 }
 
-/// A thread begins. QEMU calls this on the host thread that starts it.
+/// QEMU calls this when a thread begins, on the host thread that starts it.
 extern "C" fn begin(_: u64, vcpu: c_uint) {
     let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
         return;
@@ -196,7 +197,6 @@ extern "C" fn begin(_: u64, vcpu: c_uint) {
     threads[vcpu] = Some(shared);
 }
 
-/// A thread has ended.
 extern "C" fn end_thread(_: u64, vcpu: c_uint) {
     // SAFETY: QEMU calls this on the thread's host thread.
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
@@ -212,7 +212,7 @@ extern "C" fn end_thread(_: u64, vcpu: c_uint) {
     drop(ended);
 }
 
-/// A block is translated.
+/// Registers the callbacks of a block, which QEMU is translating.
 extern "C" fn translate(_: u64, block: *mut Block) {
     let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
         return;
@@ -270,7 +270,7 @@ extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_
     }
 }
 
-/// A thread enters the kernel.
+/// QEMU calls this before a system call of a thread.
 #[allow(clippy::too_many_arguments, reason = "QEMU's interface has them")]
 extern "C" fn enter(
     _: u64,
@@ -304,7 +304,7 @@ extern "C" fn enter(
     process.call(unsafe { &mut *shared.thread.get() }, call);
 }
 
-/// A thread returns from the kernel.
+/// QEMU calls this after a system call of a thread.
 extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     // SAFETY: QEMU calls this on the thread's host thread.
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
