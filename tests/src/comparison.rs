@@ -45,7 +45,7 @@ pub fn board(world: &World) -> Board {
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares a world and a board that are both new.
+    /// Returns a comparison of a world and a board that are both new.
     pub fn new(world: World, board: &'a Board) -> Self {
         let machine = MachineUnderTest::new(board, &world.guests);
         Self { world, machine, cases: 0, answered: HashMap::new() }
@@ -143,8 +143,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Gives each guest its grant, or asserts that both sides reject the list. The strands do not
-    /// acknowledge yet.
+    /// Gives each guest its grant, or asserts that both sides reject the list. No strand acknowledges yet.
     pub fn reconfigure(&mut self, grants: &[Grant]) {
         let expected = self.world.reconfigure(grants);
         let observed = self.machine.reconfigure(grants);

@@ -245,8 +245,7 @@ fn break_something(
 }
 
 /// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one
-/// more call. Otherwise the service would refuse other strands on behalf of this strand, which the model
-/// does not do.
+/// more call. Otherwise the service, but not the model, would refuse other strands on its behalf.
 fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,

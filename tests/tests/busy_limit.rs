@@ -27,8 +27,7 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
-/// Returns times from `from` to before `to`, so close together that none is a pause after the
-/// previous one.
+/// Returns times from `from` to before `to`, so close together that none follows a pause.
 fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }

@@ -103,7 +103,7 @@ fn the_fast_path_opens_again() {
         served[0]
     };
 
-    // The service does not know the version yet. The first call on the slow path tells it.
+    // The service does not know the version yet. The first call on the slow path tells the service.
     assert!(!is_open() && !context.is_current(V1_1));
     let registers = Registers::call(VFALLS_GET_PERFREG, [0; 5]);
     let served = context.slow_path(VFALLS_GET_PERFREG, V1_1, &registers);

@@ -122,8 +122,7 @@ pub(crate) const INSIDE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Handler of traps by data accesses: adds %tt and the tag of the access to a list at 0x200000, and
-/// skips the instruction.
+/// Handler of data access traps: adds %tt and the access's tag to a list, and skips the access.
 pub(crate) const NOTE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_0000, // ldx [%g4], %g1

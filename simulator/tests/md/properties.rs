@@ -41,8 +41,7 @@ fn description() -> impl Strategy<Value = Description> {
         .prop_map(|nodes| Description { nodes })
 }
 
-/// In each node, moves all properties of a name to the first property of that name. A source has this
-/// order.
+/// In each node, moves all properties of a name to the first one, because a source has this order.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> = node.properties.iter().map(|p| p.name.clone()).collect();

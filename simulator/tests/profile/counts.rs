@@ -46,9 +46,8 @@ fn program() -> String {
     program_with_branches().into_iter().map(line).collect()
 }
 
-/// Samples each event alone. The guest's count equals the true count, and there is one sample (taken or
-/// missed) per seven events. The report says which events have no model. `occur` is the number of events
-/// that must occur.
+/// Samples each event alone. Counts are exact, and each period of seven events has a sample, taken or
+/// missed. The report says which events have no model. `occur` is the number of events that must occur.
 fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
     let program = program_with_branches();
     let mut happened = 0;
@@ -61,8 +60,7 @@ fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a st
         assert_eq!(event.modelled, event.exact_count > 0, "{name}");
         assert_eq!(event.modelled, event.absence.is_none(), "{name}");
         let (samples, missed) = (event.samples, event.missed);
-        // A strand takes each overflow separately. An R10000 may overflow several times before it takes the
-        // interrupt.
+        // A strand is interrupted at each overflow. An R10000 may overflow again before it is interrupted.
         assert_eq!(samples + missed, event.count / 7, "{name}");
         let stand_for: u64 = event.rows.iter().map(|row| row.events).sum();
         assert_eq!(stand_for, (samples + missed) * 7, "{name}");

@@ -35,8 +35,7 @@ fn read_back(report: &ProfileReport) {
     assert_eq!(serde_json::to_string(&read).unwrap(), json);
 }
 
-/// Samples a recording of these references. Unlike a recording in lackey's text form, it has
-/// control flow.
+/// Samples a recording of these references. Their control flow is known, unlike in lackey's text.
 fn profile_flow(
     unit: SampledUnit,
     references: Vec<Reference>,

@@ -142,9 +142,8 @@ fn a_few_pages_miss_the_tlb_once() {
     }
 }
 
-/// In a stream of pages, each pair misses. The code misses again when the register Random reaches the code's entry.
-/// For each pair, Random advances by at least 8 (the handler and the load), so the code misses for at most one pair
-/// in eight.
+/// In a stream of pages, each pair misses. The code misses again when the register Random reaches its entry. For each
+/// pair, Random advances by at least 8 (the handler and the load), so the code misses for at most one pair in eight.
 #[test]
 fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
     let [misses] = counts(&pages(2000, 1), &TLB)[..] else { unreachable!() };

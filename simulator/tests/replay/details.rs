@@ -205,7 +205,7 @@ fn lines_that_are_shared() {
     let users = line.users.iter();
     let users =
         users.map(|user| (user.thread, user.strand.index(), user.what, user.bytes, user.times));
-    // The first write comes before the line first moves.
+    // The first write happens before the line moves for the first time.
     let expected = [(0, 0, Use::Store, 0xff, 9), (1, 64, Use::Store, 0xff00, 10)];
     assert_eq!(users.collect::<Vec<_>>(), expected);
     let json = serde_json::to_value(line).unwrap();

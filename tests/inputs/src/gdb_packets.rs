@@ -22,8 +22,7 @@ pub struct Reached {
 const LOOP: [u32; 6] =
     [0x0300_0400, 0xc458_6000, 0x8400_a001, 0xc470_6000, 0x10bf_fffd, 0x0100_0000];
 
-/// Sends these bytes to a machine. Then sends each line to another machine, as an interrupt and a packet with
-/// the right checksum.
+/// Sends these bytes to a machine. To another machine, sends an interrupt and a valid packet for each line.
 pub fn check(bytes: &[u8]) -> Reached {
     let mut reached = Reached::default();
     session(bytes, &mut reached);
@@ -70,8 +69,7 @@ fn session(bytes: &[u8], reached: &mut Reached) {
     assert_eq!(last.len(), 2 * (32 * 8 + 32 * 4 + 16 * 8 + 6 * 8), "{last}");
 }
 
-/// Counts the answers, and asserts that each is a whole packet. Returns the text of the last
-/// answer.
+/// Counts the answers, and asserts that each is a whole packet. Returns the text of the last one.
 fn count<'a>(mut answers: &'a [u8], reached: &mut Reached) -> &'a str {
     let mut last = "";
     while let Some((first, rest)) = answers.split_first() {

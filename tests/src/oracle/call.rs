@@ -135,8 +135,7 @@ impl World {
     }
 
     /// Writes PERF_CONFIG to every bank of the node. After a fault, restores the banks that were
-    /// already written. If a bank cannot be restored, the unit must be scrubbed when it returns to
-    /// service.
+    /// already written. If that fails, the unit must be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,

@@ -10,7 +10,7 @@ use super::policy::{Grant, StrandGrant};
 use super::{Invalid, World};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The node on which the operator's strand is.
+/// The node of the operator's strand.
 pub const OPERATOR: usize = 0;
 
 /// What a strand scrubs before it acknowledges.

@@ -48,7 +48,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Returns the sequence of this configuration, seed and length. Equal arguments return equal sequences.
+    /// Returns a random sequence. The same arguments always return the same sequence.
     ///
     /// Of 8 steps, 6 are clocks of the whole core, and 2 access a register of one strand, mostly to write %pcr or %pic.
     /// Most values written to a counter are at most 20 counts below its wrap. In one clock of 4, no strand issues. A

@@ -1,5 +1,4 @@
-//! The service on devices that the sweep can change. The devices are models, in an image and on the host, or words of memory
-//! in an image.
+//! The service on devices that the sweep can change: models (in an image and on the host), or words of memory in an image.
 
 use guest_abi::{Hub, HubRole, HubUnit, Kind, Node, Registers, StrandId, Trap};
 use hv_core::trace::{Off, Trace};
@@ -31,7 +30,7 @@ pub trait Hardware {
     fn take_cross_call(&self, strand: StrandId) -> bool;
 }
 
-/// The length, in cycles, of a hub access that is to outlast the sweep.
+/// The length, in cycles, of a hub access that outlasts the sweep.
 const LONG: u64 = 1 << 40;
 
 /// The number of rounds of cross-calls. A transfer needs fewer.

@@ -303,7 +303,7 @@ pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     }
 }
 
-/// For a machine, makes a test of each function.
+/// Makes a test of each function for a machine.
 macro_rules! suite {
     ($name:ident, $machine:ty) => {
         mod $name {

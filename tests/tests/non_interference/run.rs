@@ -27,14 +27,14 @@ pub(crate) struct End {
 pub(crate) struct Outcome {
     pub(crate) observations: Vec<Observation>,
     pub(crate) end: End,
-    /// The units that B has taken out of service. The number is that of the script's next step.
+    /// The units that B has taken out of service, each with the number of the script's next step.
     pub(crate) taken_out: Vec<(usize, Unit)>,
 }
 
 /// What guest B does in a run.
 pub(crate) enum Other<'a> {
     Random(Random),
-    /// B takes each of these units out of service, before the step with the number.
+    /// B takes these units out of service, each before the step with this number.
     TakesOut(&'a [(usize, Unit)]),
 }
 

@@ -9,8 +9,7 @@ use refs::{Definitions, Frame, Stored};
 
 use crate::lock;
 
-/// The pipes to which all threads write. Each write opens its pipe, because the program could see and close an open
-/// descriptor.
+/// The pipes to which all threads write. Each write opens its pipe, because the program could close an open descriptor.
 pub(crate) struct Pipes {
     frames: OsString,
     messages: OsString,

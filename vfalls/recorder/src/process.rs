@@ -39,8 +39,7 @@ struct Start {
 }
 
 thread_local! {
-    /// The thread that this host thread is about to start. QEMU calls [`Process::thread`] on the same host thread, and the call
-    /// empties the cell.
+    /// The thread that this host thread is about to start. QEMU calls [`Process::thread`], which takes it, on this host thread.
     static START: Cell<Option<Start>> = const { Cell::new(None) };
 }
 

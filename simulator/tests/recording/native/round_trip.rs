@@ -21,8 +21,7 @@ struct Block {
     next: u64,
 }
 
-/// An execution of a block. An access has its instruction, `true` for a store, the binary logarithm of its size in bytes, and
-/// its address.
+/// An execution of a block. An access is an instruction, `true` for a store, the binary logarithm of the size, an address.
 #[derive(Clone, Debug)]
 struct Step {
     block: Index,

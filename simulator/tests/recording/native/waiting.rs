@@ -8,8 +8,7 @@ use simulator::recording::{Chunk, Recording};
 use super::Recorder;
 use crate::open;
 
-/// Returns a recording of threads. Each thread has 3 frames of `blocks` executions, with data that no other thread
-/// uses.
+/// Returns a recording of threads. Each thread has 3 frames of `blocks` executions, and uses its own data.
 fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     let mut recorder = Recorder::new(Stored::Plain);
     let block = recorder.block(0x1000, &[4], Exit::None);

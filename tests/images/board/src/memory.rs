@@ -16,8 +16,7 @@ use sweep::modelled::Hardware;
 
 use crate::kept::Kept;
 
-/// The bus of an image with devices. The addresses in the service's table lead to words of memory
-/// instead.
+/// The bus of an image with devices. The service's table leads it to words of memory instead.
 pub struct Bus(Mmio);
 
 /// The registers of all strands. The processor has the registers of one strand. Memory has the registers of all others.
@@ -31,7 +30,7 @@ const FIRST: usize = 2;
 const ADDRESSED: usize = PerfReg::COUNT - FIRST;
 const CELLS: usize = NODES * L2_BANKS + ADDRESSED;
 
-/// Every second word is a register. A change of a word between registers shows a wrong access.
+/// Every second word is a register. If a word between registers changes, an access was wrong.
 static WORDS: [AtomicU64; 2 * CELLS + 1] = [const { AtomicU64::new(0) }; _];
 static PCRS: [AtomicU64; StrandId::COUNT] = [const { AtomicU64::new(0) }; _];
 /// The strand whose registers are in the processor.
@@ -121,8 +120,7 @@ fn find_table() -> Option<Table> {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
-                    // Each node's table has this address for the node's own register. The tables are in the order
-                    // of the nodes.
+                    // This is each node's address for its own register. The tables are in the order of the nodes.
                     if *turn != node.index() {
                         continue;
                     }
@@ -181,8 +179,7 @@ fn is_busy(cell: Cell) -> bool {
 }
 
 impl Bus {
-    /// Writes the addresses of the words into the table. The address of a faulty or busy register's
-    /// word is misaligned.
+    /// Writes the words' addresses into the table. A faulty or busy word gets a misaligned address.
     fn answer(&self) {
         let Some(table) = TABLE.get() else {
             hypervisor::failed(&"no table of registers\n", NOT_STARTED)

@@ -102,8 +102,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Lets this strand have the turn. The next turn goes to the remembered strand with the next higher
-    /// number.
+    /// Lets this strand have the turn. The remembered strand with the next higher number is next.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);

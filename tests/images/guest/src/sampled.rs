@@ -395,7 +395,7 @@ fn spurious(check: &mut Check<'_>) {
     ended(check, Outcome { spurious: 1, ..Outcome::undisturbed(2) }, Some([2000, 2, 0]));
 }
 
-/// The ring holds eight samples and is full.
+/// Overfills the ring, which holds eight samples.
 fn full(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     for _ in 0..20 {

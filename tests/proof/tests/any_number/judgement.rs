@@ -1,5 +1,4 @@
-//! The judgement of units that stay busy. The tests compare the definition in `smt/judgement.smt2` with
-//! the function that ships.
+//! The judgement of busy units. The tests compare `smt/judgement.smt2` with the function that ships.
 
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
 use tests::random::Random;
@@ -30,8 +29,7 @@ fn near(random: &mut Random, numbers: &[u64]) -> u64 {
     }
 }
 
-/// z3 computes a look at a busy unit from the definition, in random states. The function that ships must return
-/// the same.
+/// z3 computes looks at a busy unit from the definition, in random states. The function must return the same.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_judgement_is_the_function_that_ships() {

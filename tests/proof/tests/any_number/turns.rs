@@ -1,5 +1,4 @@
-//! The turns at a hub. The test compares the definition in `smt/turns.smt2` with the function that
-//! ships.
+//! The turns at a hub. The test compares `smt/turns.smt2` with the function that ships.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;
@@ -56,7 +55,7 @@ fn state(random: &mut Random) -> Turns {
     Turns { remembered, turn: turn.map(strand), refusals, last: number(random).into() }
 }
 
-/// z3 computes a step from the definition, in random states. The function that ships must return the same.
+/// z3 computes steps from the definition, in random states. The function must return the same.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_definition_is_the_function_that_ships() {

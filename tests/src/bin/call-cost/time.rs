@@ -1,7 +1,7 @@
 //! Times calls, and measures the calls per second of one strand and of two strands at once, in wall time.
 //!
-//! Prints `call KIND NANOSECONDS RATIO` for each kind of call. Both numbers are medians over many rounds; the ratio is to
-//! rustsbi's call in the same round. Prints `threads KIND ONE TWO` for simultaneous strands: medians of the calls per second.
+//! Prints `call KIND NANOSECONDS RATIO` for each kind of call. Both numbers are medians over many rounds. RATIO is relative
+//! to rustsbi's call in the same round. Prints `threads KIND ONE TWO`: median calls per second of one strand and of two.
 
 use std::array;
 use std::hint::black_box;

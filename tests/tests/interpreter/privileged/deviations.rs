@@ -1,6 +1,5 @@
 //! Deviations of QEMU 7.2 from UltraSPARC Architecture 2007. The interpreter follows the architecture. Random walks avoid the
-//! deviations, and a test shows each with a few instructions. Each variant says what QEMU does and, in parentheses, what the
-//! architecture requires.
+//! deviations, and a test shows each with a few instructions. Each variant says what QEMU does (and what the architecture requires).
 //!
 //! Sections of chapter 7 are cited by the name of their instruction.
 
@@ -93,8 +92,7 @@ deviations! {
 }
 
 impl Deviation {
-    /// Returns instructions for a hypervisor at trap level 0, the value to compare after them, the architecture's value, and QEMU's
-    /// value.
+    /// Returns instructions for a hypervisor at trap level 0, the place to compare afterwards, the right value there, and QEMU's.
     fn example(self) -> (Vec<u32>, Shown, u64, u64) {
         use Shown::{Pc, Register, Value};
         const L0: u32 = 16;

@@ -51,7 +51,7 @@ pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     Ok(entry)
 }
 
-/// Returns the addresses of the loaded segments; `None` if a segment goes beyond the end of the file.
+/// Returns the addresses of the loaded segments, or `None` if a segment ends after the file.
 fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     let mut segments = Vec::new();
     for header in elf.elf_program_headers() {
@@ -86,7 +86,7 @@ pub fn address(elf: &Elf<'_>, name: &str) -> anyhow::Result<u64> {
     symbol.with_context(|| format!("the image has no symbol {name}"))
 }
 
-/// Returns the size in bytes of the section with this name; 0 if the file has no section with this name.
+/// Returns the size in bytes of the section with this name, or 0 if there is no such section.
 pub fn size(elf: &Elf<'_>, name: &str) -> u64 {
     elf.section_by_name(name).map_or(0, |section| section.size())
 }

@@ -48,7 +48,7 @@ const SIGTRAP: u8 = 5;
 const SIGABRT: u8 = 6;
 
 impl<'a> Debugger<'a> {
-    /// Returns a machine without a debugger. Packets of the first debugger access `selected`.
+    /// Returns a machine without a debugger. The first debugger begins with strand `selected`.
     pub fn new(machine: Machine<'a>, selected: StrandId) -> Self {
         Self {
             machine,
