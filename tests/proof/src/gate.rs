@@ -43,7 +43,7 @@ enum Watched {
     Absence(u32),
 }
 
-/// The history since the refusal of a strand that keeps asking, that is, at least once in every r asks of the others.
+/// The history since a strand was refused. The strand keeps asking, at least once in every r asks of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
     accesses: u32,

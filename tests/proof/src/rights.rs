@@ -107,7 +107,7 @@ pub enum Scrubbing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     pub guests: [usize; 3],
-    /// The owner asks the strands of a guest from the last to the first.
+    /// If `true`, the owner asks the strands of a guest from the last to the first.
     pub reversed: bool,
     /// The event that crosses the steps.
     pub crossing: Crossing,

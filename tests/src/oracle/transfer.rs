@@ -79,7 +79,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets every strand acknowledge for which the transfer waits.
+    /// Lets every awaited strand acknowledge.
     pub fn all_acknowledge(&mut self) {
         while let Some((&strand, _)) = self.transfer.awaited.first_key_value() {
             self.cross_called(strand);

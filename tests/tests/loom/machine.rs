@@ -99,7 +99,7 @@ impl Devices {
         self.last.store(strand.index() as u64 + 1, Ordering::SeqCst);
     }
 
-    /// Sets whether every later access faults.
+    /// Makes every later access fault, or succeed again.
     pub(crate) fn set_broken(&self, broken: bool) {
         self.broken.store(broken, Ordering::SeqCst);
     }

@@ -147,7 +147,7 @@ fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> 
     })
 }
 
-/// What remains after a session.
+/// How a session ended.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     interrupts: u64,
