@@ -80,7 +80,7 @@ static PROCESS: OnceLock<Process> = OnceLock::new();
 
 /// A thread. While it executes, only its host thread uses it. During a system call, only the holder of its lock uses it.
 struct SharedThread {
-    /// Whether the thread is in a system call.
+    /// `true` while the thread is in a system call. During the call, this lock guards `thread`.
     in_call: Mutex<bool>,
     thread: UnsafeCell<Thread>,
 }
