@@ -1,5 +1,4 @@
-//! Units that work stay in service, whatever the strands that find them busy do, and whatever these strands' clocks
-//! show.
+//! Units that work stay in service, whatever the strands do that find them busy, and whatever their clocks show.
 
 use std::cell::Cell;
 use std::rc::Rc;
