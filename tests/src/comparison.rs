@@ -38,14 +38,14 @@ pub fn all_units() -> impl Iterator<Item = Unit> {
     nodes.chain(channels).chain((0..4).map(Unit::Hub))
 }
 
-/// Returns a board for a world that is new.
+/// Returns a board with the nodes and channels of a new world. Every register is 0.
 pub fn board(world: &World) -> Board {
     let channels: Vec<_> = world.disabled_channels.iter().copied().collect();
     Board::new(world.machine, world.nodes, &channels)
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares a world and a board that are both new.
+    /// Returns a comparison of a world and a board that are both new.
     pub fn new(world: World, board: &'a Board) -> Self {
         let machine = MachineUnderTest::new(board, &world.guests);
         Self { world, machine, cases: 0, answered: HashMap::new() }
@@ -136,14 +136,14 @@ impl<'a> Comparison<'a> {
         self.all_acknowledge();
     }
 
-    /// Resets a guest. Its strands have not acknowledged yet.
+    /// Resets a guest. Its strands do not acknowledge yet.
     pub fn begin_reset(&mut self, guest: usize) {
         self.world.reset_guest(guest);
         self.machine.begin_reset(guest);
         self.catch_up();
     }
 
-    /// Gives each guest its grant, unless both sides reject the list. The strands have not acknowledged yet.
+    /// Gives each guest its grant, or asserts that both sides reject the list. No strand acknowledges yet.
     pub fn reconfigure(&mut self, grants: &[Grant]) {
         let expected = self.world.reconfigure(grants);
         let observed = self.machine.reconfigure(grants);
@@ -159,7 +159,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Lets every strand acknowledge for which a transfer waits.
+    /// Lets every awaited strand acknowledge.
     pub fn all_acknowledge(&mut self) {
         while let Some((&strand, _)) = self.world.transfer.awaited.first_key_value() {
             self.acknowledge(strand);
@@ -175,7 +175,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Returns a unit to service. A strand of `node` does so.
+    /// Returns a unit to service from a strand on `node`.
     pub fn return_to_service(&mut self, node: usize, one: Unit) {
         let expected = self.world.return_to_service(node, one);
         let observed = self.machine.return_to_service(64 * node as u16, unit(one));
@@ -183,7 +183,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Lets strands take their cross-calls that the model does not wait for. The service may need more strands than the model.
+    /// Lets strands take cross-calls that the model does not wait for, because the service may wait for more strands.
     fn catch_up(&mut self) {
         let transfer = &self.world.transfer;
         for _ in 0..10_000 {

@@ -1,4 +1,4 @@
-//! Units that stay busy. By the clock of its strand, a call gets EWOULDBLOCK for a stated time.
+//! A unit stays busy. Its calls return EWOULDBLOCK for a stated time by the calling strand's clock.
 //! Then the unit is out of service.
 
 use std::thread;
@@ -19,7 +19,7 @@ fn machine() -> &'static MachineUnderTest<'static> {
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Reads a register of hub 1. Each item is a strand, the time of the strand's clock, and the status that it must get.
+/// Reads a register of hub 1 for each item: a strand, the time on the strand's clock, and the expected status.
 fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     for (number, (strand, ticks, status)) in calls.iter().enumerate() {
         machine.board().set_ticks(*strand, *ticks);
@@ -27,7 +27,7 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
-/// Returns times, from `from` to before `to`, at which a strand asks. No two are a pause apart.
+/// Returns times from `from` to before `to`, so close together that none follows a pause.
 fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }

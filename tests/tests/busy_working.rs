@@ -1,4 +1,4 @@
-//! Units that work stay in service, however the strands that find them busy and the clocks of these strands behave.
+//! Units that work stay in service, whatever the strands do that find them busy, and whatever their clocks show.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -65,7 +65,7 @@ fn an_access_ends_at_each_step_of_an_ask() {
             };
             let (status, within) = steps::before(step, ends.clone(), || asks_at(machine, ticks));
             if status == 0 {
-                // The access ended before the strand came to the hub.
+                // The access ended before the strand reached the hub.
                 continue;
             }
             assert_eq!(status, 9);

@@ -65,7 +65,6 @@ fn is_fast(context: &impl Context, function: u64, id: u64) -> bool {
     context.fast_path(function, &mut Frame::new(&mut registers))
 }
 
-/// The fast path does not know the version, so only the slow path writes and reads the registers.
 #[test]
 fn the_slow_path_serves_the_same() {
     for (grant, ht) in
@@ -104,14 +103,14 @@ fn the_fast_path_opens_again() {
         served[0]
     };
 
-    // The service has not heard of the version, or could not react. The first call makes up for it.
+    // The service does not know the version yet. The first call on the slow path tells the service.
     assert!(!is_open() && !context.is_current(V1_1));
     let registers = Registers::call(VFALLS_GET_PERFREG, [0; 5]);
     let served = context.slow_path(VFALLS_GET_PERFREG, V1_1, &registers);
     assert_eq!(served, Ok(Reply::Value(0)));
     assert!(is_open() && context.is_current(V1_1) && !context.is_current(V1_0));
 
-    // The guest loses its rights and gets rights.
+    // The grant is revoked, and granted again.
     for grant in [Grant::NONE, Grant::GLOBAL_HTSTRAND] {
         assert_eq!(machine.reconfigure(&[grant]), Ok(()));
         machine.complete_transfer();

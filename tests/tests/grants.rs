@@ -33,7 +33,7 @@ fn the_six_grants() {
     }
 }
 
-/// Each further right of a guest is granted, or is refused with an error that names the right that excludes it.
+/// Adds each right to each grant. The right is granted, or the error names the right that excludes it.
 #[test]
 fn each_right_is_granted_to_each_holder() {
     use Right::{Global, HtStrand, Strand};

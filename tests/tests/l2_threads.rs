@@ -13,8 +13,8 @@ fn others(node: usize, bank: usize) -> u64 {
     (0x0f1e_2d3c_4b5a_6978_u64).rotate_left((8 * node + bank) as u32) & !(0b11 << 36)
 }
 
-/// Asserts that the accesses on one node are sets and gets, one after another. A set is by one
-/// strand and writes one value to all banks. A get reads bank 0.
+/// Asserts that the accesses on one node are sets and gets, one after another. In a set, one strand
+/// writes one value to all banks. A get reads bank 0.
 fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
     let mut log = log;
     let (mut sets, mut gets) = (0, 0);

@@ -1,5 +1,5 @@
 //! A fast path in assembly writes to a device. The device has the written value only after the
-//! strand has waited for it. No other strand accesses the device before.
+//! strand has waited for it. Until then, no other strand accesses the device.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -164,7 +164,7 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
 #[test]
 fn a_late_fault_is_that_of_the_unit_at_its_address() {
     let units = [
-        // Local addresses, and the global address of channel 1 of the own node.
+        // Local addresses, and the global address of channel 1 of the strand's own node.
         (0x84_0000_0400, Some(Unit::Mcu(Node::Node0, Mcu::Mcu0))),
         (0x84_0000_1408, Some(Unit::Mcu(Node::Node0, Mcu::Mcu1))),
         (0xd0_0000_1408, None),

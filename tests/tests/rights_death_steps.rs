@@ -30,7 +30,7 @@ const REGISTERS: [u64; 7] = [0, 1, 2, 5, 18, 35, 89];
 struct Change {
     /// The step with which the operator begins the change.
     begin: fn(&MachineUnderTest, on: u16),
-    /// The strand with the registers after the change. `other` is the strand without them.
+    /// The strand that has the registers after the change. The strand `other` does not have them.
     holder: u16,
     other: u16,
 }

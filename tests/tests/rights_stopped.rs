@@ -108,7 +108,7 @@ impl Trace for &'static Stops {
 
 type System = &'static MachineUnderTest<'static, &'static Stops>;
 
-/// Returns a Batoka with two nodes, and what stops its strands. The guests have negotiated version 1.1.
+/// Returns a Batoka with two nodes, and its [`Stops`]. The guests have negotiated version 1.1.
 fn system(guests: &[Guest]) -> (System, &'static Stops) {
     let stops = leak(Stops::default());
     let board = leak(Board::new(Machine::Batoka, 2, &[]));

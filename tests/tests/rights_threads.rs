@@ -9,7 +9,7 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
-/// The registers that each guest uses, and the lowest bit of the mark in each register. The register stores the bits of the mark.
+/// The registers that each guest uses. The mark begins at the given bit of the register, which stores all bits of the mark.
 const REGISTERS: [(u64, u32); 7] = [(1, 0), (2, 0), (3, 0), (9, 32), (18, 8), (19, 0), (89, 40)];
 
 const ROUNDS: usize = tests::rounds(150) as usize;
@@ -92,7 +92,7 @@ fn nobody_reads_what_another_guest_has_written() {
             if round % 5 == 4 {
                 machine.begin_reset(holder);
             }
-            // The next transfer replaces one in three. The others complete.
+            // The next transfer replaces one transfer in three. The others complete.
             if round % 3 != 0 {
                 wait_while(&|| {
                     machine.acknowledge(OPERATOR);

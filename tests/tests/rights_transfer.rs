@@ -204,7 +204,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert!(machine.acknowledge(64));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
-    // The transfer also asks the guest that only waited for the right. This does no harm.
+    // The transfer also waits for guest 1, which never had the right. This does no harm.
     assert_eq!(machine.awaited(), Some([0, 1, 65].into()));
     for strand in [0, 1, 2] {
         assert_eq!(machine.get(strand, 2).0, 10);

@@ -349,8 +349,8 @@ fn recording_changes_nothing() {
     assert_eq!(with, without);
 }
 
-/// A strand turns the tracer on or off. At each of its steps, another strand turns the tracer back.
-/// The setting of the second strand is in force.
+/// At each step of a strand that turns the tracer on or off, another strand does the opposite. The
+/// second strand's setting remains in force.
 #[test]
 fn two_strands_turn_the_tracer() {
     for on in [true, false] {

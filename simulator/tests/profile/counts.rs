@@ -46,8 +46,8 @@ fn program() -> String {
     program_with_branches(12_000).into_iter().map(line).collect()
 }
 
-/// Samples each event alone. The guest's count equals the true count, and the samples account for it. An
-/// event without a model is reported as such. `occur` is the number of events that must occur.
+/// Samples each event alone. Counts are exact, and each period of seven events has a sample, taken or
+/// missed. The report says which events have no model. `occur` is the number of events that must occur.
 fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
     let program = program_with_branches(3_000);
     let mut happened = 0;
@@ -60,7 +60,7 @@ fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a st
         assert_eq!(event.modelled, event.exact_count > 0, "{name}");
         assert_eq!(event.modelled, event.absence.is_none(), "{name}");
         let (samples, missed) = (event.samples, event.missed);
-        // A strand takes its overflows one by one. An R10000 may pass several overflows before it can be interrupted.
+        // A strand is interrupted at each overflow. An R10000 may overflow again before it is interrupted.
         assert_eq!(samples + missed, event.count / 7, "{name}");
         let stand_for: u64 = event.rows.iter().map(|row| row.events).sum();
         assert_eq!(stand_for, (samples + missed) * 7, "{name}");
@@ -116,7 +116,7 @@ fn instructions_by_what_they_do() {
     }
 }
 
-/// Two events on one counter take turns. A third event has the other counter.
+/// Two events take turns on one counter. A third event has the other counter to itself.
 #[test]
 fn more_events_than_counters_take_turns() {
     // The program is uniform, so all turns are alike.

@@ -5,7 +5,7 @@ use simulator::analysis::profile::SampledUnit;
 use crate::{every, fetches, profile};
 
 /// Returns the cycles of a program in user mode. Asserts that both counters agree. The first instruction
-/// misses the TLB, and so does the handler of this miss: 1 cycle plus twice 7 cycles are in exception mode.
+/// misses the TLB, and so does the handler of the miss: 1 + 2 * 7 cycles are in exception mode.
 fn cycles(program: &str) -> u64 {
     let report = profile(SampledUnit::R10000, program, "0,16", every(1000)).unwrap();
     for event in report.events() {
@@ -49,7 +49,7 @@ fn one_instruction_of_a_cycle_uses_memory() {
     assert_eq!(after(load.repeat(31)), 7);
     assert_eq!(after(other.repeat(400)), 100);
     assert_eq!(after(format!("{load}{other}{other}{other}").repeat(100)), 100);
-    // Four loads graduate and free their entries. A cycle later, the first of the other 369 loads issues.
+    // Four loads graduate and free their entries. A cycle later, the first of 369 loads issues.
     assert_eq!(after(load.repeat(400)), 1 + 369);
     // The active list holds 16 of the 200 loads.
     assert_eq!(after(format!("{load}{other}").repeat(200)), 1 + 184);

@@ -22,7 +22,7 @@ fn counts(program: &[Reference], events: &[&str]) -> Vec<u64> {
 const BRANCHES: [&str; 2] = ["decoded_branches", "mispredicted_branches"];
 
 /// Returns a loop of ten iterations inside a loop of `times` iterations. The inner loop has three instructions and a
-/// branch back; its tenth iteration does not take the branch. Then a jump leads to the beginning.
+/// branch back, which is not taken in the tenth iteration. Then a jump leads back to the beginning.
 fn nested(times: usize) -> Vec<Reference> {
     let mut program = Vec::new();
     for _ in 0..times {
@@ -134,7 +134,7 @@ fn pages(pairs: u64, times: u64) -> Vec<Reference> {
 
 const TLB: [&str; 1] = ["tlb_misses"];
 
-/// Each pair of pages misses once, and the code misses once. The buffer has room for all of them.
+/// Each pair of pages misses the TLB once, and so does the code. The TLB has room for all of them.
 #[test]
 fn a_few_pages_miss_the_tlb_once() {
     for pairs in 1..7 {
@@ -142,8 +142,8 @@ fn a_few_pages_miss_the_tlb_once() {
     }
 }
 
-/// In a stream of pages, each pair misses. The code misses again when Random reaches its entry. For each pair, Random
-/// advances by at least 8 (the handler and the load), so the code misses for at most one pair in eight.
+/// In a stream of pages, each pair misses. The code misses again when the register Random reaches its entry. For each
+/// pair, Random advances by at least 8 (the handler and the load), so the code misses for at most one pair in eight.
 #[test]
 fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
     let [misses] = counts(&pages(2000, 1), &TLB)[..] else { unreachable!() };

@@ -47,6 +47,6 @@ fn the_threads_are_ordered() {
             }
         }
     }
-    // There are seven starts, seven joins, seven barriers at which all threads but the last wait, and turns with the ledger.
+    // There are seven starts, seven joins, waits of seven threads at each of seven barriers, and waits for the ledger.
     assert!(waits > 7 + 7 + 7 * 7, "{waits}");
 }

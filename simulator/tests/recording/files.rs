@@ -1,4 +1,4 @@
-//! Files that are plain or compressed, and whole, cut off or damaged.
+//! Tests of plain and compressed files that are complete, cut off or damaged.
 
 use std::fs;
 use std::io::{self, Cursor, Read};

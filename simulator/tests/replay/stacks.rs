@@ -1,4 +1,4 @@
-//! Waiting times of threads. The expected times are computed by hand from those in `simulator::memory::timing`.
+//! Waiting times of threads, computed by hand from the times in `simulator::memory::timing`.
 
 use platform::{Machine, Model};
 use proptest::prelude::*;

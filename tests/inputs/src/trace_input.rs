@@ -164,7 +164,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
             references.push(reference(line).ok_or(number)?);
         }
     }
-    // The kind of a fetch depends on the references of its instruction. These references stand before the next fetch.
+    // The kind of a fetch depends on the data references of its instruction, which follow the fetch.
     let (mut loads, mut stores) = (false, false);
     for reference in references.iter_mut().rev() {
         match reference.kind {

@@ -1,7 +1,7 @@
 //! Visits every state of a large model whose states fit into a few words.
 //!
-//! In contrast to [`check`](crate::check::check), which uses stateright, it needs less memory and time, and visits only one of
-//! the states that the model declares alike. It stores the words of a state, not a hash, so it never confuses two states.
+//! The check needs less memory and time than [`check`](crate::check::check), which uses stateright. It visits only one of the
+//! states that the model declares alike. It stores the words of a state, not a hash, so it never confuses two states.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -169,7 +169,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         used.sum()
     }
 
-    /// Calls `each` with each state for whose level `such` returns `true`.
+    /// Calls `each` with each state whose level satisfies `such`.
     pub fn for_each(&self, such: impl Fn(u8) -> bool, mut each: impl FnMut([u64; WORDS])) {
         for part in &self.parts {
             let part = part.lock().expect("a thread panics");
@@ -239,7 +239,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         (next, broken)
     }
 
-    /// Returns the states from a first state to `to`. Each state comes with the action that follows.
+    /// Returns the states from a first state to `to`. A pair is a state and the action that follows.
     fn path<M: Packed<WORDS>>(
         &self,
         model: &M,

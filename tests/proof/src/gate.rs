@@ -43,7 +43,7 @@ enum Watched {
     Absence(u32),
 }
 
-/// The history since the refusal of a strand that keeps asking, that is, at least once in every r asks of the others.
+/// The history since a strand was refused. The strand keeps asking, at least once in every r asks of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
     accesses: u32,
@@ -191,7 +191,8 @@ impl Gate {
         answer: Answer,
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
-        // A refused strand is remembered, and so is the strand on whose behalf it is refused. If not, its next ask is refused too.
+        // w is at least 2: the refused strand and the strand on whose behalf it is refused. If the refused strand is not
+        // remembered, its next ask is refused too.
         let w = (after.remembered.iter().count() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
         match (action, wait) {

@@ -14,7 +14,7 @@ pub struct Case {
     pub model: &'static str,
     /// The numbers of strands and guests, and the limits of the model.
     pub size: &'static str,
-    /// Whether the check takes only seconds, so that `cargo test` makes it.
+    /// Whether the check takes only seconds and is part of `cargo test`.
     pub small: bool,
     run: fn(threads: usize) -> CheckedModel,
 }

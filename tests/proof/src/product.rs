@@ -45,7 +45,7 @@ const OTHER: usize = 0;
 const OBSERVER: usize = 1;
 
 impl<const S: usize> World<2, S> {
-    /// Returns what a strand of the observer gets from its calls for the unit and for %pcr, or `None` while it can make no call.
+    /// Returns what a strand of the observer gets from calls for the unit and for %pcr, or `None` if it can make no call.
     fn observed(&self, number: usize) -> Option<[Observed; 2]> {
         let strand = &self.strands[OBSERVER][number];
         let held = self.guests[OBSERVER].held;

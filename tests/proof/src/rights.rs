@@ -107,7 +107,7 @@ pub enum Scrubbing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     pub guests: [usize; 3],
-    /// The owner asks the strands of a guest from the last to the first.
+    /// If `true`, the owner asks the strands of a guest from the last to the first.
     pub reversed: bool,
     /// The event that crosses the steps.
     pub crossing: Crossing,
@@ -123,7 +123,7 @@ pub enum Crossing {
     Meets(usize, Act),
 }
 
-/// The orders of three guests. The first order is also that of one guest, and the first two are those of two guests.
+/// The orders of three guests. One guest has only the first order, and two guests have the first two.
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 impl Steps {

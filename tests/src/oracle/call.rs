@@ -134,8 +134,8 @@ impl World {
         }
     }
 
-    /// Writes PERF_CONFIG to every bank of the node. After a fault, restores the banks that it has
-    /// written. If a bank cannot be restored, the unit must be scrubbed when it returns to service.
+    /// Writes PERF_CONFIG to every bank of the node. After a fault, restores the banks that were
+    /// already written. If that fails, the unit must be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,
@@ -193,7 +193,7 @@ impl World {
     }
 }
 
-/// Returns `true` if the guest's grant covers the unit. `None` as the unit stands for the strand's own PCR.
+/// Returns `true` if the guest's grant covers the unit. A `unit` of `None` is the strand's own PCR.
 fn granted(guest: &Guest, unit: Option<Unit>, wants_ht: bool) -> bool {
     match unit {
         None => match guest.grant.strand {

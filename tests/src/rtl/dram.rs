@@ -72,7 +72,7 @@ impl Counter {
     }
 }
 
-/// Returns a random sequence. It is the same for the same seed and length.
+/// Returns a random sequence. The same seed and length always return the same sequence.
 ///
 /// Of 8 steps, 5 are clocks, which add 0 to 8 to each select. The others write the PCR (all selects, with random bits above
 /// them), write the PIC (most counters are at most 20 counts below their wrap, with or without the flag), or read one of them.

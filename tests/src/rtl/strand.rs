@@ -127,7 +127,7 @@ impl Strand {
         Ok(())
     }
 
-    /// The strand does what `input` says. `core_is_idle` says that no strand of its core issues in this clock.
+    /// Executes a clock of the strand. `core_is_idle` says that no strand of the core issues in this clock.
     pub fn clock(&mut self, input: &StrandClock, core_is_idle: bool) -> Outcome {
         if self.update_is_next() {
             self.update();
@@ -184,7 +184,7 @@ impl Strand {
             kept |= HT;
         }
         self.pcr = before & kept | value & !kept & 0xffff_ffff;
-        // A change of level or SL loses the waiting events that were counted by it.
+        // If a change of %pcr drops a level or changes SL, the waiting events are lost.
         let level_is_lost = before & !self.pcr & (HT | UT | ST) != 0;
         for (n, sl) in sl_before.into_iter().enumerate() {
             if level_is_lost || self.sl(n) != sl {

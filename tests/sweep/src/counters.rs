@@ -1,4 +1,4 @@
-//! A model of %pcr and %pic of the calling strand, with events to count, on a processor without these registers.
+//! A model of the calling strand's %pcr and %pic, and events to count, on a processor without either register.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::SparcMode;

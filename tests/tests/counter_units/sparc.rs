@@ -13,7 +13,7 @@ use crate::conformance::Machine;
 /// A unit that owns its strand.
 pub(crate) type Strand = SparcUnit<Box<StrandUnit>>;
 
-/// Makes the events of all selects happen together. Each select happens in this number of clocks.
+/// Makes the events of all selects happen together, each in its number of clocks.
 pub(crate) fn happen(strand: &mut StrandUnit, mode: SparcMode, events: &[(SparcSelect, u32)]) {
     SparcUnit::new(strand).step(mode, events);
 }
@@ -128,7 +128,7 @@ fn a_counter_near_its_wrap_traps_only_when_it_counts() {
     assert!(!strand.trap_requested());
 }
 
-/// Counters or writes have set OV bits, or no OV bit is set. Then every combination of HOLDOV and OV is written.
+/// Writes every combination of HOLDOV and OV while both OV bits are set (by counters or by a write) or clear.
 #[test]
 fn holdov_ignores_the_ov_that_is_written() {
     const BOTH: u64 = OV0 | OV1;

@@ -13,11 +13,11 @@ use tests::assembler::{
 /// The address of the code. Code and data are below 2 GB, so that two instructions set an address.
 pub(crate) const CODE: u32 = 0x10_0000;
 pub(crate) const DATA: u32 = 0x200_0000;
-/// The size of the memory that random instructions load and store.
+/// The size in bytes of the memory that random instructions load and store.
 const SCRATCH: u32 = 0x2000;
-/// The size of what a case stores: the registers, the condition codes and %y.
+/// The size in bytes of the values that a case stores: the registers, the condition codes and %y.
 pub(crate) const RESULT: u32 = 34 * 8;
-/// The size of what a case loads first.
+/// The size in bytes of the values that a case loads at its start.
 const INITIAL: u32 = RESULT;
 const INITIALS: u32 = DATA + SCRATCH;
 
@@ -90,7 +90,7 @@ pub(crate) fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// Instructions that no branch enters.
+/// Consecutive instructions. A branch enters them only at the first.
 type Group = Vec<u32>;
 
 struct Case<'r> {

@@ -64,7 +64,7 @@ pub(crate) struct Devices {
     registers: [Register; ADDRESSES.len()],
     /// Stands for all registers of the hubs. Even two reads must not access them at the same time.
     hubs: UnsafeCell<()>,
-    /// The strand, plus 1, that last accessed `registers`. Writes of 0 do not count.
+    /// The number of the strand that last accessed `registers`, plus 1. Writes of 0 do not count.
     last: AtomicU64,
     pcr: [Register; STRANDS],
     cross_calls: [ModelledBool; STRANDS],
@@ -99,7 +99,7 @@ impl Devices {
         self.last.store(strand.index() as u64 + 1, Ordering::SeqCst);
     }
 
-    /// Sets whether every later access faults.
+    /// Makes every later access fault, or succeed again.
     pub(crate) fn set_broken(&self, broken: bool) {
         self.broken.store(broken, Ordering::SeqCst);
     }

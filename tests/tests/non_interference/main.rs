@@ -2,7 +2,7 @@
 //!
 //! Guests A and B are on one machine, where nothing counts. A *script* is the same in all runs. It has the calls of A, writes of
 //! A's strands to their own registers, and the steps of the operator and of the hardware. Between these steps B makes random
-//! calls, which differ in each run. All calls of A must get the same statuses and values. The exceptions of the contract:
+//! calls, which differ in each run. All calls of A must get the same statuses and values. Possible exceptions:
 //!
 //! - **Units out of service.** In the run for comparison, B takes the same units out of service before the same steps, by one
 //!   access each, and makes no other call.

@@ -101,7 +101,7 @@ fn newer_groups_first() {
         (Fast, 0x184, [0, X, X, X, P], [7, X, X, X, P]),
         (Fast, 0x122, [0, X, X, X, P], [7, X, X, X, P]),
         get(18, Ok(0)),
-        // At shutdown, the guest gives the group up.
+        // At shutdown, the guest gives up the group.
         set_version(0x205, 0, 0, Ok(0)),
         get(18, Err(7)),
     ]);

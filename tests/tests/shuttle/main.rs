@@ -6,7 +6,7 @@
 //! $ RUSTFLAGS="--cfg shuttle" cargo test --release --package tests --test shuttle --target-dir target/shuttle
 //! ```
 //!
-//! `hv_core::sync::schedules` says how orders are chosen and repeated. Tests of a single part stand beside the part, in
+//! `hv_core::sync::schedules` says how orders are chosen and repeated. Tests of a single part are next to the part, in
 //! files `shuttle_*.rs`.
 //!
 //! Under `cfg(shuttle)` there are 2 guests and 64 strands. A lock is tried once, so that strands also give up.

@@ -7,7 +7,7 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Grant, Guest, Machine, Trap};
 
-/// The versions that strands negotiate. 0.0 gives the group up.
+/// The versions that strands negotiate. 0.0 gives up the group.
 const VERSIONS: [[u64; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
 
 /// Registers, and the status of a get in each version. A get of a hub may also end with EWOULDBLOCK.
@@ -58,7 +58,7 @@ fn version(machine: &MachineUnderTest, strand: u16) -> [u64; 2] {
     [registers[1], registers[2]]
 }
 
-/// Asks for the version, or makes a call. The answer must be in a version that can be in force during the call.
+/// Reads the version, or makes a call. The answer must be in a version that can be in force during the call.
 fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
     let began = history.lock().unwrap().tick();
     let which = any_below(STATUS.len() + 1);
@@ -115,8 +115,8 @@ fn sixty_four_strands() {
     negotiation(200, 64, 2);
 }
 
-/// Two strands that give the group up are refused from then on. A call of a third strand may open
-/// the fast path that crossing negotiations have closed.
+/// Two strands give up the group, and their calls are refused from then on. A call of a third
+/// strand may open the fast path that crossing negotiations have closed.
 #[test]
 fn giving_up() {
     explore(1_000, || {

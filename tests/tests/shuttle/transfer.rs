@@ -56,8 +56,8 @@ fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     }
 }
 
-/// Checks, if no change is pending, that the PCR of each living strand is 0 if its guest has lost the right
-/// to it. A dead strand scrubs its PCR when it comes back. Meanwhile the operator makes no step.
+/// If no change is pending, asserts that the PCR is 0 on every living strand without the right to it. A
+/// dead strand scrubs its PCR when it comes back. The operator must not make a step during the check.
 fn check_scrubbed(
     machine: &MachineUnderTest,
     guest_of: impl Fn(usize) -> usize,
@@ -72,8 +72,8 @@ fn check_scrubbed(
     }
 }
 
-/// Checks that, without a scrub in between, no guest writes to a register to which another guest has written.
-/// So two guests never have a register at once, and the accesses of the first guest come before the scrub.
+/// Asserts that a register is scrubbed between the writes of two guests. So two guests never have a register
+/// at once, and the accesses of the first guest come before the scrub.
 fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     let mut written: BTreeMap<Target, usize> = BTreeMap::new();
     for (strand, access) in board.take_log() {

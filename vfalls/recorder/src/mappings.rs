@@ -12,7 +12,7 @@ pub(crate) struct Mappings {
     /// The starts and ends of the emulator's own mappings, which are in the same address space.
     emulator: Vec<(u64, u64)>,
     found: HashSet<(u64, u64, u64, String)>,
-    /// The build id of each file; `None` if the file is not an ELF file.
+    /// The build id of each file, or `None` if the file is not an ELF file.
     files: HashMap<String, Option<Vec<u8>>>,
 }
 

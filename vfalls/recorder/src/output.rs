@@ -9,7 +9,7 @@ use refs::{Definitions, Frame, Stored};
 
 use crate::lock;
 
-/// The pipes to which all threads write. Each write opens its pipe: the program could see and close an open descriptor.
+/// The pipes to which all threads write. Each write opens its pipe, because the program could close an open descriptor.
 pub(crate) struct Pipes {
     frames: OsString,
     messages: OsString,
@@ -74,7 +74,7 @@ impl Pipes {
     pub(crate) fn say(&self, word: &str, text: &str) {
         let messages = OpenOptions::new().write(true).open(&self.messages);
         let line = format!("{word} {}\n", text.replace('\n', " "));
-        // An error is ignored: the process that started the emulator may be gone.
+        // The error is ignored, because the process that started the emulator may be gone.
         let _ = messages.and_then(|mut messages| messages.write_all(line.as_bytes()));
     }
 

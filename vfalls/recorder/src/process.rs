@@ -39,7 +39,7 @@ struct Start {
 }
 
 thread_local! {
-    /// The thread that this host thread is about to start. QEMU calls [`Process::thread`] on the same host thread, which takes it.
+    /// The thread that this host thread is about to start. QEMU calls [`Process::thread`], which takes it, on this host thread.
     static START: Cell<Option<Start>> = const { Cell::new(None) };
 }
 

@@ -4,8 +4,8 @@ use refs::{Encoder, Frame, Log, Order};
 
 use crate::process::Process;
 
-/// The minimum time between two writes of a thread's references at system calls. It is also at least a hundredth of the thread's
-/// life. So frames are few, and a program that is killed loses little.
+/// The minimum time between two writes of a thread's references at system calls. If a hundredth of the thread's age is longer,
+/// it is the minimum. So frames are few, and a program that is killed loses little.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 

@@ -8,7 +8,7 @@ use simulator::recording::{Chunk, Recording};
 use super::Recorder;
 use crate::open;
 
-/// Returns a recording of threads that each have `blocks` executions and 3 frames, with data at addresses of their own.
+/// Returns a recording of threads. Each thread has 3 frames of `blocks` executions, and uses its own data.
 fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     let mut recorder = Recorder::new(Stored::Plain);
     let block = recorder.block(0x1000, &[4], Exit::None);
@@ -26,7 +26,8 @@ fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     recorder.end()
 }
 
-/// Strides and jumps, or in odd threads two addresses in turn, which only a region predicts.
+/// Returns the address of a data reference. In even threads, the addresses have strides and jumps.
+/// In odd threads, two addresses alternate, which only a region predicts.
 fn address(thread: u64, number: u64) -> u64 {
     let jump = if number % 7 == 3 { (number * number) << 20 } else { 0 };
     let offset = if thread.is_multiple_of(2) { 8 * number + jump } else { number % 2 * 0x10_0010 };

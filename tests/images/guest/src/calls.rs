@@ -13,7 +13,7 @@ pub fn call(trap: Trap, registers: [u64; 6]) -> [u64; 6] {
     registers.to_array()
 }
 
-/// Negotiates a minor version of group 0x205, or gives the group up for `None`.
+/// Negotiates a minor version of group 0x205. `None` gives up the group.
 pub fn negotiate(minor: Option<u64>) -> [u64; 6] {
     let major = u64::from(minor.is_some());
     call(Trap::Core, [GROUP, major, minor.unwrap_or(0), 3, 4, 0])
@@ -38,7 +38,7 @@ fn before_negotiation(check: &mut Check<'_>) {
 }
 
 fn negotiation(check: &mut Check<'_>) {
-    // Each row is group, major, minor; then the expected status and granted minor.
+    // A row: group, major version, minor version, expected status, granted minor version.
     let asked = [
         (GROUP, 1, 0, EOK, 0),
         (GROUP, 1, 1, EOK, 1),

@@ -1,4 +1,4 @@
-//! Hubs that other strands hold or ask for, or where other strands have the turn; and traced calls. All with the shipped entry code.
+//! Calls for a hub that is free, that another strand holds, or at which a strand has the turn. The entry code is as shipped.
 
 use guest_abi::{PerfReg, StrandId, Trap};
 use sweep::control::Control;
@@ -38,7 +38,7 @@ struct States {
     own: StrandId,
     /// The strand whose access is in flight.
     holder: StrandId,
-    /// Another strand, which asks for the hub.
+    /// Another strand, which also asks for the hub.
     other: StrandId,
 }
 
@@ -102,7 +102,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// This strand has the turn. The next turn goes to the remembered strand with the next higher number.
+    /// Lets this strand have the turn. The remembered strand with the next higher number is next.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);

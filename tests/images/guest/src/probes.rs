@@ -92,9 +92,9 @@ unsafe extern "C" {
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
     /// Traps, and traps again in the handler of each trap.
     pub fn trap_in_handlers() -> !;
-    /// Returns by how much %tick advances across a trap.
+    /// Returns the advance of %tick across a trap, in ticks.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
     pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;
-    /// Returns by how much %tick advances without a trap.
+    /// Returns the advance of %tick without a trap, in ticks.
     pub fn ticks_none() -> u64;
 }

@@ -128,7 +128,7 @@ fn happens(event: SparcEvent, times: u32) {
     happens_at(Place::Here, SparcMode::Privileged, event, times);
 }
 
-/// Starts to sample these events. Each event comes with its period.
+/// Starts to sample these events. A pair is an event and its period.
 fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> {
     let service = PerfCounters::negotiate_best(sun4v()).ok();
     let mut requests = [Request { event: SparcEvent::Loads.into(), pace: None }; 2];
@@ -147,7 +147,7 @@ fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> 
     })
 }
 
-/// What remains after a session.
+/// How a session ended.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     interrupts: u64,
@@ -299,8 +299,8 @@ fn at_once(check: &mut Check<'_>) {
     check.same("both", reports.map(counted), [Some([1000, 10, 0]); 2]);
 }
 
-/// Checks every register around a call after which the trap comes. Then checks traps in 20 nested
-/// calls, with every number of free windows.
+/// Checks every register around a call that an overflow trap follows. Then checks traps in 20
+/// nested calls, with every number of free windows.
 fn goes_on(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     let ten = Control::Counters(Counters::Happens(SparcMode::Privileged, SparcEvent::Loads, 10));
@@ -395,7 +395,7 @@ fn spurious(check: &mut Check<'_>) {
     ended(check, Outcome { spurious: 1, ..Outcome::undisturbed(2) }, Some([2000, 2, 0]));
 }
 
-/// The ring holds eight samples and is full.
+/// Overfills the ring, which holds eight samples.
 fn full(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     for _ in 0..20 {

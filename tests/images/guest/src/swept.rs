@@ -48,7 +48,7 @@ impl Machines for Here {
     }
 }
 
-/// Makes calls from the strand as which the hypervisor treats this strand.
+/// Makes the calls of the sweep, each from the strand that the sweep names.
 struct Real {
     strand: Option<StrandId>,
 }

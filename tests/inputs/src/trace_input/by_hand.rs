@@ -7,10 +7,10 @@ use simulator::recording::{Chunk, Kind, Order, Recording, RecordingError, Refere
 
 use super::{fetching, number, same, size};
 
-/// The references of a text in the order of execution. Each reference comes with its strand.
+/// The references of a text in the order of execution. A pair is the strand and the reference.
 type Lines = Vec<(usize, Reference)>;
 
-/// Asserts that the reader and a second reader find the same in a text.
+/// Asserts that the reader and a second reader find the same references in a text.
 pub(super) fn check(bytes: &[u8]) {
     same(&read(bytes), &plain(bytes), usize::MAX);
 }

@@ -33,7 +33,7 @@ fn read(bytes: &[u8]) -> Result<Vec<usize>, RecordingError> {
         .collect()
 }
 
-/// Returns the file with a correct checksum in every frame that the lengths lead to.
+/// Returns the file with correct checksums. The length in each frame leads to the next frame.
 fn summed(bytes: &[u8]) -> Vec<u8> {
     let mut file = bytes.to_vec();
     let mut at = 16;

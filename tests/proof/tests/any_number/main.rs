@@ -35,7 +35,7 @@ fn z3(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The first line of a file of claims is the command that decides it, with the files that it needs. Each question states its answer.
+/// The first line of a file of claims is the command that checks the file, with all needed files. Each question states its answer.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn all_claims_hold() {

@@ -1,5 +1,5 @@
 //! Deviations of QEMU 7.2 from UltraSPARC Architecture 2007. The interpreter follows the architecture. Random walks avoid the
-//! deviations, and a test shows each with a few instructions. Each variant says what QEMU does, and the architecture in parentheses.
+//! deviations, and a test shows each with a few instructions. Each variant says what QEMU does (and what the architecture requires).
 //!
 //! Sections of chapter 7 are cited by the name of their instruction.
 
@@ -92,7 +92,7 @@ deviations! {
 }
 
 impl Deviation {
-    /// Returns instructions for a hypervisor at trap level 0, the value to compare, its architectural content, and its content in QEMU.
+    /// Returns instructions for a hypervisor at trap level 0, the place to compare afterwards, the right value there, and QEMU's.
     fn example(self) -> (Vec<u32>, Shown, u64, u64) {
         use Shown::{Pc, Register, Value};
         const L0: u32 = 16;
@@ -200,7 +200,7 @@ enum Shown {
     Value(ControlRegister),
 }
 
-/// Stands for the address after the example, because a real address is never odd.
+/// A mark for the address after the example. A real address is never odd.
 const AFTER: u64 = 1;
 
 impl Shown {

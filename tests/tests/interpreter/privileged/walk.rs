@@ -169,7 +169,6 @@ impl Walk {
         })
     }
 
-    /// Chooses the instruction at an address.
     fn choose(&mut self, pc: u64) -> u32 {
         let mut word = 0;
         if self.planned == pc && self.strand.npc == pc + 4 && !pc.is_multiple_of(32) {

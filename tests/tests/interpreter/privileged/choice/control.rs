@@ -58,7 +58,7 @@ impl Choice<'_> {
             }
             (_, 0 | 1) => vec![done],
             _ => {
-                // The return goes to any address, with any state.
+                // The trap returns to an arbitrary address, with an arbitrary state.
                 let (pc, npc, at) = (self.walk.fresh(), self.walk.fresh(), self.scratch());
                 let (high, low) = self.far(at, pc);
                 let (higher, lower) = self.far(at, npc);
