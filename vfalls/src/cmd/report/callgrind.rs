@@ -113,7 +113,8 @@ pub(crate) fn write(
     writeln!(output, "\ntotals: {}", joined(&totals))
 }
 
-/// Returns the calls of a stack, and the tail calls in it. `address` is the instruction that executes.
+/// Returns the calls of a stack, including its tail calls. `address` is the instruction that
+/// executes.
 fn calls<'a>(
     calls: &[CallEdge],
     address: u64,

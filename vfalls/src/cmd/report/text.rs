@@ -12,7 +12,8 @@ use crate::cmd::machine::differences;
 use crate::symbols::without_directory;
 use crate::table::{self, cut};
 
-/// Returns a table of the events of a unit. It says for each event whether a recording can cause the event.
+/// Returns a table of the events of a unit, which says of each event whether a recording can cause
+/// it.
 pub(crate) fn list(unit: SampledUnit) -> String {
     let mut table = table::with_header("event|occurs|about");
     for event in events::all(unit) {
@@ -22,7 +23,8 @@ pub(crate) fn list(unit: SampledUnit) -> String {
     table::text(&table)
 }
 
-/// Prints a report. `children` adds the events of callees to each function, as the option `--children` of `perf report` does.
+/// Prints a report. `children` adds the events of callees to each function, as `perf report
+/// --children` does.
 pub(crate) fn print(
     output: &mut impl Write,
     report: &ProfileReport,
