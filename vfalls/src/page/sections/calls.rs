@@ -33,7 +33,8 @@ pub(in crate::page) fn colour(status: &str) -> &'static str {
     }
 }
 
-/// Returns the first cells of a row of a table of calls.
+/// Returns the guest, the call, the registers, the status and the number of these calls, for a
+/// table.
 fn cells(of: &Calls) -> [String; 5] {
     [
         of.guest.clone(),
