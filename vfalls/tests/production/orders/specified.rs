@@ -39,7 +39,8 @@ impl Specified {
         answer
     }
 
-    /// Lets a strand ask for the hub. Returns `true` if its access is in flight.
+    /// Lets a strand ask for the hub. Returns `true` if the hub serves it, and its access is now in
+    /// flight.
     pub(super) fn asks(&mut self, number: usize) -> bool {
         let event = match self.holder {
             Some(_) => HubEvent::AsksTaken(strand(number)),
@@ -52,7 +53,8 @@ impl Specified {
         served
     }
 
-    /// Adds all possible outcomes of the calls. Without `overlap`, the first call returns before the second call begins.
+    /// Adds all possible outcomes. Without `overlap`, the call `first` returns before the other one
+    /// begins.
     pub(super) fn outcomes(
         self,
         functions: [u64; 2],
