@@ -44,8 +44,7 @@ fn remove(paths: &[PathBuf]) {
     }
 }
 
-/// An output under a hidden name, in the directory of its own name. If it is dropped before it is
-/// complete, it is removed.
+/// An output under a hidden name beside its own. Removed if it is dropped before it is complete.
 struct Incomplete {
     temporary: PathBuf,
     path: PathBuf,
@@ -214,8 +213,7 @@ fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
 /// A directory that is written under a temporary name, as an [`OutputFile`] is.
 pub(crate) struct OutputDirectory {
     incomplete: Incomplete,
-    /// The files of the older directory. Only these may be removed. `None` if there was no
-    /// directory.
+    /// The older directory's files. Only these may be removed. `None` if there was no directory.
     replaces: Option<Vec<OsString>>,
 }
 
@@ -271,8 +269,7 @@ impl OutputDirectory {
     }
 }
 
-/// Renames a directory to the name of an older one. Removes the older directory, in which only
-/// `files` may be.
+/// Replaces an older directory, which must contain only `files`, by renaming the new one.
 fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     let mut aside = new.as_os_str().to_owned();
     aside.push(".old");

@@ -1,4 +1,4 @@
-//! Standard output for text. Nothing that a command prints controls a terminal, whatever its input.
+//! Standard output for text. Whatever the input, nothing that a command prints controls a terminal.
 #![allow(clippy::disallowed_methods, reason = "the other modules print by this one")]
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -12,13 +12,12 @@ pub fn stdout() -> BufWriter<Plain<Stdout>> {
     BufWriter::new(Plain::new(io::stdout()))
 }
 
-/// Returns standard output without escapes, for a guest's console, and for the view that draws a
-/// screen.
+/// Returns unescaped standard output, for a guest's console and for a view that draws a screen.
 pub(crate) fn raw_stdout() -> Stdout {
     io::stdout()
 }
 
-/// Returns standard error without escapes.
+/// Returns unescaped standard error.
 pub(crate) fn raw_stderr() -> io::Stderr {
     io::stderr()
 }

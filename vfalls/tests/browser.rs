@@ -13,8 +13,7 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script at the end of the page. It writes into the document what a reader sees, and the browser
-/// prints it as text.
+/// A script for the end of the page. It writes what a reader sees as text for the browser to print.
 const PROBE: &str = r#"<pre id="probe"></pre><script>
   const width = document.documentElement.clientWidth;
   const clipped = [];
@@ -147,8 +146,7 @@ fn compare(report: &Value, figures: &Value) {
         serde_json::from_value(figures[id]["rows"].clone()).unwrap()
     };
     let number = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
-    // The table shows the parts of each thread's cycles. The lengths of the bars are in the same
-    // proportion.
+    // The table shows the parts of each thread's cycles, and the bars are in proportion to them.
     let parts =
         ["busy", "l2", "local", "remote", "c2c", "arriving", "stores", "atomics", "pipeline"];
     let bars: Vec<(String, f64)> =
@@ -170,8 +168,7 @@ fn compare(report: &Value, figures: &Value) {
         }
     }
     assert_eq!(bars.next(), None);
-    // The table has a column for each counter and a row for each interval. The guest's reading
-    // equals the truth.
+    // The table has a column for each counter. The guest's readings equal the truth.
     let series = &report["details"]["series"];
     let counters = series["counters"].as_array().unwrap();
     let mut compared = 0;
@@ -212,8 +209,7 @@ fn compare(report: &Value, figures: &Value) {
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");
-    // Each clerk stores 2,500 times to its own 8 bytes. Stores do not count until the line first
-    // moves.
+    // Each clerk stores 2,500 times to its own 8 bytes. Stores before the first move do not count.
     let mut bytes: Vec<_> = stores
         .inspect(|row| assert!((2490..=2500).contains(&number(row, 4)), "{row:?}"))
         .map(|row| &*row[0])

@@ -110,8 +110,7 @@ fn exit_code(directory: &Path) -> anyhow::Result<u64> {
     code.with_context(|| results["guests"].to_string())
 }
 
-/// Compares the counts that a guest prints with its program. `work_once` makes a third of the
-/// loads.
+/// Compares a guest's counts with its program. `work_once` makes a third of the loads.
 fn judge(said: &str) -> anyhow::Result<()> {
     let mut lines = said.lines().skip_while(|line| !line.ends_with(" loads each"));
     let mut numbers = |text: &str| -> anyhow::Result<Vec<u64>> {
@@ -131,8 +130,7 @@ fn judge(said: &str) -> anyhow::Result<()> {
             anyhow::bail!("{found:?}");
         };
         ensure!((number, loads) == (cpu, 60_000), "loads: {found:?}");
-        // Each of 20 rounds calls two loops of 1000 times 4 and 5 instructions. Each loop ends with
-        // 2 more.
+        // 20 rounds call two loops of 1000 times 4 and 5 instructions. Each loop ends with 2 more.
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
         ensure!((165..=180).contains(&all) && elsewhere <= 3, "samples: {found:?}");

@@ -42,8 +42,8 @@ pub const SPARC: [Budget; 12] = [
     row("set_version_negotiated", Some(175), [303, 150]),
 ];
 
-/// Counts on x86-64. A call counts from the guest's registers in memory to the answer in memory,
-/// and a reference that `vfalls stat` replays from the file to the counters.
+/// Counts on x86-64: of a call, from the guest's registers in memory to the answer in memory; of an
+/// event; and of a reference, from the file that `vfalls stat` replays to the counters.
 pub const X86: [Budget; 11] = [
     // rustsbi's call has fewer features than ours.
     row("get_dram", Some(17), [26, 20]),

@@ -43,7 +43,7 @@ pub(crate) fn passes(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command and returns its standard output. Errors call the command `name`.
+/// Runs a command and returns its standard output. Error messages call it `name`.
 pub(crate) fn output(command: &mut Command, name: &str) -> anyhow::Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output =
@@ -58,8 +58,7 @@ pub(crate) fn works(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Builds a program of the workspace if necessary, and replaces this process with it. Returns only
-/// if that fails.
+/// Builds a program of the workspace, and replaces this process with it. Returns only on failure.
 pub(crate) fn become_package(
     name: &str,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -100,8 +99,7 @@ pub(crate) fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Returns the path of this version of a program from crates.io. Builds the program once, and keeps
-/// it in the target directory.
+/// Returns the path of this version of a program from crates.io, which is built only once.
 pub(crate) fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     let place = format!("target/tools/{name}-{version}");
     let program = root().join(&place).join("bin").join(name);

@@ -109,8 +109,7 @@ impl Installer {
         Ok(())
     }
 
-    /// Waits until no other process of this program installs packages, and keeps others from doing
-    /// so.
+    /// Waits until no other process of this program installs packages, and locks others out.
     fn lock(&self) -> anyhow::Result<Flock<File>> {
         let open = || {
             let mut options = OpenOptions::new();

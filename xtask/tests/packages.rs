@@ -9,8 +9,7 @@ use serde_json::Value;
 const LICENCES: [&str; 6] =
     ["0BSD", "MIT", "Apache-2.0", "BSD-3-Clause", "Zlib", "(MIT OR Apache-2.0) AND Unicode-3.0"];
 
-/// Dependencies under another licence. They are unmodified, and are linked only with programs that
-/// are not published.
+/// Dependencies under another licence, unmodified, and linked only with unpublished programs.
 const NOT_PUBLISHED: [(&str, &str); 2] = [
     // This crate writes the header of the C interface. Its licence does not cover what it writes.
     ("cbindgen", "MPL-2.0"),

@@ -75,8 +75,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     let all = lines.transfers + lines.invalidations;
     let user = line.users.iter().max_by_key(|user| user.times)?;
     let function = names.function(program_of(run, user.thread), user.instruction);
-    // The weight is the line's share of all misses. Misses are requests that the node's own cache
-    // does not serve.
+    // The line's share of all misses. A miss is a request that the node's cache does not serve.
     let served = run.threads.iter().map(|thread| thread.served);
     let misses: u64 = served.map(|by| by.local + by.remote + by.c2c).sum();
     let sentence = format!(

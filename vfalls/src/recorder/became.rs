@@ -40,8 +40,7 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program, or `None` if `turns` is the path of that
-    /// program.
+    /// Returns the command line of the latest program, or `None` if this program's path is `turns`.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);

@@ -18,8 +18,7 @@ use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
 use zstd::bulk::Compressor;
 
-/// The maximum number of started programs that a note names. If there are more, the note only
-/// counts them.
+/// The number of started programs that have a note each. Another note counts the others.
 const MOST_NAMED: usize = 10;
 
 /// The level of compression. A negative level leaves literals uncompressed. The recording is a

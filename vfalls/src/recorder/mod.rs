@@ -133,9 +133,8 @@ fn escaped(text: &OsStr) -> OsString {
     OsString::from_vec(parts.join(&b",,"[..]))
 }
 
-/// Waits for the program, and calls `look` every 10 ms. After an interrupt, the terminal may have
-/// sent the interrupt to the program, too. So this function sends SIGTERM after a pause, and later
-/// SIGKILL.
+/// Waits for the program, and calls `look` every 10 ms. After an interrupt, sends SIGTERM and later
+/// SIGKILL, but not at once: the terminal may have sent the interrupt to the program, too.
 fn wait(child: &mut Child, mut look: impl FnMut()) -> io::Result<ExitStatus> {
     let steps =
         [(Duration::from_millis(300), Signal::SIGTERM), (Duration::from_secs(3), Signal::SIGKILL)];

@@ -174,8 +174,7 @@ impl Binary {
         Some((location.file?.to_owned(), location.line?))
     }
 
-    /// Returns the source file and line of an instruction in the function itself, not in an inlined
-    /// function.
+    /// Returns the file and line of an instruction in the function itself, not in an inlined one.
     pub(super) fn source(&self, address: u64) -> Option<String> {
         let mut frames = self.debugging.as_ref()?.frames(address)?;
         let mut outermost = None;

@@ -35,8 +35,7 @@ impl Debugging {
         self.0.find_location(address).ok()?
     }
 
-    /// Returns the functions at an address: the inlined ones from the innermost on, and then the
-    /// function.
+    /// Returns the inlined functions at an address from the innermost on, and then the function.
     pub(crate) fn frames(&self, address: u64) -> Option<FrameIter<'_, Reader>> {
         let mut found = self.0.find_frames(address);
         loop {

@@ -83,9 +83,8 @@ impl Symbols {
         symbols
     }
 
-    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. `None` stands for
-    /// valgrind's address if the file can be loaded anywhere, and otherwise for the addresses in
-    /// the file.
+    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. `None` stands for the
+    /// file's own address, or for valgrind's if the file can be loaded anywhere.
     fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let binary = Binary::open(path, &[], Path::new(SEPARATE))?;

@@ -37,8 +37,7 @@ fn global_moves_in_the_middle_of_the_run() {
     let moved = &results["steps"][0];
     assert_eq!(moved["awaited"], 32);
     assert!(moved["cross_calls"].as_u64().unwrap() > 32);
-    // Neither guest has the right until all strands have acknowledged. The first guest still has
-    // %pcr.
+    // No guest has the right until all strands have acknowledged. The first guest keeps %pcr.
     let meanwhile: Vec<String> = (moved["meanwhile"].as_array().unwrap().iter())
         .map(|asked| format!("{} {} {}", asked["guest"], asked["register"], asked["status"]))
         .collect();

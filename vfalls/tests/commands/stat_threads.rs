@@ -65,8 +65,7 @@ fn a_summary_is_a_screen() {
     for line in [
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
-        // Three lines are read from memory: one that both threads use, and two that only the second
-        // thread loads.
+        // Three lines are read: one that both threads use, and two that only the second one loads.
         "dram:mem_reads               3",
         // Without instructions, the table has neither CPI nor MPKI.
         "-     -        1      1       1    2",

@@ -78,8 +78,7 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
 }
 
-/// Runs the program, and closes the pipe of its standard output. Returns its exit status and its
-/// standard error.
+/// Runs the program with a closed standard output. Returns its exit status and standard error.
 fn unread(arguments: &[&str]) -> (Option<i32>, String) {
     let mut child = command(arguments)
         .stdin(Stdio::null())

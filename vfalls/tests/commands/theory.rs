@@ -34,15 +34,13 @@ fn total(results: &Value, event: &str) -> i64 {
     counters.map(|counter| counter["measured"].as_i64().unwrap()).sum()
 }
 
-/// Returns the number of accesses of each thread that `way` served: `l2`, `local`, `remote` or
-/// `c2c`.
+/// Returns each thread's number of accesses that `way` served: `l2`, `local`, `remote` or `c2c`.
 fn served(results: &Value, way: &str) -> Vec<i64> {
     let threads = results["threads"].as_array().unwrap().iter();
     threads.map(|thread| thread["served"][way].as_i64().unwrap()).collect()
 }
 
-/// Two runs of a program, the second with twice the work. Each count is the difference between
-/// them.
+/// Two runs of a program, the second with twice the work. The counts are their differences.
 struct Twice {
     once: Value,
     twice: Value,

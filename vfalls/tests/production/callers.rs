@@ -14,8 +14,7 @@ use tests::random::Random;
 
 use super::watch::Watch;
 
-/// Addresses in a strand's program: where it makes a call, where it is after the call, and where it
-/// is idle.
+/// Addresses in a strand's program: where it makes a call, is after the call, and is idle.
 const REQUEST: u64 = 0x8000_1000;
 pub(crate) const ANSWERED: u64 = 0x8000_1004;
 pub(crate) const IDLE: u64 = 0x8000_1008;
@@ -49,8 +48,7 @@ pub(crate) struct Made {
 pub(crate) struct Callers {
     /// The finished calls, in the order of their returns.
     pub(crate) made: Vec<Made>,
-    /// The calls in progress. For each: the strand before the call, and the numbers of turns and
-    /// accesses then.
+    /// The calls in progress: the strand before the call, and the turns and accesses until then.
     calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
     turns: usize,
     random: Random,
@@ -135,8 +133,7 @@ pub(crate) fn go_on_at(strand: &mut Strand, address: u64) {
     (strand.pc, strand.npc) = (address, address + 4);
 }
 
-/// Sets all registers that a guest has at its trap level to random values. Leaves out the registers
-/// that control execution.
+/// Randomises a guest's registers at its trap level, except those that control execution.
 pub(crate) fn scramble(strand: &mut Strand, random: &mut Random) {
     let global = random.below(3);
     for level in [0, 1, 2] {

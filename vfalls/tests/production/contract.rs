@@ -90,8 +90,7 @@ pub(crate) fn requests(long: bool) -> Vec<Request> {
     all
 }
 
-/// Two guests. Each has its strands, its rights as the machine description names them, and as the
-/// model does.
+/// Two guests: their strands, and their rights as the machine description and the model name them.
 pub(crate) type Sides = [([usize; 2], &'static str, Grant); 2];
 
 /// Returns the program of `requests.s`.

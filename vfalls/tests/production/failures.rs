@@ -11,11 +11,10 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, repeated};
 use super::{Booted, Guest, image};
 
-/// Software trap 3. The hypervisor executes no `ta`, so it is never expected.
+/// Software trap 3, which is unexpected because the hypervisor executes no `ta`.
 const UNEXPECTED: u64 = 3;
 
-/// The maximum number of waits for something to happen, and the number of instructions in each
-/// wait.
+/// The number of times that a test waits for something, and the instructions in each wait.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
@@ -43,8 +42,7 @@ fn list() -> Vec<Entry> {
     [&calls[..], &[core(3, 0x205, 0), [2, 0x205, 1, 1, 0, 0, 0, 0], AGAIN]].concat()
 }
 
-/// Returns a machine with two guests that make calls. The first guest has made all calls of its
-/// list once.
+/// Returns a machine with two guests that make calls. The first one has made its whole list once.
 fn running() -> Booted {
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
     let mut booted = Booted::boot_nodes(1, &image(Production::Shipped), &guests, None);
@@ -54,7 +52,7 @@ fn running() -> Booted {
     booted
 }
 
-/// Injects an unexpected trap of the hypervisor on strand 0. Returns what is wrong after it.
+/// Makes the hypervisor take an unexpected trap on strand 0. Returns what is wrong afterwards.
 fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let mut booted = Booted(at.clone());
     if booted.0.strand_mut(strand(0)).take(Trap::software(UNEXPECTED).into()).is_err() {
@@ -99,8 +97,7 @@ fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     if step && !is_answered(&mut booted) {
         return Some("the operator gets no answer".to_owned());
     }
-    // What the strand held is free again: the guest restarts, and the calls of both guests are
-    // served.
+    // What the strand held is free: the guest restarts, and both guests' calls are served.
     booted.0.operate(strand(8), &Step::Reset(GuestId::new(0).unwrap())).unwrap();
     if !is_answered(&mut booted) {
         return Some("the guest is not reset".to_owned());

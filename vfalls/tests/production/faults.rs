@@ -81,7 +81,7 @@ fn a_store_fails_late() {
             made.iter().find(|call| (call.function, call.arguments[0]) == (*number, register));
         of_register.unwrap()
     };
-    // The store was in flight when the L2 call began, and for at least 80 cycles.
+    // The store takes at least 80 cycles, so it was still in flight when the L2 call began.
     let (set, next) = (of_first(&SET, MCU[1]), of_first(&SET, L2));
     assert!(next.began < set.ended + 80, "{set:?} {next:?}");
     let neighbours = made.iter().filter(|call| call.strand.index() == 8);

@@ -19,7 +19,7 @@ use super::{Booted, ENOACCESS, Guest, image};
 /// The maximum latency of stores, in cycles. The tests use each latency from 1 on.
 const LONGEST: u64 = 300;
 
-/// The register of channel 0 of the strand's node: 2, the control register. That of channel 1 is 4.
+/// The number of the control register of channel 0 of the strand's node. [`OTHER`] is channel 1's.
 const CHANNEL: u64 = 2;
 const OTHER: u64 = 4;
 const L2: u64 = 1;
@@ -192,7 +192,7 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
             return Some(why);
         }
         let (right, mut found) = (right.registers(), found.registers());
-        // The latest call may be one on the unit.
+        // The latest call may be on the unit that fails.
         if found.registers.get(Register::O0) == ENOACCESS {
             for register in [Register::O0, Register::O0.odd()] {
                 found.registers.set(register, right.registers.get(register));

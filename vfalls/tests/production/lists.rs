@@ -28,7 +28,7 @@ pub(super) type Entry = [u64; 8];
 /// The address of CPU 0's list in a guest's memory, and the distance to the next list.
 pub(super) const LISTS: u64 = 0x10_0000;
 const LIST: u64 = 0x8000;
-/// The offset in the guest of the address of the instruction after a call.
+/// The offset, in the guest, of a word with the address of the instruction after a call.
 const ANSWERED: u64 = 0x88;
 /// The offset, in a CPU's list, of the numbers that the CPU writes.
 const BEHIND: u64 = 0x7f00;
@@ -87,7 +87,7 @@ impl Booted {
         self.words(guest, LISTS + cpu * LIST + 64 * number as u64)
     }
 
-    /// Returns the numbers that a CPU has written behind its list.
+    /// Returns the numbers that a CPU has written after its list.
     pub(super) fn sampled(&mut self, guest: u64, cpu: u64) -> [u64; 5] {
         self.words(guest, LISTS + cpu * LIST + BEHIND)
     }
@@ -200,7 +200,7 @@ fn what_a_guest_counts_is_what_happened() {
     }
     booted.list(0, 0, &list);
     let calls = booted.calls();
-    // The values that each get returned, and the channel's number of reads then.
+    // The value that each `get` returned, and the channel's number of reads at that time.
     let mut seen = [Vec::new(), Vec::new()];
     let [answered] = booted.words(0, ANSWERED);
     booted.0.breakpoints().insert(answered);
@@ -275,8 +275,7 @@ struct Waits {
     /// For each waiting strand, how often other strands were served since its refusal.
     waiting: BTreeMap<usize, usize>,
     ended: usize,
-    /// The number of waits that the gate cut short, because the strand did not ask again while
-    /// others asked r times.
+    /// The number of waits that were cut short: the strand did not ask while others asked r times.
     cut: usize,
     /// The maximum number of refusals on behalf of one strand.
     refusals: u32,
@@ -330,9 +329,8 @@ impl Waits {
 }
 
 /// All strands of a guest ask for one hub repeatedly, and each is served. The stores to the gate's
-/// words show that both bounds are kept. The guest has 16 strands of one node. With
-/// `PRODUCTION_LONG` in the environment, the test also uses 64 strands of four nodes, which takes
-/// half a minute.
+/// words show that both bounds hold. The guest has 16 strands of one node. With `PRODUCTION_LONG`
+/// in the environment, the test also uses 64 strands of four nodes, and takes half a minute.
 #[test]
 #[ignore = "builds images"]
 fn every_strand_has_its_turn_at_a_hub() {

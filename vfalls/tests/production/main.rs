@@ -173,8 +173,7 @@ impl Booted {
         Self(execution)
     }
 
-    /// Lets the operator request a step on this strand, and runs the machine. The hypervisor must
-    /// carry it out.
+    /// Requests a step of the operator on this strand, which the hypervisor must carry out.
     fn operate(&mut self, on: usize, step: &Step, instructions: u64) {
         self.0.operate(strand(on), step).unwrap();
         self.0.run(Limits::instructions(instructions));
@@ -260,8 +259,7 @@ fn all_cpus_of_two_guests_run() {
     }
 }
 
-/// A guest takes its own traps in its own trap table, at the right level. It reaches nothing
-/// outside of its memory.
+/// A guest takes its traps in its own trap table at the right level, and reaches only its memory.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_takes_its_own_traps() {

@@ -26,8 +26,7 @@ const SAMPLE: Entry = [8, 0, 0, 0, 0, 0, 0, 0];
 /// right. The hypervisor needs them to carry out the step, with code that is in no cache.
 const SOON: u64 = 50_000;
 
-/// Revokes `global` and `strand` from one guest, and grants them to `next`. Returns the time of the
-/// request.
+/// Moves `global` and `strand` from one guest to `next`. Returns the time of the request.
 fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u64 {
     let mut grants = Grants::none(2);
     for right in [Right::Global, Right::Strand] {
@@ -69,8 +68,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
         for cpu in 0..8 {
             let mut list = vec![SAMPLE];
             list.extend([DRAM_PCR, DRAM_PIC].map(|register| repeated(GET, register, 0)));
-            // Only CPU 0 writes, and reads the registers with a lock. Otherwise the other CPUs
-            // would wait for the lock.
+            // Only CPU 0 writes, and reads registers that need a lock. Others would wait for it.
             if cpu == 0 {
                 list.extend([HUB_PCR, L2].map(|register| repeated(GET, register, 0)));
                 list.extend(own.map(|(register, value)| repeated(SET, register, value)));
@@ -91,8 +89,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
     let truth = booted.0.truth().unwrap();
     let most = truth.dram(Node::Node0, Mcu::ALL[0], DramEvent::Reads);
     assert!(most < MARKS[0]);
-    // For each guest, the number of three things: values that nobody wrote, values that the guest
-    // wrote, and refusals.
+    // For each guest, the numbers of values that nobody wrote, of its own values, and of refusals.
     let mut found = [[0_u64; 3]; 2];
     for (tenure, times) in times.windows(2).enumerate() {
         let of_tenure = |call: &&Call| (times[0]..times[1]).contains(&call.began);

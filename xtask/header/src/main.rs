@@ -114,8 +114,7 @@ fn header() -> anyhow::Result<String> {
     Ok(text.replace(&format!("{}ull", u64::MAX), &format!("{:#x}ull", u64::MAX)))
 }
 
-/// Puts a one-line comment and its delimiters on one line. cbindgen puts the delimiters on lines of
-/// their own.
+/// Joins a one-line comment with its delimiters, which cbindgen puts on lines of their own.
 fn on_one_line(text: &str) -> String {
     let lines = text.lines().collect::<Vec<_>>();
     let mut rest = &*lines;

@@ -185,8 +185,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Reads a line of libFuzzer's output. Returns whether it reports progress, such as `#1024
-    /// pulse  cov: 42 ft: 77 corp: 5/60b ...`.
+    /// Reads a line of libFuzzer's output. Returns whether it reports progress, such as
+    /// `#1024 pulse  cov: 42 ft: 77 corp: 5/60b ...`.
     fn hear(&mut self, line: &str) -> bool {
         if let Some((_, path)) = line.split_once("Test unit written to ") {
             self.found = Some(Path::new(path).to_owned());

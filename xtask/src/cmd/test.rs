@@ -170,8 +170,7 @@ fn components() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of every kind of call. The budgets are for x86-64, so other hosts only
-/// print counts.
+/// Counts the instructions of every kind of call. The budgets apply only on x86-64.
 fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();

@@ -161,8 +161,7 @@ fn build(
     build_in("tests/images", toolchain, package, variant, features)
 }
 
-/// Builds a package of the workspace in `folder`. `variant` names its image, so that images of
-/// other variants stay.
+/// Builds a package of the workspace in `folder`. Each `variant` has its own image.
 fn build_in(
     folder: &str,
     toolchain: &Toolchain,
@@ -175,8 +174,7 @@ fn build_in(
     complete(&mut cargo, package, variant)
 }
 
-/// Runs a cargo command that builds a package. Returns the path of a copy of the image, whose name
-/// has the variant.
+/// Runs a cargo command that builds a package. Returns the path of the image for this variant.
 fn complete(cargo: &mut Command, package: &str, variant: &str) -> anyhow::Result<PathBuf> {
     passes(cargo).with_context(|| format!("the image {package} ({variant}) does not build"))?;
     let built = directory().join(TARGET).join("release").join(package);

@@ -17,8 +17,7 @@ use crate::tools::{self, SPARC_LD, SPARC_OBJCOPY};
 /// The folder of the bundled files, in the checkout.
 const FOLDER: &str = "vfalls/bundled";
 
-/// The name of the file that names the toolchain of the bundled files, in the lines of
-/// [`versions`].
+/// The file with the lines of [`versions`] for the toolchain of the bundled files.
 const TOOLCHAIN: &str = "toolchain.txt";
 
 /// The names of the bundled files, without `.elf.gz`.
@@ -69,8 +68,7 @@ pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(fs::read(&stripped)?)
 }
 
-/// Rebuilds the bundled files. Fails unless the installed toolchain is the pinned one. With `pins`,
-/// pins it first.
+/// Rebuilds the bundled files. The installed toolchain must be the pinned one. `pins` pins it.
 pub fn make(pins: bool) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let found = versions(&toolchain)?;

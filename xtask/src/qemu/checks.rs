@@ -37,8 +37,7 @@ mod task {
     /// Like SWEEP, with words of memory in place of devices.
     pub(super) const SWEEP_OF_MEMORY: u64 = 12;
     pub(super) const TRAP_AT_ACCESS: u64 = 13;
-    /// Checks what the sweep leaves out: preserved registers, hubs that other strands hold, and
-    /// recorded calls.
+    /// Checks what the sweep lacks: preserved registers, hubs of other strands, and recorded calls.
     pub(super) const STATES_OF_MEMORY: u64 = 14;
     /// Counts the instructions of calls.
     pub(super) const COUNTS: u64 = 15;
@@ -165,9 +164,9 @@ impl Checks<'_> {
         self.say(&lines)
     }
 
-    /// Checks the shipped entry code in states that the sweep lacks, with words of memory in place
-    /// of devices. While calls are recorded, a part of the sweep must have the host's answers and
-    /// counts.
+    /// Checks the shipped entry code in states that the sweep lacks, with words of memory for
+    /// devices. A part of the sweep must have the host's answers and counts while its calls are
+    /// recorded.
     fn states(&mut self) -> anyhow::Result<()> {
         const READ_BACK: Detail = Detail::Configurations(1);
         let hypervisor = build::hypervisor(self.toolchain, Devices::Memory)?;
@@ -296,8 +295,7 @@ impl Checks<'_> {
         let (console, end) = machine::run(&boot, &mut io::stdout().lock())?;
         let said = String::from_utf8_lossy(&console).into_owned();
         self.report.add(&said);
-        // A checked call may itself end the guest with code 0, so the output must also have its
-        // last line.
+        // A checked call may end the guest with code 0, too. So the last line must be there.
         if end == End::Code(0) && !said.ends_with("checked\n") {
             self.say(&Report::line("a guest comes to its end", Some("it ends before")))?;
         }

@@ -1,5 +1,4 @@
-//! Compares the entry code of two images. If it is the same, tests of one image also hold for the
-//! other.
+//! Compares the entry code of two images. If it is the same, tests of one also hold for the other.
 //!
 //! The entry code is the boot code, the trap table, the veneers and leaf functions, the handlers of
 //! faults, and the way to Rust and back. It contains all that a call on the fast path executes.
@@ -15,8 +14,7 @@ use vfalls::cmd::boot::elf::{self, Elf, instructions};
 /// The symbols at the beginning and the end of the entry code.
 const ENTRY: [&str; 2] = ["sun4v_image_start", "__leaf_end"];
 
-/// The size of an entry of the trap table, in bytes. The next constant is the number of the entry
-/// for software trap 0.
+/// The size of the trap table's entries in bytes, and the number of the one for software trap 0.
 const TRAP_ENTRY: u64 = 32;
 const SOFTWARE_TRAPS: u64 = 0x100;
 
@@ -54,8 +52,7 @@ impl Image {
         Ok(Self { symbols, code, constants })
     }
 
-    /// Returns the names at the nearest address up to `address` that has names, and the distance
-    /// from there.
+    /// Returns the names at the last address with names up to `address`, and the distance from it.
     fn names(&self, address: u64) -> Option<(&BTreeSet<String>, u64)> {
         let (at, names) = self.symbols.range(..=address).next_back()?;
         Some((names, address - at))

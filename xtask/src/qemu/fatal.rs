@@ -1,5 +1,4 @@
-//! Finds the place of a fatal trap. The hypervisor prints registers, and this module adds functions
-//! and lines.
+//! Adds functions and lines to the registers that the hypervisor prints after a fatal trap.
 
 use std::path::Path;
 use std::process::Command;

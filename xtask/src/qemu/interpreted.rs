@@ -1,5 +1,4 @@
-//! Runs an image on the simulator's own interpreter, and compares this run with QEMU's. Each of
-//! them tests the other.
+//! Runs an image on the simulator's interpreter, and compares with QEMU. Each tests the other.
 
 use std::fs;
 use std::time::Instant;
@@ -24,8 +23,7 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     let mut console = Console::default();
     loop {
         match execution.run(Limits::instructions(BATCH)) {
-            // The hypervisor writes how the guest ended before it switches the machine off or
-            // halts.
+            // The hypervisor writes how the guest ended before it switches off or halts.
             Stop::Limit | Stop::Off | Stop::Ended => {}
             stop => bail!("the machine stops: {stop:?}"),
         }

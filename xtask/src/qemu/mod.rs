@@ -77,8 +77,8 @@
 //!   hypervisor. By software trap 0x84, the guest says what the processor would report of the
 //!   store. The hypervisor does not read the registers in which the UltraSPARC T2 reports it.
 //!
-//! The checks search the guest's console for lines that begin with `check NAME: passed`, `check
-//! NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).
+//! The checks search the guest's console for lines that begin with `check NAME: passed`,
+//! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).
 
 pub mod big_endian;
 pub mod build;

@@ -91,8 +91,7 @@ fn source(entry: &str) -> Vec<Line> {
     source
 }
 
-/// Adds the lines up to the next `.endr` this number of times. (The source has a macro's parameter
-/// after `.rept`.)
+/// Adds the lines up to the next `.endr` this number of times. (`.rept` has a macro's parameter.)
 fn repeat(
     lines: &mut (impl Iterator<Item = &'static str> + Clone),
     times: usize,
@@ -113,8 +112,7 @@ fn repeat(
     }
 }
 
-/// The value of `platform::sparc64::layout::FIRST_WINDOWS`, a module that the host does not
-/// compile.
+/// `platform::sparc64::layout::FIRST_WINDOWS`, in a module that the host does not compile.
 const FIRST_WINDOWS: usize = 2;
 
 /// Returns the purposes of the instructions of a call that branches to these labels.

@@ -115,9 +115,8 @@ pub fn expected(of: SweptDevices, detail: Detail) -> Vec<String> {
     lines
 }
 
-/// Compares what a guest has written about each part with the host. Returns a check for each part,
-/// and a line with its number of calls. If a part differs, `ask` boots the guest again with a more
-/// detailed report.
+/// Compares what a guest has written about each part with the host. Returns a check and the number
+/// of calls for each part. If a part differs, `ask` boots the guest again for a longer report.
 pub fn compare(
     of: SweptDevices,
     console: &str,

@@ -4,8 +4,8 @@ use std::fs;
 
 use crate::program::{Ended, command, end, listed, place, script, xtask};
 
-/// Runs `test`. Its cargo fails if the arguments match `fails`, and a tool with this name is
-/// missing. Its valgrind counts `collected` instructions. Returns how `test` ended, and the logged
+/// Runs `test`. Its cargo fails for arguments that match `fails`, and the tool of that name is
+/// missing. Its valgrind counts `collected` instructions. Returns how `test` ended and its logged
 /// calls.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
     check_only(&[], name, fails, collected, rustup)

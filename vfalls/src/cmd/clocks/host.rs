@@ -14,8 +14,7 @@ pub(crate) enum ClockName {
     Tsc,
     /// CLOCK_MONOTONIC_RAW, at the rate of the hardware.
     MonotonicRaw,
-    /// CLOCK_MONOTONIC. Its rate follows the time of day, and so changes by up to 500 parts per
-    /// million.
+    /// CLOCK_MONOTONIC. It follows the time of day by rates of up to 500 parts per million.
     Monotonic,
     /// CLOCK_MONOTONIC_COARSE, the time of the latest timer interrupt.
     MonotonicCoarse,

@@ -101,8 +101,7 @@ pub(crate) fn resolution(clock: &HostClock) -> Option<u64> {
     let begun = Instant::now();
     let (mut steps, mut smallest, mut last) = (0, None, clock.now());
     while steps < STEPS && begun.elapsed() < TIME {
-        // A check of the time limit takes longer than a read, so there are many reads between two
-        // checks.
+        // A check of the time takes longer than a read, so there are many reads for each check.
         for _ in 0..100 {
             let now = clock.now();
             if now > last {

@@ -81,9 +81,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the view a sample. At full speed, skips the sample if the view has not taken the
-    /// previous one. Then waits as long as the pace requires. `since` is the end of the previous
-    /// wait.
+    /// Gives the view a sample; at full speed, only if the view has taken the previous one. Then
+    /// waits as long as the pace requires. `since` is the end of the previous wait.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
@@ -168,8 +167,7 @@ impl Live {
     }
 }
 
-/// Tells the replay to stop at its next sample. Does not wait for it, because the replay may be
-/// waiting for its input.
+/// Stops the replay at its next sample. Does not wait, because the replay may wait for its input.
 impl Drop for Live {
     fn drop(&mut self) {
         self.shared.state().stopped = true;

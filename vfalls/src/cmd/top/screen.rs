@@ -29,8 +29,8 @@ static WRITING: Mutex<()> = Mutex::new(());
 pub struct Screen(Terminal<CrosstermBackend<BufWriter<File>>>);
 
 impl Screen {
-    /// Saves what the terminal shows, and clears it for the view. A panic or an interrupt restores
-    /// the terminal first.
+    /// Saves what the terminal shows, and clears it for the view. The terminal is restored before a
+    /// panic is reported, and before an interrupt ends the process.
     pub fn open() -> anyhow::Result<Self> {
         interrupt::clean_up()?;
         interrupt::before_end(close);

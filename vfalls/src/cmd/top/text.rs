@@ -9,8 +9,7 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// The number of first intervals that each have a block. Later only every second interval has one,
-/// then only every fourth.
+/// The number of intervals at the start that have a block each. Later, ever fewer have one.
 const BLOCKS: u64 = 50;
 
 /// Prints ever fewer blocks, so that the text of a long replay stays short.

@@ -25,8 +25,7 @@ struct FlameBox<'a> {
 }
 
 impl FlameBox<'_> {
-    /// Returns the number of boxes in the highest stack from this box on. `unit` is the width of a
-    /// sample.
+    /// Returns the number of boxes in the highest stack from here on. `unit` is a sample's width.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
         1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)

@@ -14,8 +14,7 @@ pub(crate) struct Link {
     pub used: f64,
 }
 
-/// The parts of a machine. The `f64` of a part is the share of the time in which it is busy, from 0
-/// to 1.
+/// The parts of a machine. Each `f64` is the share of the time in which a part is busy.
 pub(crate) struct MachineMap {
     /// The numbers of each node's channels, and how busy they are.
     pub channels: Vec<Vec<(usize, f64)>>,

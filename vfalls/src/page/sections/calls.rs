@@ -33,8 +33,7 @@ pub(in crate::page) fn colour(status: &str) -> &'static str {
     }
 }
 
-/// Returns the guest, the call, the registers, the status and the number of these calls, for a
-/// table.
+/// Returns a table's cells for these calls: guest, call, registers, status and number.
 fn cells(of: &Calls) -> [String; 5] {
     [
         of.guest.clone(),

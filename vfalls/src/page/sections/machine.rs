@@ -16,8 +16,7 @@ pub(in crate::page) fn figures(usage: &Usage, cycles: u64, executes: Vec<String>
     figures
 }
 
-/// Returns the number of threads or strands on each node, as a text. `at` has the node of each
-/// thread or strand.
+/// Returns the number of threads or strands on each node as a text. `at` has the node of each.
 pub(in crate::page) fn executes(
     nodes: usize,
     what: &str,

@@ -55,8 +55,7 @@ fn guests_of_a_description() {
 #[test]
 fn a_fatal_trap_says_where() {
     let place = Place::new("fatal-trap");
-    // The program is `nop; ldx [%g0 + 1], %g1`. The address is misaligned, and the guest has no
-    // trap table.
+    // `nop; ldx [%g0 + 1], %g1`: the address is misaligned, and the guest has no trap table.
     let program = elf::program(0x8000_0000, &[0x0100_0000, 0xc258_2001]);
     let ended = run(&[&place.file("trap.elf", program)]);
     assert_eq!(ended.status, 1);

@@ -34,8 +34,7 @@ fn is_harmless(text: &str, whence: &str) {
     assert_eq!(forged, None, "{whence}");
 }
 
-/// Compiles a program whose function, source file and source line have the name [`NAME`]. Then
-/// makes a recording of it.
+/// Compiles a program whose function, source file and source line are named [`NAME`]. Records it.
 fn program(place: &Place) {
     let plain = "q".repeat(NAME.len());
     let source = format!("int main(int n) {{ return 3 * n; }} // {NAME}\n");

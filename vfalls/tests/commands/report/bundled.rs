@@ -20,7 +20,7 @@ fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (
     assert_eq!(number(&json["exact_count"]), 2_552_121);
     let samples = number(&json["samples"]);
     assert!(samples >= 3_000, "{samples}");
-    // Each of the eight strands ends with less than a period of instructions that are not sampled.
+    // At the end of each of the eight strands, less than a period of instructions is not sampled.
     let all = 2_552_121 / number(&json["period"]);
     assert!((all - 8..=all).contains(&samples), "{samples}");
     assert_eq!(number(&json["lost"]), 0);

@@ -1,5 +1,4 @@
-//! The guest that attacks. Each of its two strands makes attacks. If an attack ends the guest, the
-//! operator resets it.
+//! The guest that attacks, on both its strands. If an attack ends it, the operator resets it.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -80,8 +79,7 @@ pub(super) struct Attacker<'a> {
     /// The privileged registers of a guest at its start.
     control: Privileged,
     kind: &'a Kind,
-    /// The numbers of the attacks to make. `again` has those to repeat, because the guest ended
-    /// during them.
+    /// The attacks to make. `again` has those to repeat, because the guest ended during them.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],
@@ -174,8 +172,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Starts a strand's next attack. An attack that ends the guest is made while the other strand
-    /// is idle.
+    /// Starts a strand's next attack. During one that ends the guest, the other strand is idle.
     fn next(&mut self, execution: &mut Execution, strand: usize) {
         let other = self.flights[1 - strand].as_ref();
         let dies = |attack: &Attack| attack.demanded == Demanded::Death;

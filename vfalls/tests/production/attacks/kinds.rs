@@ -181,8 +181,7 @@ fn space(index: &mut Index) -> Attack {
     Attack::new([word], demanded).with([(L2, address)])
 }
 
-/// Returns the outcome of an access. Beyond the guest's memory, it traps because the real address
-/// is missing.
+/// Returns the outcome of an access. It traps if the guest's memory does not have the address.
 fn reached(address: u64) -> Demanded {
     match is_own(address) {
         true => Demanded::Goes,
@@ -207,8 +206,7 @@ fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // A misaligned jump traps. A jump by %tpc and %tnpc does not, because these have no bits
-        // 1:0.
+        // A misaligned jump traps, but not by %tpc and %tnpc, which have no bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),
@@ -385,8 +383,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
     }
 }
 
-/// Every trap at trap levels 0 and 1. A software trap that the hypervisor serves has an unknown
-/// function number.
+/// Every trap at trap levels 0 and 1. Traps with a service get an unknown function number.
 fn level(index: &mut Index) -> Attack {
     let level = index.below(2) as u64;
     let taken = traps().nth(index.below(TRAPS)).unwrap();
@@ -417,8 +414,8 @@ fn death(index: &mut Index) -> Attack {
     attack
 }
 
-/// Returns from a trap level that no trap has entered, with each bit of %tstate. Some come after a
-/// call that nests traps in the hypervisor. The trap stack must not hold the hypervisor's
+/// Returns from a trap level that no trap has entered, with each bit of %tstate. Some returns come
+/// after a call that nests traps in the hypervisor. The trap stack must not hold the hypervisor's
 /// privilege, so the next instruction, `rdhpr`, must trap.
 fn returns(index: &mut Index) -> Attack {
     let retry = index.below(2) as u32;

@@ -36,9 +36,8 @@ const PATIENCE: usize = 2000;
 /// The number of calls by which the neighbour must be ahead of the attacker's attacks.
 const AHEAD: usize = 100;
 
-/// Boots this hypervisor. One guest makes the numbered attacks of a kind, while the other makes
-/// calls. Returns the first failure. Panics if the neighbour's answer differs from the reference
-/// model's.
+/// Boots this hypervisor. One guest makes the numbered attacks of a kind, the other makes calls.
+/// Returns the first failure. Panics if an answer to a call differs from the reference model's.
 fn attacked(
     hypervisor: &[u8],
     (sides, guest): (&Sides, usize),
@@ -107,8 +106,7 @@ fn attacked(
     Ok(attacker.tally)
 }
 
-/// Two guests on one core or on two nodes, and the index of the attacker. Only the last attacker
-/// may use devices.
+/// Two guests on one core or two nodes, and the attacker's index. Only the last may use devices.
 const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], "strand", Grant::STRAND), ([2, 3], "global,htstrand", Grant::GLOBAL_HTSTRAND)], 0),
     ([([2, 64], "global,strand", Grant::GLOBAL_STRAND), ([3, 65], "", Grant::NONE)], 1),
@@ -184,8 +182,7 @@ const OWN: Range<u64> = map::PARTITION + MEMORY..map::PARTITION + 2 * MEMORY;
 /// An image without one guarding instruction.
 struct Broken {
     what: &'static str,
-    /// The attacks that find the missing instruction: their kind, the first one's number, and the
-    /// step to the next.
+    /// The attacks that find the missing instruction: kind, first number, and step to the next.
     kind: &'static Kind,
     first: usize,
     step: usize,
@@ -239,8 +236,7 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
         Broken {
             what: "a spill",
             kind: &kinds::STACKS,
-            // The attacks use calls that nest deeply, and stack pointers that put a window into the
-            // neighbour's memory.
+            // Calls nest deeply, and stack pointers put a window into the neighbour's memory.
             first: 399,
             step: 2 * 26,
             address: table + 0xa0 * 32,

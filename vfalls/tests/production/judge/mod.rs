@@ -182,8 +182,7 @@ impl Judge {
         possible
     }
 
-    /// Checks a loaded value. Copies it to the model if a channel's register may have this value at
-    /// this time.
+    /// Checks a loaded value. Copies it to the model if a channel may have this value at this time.
     fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) {
         match cell.unit() {
             Unit::Mcu { .. } => {
@@ -240,8 +239,7 @@ impl Judge {
             _ => None,
         };
         let of: Vec<_> = made.iter().filter_map(|call| Some((device(call)?, call))).collect();
-        // The calls are in the order of their returns. Few calls overlap, so only nearby calls are
-        // searched.
+        // Calls are in the order of their returns. Few overlap, so only nearby calls are searched.
         let overlaps = |number: usize| {
             let (unit, call) = &of[number];
             let around = &of[number.saturating_sub(64)..(number + 64).min(of.len())];

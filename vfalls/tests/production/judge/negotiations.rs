@@ -27,8 +27,7 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The possible versions. Each has the calls that are earlier in the order, but return
-        // later.
+        // The possible versions, each with calls that are earlier in the order but return later.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();
@@ -95,8 +94,7 @@ impl Judge {
         }
     }
 
-    /// Returns the versions after a call, or `None` if the model's answer from `versions` is not
-    /// the image's.
+    /// Returns the versions after a call, or `None` if the model and the image answer differently.
     fn answers(&mut self, guest: usize, call: &Made, versions: &Versions) -> Option<Versions> {
         self.world.guests[guest].versions = versions.clone();
         let number = call.strand.number().into();

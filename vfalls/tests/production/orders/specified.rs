@@ -39,8 +39,7 @@ impl Specified {
         answer
     }
 
-    /// Lets a strand ask for the hub. Returns `true` if the hub serves it, and its access is now in
-    /// flight.
+    /// Lets a strand ask for the hub. Returns `true` if its access is in flight.
     pub(super) fn asks(&mut self, number: usize) -> bool {
         let event = match self.holder {
             Some(_) => HubEvent::AsksTaken(strand(number)),
@@ -53,8 +52,7 @@ impl Specified {
         served
     }
 
-    /// Adds all possible outcomes. Without `overlap`, the call `first` returns before the other one
-    /// begins.
+    /// Adds all possible outcomes. Unless calls `overlap`, `first` returns before the other begins.
     pub(super) fn outcomes(
         self,
         functions: [u64; 2],

@@ -8,8 +8,7 @@ use simulator::memory::Config;
 
 use super::time::timed;
 
-/// A loop over 2 KB. About a sixth of its instructions are loads and stores, and another sixth are
-/// branches.
+/// A loop over 2 KB. About a sixth of its instructions access memory, and a sixth are branches.
 const PROGRAM: [u32; 14] = [
     0x1100_0800, // sethi %hi(0x200000), %o0
     0x9210_0000, // clr %o1

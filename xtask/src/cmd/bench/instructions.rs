@@ -84,9 +84,8 @@ impl Counter {
         Ok(collected.div_ceil(TIMES))
     }
 
-    /// Returns the number of instructions for each reference of the bundled recording. This is the
-    /// number for `vfalls stat` with these arguments, without the number for a recording of one
-    /// reference.
+    /// Returns the number of instructions for each reference of the bundled recording: those of
+    /// `vfalls stat` with these arguments, minus those for a recording of one reference.
     pub(crate) fn replay(
         &self,
         vfalls: &Path,

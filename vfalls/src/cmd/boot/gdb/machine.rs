@@ -18,8 +18,7 @@ pub struct Machine<'a> {
     watchpoints: Vec<Watchpoint>,
 }
 
-/// The places of the guests' memories. Addresses are real in a guest, and physical in the
-/// hypervisor.
+/// Where each guest's memory is. A guest uses real addresses, the hypervisor physical ones.
 #[derive(Clone)]
 struct Addresses {
     guests: Vec<StrandSet>,
@@ -30,7 +29,7 @@ struct Addresses {
 /// gdb's number for a type of breakpoint or watchpoint, from the packets `Z` and `z`.
 pub(super) type PointKind = u64;
 
-/// A range of addresses, as software uses them. It holds for every strand.
+/// Stops each access to these addresses, by any strand.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Watchpoint {
     pub(super) kind: PointKind,
@@ -52,8 +51,7 @@ pub(super) enum Resume {
         strands: Vec<StrandId>,
         begun: bool,
     },
-    /// One strand executes one instruction. While it waits, the other strands execute, unless it is
-    /// `alone`.
+    /// One strand executes one instruction. Others execute while it waits, unless it is `alone`.
     Step {
         strand: StrandId,
         from: Level,
@@ -120,7 +118,7 @@ impl<'a> Machine<'a> {
         self.guests.iter().flat_map(|guest| guest.config.strands.iter())
     }
 
-    /// Returns the name of a strand's guest, and what the strand does, as gdb shows them.
+    /// Returns a text for gdb: the strand, its guest, and what it does.
     pub(super) fn describe(&self, strand: StrandId) -> String {
         let does = match self.execution.state(strand) {
             State::Parked => "parked",
@@ -253,8 +251,7 @@ impl<'a> Machine<'a> {
         if alone {
             return Reached::Stop(Stop::Limit);
         }
-        // The strand is still in the hypervisor. It may wait for other strands, so all strands
-        // execute now.
+        // The strand is still in the hypervisor, and may wait for others. So all of them execute.
         Reached::Stop(self.execution.run(Limits::instructions(most)))
     }
 }

@@ -1,5 +1,4 @@
-//! Packets of gdb's remote protocol: `$`, a text, `#`, and a checksum of two digits, which is the
-//! sum of the text's bytes.
+//! gdb's packets: `$`, a text, `#`, and a checksum of two digits, the sum of the text's bytes.
 
 /// The maximum length of a packet's text, in bytes.
 pub(super) const LONGEST: usize = 0x4000;
@@ -32,8 +31,7 @@ enum PacketPlace {
 }
 
 impl Packets {
-    /// Adds the next byte. A `$` always begins a new packet, so nothing before it can spoil the
-    /// packet.
+    /// Adds the next byte. A `$` always begins a new packet, so no earlier byte can spoil it.
     pub(super) fn push(&mut self, byte: u8) -> Option<Received> {
         match (self.place, byte) {
             (_, b'$') => {

@@ -43,8 +43,7 @@ pub(super) fn read(strand: &Strand) -> Vec<u8> {
     values.flat_map(|(value, size)| value.to_be_bytes().into_iter().skip(8 - size)).collect()
 }
 
-/// Writes all registers, or none. Returns `None` if a change is impossible, or if the length is
-/// wrong.
+/// Writes all registers, or none. Returns `None` if the length is wrong or a change impossible.
 pub(super) fn write(strand: &mut Strand, mut bytes: &[u8]) -> Option<()> {
     let mut changed = strand.clone();
     for number in 0..COUNT {

@@ -62,8 +62,7 @@ impl Debuggee {
         stream
     }
 
-    /// Types these lines, separated by ` | `, into gdb. Returns its output. gdb detaches at the
-    /// end.
+    /// Types these lines, separated by ` | `, into gdb, which then detaches. Returns its output.
     fn gdb(&self, typed: &str) -> String {
         self.gdb_before("set endian big", typed)
     }
