@@ -91,7 +91,7 @@ fn source(entry: &str) -> Vec<Line> {
     source
 }
 
-/// Adds the lines up to the next `.endr` this number of times. (`.rept` has a macro's parameter.)
+/// Adds the lines up to the next `.endr`, `times` times. (A macro sets the number after `.rept`.)
 fn repeat(
     lines: &mut (impl Iterator<Item = &'static str> + Clone),
     times: usize,
