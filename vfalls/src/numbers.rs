@@ -52,7 +52,7 @@ pub(crate) fn short(number: f64) -> String {
     format!("{number:.places$}{prefix}")
 }
 
-/// Returns a part of a whole in percent: `62%`, below 10% with one digit after the point, `0%` if the whole is 0.
+/// Returns a part of a whole in percent: `62%`, `6.2%` below 10%, `0%` if the whole is 0.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if part <= 0.0 || whole <= 0.0 {
         return "0%".to_owned();

@@ -1,5 +1,5 @@
-//! Files and directories that appear whole or not at all. They replace existing ones only with `--force`, and never a file that
-//! someone else makes meanwhile.
+//! Files and directories that appear whole or not at all. They replace existing ones only with
+//! `--force`. They never replace a file that someone else makes meanwhile.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -36,15 +36,15 @@ pub(crate) fn remove_incomplete(end: impl FnOnce()) {
     end();
 }
 
-/// Removes files and directories, the last first. A directory with other files in it stays. Failures are ignored: nobody can act on
-/// them.
+/// Removes files and directories in reverse order. A directory that contains other files stays.
+/// Failures are ignored, because nobody can act on them.
 fn remove(paths: &[PathBuf]) {
     for path in paths.iter().rev() {
         let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
     }
 }
 
-/// An output under a hidden name in the directory of its own name. If it is dropped before it is complete, nothing of it is left.
+/// An output under a hidden name beside its own. Removed if it is dropped before it is complete.
 struct Incomplete {
     temporary: PathBuf,
     path: PathBuf,
@@ -70,7 +70,7 @@ impl Incomplete {
         Ok((Self { temporary, path }, made))
     }
 
-    /// Gives the output its own name. `rename` gets the temporary name and the path.
+    /// Gives the output its own name. `rename` receives the temporary name and the path.
     fn complete(
         self,
         rename: impl FnOnce(&Path, &Path) -> anyhow::Result<()>,
@@ -121,8 +121,9 @@ impl Force {
     }
 }
 
-/// A file that is written under a temporary name in the directory of its own name, which it gets when it is complete. Until then,
-/// an older file of that name stays. If the new file is dropped or interrupted before, nothing of it is left.
+/// A file that is written under a temporary name, in the directory of its own name. It gets its own
+/// name when it is complete; until then, an older file of that name stays. If the new file is
+/// dropped or interrupted before it is complete, it is removed.
 pub struct OutputFile {
     file: File,
     incomplete: Incomplete,
@@ -199,8 +200,8 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Renames on a file system that cannot refuse to replace. First makes an empty directory or file with the new name, which is
-/// removed if the renaming fails.
+/// Renames on a file system that cannot refuse to replace a file. First claims the new name with an
+/// empty directory or file, which is removed if the renaming fails.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     match from.is_dir() {
         true => fs::create_dir(to)?,
@@ -212,7 +213,7 @@ fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
 /// A directory that is written under a temporary name, as an [`OutputFile`] is.
 pub(crate) struct OutputDirectory {
     incomplete: Incomplete,
-    /// The files of the older directory, which alone may be removed; `None` if there was no directory.
+    /// The older directory's files. Only these may be removed. `None` if there was no directory.
     replaces: Option<Vec<OsString>>,
 }
 
@@ -268,7 +269,7 @@ impl OutputDirectory {
     }
 }
 
-/// Renames a directory to the name of an older one. Removes the older directory, which must have no files but `files`.
+/// Replaces an older directory, which must contain only `files`, by renaming the new one.
 fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     let mut aside = new.as_os_str().to_owned();
     aside.push(".old");
@@ -294,7 +295,7 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the name of a file in the directory that is not among `files`.
+/// Returns the name of a file in the directory, other than `files`.
 fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     let mut names = names(directory).ok()?.into_iter();
     names.find(|name| !files.contains(name))

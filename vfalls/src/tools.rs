@@ -44,7 +44,7 @@ impl Tool {
     }
 }
 
-/// Returns the path of a program, which it finds by name or path as a shell does.
+/// Returns the path of a program. Finds it by name or by path, as a shell does.
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     Host::here().find(program.as_ref())
 }

@@ -1,4 +1,4 @@
-//! Commands that consist of steps. Each step is announced and timed; the first failure ends the command.
+//! Commands that consist of steps, each announced and timed. The first failure ends the command.
 
 use std::io::{self, Write};
 use std::iter;

@@ -1,5 +1,6 @@
-//! The tools of other projects that are needed to build and check this project. A missing tool is installed, or the error says what
-//! to type. The installer is our own: some crates find programs, but no maintained crate installs a distribution's packages.
+//! The tools of other projects that build and check this project. A missing tool is installed, or
+//! the error says what to type. The installer is our own: some crates find programs, but no
+//! maintained crate installs a distribution's packages.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use vfalls::say::say;
 use vfalls::tools::Host;
 pub use vfalls::tools::{QEMU_SPARC, QEMU_X86, Tool, find};
 
-/// Counts instructions.
+/// Counts the instructions of programs.
 pub const VALGRIND: Tool = Tool::new("valgrind", "valgrind");
 /// Reads traces of events.
 pub const BABELTRACE: Tool = Tool::new("babeltrace2", "babeltrace2");
@@ -46,8 +47,8 @@ pub const GDB: Tool = Tool::new("gdb-multiarch", "gdb-multiarch");
 pub const Z3: Tool = Tool::new("z3", "z3");
 pub const CXX: Tool = Tool::new("c++", "g++");
 
-/// Installs all missing `tools` at once, as root on Debian and its derivatives. Processes that install at the same time wait for
-/// each other, and for other users of apt.
+/// Installs all missing `tools` at once, as root on Debian and its derivatives. Waits for other
+/// processes that install packages, and for other users of apt.
 pub fn require(tools: &[Tool]) -> anyhow::Result<()> {
     Installer::here().require(tools)
 }
@@ -64,7 +65,7 @@ struct Installer {
     lock: PathBuf,
     /// The time between two attempts to get a lock of apt.
     pause: Duration,
-    /// The time after which the installer no longer waits for a lock of apt.
+    /// The time limit for getting a lock of apt.
     patience: Duration,
 }
 
@@ -108,7 +109,7 @@ impl Installer {
         Ok(())
     }
 
-    /// Waits until no other process of this program installs packages. Then locks out other processes.
+    /// Waits until no other process of this program installs packages, and locks others out.
     fn lock(&self) -> anyhow::Result<Flock<File>> {
         let open = || {
             let mut options = OpenOptions::new();

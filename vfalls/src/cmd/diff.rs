@@ -47,7 +47,7 @@ struct Difference {
     /// The field of the run that holds the number.
     group: String,
     name: String,
-    /// The number in the first run; `b` is the number in the second run. `None` if a run does not have the number.
+    /// `a` and `b` are the numbers in the two runs. `None` if a run lacks the number.
     a: Option<f64>,
     b: Option<f64>,
     /// The second number minus the first; a missing number counts as 0.

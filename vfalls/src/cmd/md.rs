@@ -103,7 +103,7 @@ pub(crate) fn run(args: MdArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Reads the description in a file, binary or TOML.
+/// Reads a machine description from a binary or TOML file.
 pub(crate) fn describe(file: &Path) -> anyhow::Result<Described> {
     Described::new(&load(file)?).with_context(|| file.display().to_string())
 }

@@ -1,4 +1,4 @@
-//! Which recordings a command replays, and where a new recording is kept.
+//! The recordings that a command replays, and the file for a new recording.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,10 +14,10 @@ use crate::recorder::{self, Options};
 use crate::say::say;
 use crate::table::{WIDTH, cut};
 
-/// The name of the recording, unless the user gives another name.
+/// The name of a new recording, unless the user gives another name. Also the recording to replay.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
-/// The name to which an older [`DEFAULT`] is renamed.
+/// The new name of an older recording, when a new one becomes [`DEFAULT`].
 const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]

@@ -127,18 +127,18 @@ pub(crate) fn disassembly_at(address: u64, word: u32) -> String {
     format!("{text}{annul} {target:#x}")
 }
 
-/// Returns the lowest `many` bits of a word as a signed number.
+/// Returns the lowest `many` bits of a word, sign-extended.
 fn signed(word: u32, many: u32) -> i64 {
     i64::from((word << (32 - many)).cast_signed() >> (32 - many))
 }
 
-/// Returns the name at an index of a list.
+/// Returns the name at an index of a list; `-` beyond its end.
 fn nth(list: &'static str, number: u32) -> &'static str {
     let mut words = list.split_ascii_whitespace();
     words.nth(number as usize).unwrap_or("-")
 }
 
-/// Returns the name that follows a number in a list of hexadecimal numbers and names.
+/// Returns the name after this number in a list of hexadecimal numbers, each followed by its name.
 fn named(list: &'static str, number: u32) -> Option<&'static str> {
     let mut words = list.split_ascii_whitespace();
     while let (Some(digits), Some(name)) = (words.next(), words.next()) {

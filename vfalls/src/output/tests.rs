@@ -63,7 +63,7 @@ fn directories_are_there_only_when_complete() {
     assert_eq!(names(&place).len(), 2);
     drop(made);
     assert_eq!((names(&path), names(&place)), (vec!["other".into()], vec!["result".into()]));
-    // The first path is below a file, and the second below no directory.
+    // The first path is below a file. The second is in a directory that does not exist.
     assert!(OutputDirectory::create(path.join("other"), refuse).is_err());
     assert!(OutputDirectory::create(place.join("none/result"), refuse).is_err());
     fs::remove_dir_all(place).unwrap();
@@ -81,7 +81,7 @@ fn refuses_what_is_no_ordinary_file() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// A file that is in the way when the output begins, or comes before it is complete, stays.
+/// The file is there when the output begins, or comes before the output is complete.
 #[test]
 fn files_that_are_in_the_way_stay() {
     let place = test_directory("in-the-way");
@@ -125,7 +125,7 @@ fn a_name_is_taken_only_if_it_is_free() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// The renaming fails, because someone has removed the hidden file.
+/// The renaming fails because someone has removed the hidden file.
 #[test]
 fn a_name_is_free_again_if_nothing_gets_it() {
     let place = test_directory("removed");

@@ -115,7 +115,7 @@ impl Figure {
     }
 }
 
-/// Returns a text for an address (URL). Escapes all characters but letters, digits and some signs.
+/// Escapes a text for a URL. Keeps letters, digits and some signs.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {

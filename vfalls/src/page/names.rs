@@ -39,7 +39,7 @@ impl Names {
     }
 }
 
-/// Returns the number of a thread's program. Threads are numbered through all programs.
+/// Returns the number of a thread's program. Threads are numbered across all programs.
 pub(super) fn program_of(run: &Replayed, thread: usize) -> usize {
     let ends = run.programs().iter().scan(0, |end, program| {
         *end += program.threads;

@@ -16,7 +16,7 @@ use crate::table::{self, Table, cut};
 
 /// The maximum number of functions in a chart.
 const BARS: usize = 10;
-/// A chart has no functions with a smaller percentage of the events.
+/// The percentage of the events below which a chart leaves a function out.
 const LEAST: f64 = 1.0;
 /// The maximum number of stacks in the table.
 const STACKS: usize = 500;
@@ -24,9 +24,9 @@ const STACKS: usize = 500;
 /// The lines of a function in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLines {
-    /// The name of the function.
+    /// The function's name; empty if it is unknown.
     pub function: String,
-    /// The path of the file.
+    /// The file's path, as the compiler wrote it into the debugging information.
     pub file: String,
     /// The lines, in the order of their numbers.
     pub rows: Vec<SourceLine>,
@@ -39,7 +39,7 @@ pub struct SourceLine {
     pub line: u32,
     /// The text, if the file is known.
     pub text: Option<String>,
-    /// For each event of the profile: the number estimated from its samples, and the true number.
+    /// For each event of the profile: the number that its samples estimate, and the true number.
     pub counts: Vec<(u64, u64)>,
 }
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Follows a process through its programs. With a version manager, a process is first a shell script, and last the real program.
-/// The process id stays the same.
+/// Follows a process through its programs. Under a version manager, a process is first a shell
+/// script, and in the end the real program. The process id stays the same.
 pub(super) struct Became {
     process: PathBuf,
     emulator: Option<PathBuf>,
@@ -40,7 +40,7 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program, or `None` if that program is `turns`.
+    /// Returns the command line of the latest program, or `None` if this program's path is `turns`.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);

@@ -18,11 +18,11 @@ use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
 use zstd::bulk::Compressor;
 
-/// The maximum number of started programs that notes name. For more programs, a note has only their number.
+/// The number of started programs that have a note each. Another note counts the others.
 const MOST_NAMED: usize = 10;
 
-/// The level of compression. A negative level leaves literals uncompressed: the recording is a fifth longer, and reading it takes a
-/// sixth less time.
+/// The level of compression. A negative level leaves literals uncompressed. The recording is a
+/// fifth longer, and reading it takes a sixth less time.
 const COMPRESSION: i32 = -1;
 
 /// A recording that is being made.
@@ -35,7 +35,7 @@ pub(super) struct Listener {
     references: u64,
     instructions: u64,
     threads: u32,
-    /// The program that the recorded program is about to become.
+    /// The program that is about to replace the recorded program.
     turns: Option<String>,
     /// The programs that the recorded program has started, each with its number of starts.
     started: Vec<(String, u64)>,

@@ -67,9 +67,10 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     Program::find(command, options.sysroot).map(drop)
 }
 
-/// Records the program of `command` into `file`, which must exist and be empty, and can be read while it grows. The program shares
-/// the standard input, output and error of this process. Prints progress and notes to standard error. An interrupt ends the
-/// program, and the recording is kept. Fails if the program makes no reference.
+/// Records the program of `command` into `file`, which must exist and be empty. The file can be
+/// read while it grows. The program shares the standard input, output and error of this process.
+/// Prints progress and notes to standard error. An interrupt ends the program, and the recording is
+/// kept. Fails if the program makes no reference.
 pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
     let program = Program::find(command, options.sysroot)?;
     let emulator = program.emulator.find()?;
@@ -132,8 +133,8 @@ fn escaped(text: &OsStr) -> OsString {
     OsString::from_vec(parts.join(&b",,"[..]))
 }
 
-/// Waits for the program, and calls `look` every 10 ms. After an interrupt, sends SIGTERM and later SIGKILL; the terminal may have
-/// sent the interrupt to the program, too.
+/// Waits for the program, and calls `look` every 10 ms. After an interrupt, sends SIGTERM and later
+/// SIGKILL, but not at once: the terminal may have sent the interrupt to the program, too.
 fn wait(child: &mut Child, mut look: impl FnMut()) -> io::Result<ExitStatus> {
     let steps =
         [(Duration::from_millis(300), Signal::SIGTERM), (Duration::from_secs(3), Signal::SIGKILL)];

@@ -139,7 +139,7 @@ impl Binary {
             return Some(0);
         }
         let page = |number: u64| number / self.page * self.page;
-        // If a page of the file has the end of a segment and beginnings of others, the page is mapped once for each segment.
+        // If several segments share a page of the file, the page is mapped once for each of them.
         let begins = |one: &&Segment| page(one.offset) == offset;
         let holds = |one: &&Segment| (one.offset..one.offset + one.length).contains(&offset);
         let at = |one: &Segment| {
@@ -174,7 +174,7 @@ impl Binary {
         Some((location.file?.to_owned(), location.line?))
     }
 
-    /// Returns the file and line of the source of an instruction. They are in the function itself, not in an inlined function.
+    /// Returns the file and line of an instruction in the function itself, not in an inlined one.
     pub(super) fn source(&self, address: u64) -> Option<String> {
         let mut frames = self.debugging.as_ref()?.frames(address)?;
         let mut outermost = None;
@@ -290,7 +290,8 @@ mod tests {
         }
     }
 
-    /// A mapping shows where a library is loaded, even if a segment's address is pages higher than its offset, as linkers make it.
+    /// Linkers put a segment at an address that is pages above its offset in the file. A mapping
+    /// still shows where the library is loaded.
     #[test]
     fn where_a_file_is_loaded_follows_from_a_mapping() {
         let base = 0x7f00_0000_0000;
@@ -304,7 +305,7 @@ mod tests {
         for address in [0, 0x1000, 0x2000] {
             assert_eq!(small.loaded_at(base + address, 0, base), Some(base), "{address:#x}");
         }
-        // Tests the mapping of the rest of a segment, and a file that is mapped at two places.
+        // Tests the mapping of the rest of a segment, and a file that is mapped in two places.
         let two = binary(&[(0, 0, 0x1345), (0x2345, 0x1345, 0x2000)]);
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, base), Some(base));
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, 0x1000), Some(base));

@@ -1,4 +1,5 @@
-//! The debugging information of an ELF file. It is read from memory: `addr2line` by itself opens each path that a file names.
+//! The debugging information of an ELF file. It is read from memory, because `addr2line` by itself
+//! opens each path that a file names.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -34,7 +35,7 @@ impl Debugging {
         self.0.find_location(address).ok()?
     }
 
-    /// Returns the functions at an address, the innermost that is inlined there first.
+    /// Returns the inlined functions at an address from the innermost on, and then the function.
     pub(crate) fn frames(&self, address: u64) -> Option<FrameIter<'_, Reader>> {
         let mut found = self.0.find_frames(address);
         loop {

@@ -28,7 +28,7 @@ const SEPARATE: &str = "/usr/lib/debug";
 /// A file that a program had in memory. The file is read when one of its functions is first looked up.
 struct File {
     path: String,
-    /// The path as one line.
+    /// The path, escaped so that it is one line.
     name: String,
     /// The bytes of the file, if it is bundled with this tool.
     contents: Option<&'static [u8]>,
@@ -83,8 +83,8 @@ impl Symbols {
         symbols
     }
 
-    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. If that is `None`, its place is valgrind's for a file that
-    /// can be loaded anywhere, and otherwise what the file says.
+    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. `None` stands for the
+    /// file's own address, or for valgrind's if the file can be loaded anywhere.
     fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let binary = Binary::open(path, &[], Path::new(SEPARATE))?;
@@ -108,8 +108,8 @@ impl Symbols {
         }
     }
 
-    /// Returns the symbols of a recorded program, if its files are known. These are the files that the recording names. `file`
-    /// replaces one of the files, or is the only file if the recording names none.
+    /// Returns the symbols of a recorded program, if its files are known. The recording names the
+    /// files. `file` replaces one of them, or is the only file if the recording names none.
     pub(crate) fn of_recording(
         recording: &Recording,
         is_bundled: bool,
@@ -156,7 +156,7 @@ impl Symbols {
         })
     }
 
-    /// Reads a file in place of the program's file with the same build id.
+    /// Reads a file that replaces the program's file with the same build id.
     fn with_file(mut self, path: &Path) -> anyhow::Result<Self> {
         let build_id = Binary::build_id(path)?;
         let name = path.display().to_string();

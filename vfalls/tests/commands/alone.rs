@@ -108,7 +108,7 @@ fn a_program_is_recorded_once() {
     run("record -o own.refs -- true").badly("own.refs");
 }
 
-/// Even root cannot make a file in /proc.
+/// In /proc, not even root can make a file.
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_recording_that_cannot_be_kept_is_replayed() {

@@ -34,13 +34,13 @@ fn total(results: &Value, event: &str) -> i64 {
     counters.map(|counter| counter["measured"].as_i64().unwrap()).sum()
 }
 
-/// Returns for each thread the number of accesses that `way` served: `l2`, `local`, `remote` or `c2c`.
+/// Returns each thread's number of accesses that `way` served: `l2`, `local`, `remote` or `c2c`.
 fn served(results: &Value, way: &str) -> Vec<i64> {
     let threads = results["threads"].as_array().unwrap().iter();
     threads.map(|thread| thread["served"][way].as_i64().unwrap()).collect()
 }
 
-/// Two runs of a program, the second with twice the work. The counts are the differences between the two runs.
+/// Two runs of a program, the second with twice the work. The counts are their differences.
 struct Twice {
     once: Value,
     twice: Value,
@@ -63,7 +63,8 @@ impl Twice {
     }
 }
 
-/// Asserts that a count is as expected. It may differ by a thousandth, plus a few accesses by which runs of the C library differ.
+/// Asserts that a count is as expected. It may differ by a thousandth, and by a few accesses
+/// because the C library's runs differ.
 #[track_caller]
 fn near(found: i64, expected: i64) {
     let apart = (found - expected).abs();
@@ -194,8 +195,8 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
     }
 }
 
-/// A program reads 8 MB repeatedly, and no L2 cache of 4 MB has the next line. Then the program writes 8 MB repeatedly: each line
-/// is read before it is written, and is written back.
+/// A program reads 8 MB repeatedly. The L2 cache of 4 MB never has the next line. Then the program
+/// writes 8 MB repeatedly: each line is read before it is written, and is written back.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         }
         Err(error) => (2, format!("{error:#}")),
     };
-    // An error is ignored: the exit status also reports the failure.
+    // An error is ignored, because the exit status reports the failure, too.
     let _ = writeln!(io::stderr(), "error: {said}");
     ExitCode::from(status)
 }
@@ -114,7 +114,7 @@ fn header() -> anyhow::Result<String> {
     Ok(text.replace(&format!("{}ull", u64::MAX), &format!("{:#x}ull", u64::MAX)))
 }
 
-/// Puts a comment of one line on one line with its delimiters, which cbindgen puts on lines of their own.
+/// Joins a one-line comment with its delimiters, which cbindgen puts on lines of their own.
 fn on_one_line(text: &str) -> String {
     let lines = text.lines().collect::<Vec<_>>();
     let mut rest = &*lines;

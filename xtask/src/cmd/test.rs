@@ -42,7 +42,7 @@ pub struct TestArgs {
 struct Test;
 
 impl Steps for Test {
-    /// The numbers of instructions that steps count. A later step compares them with README files.
+    /// The instructions that steps count. A later step compares them with README files.
     type Shared = Counted;
     const STEPS: &'static [CommandStep<Counted>] = &[
         step("tools", "tools and dependencies that the steps need", |_| prepare()),
@@ -114,9 +114,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks. Some model parts, beside the code of a crate; others model the whole service, in
-/// `tests`. They have a target directory of their own, because the flag rebuilds everything. If there are `names`, only models
-/// whose names contain one of them run.
+/// Runs the models that loom or shuttle checks. Some model a part of a crate, beside its code.
+/// Others model the whole service, in `tests`. They have their own target directory, because the
+/// flag rebuilds everything. If there are `names`, only models whose names contain one of them run.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],
@@ -170,7 +170,7 @@ fn components() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of every kind of call. The budgets are for x86-64, so other hosts only print the counts.
+/// Counts the instructions of every kind of call. The budgets apply only on x86-64.
 fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();

@@ -4,8 +4,9 @@ use std::fs;
 
 use crate::program::{Ended, command, end, listed, place, script, xtask};
 
-/// Runs `test`. Its cargo fails if the arguments match `fails`, and the tool of that name is missing. Its valgrind counts
-/// `collected` instructions. Returns how `test` ended, and the logged calls.
+/// Runs `test`. Its cargo fails for arguments that match `fails`, and the tool of that name is
+/// missing. Its valgrind counts `collected` instructions. Returns how `test` ended and its logged
+/// calls.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
     check_only(&[], name, fails, collected, rustup)
 }
@@ -37,7 +38,7 @@ fn check_only(
     for name in TOOLS.split(' ').filter(|name| *name != fails) {
         script(&place, &format!("bin/{name}"), "exit 1");
     }
-    // Makes the source of the standard library, and a cargo that is new enough but can build nothing.
+    // Makes the source of the standard library, and a cargo that is new enough but fails to build.
     let toolchain = |file: &str| format!("rustup-home/toolchains/nightly/{file}");
     place.file(&toolchain("lib/rustlib/src/rust/library/Cargo.lock"), "");
     let is_new = "case $* in '-Z help') echo json-target-spec;; *) exit 1;; esac";
@@ -61,7 +62,7 @@ fn check_only(
     (ended, log.lines().filter(asked).map(str::to_owned).collect())
 }
 
-/// Tools that `test` looks for and does not call.
+/// Tools that `test` looks for, but does not run.
 const TOOLS: &str = "babeltrace2 sparc64-linux-gnu-gcc sparc64-linux-gnu-ld ../sparc64-linux-gnu/lib/crt1.o make qemu-x86_64 \
                      qemu-sparc64 qemu-system-sparc64 chromium tmux z3 gdb-multiarch";
 
@@ -78,7 +79,7 @@ const NOTHING: &str = "nothing";
 #[test]
 fn every_step_is_taken() {
     let (ended, log) = check("steps", NOTHING, 20_000, None);
-    // One step fails, because the compiler for SPARC fails.
+    // One step fails, because it needs the compiler for SPARC.
     assert_eq!(ended.status, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stderr);
     let stdout = ended.stdout;

@@ -1,4 +1,4 @@
-//! Prints the functions and source lines of the addresses in a fatal trap's message.
+//! Prints the functions and source lines of the addresses in the message of a fatal trap.
 
 use std::io::{self, Write};
 
@@ -48,7 +48,7 @@ pub(crate) fn print(
 }
 
 impl Image {
-    /// Returns the word at a virtual address, as the image file has it.
+    /// Returns the word at a virtual address, from the image file.
     fn word(&self, address: u64) -> Option<u32> {
         let elf = elf::parse(&self.bytes).ok()?;
         let mut parts = elf.elf_program_headers().iter();

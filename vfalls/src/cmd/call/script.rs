@@ -89,7 +89,7 @@ impl<R: Read> Script<R> {
         Ok(Some(ScriptCall { caller, trap: line.trap, registers: line.registers }))
     }
 
-    /// Returns a strand and the index of its guest. The error is the text that a message gives as expected.
+    /// Returns a strand and the index of its guest. The error says what was expected instead.
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {

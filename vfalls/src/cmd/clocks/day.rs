@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// Counts the readings of the system's time of day, and the corrections that these readings caused.
+/// The number of readings of the system's time of day, and of the corrections that they caused.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     pub(super) readings: u32,
@@ -54,7 +54,7 @@ impl<C: Clock> Following<C> {
         })
     }
 
-    /// Corrects the time of day by a reading of the system's.
+    /// Reads the system's time of day, and corrects the computed time by it.
     pub(super) fn follow(&mut self) {
         let reading = read(&self.clock, self.step, &self.system);
         self.found.note(self.day.follow(reading));
@@ -73,7 +73,7 @@ impl<C: Clock> Following<C> {
 fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
     let try_once = || DayReading {
         before: clock.ticks(),
-        // The reading of the system may be late by a step of the clock.
+        // The system's time may be late by a step of the clock.
         day: system.now().saturating_sub(step),
         after: clock.ticks(),
         late: system.describe().step.saturating_add(step),

@@ -14,7 +14,7 @@ pub(crate) enum ClockName {
     Tsc,
     /// CLOCK_MONOTONIC_RAW, at the rate of the hardware.
     MonotonicRaw,
-    /// CLOCK_MONOTONIC. To follow the time of day, its rate changes by at most 500 parts per million.
+    /// CLOCK_MONOTONIC. Its rate changes by up to 500 parts per million to follow the time.
     Monotonic,
     /// CLOCK_MONOTONIC_COARSE, the time of the latest timer interrupt.
     MonotonicCoarse,

@@ -113,7 +113,7 @@ pub(crate) fn write(
     writeln!(output, "\ntotals: {}", joined(&totals))
 }
 
-/// Returns the calls of a stack, and the tail calls in it. `address` is the instruction that executes.
+/// Returns the calls of a stack, including tail calls, down to the instruction at `address`.
 fn calls<'a>(
     calls: &[CallEdge],
     address: u64,

@@ -10,7 +10,7 @@ pub(crate) struct Grid {
     /// The column by which the rows are sorted. Its header is underlined.
     sorted: Option<usize>,
     rows: Vec<Vec<Line<'static>>>,
-    /// The indexes of the rows that are headers.
+    /// The indexes of the headers of parts among the rows.
     headers: Vec<usize>,
 }
 

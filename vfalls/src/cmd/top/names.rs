@@ -18,13 +18,13 @@ pub(crate) struct Name {
 }
 
 pub(crate) struct Names {
-    /// The symbols and the number of threads of each program.
+    /// For each program: its symbols, and its number of threads.
     programs: Vec<(Option<Symbols>, usize)>,
     known: RefCell<HashMap<(usize, u64), Rc<Name>>>,
 }
 
 impl Names {
-    /// Looks up names in the code of these programs, or of the bundled program.
+    /// Returns the names in the code of these programs, or of the bundled program.
     pub(crate) fn new(programs: &[Recording], bundled: bool) -> Self {
         let symbols = |program: &Recording| {
             let symbols = match bundled {

@@ -9,10 +9,10 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// After this number of blocks, only every second interval has a block, later only every fourth.
+/// The number of intervals at the start that have a block each. Later, ever fewer have one.
 const BLOCKS: u64 = 50;
 
-/// Prints fewer and fewer blocks, so that a long replay does not fill the screen with ever more text.
+/// Prints ever fewer blocks, so that the text of a long replay stays short.
 #[derive(Default)]
 pub(crate) struct Blocks {
     intervals: u64,

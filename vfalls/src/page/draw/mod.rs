@@ -87,8 +87,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale for the busy part of the time, from 0 to 1. It is the same on every page. Most colours are for small
-    /// parts.
+    /// Returns the scale for the busy share of the time, from 0 to 1. It is the same on every page.
+    /// Most colours are for small shares.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }
@@ -118,7 +118,7 @@ impl Scale {
     /// Returns the index of a number's colour.
     pub(super) fn level(&self, number: f64) -> usize {
         let level = self.least.partition_point(|least| *least <= number);
-        // A scale with fewer colours skips some, but has the last.
+        // A scale with few levels skips some colours, but uses the last one.
         level * (SCALE - 1) / self.least.len().max(1)
     }
 

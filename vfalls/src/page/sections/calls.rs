@@ -33,7 +33,7 @@ pub(in crate::page) fn colour(status: &str) -> &'static str {
     }
 }
 
-/// Returns the first cells of a row of a table of calls.
+/// Returns a table's cells for these calls: guest, call, registers, status and number.
 fn cells(of: &Calls) -> [String; 5] {
     [
         of.guest.clone(),

@@ -16,7 +16,7 @@ pub(in crate::page) fn figures(usage: &Usage, cycles: u64, executes: Vec<String>
     figures
 }
 
-/// Returns a text for each node with its number of threads or strands. `at` has the node of each.
+/// Returns the number of threads or strands on each node as a text. `at` has the node of each.
 pub(in crate::page) fn executes(
     nodes: usize,
     what: &str,

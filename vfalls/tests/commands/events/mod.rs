@@ -163,7 +163,7 @@ fn a_scenario_is_recorded_too() {
     let place = Place::new("events-scenario");
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
     place.run(&format!("stat --scenario {scenario} --events-out events")).well();
-    // `global` passes from one guest to the other. A hub faults and returns. A guest is reset.
+    // `global` moves to the other guest. A hub faults and returns to service. A guest is reset.
     let expected = serde_json::json!({
         "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
         "unit_out_of_service": 1, "unit_returned": 1,

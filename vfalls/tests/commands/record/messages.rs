@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::program::Place;
 
-/// Runs `record` on a file with this content, and expects this refusal.
+/// Runs `record` on a file with this content. It must refuse the file with this message.
 #[track_caller]
 fn refused(name: &str, content: &[u8], says: &str) {
     let place = Place::new(&format!("refused-{name}"));

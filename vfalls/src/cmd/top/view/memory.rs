@@ -62,7 +62,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
                 rate(one.into + one.out, of, look),
                 limit(2 * one.limit),
             ];
-            // The busy cycles are the sum of both directions.
+            // `busy` is the sum of both directions.
             grid.row(row(numbers, one.busy / 2));
         }
     }
@@ -72,7 +72,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each pair of nodes, with the lines that went from the first node to the second.
+/// Returns a row for each pair of nodes, with the lines that the first node sent to the second.
 fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();
