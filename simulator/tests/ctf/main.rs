@@ -58,7 +58,6 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// Returns a trace of these streams with this layout.
 pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     Trace {
         hz: 1_165_379_275,
