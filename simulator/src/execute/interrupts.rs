@@ -8,7 +8,7 @@ pub(super) const WITHIN: u64 = 40;
 /// The number of additional cycles if the target is on another node. *Assumed*.
 const BEYOND: u64 = 120;
 
-/// Returns the number of cycles from the sending of an interrupt to its arrival.
+/// Returns the number of cycles that an interrupt needs to arrive.
 pub(super) fn latency(from: StrandId, to: StrandId) -> u64 {
     match from.node() == to.node() {
         true => WITHIN,

@@ -23,7 +23,7 @@ pub enum What {
     FloatingPoint(u32),
     /// A load from a register in an alternate space that has no effect here: the number of the space, and the address in it.
     Load(u8, u64),
-    /// A store to such a register, with the same numbers as [`Load`](Self::Load).
+    /// A store to a register that has no effect here: the same two numbers as for a load.
     Store(u8, u64),
     Nothing(u64),
 }

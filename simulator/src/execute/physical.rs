@@ -8,7 +8,7 @@ use crate::interpreter::Instruction;
 pub(super) const PAGE_SHIFT: u32 = 13;
 pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
 
-/// The physical address that has no memory.
+/// There is no memory at this physical address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory is at the physical address {0:#x}")]
 pub struct NoMemoryAt(pub u64);
