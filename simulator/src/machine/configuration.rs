@@ -23,7 +23,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Returns the settings, in the form of a file, that differ from a T2 Plus with all memory channels enabled.
+    /// Returns the settings that differ from a whole T2 Plus, such as `l2.ways=8`.
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
@@ -192,7 +192,6 @@ pub fn read(path: &Path) -> Result<Configured, FileError> {
 
 const MACHINE: &str = "machine";
 
-/// The keys of a table.
 type Keys = BTreeMap<Spanned<String>, Spanned<Value>>;
 
 /// A problem: its position in the file, in bytes, and its message.
@@ -247,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a text. Error messages do not have a file name.
+    /// Reads a configuration from a text. Removes the file name from error messages.
     fn from(text: &str) -> Result<Configured, String> {
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The guests of a machine, with their strands and rights. A file names them.
+//! The guests of a machine with their strands and rights, and the files that describe them.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::input::{self, InputError};
 use crate::machine::{description, strands};
 use crate::text::line;
 
-/// A guest that has a name.
+/// A guest's configuration, with its name.
 #[derive(Clone, Debug)]
 pub struct NamedGuest {
-    /// The name of the guest in reports.
+    /// The name that reports show.
     pub name: String,
-    /// The configuration of the guest for the service.
+    /// The guest's strands and rights.
     pub config: GuestConfig,
 }
 

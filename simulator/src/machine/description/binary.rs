@@ -1,5 +1,5 @@
-//! Conversion to and from the binary format (see `platform::md`). The name block has each name once and is padded to 16 bytes. Each
-//! string and each item of data is padded to 8 bytes.
+//! Converts to and from the binary format (see `platform::md`). The name block has each name once
+//! and is padded to 16 bytes. Each string and each item of data is padded to 8 bytes.
 
 use std::collections::HashMap;
 
