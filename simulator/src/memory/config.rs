@@ -35,7 +35,7 @@ pub struct Config {
     pub l1d: Cache,
     /// The L2 cache of a node: its eight banks together.
     pub l2: Cache,
-    /// How long all operations take.
+    /// The times of all operations.
     pub timing: Timing,
 }
 
@@ -143,7 +143,7 @@ impl Config {
         }
     };
 
-    /// Returns the value of a setting. It is not checked.
+    /// Returns the value of a setting, without a [check](Self::check).
     pub fn get(mut self, setting: &Setting) -> u64 {
         *(setting.field)(&mut self)
     }

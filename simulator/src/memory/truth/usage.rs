@@ -10,7 +10,7 @@ use crate::memory::figures::Figures;
 
 /// The traffic between nodes, and the use of channels, hubs and links.
 ///
-/// A limit is the rate of lines without a gap between them. It follows from the [times](crate::memory::timing) and the clock.
+/// A limit is the rate at which lines pass without a gap. It follows from the [times](crate::memory::timing) and the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// The lines that moved between nodes and within nodes, by source, destination and kind. Entries of 0 are left out.
@@ -19,7 +19,7 @@ pub struct Usage {
     pub channels: Vec<ChannelUse>,
     /// The hubs that the machine has.
     pub hubs: Vec<HubUse>,
-    /// The links of each node; empty on a machine with one node and without hubs.
+    /// The links of each node; empty if the machine has one node and no hubs.
     pub links: Vec<LinkUse>,
 }
 
@@ -65,7 +65,7 @@ pub struct ChannelUse {
     pub busy: u64,
     /// The sum of the cycles that lines waited for the channel.
     pub waited: u64,
-    /// The maximum number of bytes per second if all are read. (Writes take longer.)
+    /// The maximum rate of reads alone, in bytes per second. (Writes take longer.)
     pub limit: u64,
 }
 
@@ -84,7 +84,7 @@ pub struct HubUse {
     pub waited: u64,
 }
 
-/// The use of the link between a node and a hub. A directly linked node has four links; `hub` is the number of the link.
+/// The use of a node's link to a hub. A directly linked node has four links, numbered by `hub`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkUse {
     /// The number of the hub.
@@ -102,7 +102,7 @@ pub struct LinkUse {
     pub limit: u64,
 }
 
-/// Returns the maximum number of bytes per second of a unit that is busy with each line for `cycles` cycles.
+/// Returns the maximum bytes per second of a unit that each line occupies for `cycles` cycles.
 const fn limit(figures: &Figures, cycles: u64) -> u64 {
     (HZ << figures.l2.line_shift) / cycles
 }
@@ -151,7 +151,7 @@ impl Truth {
             (0..4).for_each(|kind| lines[kind] += by_kind[kind]);
         }
         if from == to {
-            // Lines of the node's channels that go to no other node go to the node itself. They need not pass a hub.
+            // All other lines of the node's channels move to and from its own cache, without a hub.
             let others = (0..self.channels.len()).filter(|other| *other != from);
             let (mut read, mut written) = (0, 0);
             for [memory, ..] in others.clone().flat_map(|other| self.between(from, other)) {
