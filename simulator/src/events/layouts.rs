@@ -1,4 +1,4 @@
-//! The layouts of event headers. For each layout: the resolution of times, and when they wrap.
+//! The layouts of event headers: how precise their times are, and when these wrap.
 
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
@@ -108,7 +108,7 @@ impl Bits {
     }
 }
 
-/// A layout, with the resolution and the wrap of times for a clock of a given rate.
+/// A layout at a given clock rate: how precise its times are, and when they wrap.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LayoutRow {
