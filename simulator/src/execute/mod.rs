@@ -78,8 +78,8 @@ pub struct Setup {
     pub partition: u64,
     /// The number of consoles, at most 256.
     pub consoles: usize,
-    /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it: one strand, no devices and no
-    /// translation; %tick advances by 102.4 per instruction.
+    /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it:
+    /// one strand, no devices and no translation. %tick advances by 102.4 per instruction.
     pub niagara: bool,
 }
 

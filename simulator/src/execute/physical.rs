@@ -66,7 +66,8 @@ impl Physical {
         Some(PageNumber(*number - 1))
     }
 
-    /// Reads a value of `1 << shift` bytes. The address must be a multiple of this size; only its offset in the page is used.
+    /// Reads a value of `1 << shift` bytes at an address's offset in the page. The address must be
+    /// a multiple of the size.
     #[inline(always)]
     pub(super) fn read(&self, page: PageNumber, address: u64, shift: u8) -> u64 {
         self.pages[page.0 as usize].read(address as usize % PAGE, shift)
