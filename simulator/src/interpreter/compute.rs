@@ -95,7 +95,7 @@ pub(super) fn compute(
     }
 }
 
-/// Shifts a value. An extended shift uses the low six bits of `count`; another shift uses the low five.
+/// Shifts a value. An extended shift uses the low six bits of `count`, another shift the low five.
 #[inline(always)]
 pub(super) fn shift(shift: Shift, extended: bool, value: u64, count: u64) -> u64 {
     let count = count & if extended { 63 } else { 31 };
@@ -112,7 +112,7 @@ const fn computed(value: u64, codes: u8, y: u32) -> Computed {
     Computed { value, codes, y }
 }
 
-/// Returns the dividend of a 32-bit division. Its high word is %y, and its low word is that of `a`.
+/// Returns the dividend of a 32-bit division: %y is its high word, and `a` has its low word.
 fn dividend(y: u32, a: u64) -> u64 {
     (u64::from(y) << 32) | u64::from(a as u32)
 }
