@@ -109,7 +109,7 @@ fn disabled(machine: Machine) -> impl Iterator<Item = Unit> {
 pub struct Configured {
     /// The machine, if the file names one.
     pub machine: Option<Machine>,
-    /// The caches and times: those of a T2 Plus, with the file's changes.
+    /// The caches and times of a T2 Plus, with the file's changes.
     pub memory: Config,
 }
 
