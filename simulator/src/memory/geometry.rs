@@ -13,7 +13,8 @@
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
 
-/// The number of bits of a memory address. A physical address has 40 bits; bit 39 selects input and output.
+/// The size of a memory address in bits. Physical addresses have 40: bit 39 selects input and
+/// output.
 pub const ADDRESS_BITS: u32 = 39;
 
 /// The bits of a physical address that are an address in memory.

@@ -55,8 +55,8 @@ impl Sets for Sized {
     }
 }
 
-/// A cache. The first way of a set is the most recently used; free ways are the last. So replacement is exact LRU, and most hits need
-/// one comparison.
+/// A cache. The first way of a set is the most recently used, and free ways are the last. So
+/// replacement is exact LRU, and most hits need one comparison.
 #[derive(Clone, Debug)]
 pub(super) struct L1<S>(S);
 

@@ -81,7 +81,8 @@ impl Queue {
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let spans = &mut self.before;
         let mut begins = now.max(self.forgotten);
-        // The number of spans after the request: first those that end later, then only those that leave room for the request.
+        // The number of spans after the request. A span that leaves no room moves the request
+        // behind it.
         let mut later = 0;
         while later < SPANS && spans.at(later).ends > begins {
             later += 1;
@@ -145,8 +146,7 @@ mod tests {
     }
 
     proptest! {
-        /// A queue works like a set of all busy cycles, as long as it forgets no span that is
-        /// needed.
+        /// A queue works like a set of all busy cycles, if it forgets no span that is needed.
         #[test]
         fn as_a_list_of_cycles(requests in prop::collection::vec((0..12_u64, 0..12_u64, 1..6_u64), 1..200)) {
             let mut queue = Queue::default();

@@ -26,13 +26,13 @@ pub struct Usage {
 /// Lines that moved from one node to another, or between a node's memory and the node's own cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// The number of the source node.
+    /// The number of the source node, 0 to 3.
     pub from: usize,
-    /// The number of the destination node.
+    /// The number of the destination node, 0 to 3.
     pub to: usize,
     /// Why the lines moved.
     pub kind: TrafficKind,
-    /// The number of lines.
+    /// The number of lines, or of invalidated copies.
     pub lines: u64,
 }
 
@@ -53,9 +53,9 @@ pub enum TrafficKind {
 /// The use of a DRAM channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelUse {
-    /// The number of the node.
+    /// The number of the node, 0 to 3.
     pub node: usize,
-    /// The number of the channel in the node.
+    /// The number of the channel in the node, 0 or 1.
     pub mcu: usize,
     /// The number of lines read.
     pub reads: u64,
@@ -72,7 +72,7 @@ pub struct ChannelUse {
 /// The use of a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubUse {
-    /// The number of the hub.
+    /// The number of the hub, 0 to 3.
     pub hub: usize,
     /// The number of requests for lines, invalidations and lines written back.
     pub requests: u64,
@@ -87,9 +87,9 @@ pub struct HubUse {
 /// The use of a node's link to a hub. A directly linked node has four links, numbered by `hub`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkUse {
-    /// The number of the hub.
+    /// The number of the hub, 0 to 3.
     pub hub: usize,
-    /// The number of the node.
+    /// The number of the node, 0 to 3.
     pub node: usize,
     /// The number of lines that entered the node.
     #[serde(rename = "in")]
