@@ -60,7 +60,7 @@ pub struct Step {
 /// The checked steps of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario {
-    /// The name of the file.
+    /// The path of the file, for messages.
     pub name: String,
     /// The steps in the order of time.
     pub steps: Vec<Step>,
