@@ -11,7 +11,7 @@ pub(crate) const FETCH_SHIFT: u32 = 5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
-    /// The references of all shapes. A datum has no address, but its index among the data of the shape.
+    /// The references of all shapes. A datum's address is its index among the shape's data.
     references: Vec<Reference>,
     steps: Vec<ShapeStep>,
 }
