@@ -141,7 +141,7 @@ const fn core_in_node(strand: StrandId) -> usize {
     strand.index() % StrandId::PER_NODE / StrandId::PER_CORE
 }
 
-/// The beginning of the text of a placement that makes an artificial workload.
+/// The text of a placement begins like this if the workload is artificial.
 const ARTIFICIAL: &str = "artificial, ";
 
 impl FromStr for Placement {
