@@ -27,7 +27,7 @@ pub struct Replayed {
     pub references: u64,
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,
-    /// The same time in seconds, and the rate of the clock.
+    /// The time at which the last thread ended, in seconds, and the rate of the clock.
     pub time: Time,
     /// Which strand executed which thread.
     pub placement: String,
