@@ -1,9 +1,10 @@
-//! Text out of inputs, for people. A name in a recording, an ELF file, a description or a result can be made to deceive: control
-//! characters move the cursor of a terminal or set its title, bidirectional ones show words in another order.
+//! Makes text from inputs safe to show to people. A name in a recording, an ELF file, a description
+//! or a result may be made to deceive. Control characters can move a terminal's cursor or set its
+//! title, and bidirectional ones can show words in another order.
 
 use std::borrow::Cow;
 
-/// Returns `true` if a character shows as itself: it is no control character, ends no line, and changes no direction of writing.
+/// Returns `false` for control characters, line ends, and changes of the direction of writing.
 pub fn is_plain(character: char) -> bool {
     !character.is_control()
         && !matches!(
@@ -12,12 +13,13 @@ pub fn is_plain(character: char) -> bool {
         )
 }
 
-/// Returns a name as one line, in which escapes such as `\n` and `\u{202e}` stand for what is not [plain](is_plain).
+/// Returns a name as one line. Escapes such as `\n` and `\u{202e}` replace characters that are not
+/// [plain](is_plain).
 pub fn line(text: &str) -> String {
     escaped(text, is_plain).into_owned()
 }
 
-/// Returns lines with the same escapes, but for the ends of lines.
+/// Returns lines with the same escapes. Only the ends of lines stay as they are.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| character == '\n' || is_plain(character))
 }

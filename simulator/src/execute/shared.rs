@@ -39,21 +39,20 @@ pub struct Observed {
 /// A function that is called at every access.
 pub type Observer = Box<dyn FnMut(&Observed)>;
 
-/// Returns whether the execution stops after the instruction that makes an access.
+/// A function that returns `true` for accesses at which the execution stops.
 pub type Watch = Box<dyn Fn(&Observed) -> bool>;
 
-/// What an instruction of a strand does to other strands, after it has completed.
+/// An effect of a completed instruction on other strands or on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Stops the execution at an access that is watched.
     Watched(Observed),
     /// Sends a strand an interrupt: the time of its arrival, and its vector.
     Interrupt(StrandId, u64, u8),
-    /// Lets only these strands of a node run, a bit each.
+    /// Sets which strands of a node run: a bit for each strand. The others are parked.
     Run(Node, u64),
-    /// Drops what the strands of a core remember of its TLBs.
+    /// Drops the translations that the strands of this core remember.
     Translation(usize),
-    /// Switches the machine off.
     Off,
 }
 

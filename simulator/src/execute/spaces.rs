@@ -26,8 +26,8 @@ const HYP_SCRATCHPAD: u8 = 0x4f;
 const CMP: u8 = 0x41;
 
 /// ASI_CMP_CORE has the strand's number as the target of interrupts. ASI_CMP_CORE_ID has the strand's number in bits 7:0, the
-/// greatest number in bits 23:16, and the number of a core's last strand in bits 34:32. The T2 has six bits for each number. That one
-/// range numbers the strands of all nodes is *assumed*.
+/// greatest number in bits 23:16, and the number of a core's last strand in bits 34:32. The T2 has six bits for each number. It is
+/// *assumed* that one range of numbers covers the strands of all nodes.
 const CORE: u8 = 0x63;
 const INTR_ID: SpaceRegister = (CORE, 0);
 const CORE_ID: SpaceRegister = (CORE, 0x10);
@@ -181,7 +181,7 @@ const fn place(at: At) -> SpaceRegister {
     }
 }
 
-/// Fails if an access is not of a whole register, or if other software accesses the hypervisor's scratchpad.
+/// Fails for a part of a register, and for a register that only the hypervisor may access.
 fn check(at: At, shift: u8) -> Result<(), Trap> {
     let hypervisors = at.space == SCRATCHPAD && matches!(at.address, 0x20 | 0x28);
     if shift != 3 || hypervisors && at.level < Level::Hyperprivileged {

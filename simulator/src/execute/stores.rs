@@ -1,6 +1,6 @@
 //! Stores to devices, which complete after the strand has gone on.
 //!
-//! A strand's stores complete in their order, without any order against stores of other strands or accesses to memory. `membar #Sync`
+//! A strand's stores complete in order. They are not ordered with stores of other strands or with accesses to memory. `membar #Sync`
 //! waits for all of them, and a load waits for the stores to the same device. A store that fails traps with store_error when it
 //! completes. The processor reports it as the UltraSPARC T2 does: the deferred error status register (DFESR) names the entry of the
 //! store buffer, and a diagnostic read of the entry returns the address.
@@ -24,10 +24,10 @@ pub(super) struct LateStore {
     pub(super) completes: u64,
 }
 
-/// The cycles from the issue of an access to its arrival at the device. *Assumed*.
+/// The number of cycles that an access needs to reach the device. *Assumed*.
 pub(super) const ON_ITS_WAY: u64 = 80;
 
-/// The entries of the store buffer of the UltraSPARC T2. A further store waits until one completes.
+/// The size of the UltraSPARC T2's store buffer. If it is full, the next store waits.
 pub(super) const MOST: usize = 8;
 
 /// The alternate space, and the address in it, of the deferred error status register.
@@ -36,25 +36,25 @@ pub(super) const DFESR: (u8, u64) = (0x4c, 8);
 /// The space of diagnostic reads of the store buffer, and the address of entry 0.
 pub(super) const STORE_BUFFER: (u8, u64) = (0x4a, 0xc0);
 
-/// The cycles from the issue of a store to its completion.
+/// The number of cycles from the issue of a store to its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreLatency {
-    /// Those of the device.
+    /// As long as an access to the device takes.
     #[default]
     AsDevice,
-    /// This number for each store.
+    /// The same number for each store.
     Fixed(u64),
-    /// A number from 1 to `longest` for each store, which the state of a generator draws.
+    /// A random number from 1 to `longest` for each store.
     Drawn {
-        /// The state: any number.
+        /// The state of the random number generator. It may start with any number.
         state: u64,
-        /// The greatest number, at least 1.
+        /// The greatest possible number, at least 1.
         longest: u64,
     },
 }
 
 impl StoreLatency {
-    /// Returns the latency of the next store.
+    /// Returns the latency of the next store. The device itself takes `as_device` cycles.
     fn next(&mut self, as_device: u64) -> u64 {
         match self {
             Self::AsDevice => as_device,
@@ -70,24 +70,24 @@ impl StoreLatency {
     }
 }
 
-/// How stores to devices go, for tests of what happens when they fail.
+/// The conduct of stores to devices. Tests change it to see what happens when stores fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreConduct {
-    /// The cycles from the issue of a store to its completion.
+    /// How long stores take to complete.
     pub latency: StoreLatency,
-    /// The report of a store that has failed has no address.
+    /// Whether the report of a failed store lacks the address.
     pub without_address: bool,
 }
 
 impl StoreConduct {
-    /// Returns what DFESR has of a store that has failed: the type in bits 61:60, SBDIOU or SBAPP, and entry 0 in bits 57:55.
+    /// Returns DFESR for a failed store: in bits 61:60 SBDIOU or SBAPP, in bits 57:55 entry 0.
     pub(super) const fn status(self) -> u64 {
         if self.without_address { 2 << 60 } else { 1 << 60 }
     }
 }
 
 impl LateStore {
-    /// Returns a store that is issued now and takes a time, after another that completes at the time `after`.
+    /// Returns a store issued at the time `now`. The previous store completes at the time `after`.
     pub(super) fn new(
         (address, shift, value): (u64, u8, u64),
         conduct: &mut StoreConduct,
@@ -106,7 +106,7 @@ impl LateStore {
         }
     }
 
-    /// Returns whether an address belongs to the same device: to the same page of registers, or to the same hub.
+    /// Returns whether an address belongs to the same page of registers, or to the same hub.
     pub(super) const fn is_same_device(&self, address: u64) -> bool {
         let shift = match address >> 32 {
             0xe1 | 0xe5 | 0xe9 | 0xed => 32,
@@ -115,7 +115,7 @@ impl LateStore {
         self.address >> shift == address >> shift
     }
 
-    /// Returns what the entry of the store buffer has: the address, and marks of eight bytes.
+    /// Returns the entry in the store buffer: the address, and in bits 47:40 a mark for each byte.
     pub(super) const fn entry(&self) -> u64 {
         self.address & ((1 << 40) - 1) | 0xff << 40
     }

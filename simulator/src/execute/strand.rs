@@ -39,13 +39,13 @@ impl Counts {
     }
 }
 
-/// A page that the strand has used. Its translation need not be looked up again.
+/// A page that the strand has used. The strand need not translate its addresses again.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Twice the number of the page in the address space, plus 1 if addresses are physical.
     key: u64,
     page: PageNumber,
-    /// The difference between the physical address and the address, modulo 2^64.
+    /// The physical addresses in the page minus the strand's addresses, modulo 2^64.
     offset: u64,
     writable: bool,
 }
@@ -68,7 +68,7 @@ pub(super) struct Local {
     code: Option<Known>,
     /// The difference between %tick (or %stick) and the time.
     pub(super) tick_offset: u64,
-    /// A bit for each vector: its interrupt has been received but not served.
+    /// Interrupts that the strand has received but not served: a bit for each vector.
     pub(super) vectors: u64,
     /// Interrupts on their way, each with its time of arrival and its vector.
     inbox: Vec<(u64, u8)>,
@@ -86,7 +86,7 @@ pub(super) struct Local {
     pub(super) partition: u8,
     /// The values of registers in alternate spaces that have no effect.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// The level, and whether the strand takes overflow traps, when the counters were last told.
+    /// The level, and whether the strand took overflow traps, when the counters were last updated.
     pub(super) seen: (Level, bool),
     /// The number of instructions during which no counter can overflow. The counters may lag by these instructions.
     pub(super) quiet: u64,
@@ -94,7 +94,7 @@ pub(super) struct Local {
     pub(super) counting: bool,
 }
 
-/// A timer that is set: its compare register, the tick offset at that time, and the time at which it matches.
+/// A timer: its compare register and the tick offset when it was set, and when it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,
@@ -148,7 +148,6 @@ impl Local {
         (known.key == key(address, bypass) && (known.writable || !write)).then(|| known.at(address))
     }
 
-    /// Remembers the page of an instruction.
     pub(super) fn know_code(
         &mut self,
         address: u64,
@@ -160,7 +159,6 @@ impl Local {
         self.code = Some(Known { key, page, offset, writable: false });
     }
 
-    /// Remembers a page of data.
     pub(super) fn know_data(
         &mut self,
         address: u64,
@@ -183,7 +181,6 @@ impl Local {
         self.due = self.due.min(arrives);
     }
 
-    /// Receives the interrupts that have arrived.
     pub(super) fn receive(&mut self, now: u64) {
         let vectors = &mut self.vectors;
         self.inbox.retain(|(arrives, vector)| {

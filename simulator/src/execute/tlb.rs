@@ -1,6 +1,6 @@
 //! Translation of real addresses by the entries that the hypervisor has loaded (OpenSPARC T2 Programmer's Reference Manual, chapter 12).
 //!
-//! Guests run with their own translation switched off, so their addresses are real. A store of an entry for virtual addresses has no
+//! Guests run with their own translation switched off, so their addresses are real. Storing an entry for virtual addresses has no
 //! effect.
 
 /// The tag access register of each TLB: the number of its alternate space, and its address there.

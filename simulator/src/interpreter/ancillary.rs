@@ -179,7 +179,7 @@ impl Strand {
     }
 }
 
-/// The number of %gsr. An access traps, because %gsr belongs to the floating-point unit.
+/// The number of %gsr. It belongs to the floating-point unit, so an access traps.
 const GSR: u8 = 19;
 
 /// The bits of %softint: interrupt levels 1 to 15, and the matches of %tick_cmpr and %stick_cmpr.

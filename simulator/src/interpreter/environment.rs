@@ -15,7 +15,7 @@ pub struct At {
     pub level: Level,
 }
 
-/// A register that belongs to a strand but is held by the environment.
+/// A register of a strand that the environment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// %pcr.
@@ -31,9 +31,9 @@ pub enum Counting {
     Status,
 }
 
-/// Memory and registers outside a strand. Values are in big-endian order. An access that fails returns the strand's trap.
+/// Memory and registers outside a strand. Values are big-endian. A failed access returns a trap.
 pub trait Environment {
-    /// Fetches the instruction at an address.
+    /// Fetches the instruction at an address, for software at this level.
     fn fetch(&mut self, address: u64, level: Level) -> Result<Instruction, Trap>;
 
     /// Loads a value of `1 << shift` bytes.
@@ -49,10 +49,10 @@ pub trait Environment {
         Ok(old)
     }
 
-    /// Reads a register.
+    /// Reads a register for software at this level.
     fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap>;
 
-    /// Writes a register.
+    /// Writes a register for software at this level.
     fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap>;
 
     /// Executes a `membar`. The mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if an earlier store of the strand failed.

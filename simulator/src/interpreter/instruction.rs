@@ -35,7 +35,7 @@ impl Register {
     }
 }
 
-/// The second operand. Its value is the sum of a register and a number; one of them is always zero.
+/// The second operand: a register or a number. The unused field is zero, so the value is their sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// The register; %g0 if the operand is a number.

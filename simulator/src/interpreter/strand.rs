@@ -32,13 +32,13 @@ pub struct Strand {
     pub y: u32,
     /// %asi.
     pub asi: u8,
-    /// How many windows the strand may use without a trap.
+    /// The state of the register windows.
     pub windows: WindowState,
     /// The privileged and hyperprivileged registers.
     pub control: Control,
 }
 
-/// Where execution goes on.
+/// Where the strand continues.
 enum Next {
     /// At the instruction after this one.
     After,
@@ -56,8 +56,8 @@ impl Strand {
         Self::new(pc, Control::user())
     }
 
-    /// Returns the registers as the guest on the strand sees them: what only the hypervisor sees is 0, and so are the trap levels
-    /// above the current one.
+    /// Returns the registers as the guest on the strand sees them. What only the hypervisor sees is
+    /// 0, and so are the trap registers of higher levels.
     #[must_use]
     pub fn seen_by_guest(&self) -> Self {
         let mut seen = self.clone();
@@ -357,7 +357,7 @@ impl Strand {
     }
 }
 
-/// Returns the address if it is a multiple of `1 << shift`, otherwise the trap.
+/// Returns the address if it is a multiple of `1 << shift`, otherwise mem_address_not_aligned.
 #[inline(always)]
 pub(super) const fn aligned(address: u64, shift: u8) -> Result<u64, Trap> {
     if address & ((1 << shift) - 1) == 0 { Ok(address) } else { Err(Trap::MEM_ADDRESS_NOT_ALIGNED) }

@@ -82,7 +82,7 @@ fn privileged(words: &[u32]) -> (Strand, Board) {
         (ControlRegister::Privileged(5), TBA),
         (ControlRegister::Privileged(7), 0),
         (ControlRegister::Privileged(16), 0),
-        // PRIV.
+        // PSTATE.PRIV is set.
         (ControlRegister::Privileged(6), 1 << 2),
         (ControlRegister::Hyperprivileged(0), 0),
     ] {
@@ -105,7 +105,7 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// The address at which the operating system or the hypervisor handles a trap from trap level 0.
+/// These functions return the address at which a trap from trap level 0 is handled.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }
@@ -140,9 +140,9 @@ fn traps_go_where_the_architecture_says() {
         // wrpr %g0, 0, %tick, and wr %g0, 0, %stick: illegal_instruction, because only the hypervisor sets clocks.
         (0x8990_2000, 0, hypervisors(0x10)),
         (0xb180_2000, 0, hypervisors(0x10)),
-        // ldxa [%o0] 0x4f, %o1: privileged_action, a space of the hypervisor.
+        // ldxa [%o0] 0x4f, %o1: privileged_action, because only the hypervisor may use this space.
         (0xd2da_09e0, 0, hypervisors(0x37)),
-        // ta 0x6d, and ta 0x80: software traps of the system, and of the hypervisor.
+        // ta 0x6d, and ta 0x80: a software trap to the guest, and one to the hypervisor.
         (0x91d0_206d, 0, guests(0x16d)),
         (0x91d0_2080, 0, hypervisors(0x180)),
         // restore, in the first window: fill_0_normal.
@@ -186,7 +186,7 @@ fn a_trap_comes_back() {
     }
 }
 
-/// Six windows are free. The seventh `save` traps. Its handler is in the window to be stored (section 5.6.7).
+/// Six windows are free. The seventh `save` traps into the window to be stored (section 5.6.7).
 #[test]
 fn the_seventh_save_spills() {
     // save %sp, 0, %sp
@@ -195,7 +195,7 @@ fn the_seventh_save_spills() {
     assert_eq!(strand.registers.window(), 6);
     run(&mut strand, &mut board, 1);
     assert_eq!(strand.pc, guests(0x80));
-    // CWP + CANSAVE + 2 is the oldest window: the first one. One window before it stays free.
+    // CWP + CANSAVE + 2 is the oldest window, here window 0. The window before it stays free.
     assert_eq!(strand.registers.window(), 0);
 }
 

@@ -4,7 +4,7 @@ use super::instruction::Windows;
 use super::registers::WINDOWS;
 use super::trap::Trap;
 
-/// How many register windows there are of each kind, modulo [`WINDOWS`].
+/// The numbers of register windows by state, modulo [`WINDOWS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowState {
     /// %cansave: the number of windows that `save` may enter without a trap.
@@ -15,7 +15,7 @@ pub struct WindowState {
     pub other: u8,
     /// %cleanwin: the number of windows without values of other software.
     pub clean: u8,
-    /// %wstate. Bits 2:0 select the spill and fill traps of own windows, bits 5:3 those of windows of another address space.
+    /// %wstate selects spill and fill traps: bits 2:0 for this address space, bits 5:3 for others.
     pub state: u8,
 }
 
@@ -85,7 +85,7 @@ impl WindowState {
         }
     }
 
-    /// Returns the field of %wstate that selects the current spill or fill trap.
+    /// Returns the field of %wstate that selects the spill and fill traps now.
     const fn chosen(&self) -> u8 {
         let shift = if self.other == 0 { 0 } else { 3 };
         self.state >> shift & 7

@@ -1,5 +1,5 @@
-//! The figures of a [configuration](Config) that the memory system reads. The memory system is compiled twice: once for a T2 Plus,
-//! with constants as figures, and once for any configuration.
+//! The figures of a [configuration](Config) that the memory system reads. The memory system is
+//! compiled twice: for a T2 Plus, whose figures are constants, and for all other configurations.
 
 use std::fmt::Debug;
 
@@ -67,7 +67,7 @@ impl Figures {
     }
 }
 
-/// A source of figures. Figures are either constants or values.
+/// A source of figures: constants or values.
 pub trait Variant: Copy + Debug {
     /// The storage of an instruction cache.
     type Instructions: Sets;

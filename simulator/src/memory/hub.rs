@@ -90,7 +90,7 @@ impl HubEvents {
         }
     }
 
-    /// Counts a request at the other nodes, and the answers of the nodes.
+    /// Counts a request to the other nodes, and their answers.
     fn snoop(&mut self, port: Node, answers: &Answers, egress: LpuEvent) {
         self.lpu(port, LpuEvent::ReadOrInvalidate);
         for (other, answer) in Node::ALL.iter().zip(answers) {
@@ -124,7 +124,7 @@ const CACHE_TO_CACHE: [E; 3] = [E::CacheToCacheX, E::CacheToCacheY, E::CacheToCa
 const MEMORY: [E; 3] = [E::MemoryX, E::MemoryY, E::MemoryZ];
 const WRITE_BACK: [E; 3] = [E::WriteBackX, E::WriteBackY, E::WriteBackZ];
 
-/// Returns the event for the port `other`. `events` are those of X, Y and Z, the other ports in ascending order.
+/// Returns the event for the port `other`. `events` are for X, Y and Z, the other ports in order.
 fn by_way_of(events: [LpuEvent; 3], port: Node, other: Node) -> LpuEvent {
     let (port, other) = (port.index(), other.index());
     events[if other < port { other } else { other - 1 }]

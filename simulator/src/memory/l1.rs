@@ -9,7 +9,7 @@ pub trait Sets: Clone + Debug {
     /// The tags of one set.
     type Set: AsMut<[u32]> + ?std::marker::Sized;
 
-    /// Returns sets without lines.
+    /// Returns empty sets.
     fn new(shape: &CacheShape) -> Self;
 
     /// Returns the set that a line belongs to, and the line's tag in that set.
@@ -55,8 +55,8 @@ impl Sets for Sized {
     }
 }
 
-/// A cache. The first way of a set is the most recently used; free ways are the last. So replacement is exact LRU, and most hits need
-/// one comparison.
+/// A cache. The first way of a set is the most recently used, and free ways are the last. So
+/// replacement is exact LRU, and most hits need one comparison.
 #[derive(Clone, Debug)]
 pub(super) struct L1<S>(S);
 

@@ -50,7 +50,7 @@ impl L2Slot {
 pub(super) struct Hit {
     pub(super) slot: L2Slot,
     pub(super) state: LineState,
-    /// The time at which the line arrives if it is the latest line of its set; otherwise 0.
+    /// When the line arrives, if it is the line of its set that was filled last; otherwise 0.
     pub(super) arrives: u64,
 }
 
@@ -129,8 +129,8 @@ impl<V: Variant> L2<V> {
         Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
     }
 
-    /// Returns when a line arrives, as [`hit`](Self::hit) does, if the line is the most recently used of its set, is modified and has
-    /// none of the `copies`.
+    /// If the line is the most recently used of its set, modified, and without any of the `copies`,
+    /// returns the time at which it arrives, like [`hit`](Self::hit).
     #[inline(always)]
     pub(super) fn own(&self, line: L2Line, copies: u64) -> Option<u64> {
         let (index, tag) = self.shape().place(line.0);
@@ -175,7 +175,7 @@ impl<V: Variant> L2<V> {
         (slot, victim)
     }
 
-    /// Drops the line in a slot; the slot is filled next. Returns `None` if the slot is free.
+    /// Drops the line in a slot, which is filled next. Returns `None` if the slot is free.
     pub(super) fn take(&mut self, slot: L2Slot) -> Option<Victim> {
         let shape = *self.shape();
         let set = &mut self.sets[slot.set()];

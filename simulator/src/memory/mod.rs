@@ -4,7 +4,7 @@
 //! A node has 8 cores of 8 strands. Each core has an instruction cache (16 KB, 8 ways, lines of 32 bytes) and a data cache (8 KB, 4
 //! ways, lines of 16 bytes, write-through, no allocation on a store). Each node has an inclusive L2 cache (4 MB, 16 ways, lines of 64
 //! bytes, 8 banks, write-back, allocation on a store) and two DRAM channels, each with a queue and a write-back buffer of 8 lines.
-//! Replacement is exact LRU everywhere. These are the figures of a T2 Plus; another [`Config`] may have others. [`geometry`] maps
+//! Replacement is exact LRU everywhere. These are the figures of a T2 Plus. Another [`Config`] may have others. [`geometry`] maps
 //! addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address is the low [39
 //! bits](geometry::ADDRESS_BITS) of the sum of the recorded address and an offset.
 //!
@@ -24,7 +24,7 @@
 //! # How instructions are counted
 //! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`, other
 //! branches in `Br_completed`, and the rest in `Instr_other`. Instructions that load and store are in `Atomics` (on SPARC, only
-//! atomics do both). Jumps, calls and returns are branches; `Br_taken` counts the taken ones. (On other architectures, a branch that
+//! atomics do both). Jumps, calls and returns are branches. `Br_taken` counts the taken ones. (On other architectures, a branch that
 //! loads or stores is in both classes, and counts once in `Instr_cnt`.) A recording without flow does not tell branches from other
 //! instructions. To the memory system, an instruction that loads and stores one place is a load and then a store. A strand counts as
 //! in user mode. A fetch or datum that crosses a line touches two lines, and each can miss. `Idle_strands` counts the clocks in which

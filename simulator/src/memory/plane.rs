@@ -1,4 +1,4 @@
-//! Connects the nodes for the lines of one hub. Directly linked nodes have the same four connections.
+//! Connects the nodes for the lines of a hub. Directly linked nodes have four such connections.
 
 use guest_abi::Node;
 
@@ -6,7 +6,7 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request under way. If requests for one line wait for each other, one entry stands for all of them.
+/// A request under way. Requests for a line that wait for each other share one entry.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: L2Line,

@@ -154,7 +154,7 @@ pub enum MemoryError {
     Impossible(#[from] Impossible),
 }
 
-/// Evaluates an expression for the variant that is present.
+/// Evaluates an expression for either variant of the memory system.
 macro_rules! either {
     ($any:expr, $memory:ident => $does:expr) => {
         match $any {
@@ -177,17 +177,14 @@ impl AnyMemory {
         })
     }
 
-    /// See [`MemorySystem::note_moves`].
     pub(crate) fn note_moves(&mut self) {
         either!(self, memory => memory.note_moves());
     }
 
-    /// See [`MemorySystem::moves`].
     pub(crate) fn moves<M: FromIterator<(u64, Moves)>>(&self) -> M {
         either!(self, memory => memory.moves().collect())
     }
 
-    /// See [`MemorySystem::home`].
     pub(crate) fn home(&self, line: u64) -> Node {
         either!(self, memory => memory.home(line))
     }

@@ -22,14 +22,15 @@ use serde::{Deserialize, Serialize};
 /// Circuits 43(1), 2008.
 pub const ISSUE: u64 = 1;
 
-/// The times of a machine, in cycles. The text of each field states the value of a T2 Plus.
+/// The times of a machine, in cycles. The text of each field states its value on a T2 Plus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// The further time of a load that hits the L1 cache: 2. The load-use latency is three cycles (Nawathe et al.), and the next
-    /// instruction is assumed to use the loaded value.
+    /// The extra time of a load that hits the L1 cache: 2. The load-use latency is three cycles
+    /// (Nawathe et al.), and the next instruction is assumed to use the loaded value.
     pub load: u64,
-    /// The further time of a taken branch, jump, call, return or trap: 4. For the T2, the compiler GCC schedules five cycles for each
-    /// (`gcc/config/sparc/niagara2.md`). Branches are predicted not taken, so branches not taken add nothing.
+    /// The extra time of a taken branch, jump, call, return or trap: 4. For the T2, the compiler
+    /// GCC schedules five cycles for each (`gcc/config/sparc/niagara2.md`). Branches are predicted
+    /// not taken, so branches not taken add nothing.
     pub taken: u64,
     /// The time of a request from a core through the crossbar to an L2 bank and back: 23. Assumed.
     pub l2: u64,
@@ -42,13 +43,13 @@ pub struct Timing {
     /// while another for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly
     /// linked nodes are assumed to do the same.
     pub serialize: u64,
-    /// The time in which the other nodes are asked for a line and answer: 60. Assumed.
+    /// The time that a request to the other nodes and their answers take: 60. Assumed.
     pub snoop: u64,
-    /// The further time of a line from another node's cache, besides the snoop and the links: 80. Assumed.
+    /// The extra time of a line from another node's cache, besides snoop and links: 80. Assumed.
     pub cache_to_cache: u64,
     /// The time of a line from memory, besides its time in the queue: 120. Assumed.
     pub memory: u64,
-    /// The further time of a line from another node's memory, besides the links: 60. Assumed.
+    /// The extra time of a line from another node's memory, besides the links: 60. Assumed.
     pub remote: u64,
     /// The time for which a link between a node and a hub, or between two nodes, is busy with a line in one direction: 9. Assumed,
     /// for 14 lanes of 4.8 Gb/s.

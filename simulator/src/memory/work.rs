@@ -16,9 +16,9 @@ use crate::recording::Reference;
 /// The effect of one reference.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
-    /// The time at which the strand goes on.
+    /// The time at which the strand continues.
     pub now: u64,
-    /// The services and waits of the strand's requests.
+    /// The strand's requests and waits for this reference.
     pub waited: Waited,
     moved: Option<&'a MovedLines>,
 }
@@ -31,7 +31,7 @@ impl Watched<'_> {
     }
 }
 
-/// The memory system while it executes references and nobody reads the devices. Panics if the machine does not have the strand.
+/// The memory system while it executes references. Meanwhile nobody reads the devices. Methods panic if the machine lacks the strand.
 ///
 /// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start and
 /// when [settings change](Self::settings_changed).

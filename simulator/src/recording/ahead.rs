@@ -23,7 +23,7 @@ struct ChunkRequest {
     chunk: Chunk,
 }
 
-/// The answer to a request. `read` is the number of bytes that were read for the answer.
+/// An answer to a request. To make it, the thread read `read` bytes.
 struct Piece {
     thread: usize,
     chunk: Chunk,
@@ -51,7 +51,7 @@ pub(super) struct Ahead {
     lanes: Vec<Lane>,
     /// The number of chunks to read ahead for each thread.
     depth: usize,
-    /// The number of chunks, of all threads, that have been requested but not used.
+    /// The number of requested chunks, of all threads, that have not been used.
     ahead: usize,
     progress: Progress,
 }
@@ -118,13 +118,13 @@ impl Ahead {
         Ok(true)
     }
 
-    /// Returns the number of a thread's chunks that have been requested but not used.
+    /// Returns the number of requested chunks of a thread that have not been used.
     fn held(&self, thread: usize) -> usize {
         let lane = &self.lanes[thread];
         lane.asked + lane.pieces.len()
     }
 
-    /// Returns the next answer for a thread. A request for the thread must be under way.
+    /// Waits for the next answer for a thread. A request for the thread must be under way.
     fn wait(&mut self, thread: usize) -> Piece {
         while let Ok(piece) = self.pieces.try_recv() {
             self.keep(piece);
@@ -153,7 +153,7 @@ impl Ahead {
     fn ask(&mut self, thread: usize, chunk: Chunk) {
         self.lanes[thread].asked += 1;
         self.ahead += 1;
-        // If sending fails, the reading thread has panicked. The missing answer will show this.
+        // If sending fails, the reading thread has panicked. The missing answer shows this later.
         let _ = self.requests.send(ChunkRequest { thread, chunk });
     }
 

@@ -43,8 +43,8 @@ impl Recording {
     /// Opens a recording of any [format](super), plain or compressed; `-` is standard input.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. Or the recording is native or
-    /// handwritten, and is malformed or too large. Or there is no room to decompress it.
+    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. A native or handwritten
+    /// recording is malformed or too large. There is no room to decompress the recording.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Source::open(path.as_ref()).and_then(Self::new)
     }
@@ -158,7 +158,7 @@ impl Recording {
         &self.about.notes
     }
 
-    /// Returns the number of bytes read so far.
+    /// Returns how far the recording has been read.
     pub fn progress(&self) -> Progress {
         self.reader.progress()
     }

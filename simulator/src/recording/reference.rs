@@ -71,7 +71,7 @@ impl Branch {
 
 /// The kind of a reference.
 ///
-/// The kind of a fetch includes the accesses of the instruction. So readers need not look ahead.
+/// The kind of a fetch includes the instruction's accesses, so readers need not look ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {

@@ -114,7 +114,7 @@ struct ParsedText {
 struct TextThread {
     strand: usize,
     pieces: Vec<Piece>,
-    /// The index in the last piece of the latest fetch.
+    /// The index of the latest fetch in the last piece.
     fetch: Option<usize>,
 }
 

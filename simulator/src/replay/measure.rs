@@ -63,7 +63,7 @@ pub struct Pair {
     /// The counters that have an event, each with the name of its event.
     pub events: Vec<(Counter, &'static str)>,
     counts: [Count; 2],
-    /// The number of events since the start, for each counter.
+    /// The number of events since the start, by counter.
     pub totals: [u64; 2],
     shown: [u64; 2],
 }
@@ -81,7 +81,7 @@ impl Pair {
         self.totals[counter.index()] - self.shown[counter.index()]
     }
 
-    /// Ends a sample. [`latest`](Self::latest) counts from here on.
+    /// Ends a sample. [`latest`](Self::latest) then counts the events of the next one.
     pub(super) fn shown(&mut self) {
         self.shown = self.totals;
     }
@@ -124,7 +124,7 @@ impl<'a> Measurement<'a> {
                 measurement.start_strand(board.strand(guest, *strand), choice)?;
             }
         }
-        // A call sets PERF_CONFIG of the caller's node, so a strand of each node has to make a call.
+        // A call sets PERF_CONFIG only on the caller's node, so a strand of each node makes a call.
         if perf_config != PerfConfig::All {
             for node in 0..board.devices().machine().nodes() {
                 let mut on_node = strands.iter().filter(|strand| strand.node().index() == node);
@@ -244,7 +244,7 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// A guest that does not measure. It reads a register of each class and ignores the answers.
+/// A guest that does not measure. It only reads a register of each class and ignores the answers.
 pub(super) struct Bystander<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
 }

@@ -29,8 +29,8 @@ pub enum Placement {
     Recorded,
     /// Threads are on the strands of a list, in the order of the list.
     List(Vec<StrandId>),
-    /// The references of one thread are dealt to the strands of a list, [`TURN`](Self::TURN) at a time. This workload is artificial:
-    /// the strands share data only because the references are dealt.
+    /// The references of one thread are dealt to the strands of a list, [`TURN`](Self::TURN) at a
+    /// time. This workload is artificial: only the dealing makes the strands share data.
     Deal(Vec<StrandId>),
 }
 
@@ -141,7 +141,7 @@ const fn core_in_node(strand: StrandId) -> usize {
     strand.index() % StrandId::PER_NODE / StrandId::PER_CORE
 }
 
-/// The beginning of the text of a placement that makes an artificial workload.
+/// The text of a placement begins like this if the workload is artificial.
 const ARTIFICIAL: &str = "artificial, ";
 
 impl FromStr for Placement {

@@ -21,7 +21,8 @@ const PAUSE: u64 = 1 << 14;
 /// The maximum number of references between two reads of the counters. It keeps counters of 31 bits from wrapping twice in between.
 const LONGEST_UNREAD: u64 = 1_000_000;
 
-/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads, for the same reason.
+/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads of
+/// the counters. It also keeps counters of 31 bits from wrapping twice.
 const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 
 /// Events that a recording without flow does not have.
@@ -48,7 +49,7 @@ pub(super) struct Replay {
     read: (u64, u64),
 }
 
-/// Replays a quantum of a thread and collects details.
+/// Replays a quantum of a thread. Collects details about it.
 #[cold]
 #[inline(never)]
 fn watch<V: Variant>(
@@ -136,12 +137,10 @@ impl Replay {
         self.read = (self.references, self.truth().most_queued());
     }
 
-    /// Returns the number of bytes of the recordings that have been read.
     pub(super) fn bytes_read(&self) -> u64 {
         self.scheduler.progress().read
     }
 
-    /// See [`Run::notes`](crate::run::Run::notes).
     pub(super) fn notes(&self) -> Vec<String> {
         [self.scheduler.notes(), self.notes.clone()].concat()
     }

@@ -14,7 +14,7 @@ use crate::machine::board::Board;
 use crate::memory::Truth;
 use crate::run::{CounterResult, Hypercalls, Replayed, Time};
 
-/// The number of hypercalls after which details get only the events that the rings hold.
+/// After this number of hypercalls, details get only the events that fit into the rings.
 const MOST_CALLS: u64 = 1 << 19;
 
 /// A stage of a replay.
@@ -29,7 +29,7 @@ pub enum Progress<'a> {
     Sample { references: u64, counters: &'a [Pair], now: Now<'a> },
 }
 
-/// A replay that waits while its observer looks. A result is computed only when the observer asks for it.
+/// A paused replay. A result is computed only when the observer requests it.
 #[derive(Clone, Copy)]
 pub struct Now<'a> {
     replay: &'a Replay,

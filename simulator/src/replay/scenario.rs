@@ -1,6 +1,6 @@
 //! Plays a scenario on a replay: the [operator](crate::operator)'s steps, and what guests measure between the steps.
 //!
-//! The time between two steps is a *phase*. In each phase, every guest programs the counters that it may use, and measures. At the
+//! The time between two steps is a *phase*. In each phase, every guest programs and reads the counters that it may use. At the
 //! end of the phase, the counts are compared with what happened in the phase. A step changes rights or hardware while the program
 //! stands still. While the change is pending, guests make calls and strands take their cross-calls.
 
@@ -28,7 +28,7 @@ use crate::operator::{
 };
 use crate::run::{Asked, Found, Hypercalls, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
 
-/// Far more cross-calls than a change takes, even with the slowest possible hubs.
+/// The maximum number of cross-calls for a change. Even the slowest hubs need far fewer.
 const MOST_CROSS_CALLS: u64 = 10_000_000;
 
 /// A stage of a scenario.
@@ -148,7 +148,7 @@ impl Operated for Mailbox<'_> {
         mailbox::ask(&mut words, &request);
         let board = self.board;
         match request {
-            // A look at the hypervisor takes no time.
+            // Looking at the hypervisor takes no time.
             Request::Look(_) => mailbox::serve(&mut words, board.service(), on, drop),
             Request::Reset(guest) => mailbox::serve(&mut words, board.service(), on, |_| {
                 board.reset_guest(guest, on);

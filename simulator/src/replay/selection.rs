@@ -1,4 +1,4 @@
-//! The events that the units of each kind count.
+//! The events that each kind of unit counts.
 
 use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};

@@ -1,4 +1,4 @@
-//! What a replay needs, and the check of it.
+//! The setup of a replay, and its check.
 
 use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;

@@ -27,7 +27,7 @@ pub struct Replayed {
     pub references: u64,
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,
-    /// The same time in seconds, and the rate of the clock.
+    /// The time at which the last thread ended, in seconds, and the rate of the clock.
     pub time: Time,
     /// Which strand executed which thread.
     pub placement: String,
@@ -179,7 +179,7 @@ pub struct GuestCalls {
     pub name: String,
     pub grant: String,
     pub hypercalls: Hypercalls,
-    /// The number of gets and sets by class of register, from the service's own statistics.
+    /// The number of `get` and `set` calls by class of register, as the service counts them.
     pub by_class: BTreeMap<Cow<'static, str>, Hypercalls>,
 }
 
@@ -203,14 +203,14 @@ pub struct CounterResult {
 }
 
 impl Hypercalls {
-    /// Returns the numbers of a tally, by the name of the status.
+    /// Returns the counts of a tally, by the names of the statuses.
     #[must_use]
     pub fn new(tally: &Tally) -> Self {
         let named = tally.iter().map(|(status, count)| (status_name(*status), *count));
         Self { total: tally.values().sum(), by_status: named.collect() }
     }
 
-    /// Returns the number of gets and sets of registers of one class.
+    /// Returns the number of `get` and `set` calls for registers of one class.
     pub(crate) fn for_class(statistics: &Statistics, class: Class) -> Self {
         let count = |outcome: &Outcome| {
             statistics.count(Operation::Get, class, *outcome)

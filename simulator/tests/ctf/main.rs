@@ -58,7 +58,6 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// Returns a trace of these streams with this layout.
 pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     Trace {
         hz: 1_165_379_275,
@@ -119,8 +118,8 @@ pub(crate) fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
     record_random((layout, Mode::Discard), random, &[0, 9, 70, 255], &[1; 3000])
 }
 
-/// A header has 4 bytes with 27 bits of time, 6 bytes with 32 bits, and 10 bytes with all bits. A header with
-/// all bits has a reserved number; it is used if the event is too far from the previous event.
+/// A header has 4 bytes with 27 bits of time, 6 bytes with 32 bits, and 10 bytes with all bits. A
+/// header with all bits has a reserved number. It is used for an event far from the previous one.
 #[test]
 fn headers_are_as_compact_as_in_the_rings() {
     const FAR: u64 = 0x2_0000_0001;

@@ -62,8 +62,8 @@ fn left<const N: usize>(execution: &mut Execution) -> [u64; N] {
     words.map(u64::from_be_bytes)
 }
 
-/// Strand 0 writes a register and then a flag. Strand 1 waits for the flag and reads the register.
-/// The two stores have a barrier between them or not.
+/// Strand 0 writes a register and then a flag, with and without a barrier in between. Strand 1
+/// waits for the flag and reads the register.
 #[test]
 fn stores_to_devices_complete_late() {
     let barrier = LATE.iter().position(|word| *word == 0x8143_e040).unwrap();

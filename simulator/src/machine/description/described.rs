@@ -1,4 +1,4 @@
-//! The machine and the guests that a binary description describes, and files with descriptions.
+//! The machine and the guests in a binary description, and the files that contain descriptions.
 
 use std::fmt;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub struct Described {
 pub struct Platform {
     /// The platform's name, such as `SUNW,T5440`.
     pub name: String,
-    /// The frequency of %stick in Hz, if it is described.
+    /// The frequency of %stick in Hz, if the description states it.
     pub stick_frequency: Option<u64>,
 }
 

@@ -20,7 +20,7 @@
 //! number follow. [`print()`] numbers these nodes from 0 in their order. A property that occurs more than once is an array. In the
 //! array, strings are arcs, and a string is `{ string = "first" }`.
 //!
-//! If a source has these numbers, [`parse()`] and then [`print()`] return the same source, without comments and layout.
+//! If a source uses these numbers, [`parse()`] and then [`print()`] return the same source, without comments and layout.
 
 mod binary;
 mod described;
@@ -54,7 +54,7 @@ pub struct Node {
 pub struct Property {
     /// The name, such as `fwd`.
     pub name: String,
-    /// The value.
+    /// The value: an arc, a number, a string or data.
     pub value: Value,
 }
 
@@ -63,10 +63,10 @@ pub struct Property {
 pub enum Value {
     /// An arc to the node with this index in [`Description::nodes`].
     Arc(usize),
-    /// A number.
+    /// A number of 64 bits.
     Number(u64),
-    /// A string.
+    /// A string, here without the NUL that ends it.
     String(String),
-    /// Bytes.
+    /// Bytes whose meaning depends on the property.
     Data(Vec<u8>),
 }

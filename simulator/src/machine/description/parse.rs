@@ -18,7 +18,7 @@ pub struct SourceError {
     pub message: String,
 }
 
-/// A result; or the range of the text that is wrong, and the problem.
+/// A result, or a problem and the range of text that it concerns.
 type Located<T> = Result<T, (Range<usize>, String)>;
 
 type Item<'t> = Spanned<DeValue<'t>>;

@@ -1,4 +1,4 @@
-//! Executes whole shapes: executions that certainly end before another strand's turn.
+//! Executes whole shapes whose executions certainly end before another strand's turn.
 
 use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
 use crate::memory::figures::Variant;
@@ -143,8 +143,8 @@ impl<V: Variant> Access<'_, V> {
         rest.skip(references);
     }
 
-    /// Stores to a line of data at the time `now` and returns `true` if the store changes no cache and causes no wait. Otherwise
-    /// changes nothing and returns `false`.
+    /// If a store to a line of data changes no cache and causes no wait, executes it at the time
+    /// `now` and returns `true`. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn store_at_once(&mut self, part: u64, now: u64) -> bool {
         let figures = self.figures();

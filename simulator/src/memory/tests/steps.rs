@@ -1,4 +1,4 @@
-//! Execution step by step has the same results as execution of the references one by one.
+//! Execution by steps has the same results as execution reference by reference.
 
 use proptest::prelude::*;
 
@@ -186,7 +186,7 @@ proptest! {
             });
             (all, bench.system.truth.clone(), strands, cores)
         };
-        // `watch` passes on every reference and all waits.
+        // `watch` reports every reference and all waits.
         let (mut seen, mut waited) = (0, 0);
         let mut watch = |work: &mut Work<'_>, quantum: &Quantum<'_>| {
             work.watch(quantum, |_, watched| {

@@ -6,7 +6,7 @@ pub(super) const PIPELINES: usize = 64;
 const CYCLES: usize = 64 * 64;
 const ROUND: u64 = (CYCLES * PIPELINES) as u64;
 
-/// The time at which a pipeline can issue an instruction, and the number of the pipeline. A lesser value comes first.
+/// A pipeline, and the time at which it can issue an instruction. The least value is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due(u64);
 
@@ -28,7 +28,7 @@ impl Due {
         self.0 as usize % PIPELINES
     }
 
-    /// Returns the first time at which pipeline `other` would come after this one.
+    /// Returns the first time at which the pipeline `other` is due after this one.
     #[inline]
     pub(super) fn before(self, other: usize) -> u64 {
         (self.0 - other as u64).div_ceil(PIPELINES as u64)

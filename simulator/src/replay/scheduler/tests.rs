@@ -117,7 +117,7 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     }
     let mut free = BTreeMap::new();
     let mut made = BTreeSet::new();
-    // Each waiting thread with its signal, in the order in which they began to wait. Also the time of the last wake-up.
+    // The waiting threads with their signals, longest wait first, and the latest wake-up's time.
     let mut waiting: Vec<(usize, u64)> = Vec::new();
     let mut woken_at = BTreeMap::new();
     let (mut begins, mut time, mut dropped) = (Vec::new(), 0, 0);
@@ -249,8 +249,8 @@ proptest! {
     }
 }
 
-/// Strand 1 has a thread that waits, and a thread that ends with the signal. At time 1 the strand has its turn and the waiting thread
-/// becomes ready. But strand 2 has been ready longer.
+/// Strand 1 has a thread that waits for a signal, and one that ends with this signal at time 1.
+/// Then it is the strand's turn. But strand 2 has been ready longer than the woken thread.
 #[test]
 fn a_signal_at_the_end_of_a_thread() {
     let threads = [

@@ -19,7 +19,7 @@ struct Pipeline {
     /// For each strand: the time of its next instruction, times [`SHARING`], plus the strand's number in the pipeline. The strand
     /// with the least value comes first.
     ready: [u64; SHARING],
-    /// The least value of `ready`, and the second least.
+    /// The two least values of `ready`.
     first: u64,
     second: u64,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Turn {
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
-    /// The first pipeline, the second pipeline, and all pipelines but the first.
+    /// The first pipeline, the second one, and all but the first.
     first: Due,
     next: Due,
     others: Calendar,
