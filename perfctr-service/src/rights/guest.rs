@@ -11,10 +11,10 @@ use crate::rights::protocol::Holding;
 use crate::rights::versions::has_hubs;
 use crate::units::{Unit, UnitSet};
 
-/// The number of tries of a step that another change of the guest's word can disturb: a step of the operator, or a fault of a unit.
+/// How often a strand tries to change a guest's word while other strands change it too.
 const TRIES: usize = 64;
 
-/// The number of tries of a strand to open the fast path after a negotiation. In models it is 1, so that they include the failure.
+/// How often a strand tries to open the fast path after a negotiation. In models it is 1, so that they include the failure.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// The rights that one guest is granted and holds.
@@ -23,12 +23,12 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 /// A call reads one word. The word is derived from other state: which units are out of service, and whether calls are recorded. A strand
 /// that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. A strand that
 /// adds bits first loads the word, and then that state. It exchanges the word only if no revocation has counted a change since the load.
-/// revocation has counted a change in between.
 #[derive(Debug)]
 pub(crate) struct GuestRights {
     /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
     access: AtomicU64,
-    /// The fast path while calls are recorded. `access` has none then, so that an unrecorded call needs no test for it.
+    /// The fast path while calls are recorded. `access` then has no fast path, so that unrecorded calls need no test
+    /// for the tracer.
     recorded: AtomicU64,
     /// `true` while calls are recorded.
     traced: AtomicBool,
@@ -60,8 +60,8 @@ impl GuestRights {
         }
     }
 
-    /// Returns what the guest may do now; no fast path if it has not negotiated. Before a right is added to this word, the accesses of the
-    /// right's last holder and the scrub have happened. So they happen before the access of a caller that finds the right here.
+    /// Returns what the guest may do now; no fast path if it has not negotiated. A right is added to this word only after its last
+    /// holder's accesses and after the scrub. So both happen before the access of a caller that finds the right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
         AccessWord::from_bits(self.access.load(BEFORE_DEVICE))
@@ -108,8 +108,8 @@ impl GuestRights {
     /// Opens the fast path for what the guest may do in the version that it has negotiated.
     ///
     /// Several strands can execute this at once. Each strand stores its version before it loads the word, and reads the version after the
-    /// load. So the last exchange has the version that was stored last: a strand with an older version loaded the word before that
-    /// exchange, and its own exchange fails.
+    /// load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before that
+    /// exchange, so its own exchange fails.
     pub(crate) fn version_changed(&self, version: &Negotiated, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
@@ -123,7 +123,8 @@ impl GuestRights {
         self.derive(TRIES, out, |word| word);
     }
 
-    /// Changes the word, and derives the fast path from it. If other changes disturb all tries, changes nothing and returns `false`.
+    /// Changes the word, and derives the fast path from it. If other strands change the word during every try, changes nothing and
+    /// returns `false`.
     fn derive(
         &self,
         tries: usize,
@@ -147,7 +148,8 @@ impl GuestRights {
     /// Sets whether calls are recorded. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.access } else { &self.recorded };
-        // Cleared before and after the store: a guest may give its version up, and strands may have loaded the old setting.
+        // Cleared before the store, because a guest may give its version up; cleared after it, because a strand may have
+        // loaded the old setting.
         clear(closed, AccessWord::FAST);
         self.traced.store(traced, Ordering::SeqCst);
         clear(closed, AccessWord::FAST);
@@ -156,7 +158,8 @@ impl GuestRights {
     /// Clears `bits`. The caller has already changed the state from which the bits are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         clear(&self.access, bits);
-        // Also while calls are not recorded: a strand that turns the tracer off stores this setting before it clears this word.
+        // Cleared even if calls are not recorded: the strand that turns the tracer off stores this setting before it clears
+        // this word.
         clear(&self.recorded, bits);
     }
 
@@ -166,8 +169,8 @@ impl GuestRights {
         self.withdraw(lost.or(AccessWord::FAST));
     }
 
-    /// Adds the rights of `grant` while `may` returns `true`. Returns `true` if it has added them. A strand that revokes rights first
-    /// changes the state that `may` tests.
+    /// Adds the rights of `grant` if `may` returns `true`. Returns `true` if the rights are added. A strand that revokes rights must
+    /// first change the state that `may` tests.
     pub(super) fn raise(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
         for _ in 0..TRIES {
             let old = self.load();
@@ -181,7 +184,7 @@ impl GuestRights {
         false
     }
 
-    /// Marks the guest as reset, and revokes its rights. It gets them back after the scrub of all that it could program.
+    /// Marks the guest as reset, and revokes its rights until all that it could program is scrubbed.
     pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
         self.keep(Grant::NONE);
@@ -204,8 +207,8 @@ impl GuestRights {
         AccessWord::from_bits(self.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that `allowed` opens now. There is none if `recorded` differs from the present setting.
-    /// Inlined on SPARC V9, so that a negotiation nests in few register windows. Not inlined elsewhere, so that calls save fewer registers.
+    /// Returns `word` with the fast path that `allowed` opens now. There is no fast path if `recorded` differs from the present setting.
+    /// Inlined on SPARC V9, so that a negotiation needs few register windows. Not inlined elsewhere, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(
@@ -238,7 +241,7 @@ impl GuestRights {
     }
 }
 
-/// Exchanges a word if it is still `old`, and counts the change. Returns `true` if it did.
+/// Exchanges a word if it is still `old`, and counts the change. Returns `true` on success.
 fn exchange(word: &AtomicU64, old: AccessWord, new: AccessWord) -> bool {
     let counted = AccessWord::from_bits(new.bits().wrapping_add(AccessWord::CHANGE.bits()));
     let counted = counted.without(AccessWord::CARRY).bits();
@@ -287,7 +290,7 @@ mod tests {
         guest
     }
 
-    /// Returns the guest's fast path in a negotiated version (0 for none), while the unit `out` is out of service.
+    /// Returns the guest's fast path in `version` (0 for none) while `out` is out of service.
     fn fast(guest: &GuestRights, version: u8, out: Option<Unit>) -> u64 {
         let units = Units::default();
         out.map(|unit| units.take_out(unit));
@@ -347,7 +350,7 @@ mod tests {
         }
     }
 
-    /// Rights are removed from both words, whether or not the tracer is known to be off.
+    /// A revocation clears the rights in both words, whatever the guest's tracer setting is.
     #[test]
     fn what_is_withdrawn_is_gone_from_recorded_calls() {
         let machine = Machine::new(Model::Batoka, 4).unwrap();
@@ -382,7 +385,7 @@ mod tests {
         }
     }
 
-    /// If a strand has loaded the word before a withdrawal, the count makes its exchange fail.
+    /// A withdrawal counts a change. So an exchange fails if its strand loaded the word before.
     #[test]
     fn what_is_withdrawn_is_counted() {
         let guest = open_guest();

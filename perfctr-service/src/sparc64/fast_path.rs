@@ -1,8 +1,8 @@
 //! The fast path in assembly: calls that succeed, and calls that are refused because of their number or the version alone.
 //!
-//! It executes at the highest GL, in %g1 to %g5, and changes no register of the guest but %o0 and, in a get that succeeds, %o1.
-//! %g6 is the strand's block, which starts with `FastPath::words`; %g2 is 0 in a get and 1 in a set. All
-//! other calls go to the slow path: sets of HT, calls for a taken hub, recorded calls, and refusals because of rights or units.
+//! It executes at the highest GL and uses %g1 to %g5. It changes no register of the guest except %o0 and, in a get that succeeds,
+//! %o1. %g6 is the strand's block, which starts with `FastPath::words`; %g2 is 0 in a get and 1 in a set. All other calls go to the
+//! slow path: sets of HT, calls for a taken hub, recorded calls, and refusals because of rights or units.
 //!
 //! # Order
 //! The strand has total store order, by its `platform::sparc64::PSTATE`. Then no access overtakes an earlier load or

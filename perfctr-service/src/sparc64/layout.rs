@@ -1,4 +1,4 @@
-//! Offsets in the strand's block and in the types of the service, and numbers, for the assembly.
+//! Numbers for the assembly, such as offsets in the strand's block and in the types of the service.
 #![doc(hidden)]
 
 use core::mem::offset_of;
@@ -18,7 +18,7 @@ use crate::statistics::Operation::{self, Get, Set};
 use crate::statistics::{Class, Counts, Outcome, Refusal};
 use crate::table::Row;
 
-/// The numbers of the words of the strand's block.
+/// The index of each word in the strand's block.
 pub mod word {
     /// The address of the guest's [`AccessWord`](crate::rights::access::AccessWord).
     pub const ACCESS: usize = 0;
@@ -32,7 +32,7 @@ pub mod word {
     pub const TRACED: usize = 4;
     /// The address of the negotiated version.
     pub const VERSION: usize = 5;
-    /// The number that the strand exchanges for 0 when it takes a hub.
+    /// The number that replaces 0 in a gate when the strand takes the hub.
     pub const TOKEN: usize = 6;
     /// The addresses of the hubs' gates: each word's number is the [place](crate::rights::access::AccessWord::place) of its hub.
     pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
@@ -50,7 +50,7 @@ pub const TRACED: usize = word(word::TRACED);
 pub const VERSION: usize = word(word::VERSION);
 pub const TOKEN: usize = word(word::TOKEN);
 
-/// Shifts the place of a hub to the offset of the word with its gate. This takes a block that starts with the words.
+/// Shifts the place of a hub to the offset of its gate's word. The block must start with the words.
 pub const PLACE_SHIFT: u32 = 3;
 const _: () = assert!(word(word::GATES) == (word::GATES) << PLACE_SHIFT);
 
@@ -67,10 +67,10 @@ pub const GATE_STATE: usize = HubArbiter::STATE;
 // `casx` has no offset.
 const _: () = assert!(GATE_STATE == 0);
 
-/// The shift that makes HT the sign of a value.
+/// The left shift that moves HT to the sign bit.
 pub const HT_TO_SIGN: u32 = SparcPcr::HT.leading_zeros();
 
-/// The size of a row is two to this power.
+/// A row has a size of 2 to the power of this number, in bytes.
 pub const ROW_SHIFT: u32 = size_of::<Row>().trailing_zeros();
 pub const MASK: usize = offset_of!(Row, mask);
 pub const PLACE: usize = offset_of!(Row, place);

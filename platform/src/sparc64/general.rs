@@ -1,5 +1,5 @@
-//! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. The comment behind each instruction of a
-//! usual call names its purpose, by which the instructions of a call are counted.
+//! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. The comment of each instruction of a
+//! usual call names its purpose. The instructions of a call are counted by purpose.
 
 #[doc(hidden)]
 #[macro_export]

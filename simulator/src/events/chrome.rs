@@ -165,7 +165,7 @@ fn counts(register: PerfReg, value: u64) -> Option<Value> {
     }
 }
 
-/// Returns the process number of an event: that of its guest, or the machine's.
+/// Returns the process number of an event's guest; [`MACHINE`] if the event has no guest.
 fn process(event: &TracedEvent) -> u64 {
     fields(event).find(|(field, _)| field.name == "guest").map_or(MACHINE, |(_, guest)| guest + 1)
 }
