@@ -92,6 +92,8 @@ impl Steps for Test {
             ..step("figures", "figures in README files equal the counts", readme)
         },
     ];
+    const BESIDE: &'static [&'static str] =
+        &["loom", "shuttle", "calls", "references", "big-endian", "qemu", "figures"];
 }
 
 pub fn run(args: TestArgs) -> anyhow::Result<()> {

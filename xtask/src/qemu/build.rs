@@ -2,12 +2,13 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use nix::fcntl::{Flock, FlockArg};
 
 use super::toolchain::Toolchain;
 use crate::cargo::{passes, root};
@@ -176,9 +177,17 @@ fn build_in(
 
 /// Runs a cargo command that builds a package. Returns the path of the image for this variant.
 fn complete(cargo: &mut Command, package: &str, variant: &str) -> anyhow::Result<PathBuf> {
+    fs::create_dir_all(directory())?;
+    // Cargo builds all variants of a package under one name, and other threads and processes build, too.
+    let lock = File::create(directory().join("lock"))?;
+    let _lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error)?;
     passes(cargo).with_context(|| format!("the image {package} ({variant}) does not build"))?;
     let built = directory().join(TARGET).join("release").join(package);
     let image = directory().join(format!("{package}-{variant}.elf"));
-    fs::copy(&built, &image).with_context(|| format!("{}", image.display()))?;
+    // Others may read the image now: it is replaced as a whole.
+    let copy = image.with_extension("copy");
+    fs::copy(&built, &copy)
+        .and_then(|_| fs::rename(copy, &image))
+        .with_context(|| format!("{}", image.display()))?;
     Ok(image)
 }

@@ -8,7 +8,8 @@ use crate::program::{Ended, command, end, listed, place, script, xtask};
 /// missing. Its valgrind counts `collected` instructions. Returns how `test` ended and its logged
 /// calls.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
-    check_only(&[], name, fails, collected, rustup)
+    let steps: Vec<&str> = STEPS.split(' ').flat_map(|step| ["--only", step]).collect();
+    check_only(&steps, name, fails, collected, rustup)
 }
 
 /// Does the same as [`check`], with these arguments of `test`.
@@ -75,6 +76,8 @@ case \"$*\" in
 esac";
 
 const NOTHING: &str = "nothing";
+
+const STEPS: &str = "tools fmt clippy doc tests loom shuttle calls references programs packages big-endian qemu figures";
 
 #[test]
 fn every_step_is_taken() {
@@ -190,10 +193,33 @@ fn missing_components_are_installed_or_named() {
     assert!(log.contains(&"rustup component add clippy".to_owned()), "{log:?}");
 }
 
+/// Some steps run in a process of their own. The end of both counts.
+#[test]
+fn steps_run_beside_each_other() {
+    let (ended, log) = check_only(&[], "beside", NOTHING, 20_000, None);
+    // One step fails, because it needs the compiler for SPARC.
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    for name in ["fmt", "clippy", "doc", "test --workspace", "package", "xtask bench"] {
+        let called = |line: &String| line.starts_with(&format!("cargo {name}"));
+        assert!(log.iter().any(called), "{name}: {log:?}");
+    }
+    assert_eq!(ended.stderr, "error: a step beside the others has failed\n");
+    let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
+    assert_eq!(shown, ["7 passed, 0 failed", "4 passed, 1 failed"]);
+    assert!(ended.stdout.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stdout);
+
+    let (ended, _) = check_only(&[], "beside-failed", "'test --w'*", 20_000, None);
+    assert_eq!(ended.status, 1);
+    let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
+    assert_eq!(shown, ["4 passed, 1 failed", "4 passed, 1 failed"]);
+    // Without the tools, no other step begins.
+    let (ended, log) = check_only(&[], "beside-no-tool", "qemu-sparc64", 20_000, None);
+    assert_eq!((ended.status, log.len()), (1, 0));
+}
+
 #[test]
 fn steps_are_listed() {
-    let all = "tools fmt clippy doc tests loom shuttle calls references programs packages big-endian qemu figures";
-    assert_eq!(listed(&["test", "--list"]).join(" "), all);
+    assert_eq!(listed(&["test", "--list"]).join(" "), STEPS);
     assert_eq!(
         xtask(&["test", "--only", "tests", "--only", "fmt", "--list"]).well(),
         "fmt         cargo fmt --all --check\ntests       cargo test --workspace\n"
