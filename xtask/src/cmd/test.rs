@@ -100,9 +100,9 @@ pub fn run(args: TestArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
-/// Runs cargo with arguments that spaces separate.
+/// Runs cargo with arguments that spaces separate. What is compiled once needs no data for the next time.
 pub(crate) fn cargo_passes(arguments: &str) -> anyhow::Result<()> {
-    passes(cargo().args(arguments.split(' ')))
+    passes(cargo().env("CARGO_INCREMENTAL", "0").args(arguments.split(' ')))
 }
 
 fn documentation() -> anyhow::Result<()> {
