@@ -16,15 +16,27 @@ pub fn is_plain(character: char) -> bool {
 /// Returns a name as one line. Escapes such as `\n` and `\u{202e}` replace characters that are not
 /// [plain](is_plain).
 pub fn line(text: &str) -> String {
-    escaped(text, is_plain).into_owned()
+    escaped(text, is_plain, |character| character.escape_default().to_string()).into_owned()
 }
 
 /// Returns lines with the same escapes. Only the ends of lines stay as they are.
 pub fn lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |character| character == '\n' || is_plain(character))
+    let stays = |character| character == '\n' || is_plain(character);
+    escaped(text, stays, |character| character.escape_default().to_string())
 }
 
-fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+/// Returns a JSON text with the same values, in which escapes such as `\u202e` stand for what is not [plain](is_plain).
+pub fn json(text: &str) -> Cow<'_, str> {
+    let stays = |character| character == '\n' || is_plain(character);
+    // All other characters have at most 16 bits.
+    escaped(text, stays, |character| format!("\\u{:04x}", u32::from(character)))
+}
+
+fn escaped(
+    text: &str,
+    stays: impl Fn(char) -> bool,
+    escape: impl Fn(char) -> String,
+) -> Cow<'_, str> {
     if text.chars().all(&stays) {
         return Cow::Borrowed(text);
     }
@@ -32,7 +44,7 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     for character in text.chars() {
         match stays(character) {
             true => shown.push(character),
-            false => shown.extend(character.escape_default()),
+            false => shown.push_str(&escape(character)),
         }
     }
     Cow::Owned(shown)
@@ -50,5 +62,6 @@ mod tests {
         assert_eq!(line(text), format!("\u{e4} {shown}"));
         assert_eq!(line(&line(text)), line(text));
         assert_eq!(lines("a\u{202d}\nb\n"), "a\\u{202d}\nb\n");
+        assert_eq!(json("{\n\"\u{e4}\u{7f}\": \"\u{2066}\"}"), "{\n\"\u{e4}\\u007f\": \"\\u2066\"}");
     }
 }

@@ -10,7 +10,7 @@ use crate::output;
 use crate::say::say;
 
 /// The exit status of bad input, and of every failure except [`Mismatch`] and [`Interrupted`].
-const CANNOT: u8 = 2;
+pub(crate) const CANNOT: u8 = 2;
 
 /// Parses the arguments and calls `run` with them. Returns the exit status: 0 for success, 1 for a
 /// [`Mismatch`], 130 after an interrupt, 2 for any other error. A program calls this first, because

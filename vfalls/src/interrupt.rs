@@ -51,15 +51,20 @@ pub fn clean_up() -> anyhow::Result<()> {
 
 fn interrupt() {
     if !CAUGHT.load(Ordering::SeqCst) || INTERRUPTED.swap(true, Ordering::SeqCst) {
-        output::remove_incomplete(|| {
-            BEFORE_END.get().iter().for_each(|before| before());
-            std::process::exit(EXIT_STATUS)
-        });
+        end(|| EXIT_STATUS);
     }
 }
 
-/// Sets the function that [`clean_up`] and [`catch`] call before an interrupt ends the process.
-/// Only the first call has an effect.
+/// Removes the [files that are not complete](crate::output), and ends the process with the status that `last` returns.
+pub(crate) fn end(last: impl FnOnce() -> i32) {
+    output::remove_incomplete(|| {
+        BEFORE_END.get().iter().for_each(|before| before());
+        std::process::exit(last())
+    });
+}
+
+/// Sets the function that [`end`] calls before it ends the process. Only the first call has an
+/// effect.
 pub fn before_end(call: fn()) {
     let _ = BEFORE_END.set(call);
 }

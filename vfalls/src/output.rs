@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde::Serialize;
+use simulator::text;
 use tempfile::TempPath;
 
 use crate::interrupt;
@@ -166,13 +167,8 @@ impl OutputFile {
 
     /// Writes `value` as JSON, and gives the file its name.
     pub fn complete_json(mut self, value: &impl Serialize) -> anyhow::Result<()> {
-        let mut output = BufWriter::new(&mut self.file);
-        serde_json::to_writer_pretty(&mut output, value)
-            .map_err(io::Error::from)
-            .and_then(|()| writeln!(output))
-            .and_then(|()| output.flush())
+        writeln!(self.file, "{}", json(value)?)
             .map_err(|error| cannot_be_written(&self.incomplete.path, error))?;
-        drop(output);
         self.complete()
     }
 }
@@ -299,6 +295,12 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
 fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     let mut names = names(directory).ok()?.into_iter();
     names.find(|name| !files.contains(name))
+}
+
+/// Returns `value` as JSON, which shows every character as itself or [escaped](text::json).
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
+    let json = serde_json::to_string_pretty(value)?;
+    Ok(text::json(&json).into_owned())
 }
 
 /// Writes `value` as JSON to a file, if the user names one.

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::calls::{TracedCall, TracedFunction};
 use super::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
+use crate::text;
 
 /// The process numbers of events without a guest, and of counters.
 const MACHINE: u64 = 1000;
@@ -46,7 +47,7 @@ impl<W: Write> Chrome<'_, W> {
         let comma = if self.first { "" } else { "," };
         self.first = false;
         writeln!(self.output, "{comma}")?;
-        Ok(serde_json::to_writer(&mut self.output, element)?)
+        write!(self.output, "{}", text::json(&element.to_string()))
     }
 
     /// Writes the names of all processes and threads that have events.

@@ -195,8 +195,9 @@ fn a_hostile_name_is_escaped_by_every_command() {
                 }
             }
             for file in ["j.json", "c.json"] {
-                if let Ok(text) = fs::read(place.at(file)) {
-                    let _: Value = serde_json::from_slice(&text).unwrap();
+                if let Ok(text) = fs::read_to_string(place.at(file)) {
+                    is_harmless(&text, &format!("{whence}: {file}"));
+                    let _: Value = serde_json::from_str(&text).unwrap();
                     files.insert(file);
                 }
             }
