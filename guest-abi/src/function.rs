@@ -2,11 +2,11 @@
 
 use core::sync::atomic::AtomicBool;
 
-/// A set of function numbers. Each number below [`LIMIT`](Self::LIMIT) is in the set or not. The
-/// larger numbers are either all in the set or all missing.
+/// A set of function numbers. Each number below [`LIMIT`](Self::LIMIT) is in the set or not. The numbers from `LIMIT` on are either
+/// all in the set or all missing.
 ///
-/// Trap entries read the set in assembly. It is an array of bytes, 1 or 0: one for each number
-/// below the limit, then one for all larger numbers.
+/// Trap entries read the set in assembly. It is an array of bytes, 1 or 0: one for each number below `LIMIT`, then one for all
+/// numbers from `LIMIT` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FunctionSet {
@@ -15,7 +15,7 @@ pub struct FunctionSet {
 }
 
 impl FunctionSet {
-    /// The first of the larger numbers, which all share one byte.
+    /// The first of the numbers that share one byte of the set.
     pub const LIMIT: u64 = 0x400;
 
     /// The empty set.
@@ -24,8 +24,7 @@ impl FunctionSet {
     /// The set of all numbers.
     pub const ALL: Self = Self { below: [true; Self::LIMIT as usize], others: true };
 
-    /// Returns the set with `numbers` added. Any from [`LIMIT`](Self::LIMIT) on adds all larger
-    /// numbers.
+    /// Returns the set with `numbers` added. If one of them is [`LIMIT`](Self::LIMIT) or higher, adds all numbers from `LIMIT` on.
     #[must_use]
     pub const fn with(mut self, numbers: &[u64]) -> Self {
         let mut index = 0;

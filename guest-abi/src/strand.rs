@@ -33,7 +33,7 @@ impl StrandId {
         self.0
     }
 
-    /// Returns the node of the strand.
+    /// Returns the node that the strand is on. Strands 0 to 63 are on node 0.
     pub const fn node(self) -> Node {
         match self.0 >> 6 {
             0 => Node::Node0,

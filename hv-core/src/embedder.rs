@@ -8,7 +8,7 @@ use crate::{Caller, Reply};
 /// What a guest sends to its console (`cons_putchar`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleOutput {
-    /// A character.
+    /// A character, 0 to 255.
     Byte(u8),
     /// The break condition of a serial line. A break is not a character.
     Break,

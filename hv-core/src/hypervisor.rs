@@ -38,7 +38,7 @@ impl GuestVersions {
         }
     }
 
-    /// Returns the version that the guest gets when it asks for version `wanted` of a group.
+    /// Returns the version that the guest gets when it requests version `wanted` of a group.
     #[inline(always)]
     fn ask<S: Services>(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
         match group {
@@ -62,7 +62,7 @@ pub struct Hypervisor<S, E, T = Off> {
 }
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
-    /// Returns a hypervisor with these services and without a tracer.
+    /// Returns a hypervisor that dispatches to `services` and `embedder`, without a tracer.
     pub fn new(services: S, embedder: E) -> Self {
         Self::with_trace(services, embedder, Off)
     }
@@ -244,8 +244,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     }
 
     /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or requests the
-    /// present version. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. For other calls, does nothing and returns `None`;
-    /// [`core_slow`](Self::core_slow) serves them.
+    /// present version. The arguments are %o5 and %o0 to %o2; the results are %o0 to %o2. For other calls, does nothing and returns
+    /// `None`; [`core_slow`](Self::core_slow) serves them.
     ///
     /// The function needs few registers and no stack, so that trap entries can call it as a leaf function.
     #[inline(always)]

@@ -91,12 +91,12 @@ impl Negotiated {
         Self(AtomicU32::new(version.0.into()))
     }
 
-    /// Returns the negotiated version.
+    /// Returns the present version. Another strand of the guest may change it at any time.
     pub fn get(&self) -> NegotiatedVersion {
         // A fast path does not call this function. It loads a word that its service has derived from the version. A strand that has
-        // loaded the word of a version must then load that version or a later one here, so a fence orders the two loads. SPARC V9
-        // needs no fence: the processor keeps the order of loads (total store order), and the compiler cannot exchange the two
-        // loads, because the load of the word is in another call or in a trap entry.
+        // loaded a word derived from one version must then load this version or a later one here, so a fence orders the two loads.
+        // SPARC V9 needs no fence: the processor keeps the order of loads (total store order), and the compiler cannot exchange the
+        // two loads, because the load of the word is in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {
             fence(Ordering::Acquire);
         }

@@ -9,7 +9,7 @@ use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 ///
 /// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///
-/// A service may have group CORE, and then determines its versions. Its functions belong to trap 0x80: the hypervisor serves trap 0xff.
+/// A service may have group CORE, and set CORE's versions. Its functions belong to trap 0x80; the hypervisor serves trap 0xff.
 pub trait Service {
     /// The number of the group.
     const GROUP: ApiGroup;
@@ -29,7 +29,7 @@ pub trait Service {
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> Self::Context<'a>;
 
     /// The hypervisor calls this after a guest has negotiated a version or released the group. `version` holds the result. Only a
-    /// service whose fast path depends on the version needs it. Other strands of the guest may call or negotiate at the same time.
+    /// service whose fast path depends on the version needs this call. Other strands of the guest may call or negotiate meanwhile.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {}
 
@@ -78,7 +78,7 @@ pub type NegotiatedGroups = [Negotiated; 4];
 
 /// A list of services: `()`, or a tuple of up to four. If several services have the same group or function, the first one serves it.
 pub trait Services {
-    /// The contexts that all services have for a strand.
+    /// One context of each service, for one strand.
     type Contexts<'a>
     where
         Self: 'a;
@@ -89,7 +89,7 @@ pub trait Services {
     /// `true` if a service has group CORE.
     const CORE: bool;
 
-    /// Returns the contexts that all services have for a strand.
+    /// Returns one context of each service, for the caller's strand.
     fn contexts<'a>(
         &'a self,
         caller: Caller,
@@ -99,7 +99,7 @@ pub trait Services {
     /// Returns the negotiated version of a group; `None` if no service has the group.
     fn version(negotiated: &NegotiatedGroups, group: ApiGroup) -> Option<Version>;
 
-    /// Returns the version that a guest gets when it asks for version `wanted` of a group. Fails with EINVAL if no service has the group.
+    /// Returns the version that a guest gets when it requests `wanted` for a group. Fails with EINVAL if no service has the group.
     fn ask(
         negotiated: &NegotiatedGroups,
         group: ApiGroup,

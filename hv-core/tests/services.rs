@@ -11,7 +11,7 @@ use hv_core::{
 /// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It records the hypervisor's calls.
 #[derive(Default)]
 struct Adder<const GROUP: u64, const ADD: u64> {
-    /// The version numbers in calls of `version_changed`.
+    /// The version numbers that `version_changed` has received.
     versions: RefCell<Vec<u8>>,
     /// %o0 of the refused calls that the hypervisor has reported.
     refused: RefCell<Vec<u64>>,
@@ -65,8 +65,8 @@ impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> 
     }
 }
 
-/// An image with three hypercalls. FAST function 0x400 returns two values; software trap 0x83 returns %o1 +
-/// 1; the third is CORE function 9. Its console records the bytes that it accepts: all except 0x41.
+/// An image with three hypercalls: FAST function 0x400 returns two values, software trap 0x83 returns %o1 + 1, and CORE function 9
+/// returns nothing. Its console records the bytes that it accepts: all except 0x41.
 #[derive(Default)]
 struct Image(RefCell<Vec<ConsoleOutput>>);
 
@@ -147,7 +147,7 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(core(&strand, 3, [0x301, 11, 12]), [0, 1, 1]);
     assert_eq!(core(&strand, 3, [0x300, 11, 12]), [0, 0, 0]);
     assert_eq!(core(&strand, 3, [0x302, 11, 12]), [6, 11, 12]);
-    // The guest negotiates another version. Then it asks for a version that does not exist, and nothing changes.
+    // The guest negotiates another version. Then it requests a version that does not exist, and nothing changes.
     assert_eq!(core(&strand, 0, [0x301, 1, 0]), [0, 0, 0]);
     assert_eq!(core(&strand, 0, [0x301, 2, 0]), [13, 2, 0]);
     assert_eq!(fast(&strand, 0x301), [0, 210, 12]);
@@ -278,7 +278,7 @@ fn functions_that_nobody_states_are_refused() {
         let status = |served| if served { 0 } else { 7 };
         let [found, ..] = fast(&strand, function);
         assert_eq!(found, status(is_fast), "FAST {function:#x}");
-        // `served` treats all functions from 0x400 on as stated, because it does not tell them apart.
+        // `served` treats all functions from 0x400 on as stated, because it has one entry for all of them.
         let stated = is_fast || function >= 0x400;
         assert_eq!(served.fast.contains(function), stated, "{function:#x}");
         assert_eq!(served.core.contains(function), is_core, "{function:#x}");

@@ -8,8 +8,8 @@
 //! which has neither %pcr nor %pic (feature `pcr-in-memory` of `platform`).
 //!
 //! A guest that ends, by a call or by a trap that it cannot take, ends alone: its strands wait, its counters are scrubbed, and the
-//! other guests go on. When the last one has ended, the machine is switched off. A guest whose last strand has died has not ended:
-//! the machine stays on, and the operator sees it in the mailbox.
+//! other guests continue. When the last guest has ended, the machine is switched off. A guest whose last strand has died has not
+//! ended: the machine stays on, and the operator sees the guest's state in the mailbox.
 //!
 //! A guest that the operator resets begins at its entry, on the first of its strands that has not died. Guests that have ended can
 //! be reset too. Its memory stays as it is, because the image has no copy of the program. The operator can load the program before

@@ -70,7 +70,7 @@ pub(super) fn retried(tries: u32, mut attempt: impl FnMut() -> u64) -> u64 {
     attempt()
 }
 
-/// Returns the function that maps each counter to the mask of its select field in the PMU's control register.
+/// Returns the function that maps a counter of `pmu` to the mask of its event select in the PMU's control register.
 pub(super) const fn field(pmu: Pmu) -> fn(Counter) -> u64 {
     match pmu {
         Pmu::Dram(_) => DramPcr::field,
@@ -85,8 +85,8 @@ pub(super) fn insert(mask: u64, pcr: u64, event: u64) -> u64 {
     pcr & !mask | event << mask.trailing_zeros() & mask
 }
 
-/// Adds the new events to `count`: `since` returns their number from the last raw value. Returns
-/// the count; 0 for NULL.
+/// Adds the events since the last read to `count`, and returns the sum; 0 for NULL. `since` returns their number,
+/// given the last raw value.
 pub(super) fn counted(
     count: Option<&mut sun4v_count>,
     raw: u32,

@@ -13,11 +13,11 @@ use guest_abi::{ApiGroup, HvError, Hypercall, PerfCounters, PerfReg, Registers, 
 use super::common::{self, counted, field, insert, negotiated, read, retried};
 use super::{sun4v_count, sun4v_present, sun4v_version};
 
-/// The result in place of a register number, if the register does not exist.
+/// Functions that return a register number return this value if the register does not exist.
 pub const SUN4V_NO_REG: u64 = 0xffff_ffff_ffff_ffff_u64;
 
-/// How calls reach the hypervisor: a function makes the trap or simulates it. If the transport or its `trap` is NULL, calls make
-/// the real trap on SPARC V9; on other machines they return EBADTRAP.
+/// How calls reach the hypervisor: through `trap`, which makes or simulates the trap. If `trap` or the pointer to this structure is
+/// NULL, calls make the real trap on SPARC V9; on other machines they return EBADTRAP.
 #[repr(C)]
 pub struct sun4v_transport {
     /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
@@ -47,7 +47,7 @@ impl Hypercall for Route<'_> {
             return real(trap, registers);
         };
         let mut words = registers.to_array();
-        // SAFETY: `Route::new` promises a valid function. It gets its own context, and six words.
+        // SAFETY: `Route::new` promises a valid function. It gets the context of the same transport, and six words.
         unsafe { simulated(context, trap.number().into(), words.as_mut_ptr()) };
         *registers = words.into();
     }
@@ -68,7 +68,7 @@ fn real(_: Trap, registers: &mut Registers) {
 /// Makes a call through a transport, stores its result, and returns its status.
 ///
 /// # Safety
-/// As [`Route::new`]. `to` is NULL, or valid for a write.
+/// See [`Route::new`] for `transport`. `to` is NULL, or valid for a write.
 unsafe fn call<'a, T>(
     transport: *const sun4v_transport,
     to: *mut T,
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn sun4v_api_set_version(
     unsafe { call(transport, granted_minor, |route| Ok(set(route)?.minor)) }
 }
 
-/// CORE: stores the negotiated version of an API group; 0.0 if it is not negotiated.
+/// CORE: stores the negotiated version of an API group; 0.0 if the group is not negotiated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_api_get_version(
     transport: *const sun4v_transport,
@@ -268,8 +268,8 @@ pub unsafe extern "C" fn sun4v_perf_config(
     unsafe { call(transport, config, get) }
 }
 
-/// Writes register 1: selects which L2 misses are counted on the caller's node, by all strands.
-/// Returns EINVAL for a value above 3, without a call.
+/// Writes register 1: selects which L2 misses are counted by the strands on the caller's node. Returns EINVAL for a value
+/// above 3, without a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_set_perf_config(
     transport: *const sun4v_transport,
@@ -282,8 +282,8 @@ pub unsafe extern "C" fn sun4v_set_perf_config(
     unsafe { sun4v_perf_set(transport, PerfReg::L2_PERF_CONFIG.id(), config) }
 }
 
-/// Selects the event of counter 0 or 1 of a unit: reads the control register, and writes it with
-/// this event changed. Returns EINVAL for a unit or counter that does not exist, without a call.
+/// Selects the event of counter 0 or 1 of a unit: reads the control register, replaces this event, and writes the register. Returns
+/// EINVAL for a unit or counter that does not exist, without a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_unit_select(
     transport: *const sun4v_transport,
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn sun4v_unit_select(
         return HvError::Invalid.number();
     }
     let mut pcr = 0;
-    // SAFETY: promised by the caller. The result goes to a variable.
+    // SAFETY: promised by the caller. The value is stored in the variable `pcr`.
     let status = unsafe { sun4v_perf_get(transport, reg, &raw mut pcr) };
     if status != EOK {
         return status;
@@ -356,7 +356,7 @@ pub extern "C" fn sun4v_sparc_pcr_without(pcr: u64, counter: u32) -> u64 {
     common::counter(counter).map_or(pcr, |counter| SparcPcr::from(pcr).without(counter).into())
 }
 
-/// Returns the value of a DRAM PIC with these two counts, of 31 bits each, and both flags clear.
+/// Returns the value of a DRAM PIC with the counts `pic0` and `pic1`, of 31 bits each, and both flags clear.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_pic(pic0: u32, pic1: u32) -> u64 {
     const COUNTER: u32 = u32::MAX >> (32 - DramPic::WIDTH);

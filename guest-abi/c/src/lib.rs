@@ -14,7 +14,7 @@ mod types;
 pub use function::*;
 pub use types::*;
 
-// A static library needs a panic handler: the one below if panics abort, otherwise (as in a debug build) the one of std.
+// A static library needs a panic handler: the one below if panics abort, otherwise std's (as in a debug build).
 #[cfg(not(panic = "abort"))]
 extern crate std;
 

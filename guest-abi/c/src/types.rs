@@ -27,7 +27,7 @@ pub struct sun4v_present {
     pub unclear: u32,
 }
 
-/// A count of 64 bits from a narrower counter. All zeros is the start for a counter that holds 0.
+/// A 64-bit count from a narrower counter. If the counter holds 0, start with both members 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sun4v_count {

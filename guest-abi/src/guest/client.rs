@@ -28,7 +28,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates version `wanted`. The hypervisor may grant a lower minor number: see [`version`](Self::version).
     ///
     /// # Errors
-    /// If the hypervisor refuses; an earlier version then stays. Also if it grants a higher minor number than `wanted`.
+    /// If the hypervisor refuses (an earlier version then stays), or grants a higher minor number (the group is then released).
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, wanted)?;
         Ok(Self { hypercall, version })
@@ -50,7 +50,7 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok((version.major != 0).then_some(Self { hypercall, version }))
     }
 
-    /// Returns the granted version.
+    /// Returns the granted version. Its minor number may be lower than requested.
     pub const fn version(&self) -> Version {
         self.version
     }
@@ -94,7 +94,7 @@ impl<H: Hypercall> PerfCounters<H> {
         self.get(PerfReg::L2_PERF_CONFIG).map(PerfConfig::from_value)
     }
 
-    /// Selects which L2 misses are counted on the caller's node, by all strands. Fails like [`set`](Self::set).
+    /// Selects which L2 misses are counted by all strands on the caller's node. Fails like [`set`](Self::set).
     pub fn set_perf_config(&self, config: PerfConfig) -> Result<(), HvError> {
         self.set(PerfReg::L2_PERF_CONFIG, config.value())
     }

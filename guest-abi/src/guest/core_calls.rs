@@ -7,14 +7,14 @@ use crate::group::{ApiGroup, Version};
 use crate::status::HvError;
 use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, Trap};
 
-/// The calls that need no negotiation. As a [`fmt::Write`], writes to the guest's console.
+/// Makes the calls that need no negotiation. Also writes to the guest's console, as a [`fmt::Write`].
 #[derive(Clone, Copy, Debug)]
 pub struct Core<H> {
     hypercall: H,
 }
 
 impl<H: Hypercall> Core<H> {
-    /// Returns a value that makes the calls through `hypercall`.
+    /// Returns a client that makes its calls through `hypercall`.
     pub const fn new(hypercall: H) -> Self {
         Self { hypercall }
     }

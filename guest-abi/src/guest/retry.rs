@@ -18,7 +18,7 @@ impl Tries {
     /// A single try.
     pub const ONCE: Self = Self(NonZeroU32::MIN);
 
-    /// Returns `number` tries; `None` for 0.
+    /// Returns a limit of `number` tries; `None` for 0.
     pub const fn new(number: u32) -> Option<Self> {
         match NonZeroU32::new(number) {
             Some(number) => Some(Self(number)),
@@ -35,7 +35,7 @@ impl Tries {
 /// The reason why a repeated call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryError {
-    /// The status was EWOULDBLOCK in each of this number of tries.
+    /// The status was EWOULDBLOCK in every try. Holds the number of tries.
     StillBlocked(Tries),
     /// The status of a try was neither success nor EWOULDBLOCK. No more tries were made.
     Failed(HvError),
@@ -54,7 +54,7 @@ impl fmt::Display for RetryError {
 
 impl core::error::Error for RetryError {}
 
-/// Returns the value, and the number of refused tries before the success.
+/// Calls `attempt` while its status is EWOULDBLOCK, at most `tries` times. Returns the value and the number of refused tries.
 pub(super) fn retry<T>(
     tries: Tries,
     mut pause: impl FnMut(u32),
@@ -84,7 +84,7 @@ impl<H: Hypercall> PerfCounters<H> {
         self.get_retrying_with(register, tries, spin)
     }
 
-    /// As [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
+    /// Like [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
     pub fn get_retrying_with(
         &self,
         register: PerfReg,
@@ -105,7 +105,7 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set_retrying_with(register, value, tries, spin)
     }
 
-    /// As [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far.
+    /// Like [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far.
     pub fn set_retrying_with(
         &self,
         register: PerfReg,

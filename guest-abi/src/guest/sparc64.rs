@@ -13,11 +13,11 @@ use crate::trap::{Registers, Trap};
 pub struct Sun4v(());
 
 impl Sun4v {
-    /// Returns the virtual machine that the code runs in. Does not check that it runs in one.
+    /// Returns the virtual machine that the code runs in. Does not check that there is one.
     ///
     /// # Safety
     /// Every strand that uses the value or a copy has to run in privileged mode of a sun4v virtual machine. Calls through
-    /// [`Hypercall`] must not change memory or translations that the program relies on. No call of this crate does.
+    /// [`Hypercall`] must not change memory or translations that the program relies on. No call of this crate changes them.
     pub const unsafe fn new() -> Self {
         Self(())
     }

@@ -23,7 +23,7 @@ impl PerfConfig {
     /// The bits of register 1 that a guest can write.
     pub const WRITABLE: u64 = 0b11;
 
-    /// Returns the value of register 1.
+    /// Returns the value to write to register 1 for this setting.
     pub const fn value(self) -> u64 {
         self as u64
     }

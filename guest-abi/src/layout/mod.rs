@@ -40,7 +40,7 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
     }
 }
 
-/// A select code that the specification gives no event. A counter with this code counts nothing.
+/// A select code to which the specification assigns no event. A counter with this code counts nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedEvent(pub u16);
 

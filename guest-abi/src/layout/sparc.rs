@@ -8,7 +8,7 @@ use crate::event::SparcEvent;
 
 /// SPARC PCR, %pcr (ASR 16). Privileged code can write all bits except HT.
 ///
-/// [`new`](Self::new) is all zeros, and counts nothing because no mode is enabled. To count only one event, begin with
+/// [`new`](Self::new) returns all zeros, which counts nothing because no mode is enabled. To count only one event, begin with
 /// [`OFF`](Self::OFF): a counter with select 0 counts idle clocks as soon as a mode is enabled.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct SparcPcr {
     pub hypervisor: bool,
     /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if software set OV0.
     pub trap_on_overflow0: bool,
-    /// TOE1: the same as TOE0, for counter 1.
+    /// TOE1: trap when counter 1 overflows, as TOE0 does for counter 0.
     pub trap_on_overflow1: bool,
     /// MASK0: the events of the class SL0 that counter 0 counts.
     pub mask0: u8,
@@ -38,7 +38,7 @@ pub struct SparcPcr {
     /// SL1: event class of counter 1.
     #[bits(4)]
     pub class1: u8,
-    /// OV1: the same as OV0, for counter 1.
+    /// OV1: counter 1 has overflowed since OV1 was last cleared, as OV0 says for counter 0.
     pub overflow1: bool,
     #[bits(30)]
     __: u32,
@@ -118,7 +118,7 @@ impl SparcPcr {
     /// The HT bit, bit 3.
     pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
 
-    /// Returns the select of a counter. It need not be in the event tables.
+    /// Returns the select of a counter. The select need not be in the event tables.
     pub const fn select(self, counter: Counter) -> SparcSelect {
         let (class, mask) = match counter {
             Counter::Pic0 => (self.class0(), self.mask0()),
@@ -160,7 +160,7 @@ impl SparcPcr {
             .with_trap_on_overflow1(counters.contains(Counter::Pic1))
     }
 
-    /// Returns the register with `counter` off: it neither counts nor traps. All other bits stay, OV too.
+    /// Returns the register with `counter` off: it neither counts nor traps. All other bits stay, including OV.
     #[must_use]
     pub const fn without(self, counter: Counter) -> Self {
         self.with_select(counter, SparcSelect::OFF)
@@ -240,10 +240,10 @@ impl SparcPic {
         }
     }
 
-    /// The number of bits of a counter.
+    /// The number of bits of a counter: 32.
     pub const WIDTH: u32 = Self::PIC0_BITS as u32;
 
-    /// Returns one of the two counters.
+    /// Returns the value of counter 0 or 1.
     pub const fn counter(self, counter: Counter) -> u32 {
         match counter {
             Counter::Pic0 => self.pic0(),

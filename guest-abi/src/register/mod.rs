@@ -74,7 +74,7 @@ impl PerfReg {
         if index < Self::COUNT { &TABLE[index] } else { &TABLE[0] }
     }
 
-    /// Returns what the register is for, and its place.
+    /// Returns the role of the register, and its place.
     pub const fn kind(self) -> Kind {
         self.info().kind
     }
@@ -123,13 +123,13 @@ impl TryFrom<u64> for PerfReg {
     }
 }
 
-/// An error: the text is not the name of a performance register.
+/// The error if a string is not the name of a performance register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownName;
 
 error_text!(UnknownName, |_| "not the name of a performance register");
 
-/// An error: the id is above 89. The service returns EINVAL for it.
+/// The error if an id is above 89. The service returns EINVAL for such an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownId(pub u64);
 

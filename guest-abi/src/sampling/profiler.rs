@@ -18,7 +18,7 @@ use crate::guest::{Hypercall, StrandCounters};
 /// An event to count, with or without samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<E> {
-    /// The event to count.
+    /// The event; at least one counter must be able to count it.
     pub event: E,
     /// The pace of the samples; `None` to count only.
     pub pace: Option<Pace>,
@@ -72,8 +72,8 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
 assert_impl_all!(Profiler<OwnCounters<&dyn StrandCounters, &dyn Hypercall>, 1, 1>: Send, Sync);
 
 impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS, SAMPLES> {
-    /// Returns a profiler for these events in these modes. Each event gets the first free turn on a counter that can count it.
-    /// Fails if an event finds no free turn.
+    /// Returns a profiler that counts the events of `requests` in `modes`. Each event gets the first free turn on a counter that
+    /// can count it. Fails if an event finds no free turn.
     pub fn new(
         modes: ModeSet<U::Mode>,
         requests: &[Request<U::Event>],
@@ -100,7 +100,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts to count at the time `time`. Fails if the unit refuses the program.
+    /// Starts counting. `time` is the present time, in ticks of the profiler's clock. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();
         unit.acknowledge(CounterSet::BOTH);
@@ -150,7 +150,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         cause
     }
 
-    /// Removes the oldest sample and returns it.
+    /// Removes the oldest sample and returns it; `None` if there is no sample.
     pub fn pop(&mut self) -> Option<Sample<U::Event, U::Mode>> {
         self.samples.pop_front()
     }

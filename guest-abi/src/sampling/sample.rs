@@ -16,7 +16,7 @@ pub struct Interrupted<M> {
     pub mode: M,
 }
 
-/// An overflow of a counter that takes samples.
+/// A sample: the overflow of a counter whose event is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<E, M> {
     /// The place and time of the interrupt.

@@ -12,7 +12,7 @@ use crate::guest::StrandCount;
 pub struct EventReport<E> {
     /// The counted event.
     pub event: E,
-    /// The counter of the event.
+    /// The counter that the profiler has assigned to the event.
     pub counter: Counter,
     /// The estimated count for the whole time; `None` if the event was never counted.
     pub estimate: Option<Estimate>,
@@ -49,7 +49,7 @@ pub(super) enum Overflow {
     NotDue,
     /// The counter of an event without samples overflowed.
     Counted,
-    /// The counter overflowed, and its sample stands for this number of events.
+    /// The counter overflowed, and its sample represents this number of events.
     Sampled(u64),
 }
 
@@ -125,8 +125,8 @@ impl<E: Copy> Slot<E> {
         Overflow::Sampled(finished + missed * u64::from(next.events()))
     }
 
-    /// Sets the next overflow to one period after the time when this overflow was due. If that time
-    /// is past, skips whole periods until it is not. Returns the number of skipped periods.
+    /// Makes the next overflow due one period after this one was due, which was `past` events ago. If the counter has passed that
+    /// point too, skips whole periods. Returns the number of skipped periods.
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());
         let missed = past.max(0) / period;

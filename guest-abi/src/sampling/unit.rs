@@ -7,7 +7,7 @@ use super::period::Period;
 use super::program::{Program, UnitEvent};
 use crate::counter::{Counter, CounterSet};
 
-/// Two counters of 32 bits that share an overflow interrupt.
+/// Two 32-bit counters that share an overflow interrupt.
 ///
 /// A counter overflows when it reaches [`OVERFLOWS_AT`](Self::OVERFLOWS_AT). It continues to count, so its value later shows the
 /// number of events since the overflow. The counter wraps from 2^32 - 1 to 0.
@@ -43,7 +43,7 @@ pub trait CounterUnit {
     /// Stops counting until the next [`start`](Self::start). The interrupt of a counter that has overflowed stays pending.
     fn stop(&mut self);
 
-    /// Returns the value of a counter.
+    /// Returns the present value of a counter, running or stopped.
     fn read(&self, counter: Counter) -> u32;
 
     /// Writes a counter of a stopped unit. (If both counters are in one register, a write while they count could lose an event of

@@ -1,4 +1,4 @@
-//! A hypervisor that expects the calls of a list, and returns the listed results.
+//! A fake hypervisor that expects a list of calls, and returns the listed result of each call.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ impl Script {
         Self(RefCell::new(steps.into_iter().collect()))
     }
 
-    /// Returns counters that have negotiated version 1.1. Their next calls must be these steps.
+    /// Returns counters that have negotiated version 1.1. The calls that they make must be `steps`.
     pub(crate) fn counters(steps: impl IntoIterator<Item = Step>) -> PerfCounters<Self> {
         let script = Self::new([granted(1, 1, 1)].into_iter().chain(steps));
         PerfCounters::negotiate(script, Version::V1_1).unwrap()

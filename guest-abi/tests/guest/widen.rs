@@ -1,4 +1,4 @@
-//! Counts of 64 bits from hardware counters of 31 and 32 bits.
+//! 64-bit counts from hardware counters of 31 and 32 bits.
 
 use guest_abi::guest::{DramCount, HubCount, Rate, StrandCount, TooLate, Widened};
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     assert_eq!(count.update(130u32), 30);
     // There was no wrap, however much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
-    // These are 2^31 + 20 events. With 2^32 - 130 events the counter would have wrapped twice.
+    // The counter has counted 2^31 + 20 more events. After 2^32 - 130 events it would have wrapped twice.
     assert_eq!(count.update(0x8000_0096u32), 0x8000_0032);
     assert_eq!(count.right_up_to(), 0xffff_ff7d);
     // The flag was already set, so it shows no new wrap.

@@ -1,4 +1,4 @@
-//! A unit whose counters count the events that a test makes, on one counter at a time.
+//! A fake unit. A test says how many events a counter counts.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
@@ -57,7 +57,7 @@ pub(crate) type Wrapping = Fake<0>;
 pub(crate) type Topmost = Fake<0x8000_0000>;
 
 impl<const AT: u32> Fake<AT> {
-    /// Counts this number of events, if the unit is started. Returns `true` if the counter overflows.
+    /// Adds `events` to the counter, if the unit is started. Returns `true` if the counter overflows.
     pub(crate) fn count(&mut self, counter: Counter, events: u32) -> bool {
         if self.program.is_none() {
             return false;
@@ -130,7 +130,7 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
     }
 }
 
-/// Returns an interrupt at this time. Its address is the same number.
+/// Returns an interrupt at `time`. Its address is equal to its time.
 pub(crate) fn at(time: u64) -> Interrupted<Mode> {
     Interrupted {
         address: time.wrapping_add(0x1_0000),

@@ -12,7 +12,7 @@ pub trait Id: Copy {
     #[allow(missing_docs)]
     fn index(self) -> usize;
 
-    /// Returns the identifier with this number; `None` if there is none.
+    /// Returns the identifier with this number; `None` if no identifier has it.
     fn from_index(index: usize) -> Option<Self>;
 }
 
@@ -33,7 +33,7 @@ macro_rules! ids {
 
 ids!(StrandId GuestId);
 
-/// Holds a [`StrandId`], a [`GuestId`] or nothing. Accesses are sequentially consistent unless they say otherwise.
+/// Holds a [`StrandId`], a [`GuestId`] or nothing. Accesses are sequentially consistent unless their documentation says otherwise.
 #[derive(Debug)]
 pub struct AtomicId<T>(AtomicU32, PhantomData<T>);
 

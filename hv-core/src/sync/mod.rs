@@ -1,7 +1,7 @@
 //! The atomics that the hypervisor's crates use, and tools built from them.
 //!
 //! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. The constructors of loom's atomics are not
-//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. So does data that no model covers.
+//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. Data that no model covers does too.
 
 mod id;
 mod owned_lock;

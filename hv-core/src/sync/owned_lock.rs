@@ -46,7 +46,7 @@ impl OwnedLock {
         None
     }
 
-    /// Returns the strand that owns the lock.
+    /// Returns the strand that owns the lock; `None` if the lock is free.
     pub fn owner(&self) -> Option<StrandId> {
         self.owner.load()
     }

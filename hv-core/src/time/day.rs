@@ -58,7 +58,7 @@ pub enum Followed {
 pub struct TimeOfDay {
     /// The time on the clock at the last reading.
     clock: u64,
-    /// The time of day at the last reading, after a jump.
+    /// The time of day at the last reading, after the jump if the reading caused one.
     day: u64,
     /// The correction since the last reading.
     followed: Followed,

@@ -40,7 +40,7 @@ pub struct Timekeeper<S, const N: usize> {
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
 
-/// A source, and its count and the time at the start of the epoch.
+/// An epoch: its source, and the source's count and the time at the start of the epoch.
 #[derive(Debug)]
 struct Epoch {
     source: AtomicU32,

@@ -211,8 +211,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             .widened(first.saturating_add(second))
     }
 
-    /// Returns the longer duration that the reference and the chosen source measured for a sample.
-    /// Either source may be bad.
+    /// Returns the longer of the durations that the reference and the chosen source measured for a sample. Either source may be
+    /// bad.
     fn length(&self, sample: &Sample) -> u64 {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;

@@ -15,7 +15,7 @@ pub struct RingEvent<'a> {
     pub time: u64,
     /// The number of the kind of event.
     pub id: u16,
-    /// The words of the payload.
+    /// The 32-bit words of the payload, still packed.
     pub payload: &'a [u32],
 }
 
@@ -39,7 +39,7 @@ pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     copied: usize,
     /// The number of words of the copy that are decoded.
     at: usize,
-    /// The last full time, in units.
+    /// The last full time, in units of `1 << DROPPED` ticks.
     base: u64,
     /// The number of events that the reader has returned or counted as lost.
     passed: u64,
@@ -124,7 +124,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         Some((time, header.id, from..from + payload))
     }
 
-    /// Returns the time of an event in units: the first time from the base on that ends in the lower bits of the header.
+    /// Returns an event's time in units of `1 << DROPPED` ticks: from the base on, the first time with the header's lower bits.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {

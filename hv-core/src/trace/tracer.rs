@@ -13,12 +13,12 @@ pub fn duration(started: u64, ended: u64) -> u32 {
     u32::try_from(ended.wrapping_sub(started)).unwrap_or(u32::MAX)
 }
 
-/// Records events while it is on. In all functions, `strand` is the strand that executes the function.
+/// Records events while tracing is on. In all functions, `strand` is the strand that executes the function.
 pub trait Trace {
     /// `false` if the tracer is never on.
     const RECORDS: bool = true;
 
-    /// The events of a strand; `()` for a tracer without [`ring`](Self::ring)s.
+    /// The ring that holds a strand's events; `()` for a tracer without [`ring`](Self::ring)s.
     type Ring;
 
     /// Returns `true` if tracing is on.
@@ -48,7 +48,7 @@ pub trait Trace {
     /// Records an event at a time that [`time`](Self::time) returned on this strand.
     fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E);
 
-    /// Returns the ring of a strand. The ring never changes. This implementation returns `None`.
+    /// Returns the ring of a strand, which is always the same one. This implementation returns `None`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn ring(&self, strand: StrandId) -> Option<&Self::Ring> {
@@ -158,7 +158,7 @@ impl<C: Clock> Clocks for PerStrand<'_, C> {
     }
 }
 
-/// Records the events of each strand in its ring, with the times of its clock.
+/// Records each strand's events in the strand's ring, with times from the strand's clock.
 #[derive(Debug)]
 pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
     on: AtomicBool,
@@ -187,7 +187,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
         self.rings.get(strand.index())
     }
 
-    /// Returns the number of events on strands without a ring.
+    /// Returns the number of events that were lost because their strand has no ring.
     pub fn missed(&self) -> u64 {
         // Relaxed: the count publishes no other memory.
         self.missed.load(Ordering::Relaxed)

@@ -117,7 +117,7 @@ proptest! {
             if u128::from(world.now()) > end {
                 break;
             }
-            // NPT and other bits that are not part of the count.
+            // These bits are NPT and the other bits above the count.
             counter.beyond.set(beyond);
             let time = clock.ticks();
             // There is one partial tick at the beginning and one now.

@@ -11,7 +11,7 @@ use crate::world::{Counter, MILLISECOND, SECOND, World, strand};
 
 const GHZ: u64 = 1_000_000_000;
 
-/// A PC on which a thread reads the clocks every second.
+/// Returns a PC on which a thread reads the clocks every second.
 fn environment(cpu_hz: u64, cpus: usize, speed_step: bool) -> Environment {
     Environment { strands: cpus, idles: true, rate_changes: speed_step, cpu_hz, poll: SECOND }
 }

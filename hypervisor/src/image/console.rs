@@ -1,7 +1,7 @@
 //! The consoles: a 16550 for each guest.
 //!
-//! A machine without a description has one console. On it a guest's DLE is doubled, so that the guest cannot fake the message with
-//! which the hypervisor reports the guest's end: see [`escape`](platform::memory_map::escape).
+//! A machine without a description has one console. On this console, the hypervisor doubles each DLE that the guest sends, so that
+//! the guest cannot fake the message that reports its end: see [`escape`](platform::memory_map::escape).
 
 use core::fmt::{self, Write};
 
@@ -16,7 +16,7 @@ const LINE_STATUS: u64 = 5;
 const RECEIVED: u8 = 1;
 const READY: u8 = 0x20;
 
-/// How often the hypervisor asks the device whether it accepts a byte.
+/// The number of times that the hypervisor asks the UART whether it accepts a byte.
 const TRIES: usize = 100_000;
 
 /// A UART, by its address.
@@ -51,7 +51,7 @@ impl Console {
 
     /// Returns the next received byte; `None` if there is none.
     pub(super) fn get(self) -> Option<u8> {
-        // SAFETY: a read of the data register of a UART only takes a byte.
+        // SAFETY: a read of the data register of a UART only removes a byte.
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 

@@ -15,7 +15,7 @@ use super::board::Board;
 use super::console::Console;
 use super::layout::{GuestLayout, Layout};
 
-/// The numbers of interrupts between strands.
+/// The numbers of the interrupts that strands send to each other.
 pub(super) const CROSS_CALL: u8 = 1;
 pub(super) const OPERATOR: u8 = mailbox::VECTOR;
 const STATE: u8 = 3;
@@ -55,7 +55,7 @@ impl<B> Copy for Guests<B> {}
 /// What a guest does when all its strands have left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// The guest stays ended. `last` is `true` if no other guest runs.
+    /// The guest does not start again. `last` is `true` if no other guest runs.
     Ends { last: bool },
     /// The guest begins again at its entry.
     Restarts,

@@ -69,8 +69,7 @@ impl<B: Board> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Interrupts first: a later command interrupts the strand too, so that it does not
-            // halt.
+            // Takes interrupts first: a later command interrupts the strand too, so that it does not halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };

@@ -19,9 +19,9 @@ use platform::sparc64::Partition;
 /// A guest: its configuration and its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestLayout {
-    /// The strands and rights.
+    /// The strands and rights of the guest.
     pub config: GuestConfig,
-    /// The memory, with the number 0: see [`Layout::partition`].
+    /// The memory of the guest, with the number 0: see [`Layout::partition`].
     pub memory: Partition,
     /// The real address at which the first strand begins.
     pub entry: u64,
@@ -78,12 +78,12 @@ impl Layout {
         Some(layout)
     }
 
-    /// Returns the guest with a number.
+    /// Returns the guest with this number; `None` if the layout has no such guest.
     pub fn guest(&self, guest: GuestId) -> Option<&GuestLayout> {
         self.guests.get(guest.index())
     }
 
-    /// Returns the guest to which a strand belongs.
+    /// Returns the guest to which a strand belongs; `None` if no guest has the strand.
     pub fn guest_of(&self, strand: StrandId) -> Option<(GuestId, &GuestLayout)> {
         let mut guests = self.guests.iter().enumerate();
         let (number, guest) = guests.find(|(_, guest)| guest.config.strands.has(strand))?;

@@ -14,7 +14,7 @@ use platform::sparc64::FatalTrap;
 use super::layout::Layout;
 use super::mailbox::set;
 
-/// A failure, for the operator.
+/// A failure to report to the operator.
 pub(super) struct Record<'a> {
     pub(super) reason: Reason,
     pub(super) unit: Option<Unit>,
@@ -55,7 +55,7 @@ impl Record<'_> {
     }
 }
 
-/// The counter service's environment. Also records each unit that the service takes out of service.
+/// The counter service's environment, which also records each unit that the service takes out of service.
 pub struct Reporting<E> {
     environment: E,
     layout: &'static Layout,

@@ -90,8 +90,8 @@ impl Cpus {
         self.start_unless(strand, start, || false)
     }
 
-    /// As [`start`](Self::start). But if `ended` returns `true` once the strand is reserved, the
-    /// strand stays stopped, and the status is EWOULDBLOCK.
+    /// Like [`start`](Self::start), but if `ended` returns `true` once the strand is reserved, the strand stays stopped, and the
+    /// status is EWOULDBLOCK.
     #[inline(always)]
     pub(crate) fn start_unless(
         &self,

@@ -62,7 +62,7 @@ pub trait Image: Embedder {
     /// Writes a 64-bit word. The address is as for [`load`](Self::load).
     fn store(&self, guest: GuestId, real: u64, value: u64);
 
-    /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take). The interrupted strand sees earlier stores of this strand.
+    /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take) and sees all earlier stores of the caller.
     fn notify(&self, strand: StrandId);
 
     /// Waits until an interrupt is pending for the caller. May return earlier.
@@ -72,7 +72,7 @@ pub trait Image: Embedder {
     /// The other strands already have the command to leave it.
     fn exited(&self, caller: Caller, code: u64);
 
-    /// Takes one item of input from the guest's console; `None` if there is no input.
+    /// Removes and returns one item of input from the guest's console; `None` if there is no input.
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput>;
 
     /// Returns the seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no clock for this, and with

@@ -29,7 +29,7 @@ unsafe extern "C" {
     fn work_twice(address: *const u64, times: u64);
     /// The first address after both loops.
     static work_end: u8;
-    /// Where the other strands start, and their trap table.
+    /// The code at which the other strands start. Their trap table is `strand_traps`.
     static strand_start: u8;
     static strand_traps: u8;
 }
@@ -99,7 +99,7 @@ fn sun4v() -> Sun4v {
     unsafe { Sun4v::new() }
 }
 
-/// The entry of each strand, on its own stack.
+/// Each strand calls this function from `start.s`, on its own stack.
 #[unsafe(no_mangle)]
 extern "C" fn strand_main(strand: &'static Strand) {
     if strand.cpu == 0 {

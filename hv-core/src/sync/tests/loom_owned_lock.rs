@@ -16,7 +16,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// Changes the value, if the strand gets the lock at once. Returns `true` if it did.
+    /// Changes the value, if the strand gets the lock at once. Returns `true` if the value was changed.
     fn change_locked(&self, strand: usize) -> bool {
         let guard = self.lock.lock(StrandId::new(strand).unwrap(), 1);
         if guard.is_some() {
@@ -45,8 +45,8 @@ fn three_owners() {
     });
 }
 
-/// Strand 0 has died as the owner. Two other strands report the death and take the lock. One of
-/// them frees it, and what the dead strand did happens before what they do. At most 4 preemptions.
+/// Strand 0 has died as the owner. Two other strands report the death, which frees the lock, and then try to take it. All that the
+/// dead strand did happens before their changes. At most 4 preemptions.
 #[test]
 fn two_strands_report_a_death() {
     fn reports_and_takes<const STRAND: usize>(guarded: &Guarded) {

@@ -1,4 +1,4 @@
-//! Tests of [`AtomicId`] and [`OwnedLock`]: one strand, a dead strand, several in every order.
+//! Tests of [`AtomicId`] and [`OwnedLock`]: with one strand, with a dead strand, and with several strands in every order.
 
 extern crate std;
 
