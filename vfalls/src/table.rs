@@ -16,7 +16,7 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Breaks a text between words, into lines of at most `most` characters. A longer word has a line to itself.
+/// Breaks text between words, into lines of at most `most` characters. A longer word has a line to itself.
 pub fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

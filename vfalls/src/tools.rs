@@ -28,7 +28,7 @@ impl Tool {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
-    /// Returns a program of this major version of LLVM.
+    /// Returns a program of the major version `version` of LLVM.
     pub fn llvm(program: &str, version: &str) -> Self {
         let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
         Self { name, package }

@@ -13,7 +13,7 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script for the end of the page. It writes what a reader sees as text for the browser to print.
+/// A script that is added to the end of the page. It writes what a reader sees as text, which the browser prints.
 const PROBE: &str = r#"<pre id="probe"></pre><script>
   const width = document.documentElement.clientWidth;
   const clipped = [];

@@ -18,7 +18,7 @@ use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
 use zstd::bulk::Compressor;
 
-/// The number of started programs that have a note each. Another note counts the others.
+/// The number of started programs that each have a note. One more note counts all other programs.
 const MOST_NAMED: usize = 10;
 
 /// The level of compression. A negative level leaves literals uncompressed. The recording is a
@@ -180,8 +180,8 @@ impl Listener {
         }
     }
 
-    /// Reads frames of this total length from the recorder, and writes them compressed. Returns `false` if the program was killed
-    /// before the recorder had sent everything.
+    /// Reads `length` bytes of frames from the recorder, and writes the frames compressed. Returns `false` if the program was
+    /// killed before the recorder had sent everything.
     fn take_frames(&mut self, length: u64) -> anyhow::Result<bool> {
         let Some(frames) = &mut self.frames else {
             return Ok(false);

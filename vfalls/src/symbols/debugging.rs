@@ -20,7 +20,7 @@ type Reader = EndianArcSlice<RunTimeEndian>;
 pub(crate) struct Debugging(Context<Reader>);
 
 impl Debugging {
-    /// Reads an ELF file, and the file with the information that it shares with others, if there is one.
+    /// Reads the debugging information of an ELF file. `shared` is the part that several ELF files share, if there is one.
     pub(crate) fn new(elf: &[u8], shared: Option<&[u8]>) -> anyhow::Result<Self> {
         let mut dwarf = sections(elf, |id| Some(id.name()))?;
         if let Some(shared) = shared {

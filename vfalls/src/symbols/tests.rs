@@ -85,7 +85,7 @@ impl Library {
         BASE + symbol.address()
     }
 
-    /// Returns the symbols of a form of the library, with every segment mapped.
+    /// Returns the symbols of the library in `file`, with every segment mapped.
     fn symbols(&self, file: &str, build_id: &[u8]) -> Symbols {
         let bytes = fs::read(self.path("full.so")).unwrap();
         let elf = object::File::parse(&*bytes).unwrap();
@@ -104,7 +104,7 @@ impl Library {
         Symbols::with_separate(&mappings, &self.path("apart")).unwrap()
     }
 
-    /// Checks that the symbols of a form know all about its functions.
+    /// Asserts that the symbols of the library in `file` include functions, inlined functions and source lines.
     fn knows_all(&self, file: &str) {
         let symbols = self.symbols(file, &BUILD_ID);
         let (outer, hidden) = (self.address("outer"), self.address("hidden"));

@@ -33,7 +33,7 @@ fn what_was_run_is_said_and_what_stands_out() {
         "1,000,000 cycles, 1.000 ms",
         "✗ 1 of 1 counters do not show what happened.",
         "the guest measured 70, the truth is 60",
-        // 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and 620 of 1,000 lines.
+        // The numbers are 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and 620 of 1,000 lines.
         "<li>Threads spend 64% of their cycles waiting for memory of another node.</li>\
          <li>70% of all waiting is in the function 0x1000.</li>\
          <li>62% of node 1's misses are served by node 0's memory (620 of 1,000 lines).</li></ol>",

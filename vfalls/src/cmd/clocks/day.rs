@@ -60,7 +60,7 @@ impl<C: Clock> Following<C> {
         self.found.note(self.day.follow(reading));
     }
 
-    /// Measures the lead, and returns the counts.
+    /// Measures by how much the computed time leads the system's time, and returns the counts.
     pub(super) fn end(mut self) -> Day {
         let reading = read(&self.clock, self.step, &self.system);
         let day = self.day.at(reading.after);

@@ -65,7 +65,7 @@ pub(crate) struct SamplingArgs {
     source: SourceArgs,
 }
 
-/// The result of sampling.
+/// The report of a sampled program, and what is needed to print the report.
 pub(crate) struct Sampled {
     /// The line that names the recording.
     pub(crate) line: String,

@@ -33,7 +33,7 @@ pub(in crate::page) fn colour(status: &str) -> &'static str {
     }
 }
 
-/// Returns a table's cells for these calls: guest, call, registers, status and number.
+/// Returns the cells of a table row: guest, call, registers, status and number of calls.
 fn cells(of: &Calls) -> [String; 5] {
     [
         of.guest.clone(),

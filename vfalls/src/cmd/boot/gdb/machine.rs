@@ -59,7 +59,7 @@ pub(super) enum Resume {
     },
 }
 
-/// The reason why an execution returned.
+/// Why the machine has stopped executing.
 pub(super) enum Reached {
     Stop(Stop),
     /// A strand has executed its step.
@@ -118,7 +118,7 @@ impl<'a> Machine<'a> {
         self.guests.iter().flat_map(|guest| guest.config.strands.iter())
     }
 
-    /// Returns a text for gdb: the strand, its guest, and what it does.
+    /// Describes a strand for gdb: its number, its guest, and what it is doing.
     pub(super) fn describe(&self, strand: StrandId) -> String {
         let does = match self.execution.state(strand) {
             State::Parked => "parked",
@@ -134,8 +134,8 @@ impl<'a> Machine<'a> {
         format!("strand {strand} of {}: {does}", guest.escape_debug())
     }
 
-    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns
-    /// `None` if they are outside of the memory of the strand's guest.
+    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns `None` if the bytes are outside of
+    /// the memory of the strand's guest.
     fn physical(&self, strand: StrandId, address: u64, size: u64) -> Option<u64> {
         if self.execution.strand(strand).level() == Level::Hyperprivileged {
             return Some(address);
@@ -251,7 +251,7 @@ impl<'a> Machine<'a> {
         if alone {
             return Reached::Stop(Stop::Limit);
         }
-        // The strand is still in the hypervisor, and may wait for others. So all of them execute.
+        // The strand is still in the hypervisor, and may wait for other strands. So all strands execute.
         Reached::Stop(self.execution.run(Limits::instructions(most)))
     }
 }

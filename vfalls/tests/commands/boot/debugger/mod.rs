@@ -49,7 +49,7 @@ impl Debuggee {
         Self { port: port.parse().unwrap(), run, stderr }
     }
 
-    /// Starts the counter, on a machine with one node.
+    /// Starts the guest [`COUNTER`] on a machine with one node.
     fn counter(name: &str) -> Self {
         let place = Place::new(name);
         let guest = place.file("counter.elf", elf::program(0x8000_0000, &COUNTER));
@@ -62,7 +62,7 @@ impl Debuggee {
         stream
     }
 
-    /// Types these lines, separated by ` | `, into gdb, which then detaches. Returns its output.
+    /// Types the lines in `typed`, separated by ` | `, into gdb, which then detaches. Returns gdb's output.
     fn gdb(&self, typed: &str) -> String {
         self.gdb_before("set endian big", typed)
     }
@@ -112,7 +112,7 @@ impl Drop for Debuggee {
     }
 }
 
-/// Asserts that these texts, separated by ` | `, follow each other.
+/// Asserts that `said` has the parts of `expected`, which ` | ` separates, in the same order.
 #[track_caller]
 fn says(said: &str, expected: &str) {
     expected.split(" | ").fold(said, |rest, text| match rest.split_once(text) {
