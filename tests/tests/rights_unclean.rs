@@ -92,7 +92,7 @@ fn a_hub_that_faults_is_scrubbed_from_the_beginning() {
     repaired(board, &machine);
 }
 
-/// Unlike a hub, another unit is busy only if it is faulty. A service that waited for the unit would block its next holder for ever.
+/// Only a hub is busy without a fault. If the service waited for another unit, a transfer and the next holder would wait for ever.
 #[test]
 fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
     for (cell, id, unit) in [

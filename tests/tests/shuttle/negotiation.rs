@@ -115,8 +115,8 @@ fn sixty_four_strands() {
     negotiation(200, 64, 2);
 }
 
-/// Two strands give up the API group. Their calls are refused from then on, although a call of a third strand may open the fast
-/// path again, which simultaneous negotiations have closed.
+/// Two strands give up the API group, and their calls are refused from then on. Simultaneous negotiations close the fast path, and
+/// a call of a third strand may open it again.
 #[test]
 fn giving_up() {
     explore(1_000, || {
