@@ -37,7 +37,7 @@ pub fn with_header(header: &str) -> Table {
     with_columns(header.split('|'))
 }
 
-/// Returns a table without rows, as [`with_header`] does. These names may contain `|`.
+/// Returns a table without rows, as [`with_header`] does, but the names of the columns may contain `|`.
 pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table {
     let names: Vec<N> = names.into_iter().collect();
     let mut table = Table::new();

@@ -54,7 +54,7 @@ fn run() -> Run {
     setup.check().unwrap().run(&mut |_| ControlFlow::Continue(())).unwrap().into()
 }
 
-/// Opens a page in a window of this width. Returns the probe's JSON, and the browser's messages.
+/// Opens a page in a window of `width` pixels. Returns the probe's JSON, and the browser's messages.
 fn probe(place: &Place, page: &str, width: u32, dark: bool) -> (Value, String) {
     let mut browser = Command::new(CHROMIUM.find().unwrap());
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);

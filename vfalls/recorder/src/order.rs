@@ -74,7 +74,7 @@ impl Orders {
         signal
     }
 
-    /// Returns `true` if a load of this address may join a thread.
+    /// Returns `true` if a load of `address` may join a thread.
     #[inline(always)]
     pub(crate) fn may_join(&self, address: u64) -> bool {
         let (word, bit) = place(address);

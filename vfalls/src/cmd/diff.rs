@@ -47,7 +47,7 @@ struct Difference {
     /// The field of the run that holds the number.
     group: String,
     name: String,
-    /// `a` and `b` are the numbers in the first and the second run. A run that lacks the number has `None`.
+    /// `a` and `b` are the numbers in the first and the second run; `None` if the run lacks the number.
     a: Option<f64>,
     b: Option<f64>,
     /// The second number minus the first; a missing number counts as 0.

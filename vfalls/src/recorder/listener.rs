@@ -21,8 +21,8 @@ use zstd::bulk::Compressor;
 /// The number of started programs that each have a note. One more note counts all other programs.
 const MOST_NAMED: usize = 10;
 
-/// The level of compression. A negative level leaves literals uncompressed. The recording is a
-/// fifth longer, and reading it takes a sixth less time.
+/// The compression level. A negative level leaves literals uncompressed. The recording is a fifth longer, and reading it takes a
+/// sixth less time.
 const COMPRESSION: i32 = -1;
 
 /// A recording that is being made.
@@ -41,7 +41,7 @@ pub(super) struct Listener {
     started: Vec<(String, u64)>,
     end: End,
     spinner: ProgressBar,
-    /// The pipe of frames; `None` once the recording cannot be written.
+    /// The pipe for frames; `None` once the recording cannot be written.
     frames: Option<PipeReader>,
     compressor: Compressor<'static>,
 }

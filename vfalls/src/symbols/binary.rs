@@ -21,7 +21,7 @@ struct Named {
     name: String,
 }
 
-/// Returns the bytes at these addresses of an ELF file, and `true` if the file is for SPARC V9.
+/// Returns the bytes at `addresses` in an ELF file, and `true` if the file is for SPARC V9.
 pub(super) fn code(elf: &[u8], addresses: &Range<u64>) -> Option<(Vec<u8>, bool)> {
     let elf = parse(elf).ok()?;
     let size = addresses.end.checked_sub(addresses.start)?;
@@ -132,8 +132,8 @@ impl Binary {
         self.variables[first..].iter().take_while(within).map(|variable| &*variable.name)
     }
 
-    /// Returns the number that converts addresses of the file to addresses in memory when it is added. The byte at `offset` was
-    /// mapped at `start`, and `lowest` is the lowest address of the file's mappings. Returns `None` if no segment has this offset.
+    /// Returns the load bias: an address in memory minus the same address in the file. The byte at `offset` was mapped at `start`,
+    /// and `lowest` is the lowest address of the file's mappings. Returns `None` if no segment has this offset.
     pub(super) fn loaded_at(&self, start: u64, offset: u64, lowest: u64) -> Option<u64> {
         if !self.anywhere {
             return Some(0);

@@ -8,7 +8,7 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 
 use super::*;
 
-/// A library with an exported function. One function is inlined in the exported function, and another is called by it.
+/// A library with an exported function, which inlines one function and calls another.
 const SOURCE: &str = r#"#![no_std]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -59,8 +59,8 @@ fn units(sums: &[Total], outcome: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each thread, but at most `most` rows. If there are more threads, the last row
-/// adds up those with the fewest instructions.
+/// Returns a row for each thread, but at most `most` rows. If there are more threads, the last row adds up the threads with the
+/// fewest instructions.
 fn threads(threads: &[ThreadRun], most: usize) -> String {
     let mut busiest: Vec<&ThreadRun> = threads.iter().collect();
     let shown = match threads.len() > most {

@@ -62,8 +62,8 @@ fn marks_are_where_the_numbers_say() {
             "<title>1 on strand 64: memory of another node, 900,000 cycles, 90%</title>",
         ],
     );
-    // The rates are 40,000, 80,000, 0 and 160,000; the last one is 120,000 in truth. The scale ends
-    // at 200,000, which is 26 units high. It is drawn from x = 112 to 354.
+    // The rates are 40,000, 80,000, 0 and 160,000; the last one is 120,000 in truth. The scale ends at 200,000, which is 26 units
+    // high. The chart is drawn from x = 112 to 354.
     has(
         "counter-0",
         &[
@@ -269,7 +269,7 @@ fn a_profile_has_its_numbers() {
     }
     assert!(!all.contains("http") && !all.contains("<script"));
 
-    // The file of --json has no stacks and no lines.
+    // The file that `--json` writes has no stacks and no lines.
     let page = page(PROFILE);
     assert!(page.contains("<figure id=\"self-0\"") && !page.contains("<figure id=\"flames\""));
 }

@@ -11,7 +11,7 @@ use simulator::execute::Execution;
 /// An ELF file for SPARC V9, which [`parse`] has checked.
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
 
-/// Parses the headers of an ELF file for SPARC V9. The error says whether the file is of another kind or is cut off.
+/// Parses the headers of an ELF file for SPARC V9. The error says whether the file has another format or is truncated.
 pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     // The fields e_ident, e_type and e_machine.
     let kind = file.get(..20).unwrap_or_default();

@@ -65,7 +65,7 @@ pub(crate) struct SamplingArgs {
     source: SourceArgs,
 }
 
-/// The report of a sampled program, and what is needed to print the report.
+/// The result of sampling: the report, and the symbols that its output needs.
 pub(crate) struct Sampled {
     /// The line that names the recording.
     pub(crate) line: String,

@@ -24,7 +24,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Returns the names in the code of `programs`, or of the bundled program.
+    /// Returns the names of functions and source lines of `programs`, or of the bundled program.
     pub(crate) fn new(programs: &[Recording], bundled: bool) -> Self {
         let symbols = |program: &Recording| {
             let symbols = match bundled {

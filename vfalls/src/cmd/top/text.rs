@@ -9,7 +9,7 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// The number of intervals at the start that each have a block. Blocks are rarer after them.
+/// The number of intervals at the start that each have a block. Later blocks are rarer.
 const BLOCKS: u64 = 50;
 
 /// Prints blocks ever more rarely, so that the text of a long replay stays short.

@@ -8,7 +8,7 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Dots {
     pub label: String,
-    /// For each dot, the shortest duration first: the duration, the class of its colour, and its tooltip.
+    /// For each dot, in order of duration: the duration, the class of its colour, and its tooltip.
     pub at: Vec<(f64, &'static str, String)>,
     /// The parts of the distribution: shortest and longest duration, and the number of calls.
     pub parts: Vec<(f64, f64, u64)>,

@@ -94,7 +94,7 @@ impl Scale {
         Self { least: least.to_vec() }
     }
 
-    /// Returns a scale for numbers up to `most`. The smallest numbers of the colours grow by a constant factor.
+    /// Returns a scale for numbers up to `most`. Each colour's smallest number is a constant factor above the previous colour's.
     pub(super) fn of_counts(most: u64) -> Self {
         let colours = SCALE - 1;
         let ratio = (most.max(1) as f64).powf(1.0 / colours as f64).max(1.0 + 1e-9);
@@ -106,7 +106,7 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns a scale for numbers up to `most`. The smallest numbers of the colours grow by a constant step.
+    /// Returns a scale for numbers up to `most`. Each colour's smallest number is a constant step above the previous colour's.
     pub(super) fn of_equal_parts(most: u64) -> Self {
         let colours = SCALE as u64 - 1;
         let mut least: Vec<f64> =

@@ -98,7 +98,7 @@ fn what_events_prints() {
     assert_eq!(place.run("events events").well(), output);
 }
 
-/// A trace that babeltrace2 copies has the same summary. It merges with a trace of another replay.
+/// A copy that babeltrace2 makes has the same summary as the trace. The copy merges with a trace of another replay.
 #[test]
 fn other_programs_read_write_and_merge_traces() {
     let place = Place::new("events-merged");

@@ -18,7 +18,7 @@ const NAME: &str = "a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7
 /// [`NAME`], escaped.
 const SHOWN: &str = r"a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7f}";
 
-/// [`NAME`] in a string of JSON or TOML.
+/// [`NAME`] in a JSON or TOML string.
 const QUOTED: &str = r"a\u001b]0;title\u0007\u009b2J\r\nFORGED\u202eb\u2066c\u007f";
 
 /// Asserts that `text` cannot control a terminal, and that no line begins inside the name.

@@ -29,7 +29,7 @@ struct Addresses {
 /// gdb's number for a type of breakpoint or watchpoint, from the packets `Z` and `z`.
 pub(super) type PointKind = u64;
 
-/// Stops the machine at each access of any strand to these addresses.
+/// Stops the machine when any strand makes an access of type `kind` to `addresses`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Watchpoint {
     pub(super) kind: PointKind,

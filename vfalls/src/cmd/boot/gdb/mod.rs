@@ -47,7 +47,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The time limit for sending an answer. A debugger that does not take the answer in this time counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The maximum number of instructions between two checks of the connection. A strand executes them in a few milliseconds, so an
+/// The maximum number of instructions between two checks of the connection. Executing them takes a few milliseconds, so an
 /// interrupt takes effect at once.
 const BATCH: u64 = 1 << 16;
 

@@ -76,7 +76,7 @@ pub(super) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the bytes that these hexadecimal digits encode.
+/// Returns the bytes that the hexadecimal digits in `text` encode.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks() else {
         return None;
@@ -85,7 +85,7 @@ pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect()
 }
 
-/// Returns the number that these hexadecimal digits encode.
+/// Returns the number that the hexadecimal digits in `text` encode.
 pub(super) fn number(text: &str) -> Option<u64> {
     // `from_str_radix` would accept a sign.
     let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -79,7 +79,7 @@ impl Debuggee {
         [said.stdout, said.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat()
     }
 
-    /// Asserts that this signal ends the run at once.
+    /// Asserts that the signal `signal` ends the run at once.
     fn ends_by(mut self, signal: &str) {
         assert_eq!(self.run.try_wait().unwrap(), None, "it has ended before");
         let sent = Instant::now();
@@ -112,7 +112,7 @@ impl Drop for Debuggee {
     }
 }
 
-/// Asserts that `said` has the parts of `expected`, which ` | ` separates, in the same order.
+/// Asserts that the parts of `expected`, separated by ` | `, are in `said` in the same order.
 #[track_caller]
 fn says(said: &str, expected: &str) {
     expected.split(" | ").fold(said, |rest, text| match rest.split_once(text) {
