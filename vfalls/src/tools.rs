@@ -128,7 +128,7 @@ impl Missing<'_> {
         self.0.is_empty()
     }
 
-    /// Returns each package that contains one of the tools once.
+    /// Returns the packages that contain the tools, each package once.
     pub fn packages(&self) -> Vec<&str> {
         let mut packages: Vec<&str> = Vec::new();
         for tool in &self.0 {

@@ -78,7 +78,7 @@ fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
 }
 
-/// Writes a page, and asserts what is true of every page. Returns the probe's JSON.
+/// Shows a page with the probe, and asserts what must hold for every page. Returns the probe's JSON.
 fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));

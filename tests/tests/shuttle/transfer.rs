@@ -91,8 +91,8 @@ fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     }
 }
 
-/// Each strand of two guests plays `rounds` rounds. It dies in one of `dies` rounds, or never if
-/// `dies` is 0. The operator makes `changes` changes.
+/// Each strand of two guests plays `rounds` rounds. It dies in each round with probability 1 / `dies`, or never if `dies` is 0. The
+/// operator makes `changes` changes.
 fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);

@@ -1,4 +1,4 @@
-//! The options of the events that `stat` and `boot` collect, and the files of these events.
+//! The options for the events that `stat` and `boot` collect, and the files with these events.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};

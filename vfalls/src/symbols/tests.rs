@@ -140,7 +140,7 @@ fn debugging_information_apart() {
     assert_eq!(bare.function(outer), Some((outer, "outer")), "it is exported");
     assert_eq!((bare.function(hidden), bare.source(outer)), (None, None));
 
-    // The debug link finds the file in the same directory, in `.debug`, and in the directory for all debugging information.
+    // The file is found by its debug link: in the same directory, in `.debug`, and in the directory for all debugging information.
     library.objcopy("--only-keep-debug full.so full.debug");
     library.objcopy("--add-gnu-debuglink=full.debug bare.so linked.so");
     library.knows_all("linked.so");
@@ -159,7 +159,7 @@ fn debugging_information_apart() {
     let wrong = library.symbols("linked.so", &BUILD_ID);
     assert_eq!(wrong.function(hidden), None);
 
-    // The build id finds the file.
+    // The file is found by its build id.
     library.objcopy("--only-keep-debug full.so id.debug");
     let ids = library.path("apart/.build-id/ab");
     fs::create_dir_all(&ids).unwrap();

@@ -28,7 +28,7 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
     table::text(&table)
 }
 
-/// Prints the tables of events and threads, and the comparison with the truth. With a header of three lines, this fills a screen.
+/// Prints the tables of events and threads, and the comparison with the truth. With a three-line header, the output fills a screen.
 pub(crate) fn print(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
     let sums = Total::by_event(&outcome.counters);
     let units = units(&sums, outcome);

@@ -1,7 +1,7 @@
 //! Real programs whose behaviour is known are recorded and replayed. The counts are those that theory predicts.
 //!
-//! Some counts include the C library's own work. These are compared between two runs, the second with twice the work: the
-//! difference is the program's own.
+//! Some counts include the C library's own work. The test then compares two runs, the second with twice the work. The difference
+//! is the work of the program alone.
 
 use std::collections::HashMap;
 use std::fs;

@@ -15,7 +15,7 @@ pub(super) struct Day {
     pub(super) slewed: u32,
     /// Readings after which the time stepped forward or stood still.
     pub(super) stepped: u32,
-    /// The lead of the computed time over the system's time of day at the end, in nanoseconds.
+    /// By how much the computed time leads the system's time of day at the end, in nanoseconds.
     pub(super) ahead: i64,
 }
 

@@ -36,7 +36,7 @@ impl Names {
         Self { programs: programs.iter().map(symbols).collect(), known: RefCell::default() }
     }
 
-    /// Returns the program of a thread.
+    /// Returns the index of a thread's program.
     pub(crate) fn program_of(&self, thread: usize) -> usize {
         let ends = self.programs.iter().scan(0, |ends, (_, threads)| {
             *ends += threads;

@@ -26,7 +26,7 @@ use crate::page::figure::Legend;
 
 pub(super) const WIDTH: f64 = 360.0;
 
-/// The classes of the colours of parts, in the order of use. Colour-blind people can tell these colours apart (Okabe and Ito).
+/// The colour classes of parts, in the order of use. Colour-blind people can tell these colours apart (Okabe and Ito).
 pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
 /// The number of colours of a scale.

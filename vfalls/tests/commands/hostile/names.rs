@@ -56,7 +56,7 @@ fn program(place: &Place) {
     place.file("stranger", recording(NAME, &format!("/{NAME}"), &[NAME]));
 }
 
-/// Makes every input that names something.
+/// Makes inputs of every kind that can contain a name.
 fn inputs(place: &Place) {
     program(place);
     let guests =

@@ -29,7 +29,6 @@ pub struct Debugger<'a> {
 /// The error for an invalid packet. The debugger gets `E01`, and the session continues.
 struct Wrong;
 
-/// The answer to a packet.
 enum Answer {
     Text(String),
     /// No answer yet, because the machine executes or ends.

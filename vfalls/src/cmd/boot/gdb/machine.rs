@@ -46,7 +46,7 @@ const MOST_WATCHPOINTS: usize = 64;
 /// Which strands execute, and how far.
 pub(super) enum Resume {
     All,
-    /// These strands take turns. All others wait.
+    /// The strands in `strands` take turns. All others wait.
     Only {
         strands: Vec<StrandId>,
         begun: bool,

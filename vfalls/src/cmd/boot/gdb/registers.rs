@@ -37,7 +37,7 @@ fn value(strand: &Strand, number: u32) -> Option<(u64, usize)> {
     Some((value, 8))
 }
 
-/// Returns the bytes of all registers.
+/// Returns the values of all registers, in gdb's order.
 pub(super) fn read(strand: &Strand) -> Vec<u8> {
     let values = (0..COUNT).filter_map(|number| value(strand, number));
     values.flat_map(|(value, size)| value.to_be_bytes().into_iter().skip(8 - size)).collect()
