@@ -26,7 +26,7 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints a failure on one line. If the reader of standard output has closed the pipe, this is a failure only if a file is lost.
+/// Prints a failure on one line. A closed pipe at standard output is a failure only if a file is lost.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);

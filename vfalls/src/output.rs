@@ -1,5 +1,5 @@
-//! Files and directories that appear whole or not at all. They replace existing ones only with
-//! `--force`. They never replace a file that someone else makes meanwhile.
+//! Output files and directories that appear complete or not at all. They replace existing files only with `--force`, and never a
+//! file that another program creates meanwhile.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use tempfile::TempPath;
 
 use crate::interrupt;
 
-/// The outputs that an interrupt removes. The key is an output's name, the value its temporary name and a directory's files.
+/// The outputs that an interrupt removes, by name. The value has the temporary name and, for a directory, its files.
 static INCOMPLETE: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
 
 static ABANDONED: AtomicBool = AtomicBool::new(false);
@@ -52,7 +52,7 @@ struct Incomplete {
 }
 
 impl Incomplete {
-    /// Begins an output for the name `path`. `make` makes the output under a temporary name.
+    /// Begins the output `path`. `make` creates it under a temporary name.
     fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
         let shown = path.display();
         let name = path.file_name();
@@ -291,7 +291,7 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the name of a file in the directory, other than `files`.
+/// Returns the name of a file in the directory that is not one of `files`.
 fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     let mut names = names(directory).ok()?.into_iter();
     names.find(|name| !files.contains(name))

@@ -1,4 +1,4 @@
-//! Standard output for text. Whatever the input, nothing that a command prints controls a terminal.
+//! Standard output for text. It escapes control characters, so no input can control the terminal.
 #![allow(clippy::disallowed_methods, reason = "the other modules print by this one")]
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -30,7 +30,7 @@ pub(crate) fn is_terminal() -> bool {
 /// Writes [escaped lines](text::lines) of UTF-8.
 pub struct Plain<W> {
     output: W,
-    /// The first bytes of a character whose other bytes come in the next write.
+    /// The first bytes of a character whose other bytes arrive with the next write.
     begun: Vec<u8>,
 }
 

@@ -13,7 +13,7 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script for the end of the page. It writes what a reader sees as text for the browser to print.
+/// A script that is added to the end of the page. It writes what a reader sees as text, which the browser prints.
 const PROBE: &str = r#"<pre id="probe"></pre><script>
   const width = document.documentElement.clientWidth;
   const clipped = [];
@@ -54,7 +54,7 @@ fn run() -> Run {
     setup.check().unwrap().run(&mut |_| ControlFlow::Continue(())).unwrap().into()
 }
 
-/// Opens a page in a window of this width. Returns the probe's JSON, and the browser's messages.
+/// Opens a page in a window of `width` pixels. Returns the probe's JSON, and the browser's messages.
 fn probe(place: &Place, page: &str, width: u32, dark: bool) -> (Value, String) {
     let mut browser = Command::new(CHROMIUM.find().unwrap());
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
@@ -78,7 +78,7 @@ fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
 }
 
-/// Writes a page, and asserts what is true of every page. Returns the probe's JSON.
+/// Shows a page with the probe, and asserts what must hold for every page. Returns the probe's JSON.
 fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));

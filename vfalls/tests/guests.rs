@@ -10,8 +10,8 @@ use xtask::qemu::build::{self, Production};
 use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, MAKE, SPARC_GCC};
 
-/// A shell function `vfalls` for the commands of a README. It calls the tested tool with the
-/// hypervisor that is built from its sources. It writes the run as JSON.
+/// A shell function `vfalls` for the commands of a README. It calls the tested tool with the hypervisor that is built from its
+/// sources, and writes the run as JSON.
 const VFALLS: &str = r#"vfalls() {
     [ "$1" = boot ] && shift && "$VFALLS" boot --hypervisor "$HYPERVISOR" --limit 100000000 --json results.json --force "$@"
 }
@@ -130,11 +130,11 @@ fn judge(said: &str) -> anyhow::Result<()> {
             anyhow::bail!("{found:?}");
         };
         ensure!((number, loads) == (cpu, 60_000), "loads: {found:?}");
-        // 20 rounds call two loops of 1000 times 4 and 5 instructions. Each loop ends with 2 more.
+        // Each of 20 rounds calls two loops: 1000 iterations of 4 instructions, and 1000 of 5. Each loop ends with 2 more.
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
         ensure!((165..=180).contains(&all) && elsewhere <= 3, "samples: {found:?}");
-        // The expected number is a third of 172, give or take three standard deviations.
+        // 60,000 loads make 172 samples. A third of them are in `work_once`, give or take three standard deviations.
         ensure!((38..=76).contains(&once), "samples: {found:?}");
     }
     // Every fourth line is in the memory of the guest's node. The hypervisor reads a few more lines.

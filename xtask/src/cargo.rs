@@ -99,7 +99,7 @@ pub(crate) fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Returns the path of this version of a program from crates.io, which is built only once.
+/// Returns the path of a program from crates.io in version `version`. The program is built only once.
 pub(crate) fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     let place = format!("target/tools/{name}-{version}");
     let program = root().join(&place).join("bin").join(name);

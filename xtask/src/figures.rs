@@ -128,7 +128,7 @@ fn sentence_of(text: &str, sentence: &str, counts: &[Name], counted: &Counted) -
     wrong.collect()
 }
 
-/// Finds a sentence in a text. Returns the number of the line in which it begins, and the numbers that it has in place of `{}`.
+/// Finds a sentence in `text`. Returns the number of the line in which the sentence begins, and the numbers in place of each `{}`.
 fn numbers(text: &str, sentence: &str) -> Option<(usize, Vec<u64>)> {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let lines = (1..).zip(text.lines());

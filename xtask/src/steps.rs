@@ -37,7 +37,7 @@ pub(crate) const fn step<T>(
 pub(crate) trait Steps: Send + Sync + 'static {
     /// The data that the steps share, and that each step may change.
     type Shared: Default + 'static;
-    /// The steps, in the order in which they run. If all run, the first runs alone.
+    /// The steps, in the order in which they run. If all steps run, the first step runs alone.
     const STEPS: &'static [CommandStep<Self::Shared>];
     /// The names of steps that run beside the others, in another process, if all steps run. One step seldom has work for two cores.
     const BESIDE: &'static [&'static str] = &[];
@@ -84,7 +84,7 @@ impl<S: Steps> Chosen<S> {
         others.map_or(Ok(()), Others::finish).and(run)
     }
 
-    /// Runs steps in their order, and calls `begun` after the first.
+    /// Runs steps in their order, and calls `begun` after the first step.
     fn run_here(
         &self,
         steps: &[&CommandStep<S::Shared>],

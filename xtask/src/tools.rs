@@ -16,7 +16,7 @@ pub use vfalls::tools::{QEMU_SPARC, QEMU_X86, Tool, find};
 
 /// Counts the instructions of programs.
 pub const VALGRIND: Tool = Tool::new("valgrind", "valgrind");
-/// Reads traces of events.
+/// Reads event traces.
 pub const BABELTRACE: Tool = Tool::new("babeltrace2", "babeltrace2");
 pub const SPARC_GCC: Tool = Tool::new("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu");
 pub const SPARC_LD: Tool = Tool::new("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu");
@@ -63,9 +63,9 @@ struct Installer {
     host: Host,
     /// The file that a process locks while it installs packages.
     lock: PathBuf,
-    /// The time between two attempts to get a lock of apt.
+    /// The time between two attempts to get an apt lock.
     pause: Duration,
-    /// The time limit for getting a lock of apt.
+    /// The time limit for getting an apt lock.
     patience: Duration,
 }
 
@@ -109,7 +109,7 @@ impl Installer {
         Ok(())
     }
 
-    /// Waits until no other process of this program installs packages, and locks others out.
+    /// Waits until no other process of this program installs packages, and then takes the lock.
     fn lock(&self) -> anyhow::Result<Flock<File>> {
         let open = || {
             let mut options = OpenOptions::new();
@@ -126,7 +126,7 @@ impl Installer {
         }
     }
 
-    /// Runs apt-get unattended, and prints its output if it fails. Tries again while another process holds a lock of apt. apt-get
+    /// Runs apt-get unattended, and prints its output if it fails. Tries again while another process holds an apt lock. apt-get
     /// itself waits for dpkg's lock, but not for the locks of the package lists and the archive.
     fn apt(&self, apt: &Path, arguments: &[&str]) -> anyhow::Result<()> {
         let started = Instant::now();

@@ -61,7 +61,7 @@ impl Pipes {
         self.append(&bytes, [0; 3]);
     }
 
-    /// Announces frames, and then writes the frames. Ends the program if a write fails.
+    /// Announces the frames in `bytes` with a message, and then writes them. Ends the program if a write fails.
     fn append(&self, bytes: &[u8], [references, instructions, thread]: [u64; 3]) {
         self.say("frames", &format!("{} {references} {instructions} {thread}", bytes.len()));
         let write = || OpenOptions::new().write(true).open(&self.frames)?.write_all(bytes);
@@ -70,7 +70,7 @@ impl Pipes {
         }
     }
 
-    /// Sends a message: a word and a text. A single write sends the whole message, so several threads and processes may send at once.
+    /// Sends a line: a keyword and its argument. A single write sends the whole line, so threads and processes may send at once.
     pub(crate) fn say(&self, word: &str, text: &str) {
         let messages = OpenOptions::new().write(true).open(&self.messages);
         let line = format!("{word} {}\n", text.replace('\n', " "));

@@ -67,7 +67,7 @@ unsafe extern "C" {
     );
     fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
     fn qemu_plugin_mem_is_store(info: u32) -> bool;
-    /// The C library's function: ends the process without its exit handlers.
+    /// The C library's function that ends the process without calling its exit handlers.
     fn _exit(status: c_int) -> !;
 }
 

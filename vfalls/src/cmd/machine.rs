@@ -58,8 +58,8 @@ impl ConfiguredArgs {
         })
     }
 
-    /// Returns what the file configures. Without a file, this is a T2 Plus and no machine. Fails if
-    /// the file and the option `other` both choose a machine.
+    /// Returns what the file configures. Without a file, returns T2 Plus processors and no machine. Fails if the file and the
+    /// option `other` both choose a machine.
     pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
         let Some(path) = &self.config else {
             return Ok(Configured { machine: None, memory: Config::T2_PLUS });

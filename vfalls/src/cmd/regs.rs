@@ -33,7 +33,7 @@ pub(crate) struct RegsArgs {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Format {
-    /// Aligned columns, for people
+    /// Aligned columns, for reading
     Table,
     /// A list of objects
     Json,

@@ -138,7 +138,7 @@ fn nth(list: &'static str, number: u32) -> &'static str {
     words.nth(number as usize).unwrap_or("-")
 }
 
-/// Returns the name after this number in a list of hexadecimal numbers, each followed by its name.
+/// Returns the name that follows `number` in a list of hexadecimal numbers, each followed by its name.
 fn named(list: &'static str, number: u32) -> Option<&'static str> {
     let mut words = list.split_ascii_whitespace();
     while let (Some(digits), Some(name)) = (words.next(), words.next()) {
@@ -166,7 +166,7 @@ fn second(word: u32) -> String {
 mod tests {
     use super::*;
 
-    /// The GNU assembler translates these lines to these codes, and binutils disassembles the codes to the same names.
+    /// The GNU assembler translates each name to the code beside it, and binutils disassembles the code to the same name.
     #[test]
     fn words_are_named() {
         for (word, expected) in [

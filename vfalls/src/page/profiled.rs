@@ -16,7 +16,7 @@ use crate::table::{self, Table, cut};
 
 /// The maximum number of functions in a chart.
 const BARS: usize = 10;
-/// The percentage of the events below which a chart leaves a function out.
+/// A chart leaves out functions with a smaller percentage of the events.
 const LEAST: f64 = 1.0;
 /// The maximum number of stacks in the table.
 const STACKS: usize = 500;
@@ -37,7 +37,7 @@ pub struct SourceLines {
 pub struct SourceLine {
     /// The number of the line, from 1.
     pub line: u32,
-    /// The text, if the file is known.
+    /// The content of the line, if the file is known.
     pub text: Option<String>,
     /// For each event of the profile: the number that its samples estimate, and the true number.
     pub counts: Vec<(u64, u64)>,
@@ -220,7 +220,7 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
     std::iter::once(own).chain(with_calls).collect()
 }
 
-/// Returns a figure of the first rows. Each has two bars: the samples and the truth.
+/// Returns a figure of the first rows. Each row has two bars: the samples and the truth.
 fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Table) -> Figure {
     let hot = |row: &&CodeRow| row.percent.max(row.exact_percent) >= LEAST;
     let hottest: Vec<_> = rows.iter().filter(hot).take(BARS).collect();

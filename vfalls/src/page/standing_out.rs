@@ -18,7 +18,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Returns at most `most` sentences, those with the largest weights first. Returns none if nothing stands out.
+/// Returns at most `most` sentences in order of weight, the largest first. Returns none if nothing stands out.
 pub(super) fn sentences(run: &Replayed, names: &Names, most: usize) -> Vec<String> {
     let topics = [
         most_waited_for(run),
@@ -75,7 +75,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     let all = lines.transfers + lines.invalidations;
     let user = line.users.iter().max_by_key(|user| user.times)?;
     let function = names.function(program_of(run, user.thread), user.instruction);
-    // The line's share of all misses. A miss is a request that the node's cache does not serve.
+    // The weight is the line's share of all misses. A miss is a request that the node's cache does not serve.
     let served = run.threads.iter().map(|thread| thread.served);
     let misses: u64 = served.map(|by| by.local + by.remote + by.c2c).sum();
     let sentence = format!(

@@ -26,7 +26,7 @@ impl Became {
 
     /// Notes which program the process executes now.
     pub(super) fn look(&mut self) {
-        // A process that has ended has no such link.
+        // A process that has ended has no link `exe`.
         let Ok(program) = fs::read_link(self.process.join("exe")) else {
             return;
         };
@@ -53,7 +53,7 @@ fn is_own(program: &Path) -> bool {
     std::env::current_exe().is_ok_and(|own| own == program)
 }
 
-/// Converts a command line from /proc to the syntax of a shell. The path of the program becomes its first word.
+/// Converts a command line from /proc to shell syntax. The path of the program becomes its first word.
 fn command(program: &Path, line: &[u8]) -> String {
     let words = line.strip_suffix(b"\0").unwrap_or(line).split(|byte| *byte == 0);
     let words = words.skip(1).map(|word| quoted(OsStr::from_bytes(word)));
@@ -61,7 +61,7 @@ fn command(program: &Path, line: &[u8]) -> String {
     [program].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word in the syntax of a shell.
+/// Returns a word in shell syntax.
 pub(super) fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);

@@ -20,7 +20,7 @@ type Reader = EndianArcSlice<RunTimeEndian>;
 pub(crate) struct Debugging(Context<Reader>);
 
 impl Debugging {
-    /// Reads an ELF file, and the file with the information that it shares with others, if there is one.
+    /// Reads the debugging information of an ELF file, and of `shared`, a file whose information several ELF files share.
     pub(crate) fn new(elf: &[u8], shared: Option<&[u8]>) -> anyhow::Result<Self> {
         let mut dwarf = sections(elf, |id| Some(id.name()))?;
         if let Some(shared) = shared {
@@ -64,7 +64,7 @@ fn split(load: &SplitDwarfLoad<Reader>) -> Option<Dwarf<Reader>> {
     Some(dwarf)
 }
 
-/// Copies the sections of an ELF file, which have at most [`LONGEST_PROGRAM`] bytes together when they are decompressed.
+/// Copies the sections of an ELF file. Decompressed, the sections may have at most [`LONGEST_PROGRAM`] bytes together.
 fn sections(
     elf: &[u8],
     name: impl Fn(SectionId) -> Option<&'static str>,

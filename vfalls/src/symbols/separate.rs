@@ -39,8 +39,8 @@ impl Separate {
         })
     }
 
-    /// Returns the bytes of the file with the information that this file shares with others, if
-    /// there is one. Looks where this file says, and then below `root` by build id.
+    /// Returns the bytes of the file with the debugging information that several debug files share, if there is one. Looks at the
+    /// path in .gnu_debugaltlink, and then below `root` by build id.
     pub(super) fn shared(&self, root: &Path) -> Option<Vec<u8>> {
         let elf = object::File::parse(&*self.bytes).ok()?;
         let (name, build_id) = elf.gnu_debugaltlink().ok()??;

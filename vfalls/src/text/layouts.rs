@@ -8,7 +8,7 @@ use crate::table;
 
 pub(crate) struct LayoutsText<'a>(pub(crate) &'a Layouts);
 
-/// The names of units of time, with their lengths in seconds.
+/// The names of time units, with their lengths in seconds.
 const UNITS: [(f64, &str); 5] =
     [(31_557_600.0, "years"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
 

@@ -102,7 +102,7 @@ fn a_program_is_recorded_once() {
         assert!(ended.stdout.lines().next().unwrap().contains("vfalls.refs"));
     }
     assert_eq!(read("vfalls.refs"), second);
-    // A file that the user names leaves `vfalls.refs` alone.
+    // If the user names a file, `vfalls.refs` stays as it is.
     assert_eq!(run("record -o own.refs -- true").status, 0);
     assert_eq!(read("vfalls.refs"), second);
     run("record -o own.refs -- true").badly("own.refs");

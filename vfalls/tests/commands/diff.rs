@@ -6,7 +6,6 @@ fn files(place: &Place, a: &Value, b: &Value) -> [String; 2] {
     [("a.json", a), ("b.json", b)].map(|(name, run)| place.file(name, run.to_string()))
 }
 
-/// Returns a replay.
 fn replay() -> Value {
     serde_json::from_str(include_str!("report.json")).unwrap()
 }

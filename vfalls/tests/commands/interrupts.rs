@@ -13,7 +13,7 @@ fn begin() -> Vec<u8> {
     b"I  04001090,3\n".repeat(40)
 }
 
-/// Starts `stat` with `begin` as its input. It waits for more while its input is open.
+/// Starts `stat` with `begin` as its input. `stat` waits for more input until its input is closed.
 fn stat(arguments: &[&str], begin: &[u8]) -> Child {
     let mut child = command(&["stat", "-"])
         .args(arguments)

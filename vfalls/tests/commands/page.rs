@@ -33,7 +33,7 @@ fn what_was_run_is_said_and_what_stands_out() {
         "1,000,000 cycles, 1.000 ms",
         "✗ 1 of 1 counters do not show what happened.",
         "the guest measured 70, the truth is 60",
-        // 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and 620 of 1,000 lines.
+        // The numbers are 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and 620 of 1,000 lines.
         "<li>Threads spend 64% of their cycles waiting for memory of another node.</li>\
          <li>70% of all waiting is in the function 0x1000.</li>\
          <li>62% of node 1's misses are served by node 0's memory (620 of 1,000 lines).</li></ol>",
@@ -62,8 +62,8 @@ fn marks_are_where_the_numbers_say() {
             "<title>1 on strand 64: memory of another node, 900,000 cycles, 90%</title>",
         ],
     );
-    // The rates are 40,000, 80,000, 0 and 160,000; the last one is 120,000 in truth. The scale ends
-    // at 200,000, which is 26 units high. It is drawn from x = 112 to 354.
+    // The rates are 40,000, 80,000, 0 and 160,000; the last one is 120,000 in truth. The scale ends at 200,000, which is 26 units
+    // high. The chart is drawn from x = 112 to 354.
     has(
         "counter-0",
         &[
@@ -269,7 +269,7 @@ fn a_profile_has_its_numbers() {
     }
     assert!(!all.contains("http") && !all.contains("<script"));
 
-    // The file of --json has no stacks and no lines.
+    // The file that `--json` writes has no stacks and no lines.
     let page = page(PROFILE);
     assert!(page.contains("<figure id=\"self-0\"") && !page.contains("<figure id=\"flames\""));
 }

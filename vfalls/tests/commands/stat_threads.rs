@@ -108,7 +108,7 @@ fn dealing_is_called_artificial() {
     let arguments = "refs.txt -e pic:Instr_cnt --place deal:1,65,2";
     let results = json(&place, arguments);
     assert_eq!(results["placement"], "artificial, deal:1,65,2");
-    // The quantum is 1024 references, and every second reference is the fetch of an instruction.
+    // The quantum is 1024 references, and every second reference is an instruction fetch.
     assert_eq!(measured(&results), [512, 512, 476]);
     let output = place.run(&format!("stat {arguments}")).well();
     assert!(output.contains("placement: artificial, deal:1,65,2\n"), "{output}");

@@ -1,7 +1,7 @@
 //! Real programs whose behaviour is known are recorded and replayed. The counts are those that theory predicts.
 //!
-//! Some counts include the C library's own work. These are compared between two runs, the second with twice the work: the
-//! difference is the program's own.
+//! Some counts include the C library's own work. The test then compares two runs, the second with twice the work. The difference
+//! is the work of the program alone.
 
 use std::collections::HashMap;
 use std::fs;
@@ -89,7 +89,7 @@ fn a_matrix_product_misses_as_cachegrind_says() {
         [("CPU_st_to_PCX", "Dw"), ("L2_dmiss_ld", "DLmr")],
     ];
     let some = [[("DC_miss", "D1mr"), ("L2_dmiss_ld", "DLmr")]];
-    // Each text has the size, the ways and the line size of a cache, in bytes. The first caches are those of a T2 Plus.
+    // Each string is a cache: bytes, ways, and bytes in a line. The first caches are those of a T2 Plus.
     for ([l1i, l1d, l2], pairs) in [
         (["16384,8,32", "8192,4,16", "4194304,16,64"], &all[..]),
         (["4096,2,64", "32768,8,32", "1048576,8,64"], &some),

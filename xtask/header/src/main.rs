@@ -80,7 +80,7 @@ fn path() -> PathBuf {
     guest_abi_c().join("include/sun4v_perf.h")
 }
 
-/// Returns the number of the first line that differs; `None` if the texts are the same.
+/// Returns the number of the first line that differs; `None` if no line differs.
 fn first_difference(found: &str, expected: &str) -> Option<usize> {
     let same =
         found.lines().zip(expected.lines()).take_while(|(found, expected)| found == expected);

@@ -48,8 +48,8 @@ const CONFIG: &str = ".cargo/mutants.toml";
 /// The maximum number of mutants in a thousand that [`Config::exclude_re`] may exclude.
 const MOST_EXCLUDED: usize = 30;
 
-/// Tests that run together. The suites closest to the code come first, so that later suites need
-/// not build the mutants that they catch.
+/// Tests that run together. The suites closest to the code come first. Later suites need not build the mutants that earlier suites
+/// catch.
 struct Suite {
     name: &'static str,
     /// The files whose mutants the suite tests; empty for all files.

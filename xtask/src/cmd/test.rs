@@ -100,7 +100,7 @@ pub fn run(args: TestArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
-/// Runs cargo with arguments that spaces separate. What is compiled once needs no data for the next time.
+/// Runs cargo with arguments that spaces separate. Incremental compilation is off, because no later build would use its data.
 pub(crate) fn cargo_passes(arguments: &str) -> anyhow::Result<()> {
     passes(cargo().env("CARGO_INCREMENTAL", "0").args(arguments.split(' ')))
 }
@@ -116,9 +116,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks. Some model a part of a crate, beside its code.
-/// Others model the whole service, in `tests`. They have their own target directory, because the
-/// flag rebuilds everything. If there are `names`, only models whose names contain one of them run.
+/// Runs the models that loom or shuttle checks. Some model a part of a crate, beside its code. Others model the whole service, in
+/// `tests`. They have their own target directory, because the flag `--cfg` rebuilds everything. If there are `names`, only models
+/// whose names contain one of them run.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],

@@ -4,15 +4,14 @@ use std::fs;
 
 use crate::program::{Ended, command, end, listed, place, script, xtask};
 
-/// Runs `test`. Its cargo fails for arguments that match `fails`, and the tool of that name is
-/// missing. Its valgrind counts `collected` instructions. Returns how `test` ended and its logged
-/// calls.
+/// Runs `test`. Its cargo fails if its arguments match the shell pattern `fails`. A tool with the name `fails` is missing. Its
+/// valgrind counts `collected` instructions. Returns how `test` ended and its logged calls.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
     let steps: Vec<&str> = STEPS.split(' ').flat_map(|step| ["--only", step]).collect();
     check_only(&steps, name, fails, collected, rustup)
 }
 
-/// Does the same as [`check`], with these arguments of `test`.
+/// Does the same as [`check`], with `arguments` for `test`.
 fn check_only(
     arguments: &[&str],
     name: &str,
@@ -193,7 +192,7 @@ fn missing_components_are_installed_or_named() {
     assert!(log.contains(&"rustup component add clippy".to_owned()), "{log:?}");
 }
 
-/// Some steps run in a process of their own. The end of both counts.
+/// Some steps run in a second process. The command fails if a step of either process fails.
 #[test]
 fn steps_run_beside_each_other() {
     let (ended, log) = check_only(&[], "beside", NOTHING, 20_000, None);

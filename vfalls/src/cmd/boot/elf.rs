@@ -11,7 +11,7 @@ use simulator::execute::Execution;
 /// An ELF file for SPARC V9, which [`parse`] has checked.
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
 
-/// Parses the headers of an ELF file for SPARC V9. The error says whether the file is of another kind or is cut off.
+/// Parses the headers of an ELF file for SPARC V9. The error says whether the file has another format or is truncated.
 pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     // The fields e_ident, e_type and e_machine.
     let kind = file.get(..20).unwrap_or_default();
@@ -51,7 +51,7 @@ pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     Ok(entry)
 }
 
-/// Returns the addresses of the loaded segments, or `None` if a segment ends after the file.
+/// Returns the address ranges of the loaded segments, or `None` if a segment extends beyond the end of the file.
 fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     let mut segments = Vec::new();
     for header in elf.elf_program_headers() {
@@ -80,7 +80,7 @@ pub fn load(file: &[u8], execution: &mut Execution, moved: u64) -> anyhow::Resul
     Ok(())
 }
 
-/// Returns the address of a symbol.
+/// Returns the address of a symbol. Fails if the file has no symbol with this name.
 pub fn address(elf: &Elf<'_>, name: &str) -> anyhow::Result<u64> {
     let symbol = elf.symbol_by_name(name).map(|symbol| symbol.address());
     symbol.with_context(|| format!("the image has no symbol {name}"))

@@ -280,7 +280,7 @@ impl BootArgs {
     }
 }
 
-/// Loads reset code, hypervisor, guests and machine description into memory.
+/// Loads the reset code, the hypervisor, the guests and the machine description into memory.
 fn load(
     execution: &mut Execution,
     hypervisor: &Image,

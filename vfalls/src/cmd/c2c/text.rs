@@ -96,7 +96,7 @@ struct Group<'a> {
     times: u64,
 }
 
-/// Returns a table of the users of a line, sorted by their lowest byte. Users of the same lowest byte are sorted by falling use.
+/// Returns a table of the users of a line, sorted by their lowest byte and then by their number of uses, largest first.
 fn users(line: &SharedLine) -> String {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for user in &line.users {

@@ -42,7 +42,7 @@ pub(super) struct Script<R> {
 }
 
 impl<R: Read> Script<R> {
-    /// Returns the script in `stream`. Errors call it `name`.
+    /// Returns the script in `stream`. Error messages name it `name`.
     pub(super) fn new(name: String, stream: R, guests: &[GuestConfig]) -> Self {
         let guests = guests.iter().enumerate().filter_map(|(number, config)| {
             GuestId::new(number).map(|id| ScriptGuest { id, config: *config, stopped: None })

@@ -15,7 +15,7 @@ pub(super) struct Day {
     pub(super) slewed: u32,
     /// Readings after which the time stepped forward or stood still.
     pub(super) stepped: u32,
-    /// The lead of the computed time over the system's time of day at the end, in nanoseconds.
+    /// By how much the computed time leads the system's time of day at the end, in nanoseconds.
     pub(super) ahead: i64,
 }
 
@@ -60,7 +60,7 @@ impl<C: Clock> Following<C> {
         self.found.note(self.day.follow(reading));
     }
 
-    /// Measures the lead, and returns the counts.
+    /// Measures by how much the computed time leads the system's time, and returns the counts.
     pub(super) fn end(mut self) -> Day {
         let reading = read(&self.clock, self.step, &self.system);
         let day = self.day.at(reading.after);

@@ -11,7 +11,7 @@ use hv_core::time::{Frequency, FrequencyMeter, Reading};
 use crate::cmd::clocks::fit::Fit;
 use crate::cmd::clocks::host::HostClock;
 
-/// The duration of the measurement of the cycle counter's frequency.
+/// How long the frequency of the cycle counter is measured.
 const CALIBRATION: Duration = Duration::from_millis(250);
 
 /// Measures the frequency of a clock against a reference clock.

@@ -103,7 +103,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
 
     let environment = Environment {
         strands: processors.count,
-        // The system does not report these two facts, so the worst case is assumed.
+        // The system reports neither `idles` nor `rate_changes`, so the worst case is assumed.
         idles: true,
         rate_changes: true,
         cpu_hz: clocks[ClockName::Tsc as usize].map_or(0, |clock| clock.describe().hz),

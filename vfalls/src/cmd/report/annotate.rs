@@ -56,7 +56,7 @@ impl Annotator<'_> {
         Ok(())
     }
 
-    /// Returns the first address of the function that holds an address.
+    /// Returns the first address of the function that contains `address`.
     fn start(&self, address: u64) -> Option<u64> {
         self.symbols.function(address).map(|(start, _)| start)
     }
@@ -93,8 +93,8 @@ impl Annotator<'_> {
         lines
     }
 
-    /// Returns the counts of these functions' instructions. The outer key is the first address of the function, and the inner key
-    /// the address of the instruction.
+    /// Returns the counts of the instructions of each function in `found`. The outer key is the first address of a function, and
+    /// the inner key is the address of an instruction.
     fn counts(&self, found: &BTreeSet<u64>) -> BTreeMap<u64, BTreeMap<u64, EventCounts>> {
         let mut counts: BTreeMap<u64, BTreeMap<u64, EventCounts>> = BTreeMap::new();
         for (number, event) in self.report.events().enumerate() {

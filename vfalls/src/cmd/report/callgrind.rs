@@ -10,7 +10,7 @@ use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::stacks::CallEdge;
 use simulator::text;
 
-/// The text for an unknown name, as in callgrind's own files.
+/// The name that callgrind's own files have for everything unknown.
 const UNKNOWN: &str = "???";
 
 /// The number of events of each kind.

@@ -65,7 +65,7 @@ pub(crate) struct SamplingArgs {
     source: SourceArgs,
 }
 
-/// The result of sampling.
+/// The result of sampling: the report, and the symbols that its output needs.
 pub(crate) struct Sampled {
     /// The line that names the recording.
     pub(crate) line: String,

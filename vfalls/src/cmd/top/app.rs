@@ -23,7 +23,7 @@ pub(crate) struct About {
     pub(crate) machine: Machine,
     /// The machine, the placement and the programs, on one line.
     pub(crate) title: String,
-    /// The size of a line of the L2 caches, in bytes.
+    /// The size of an L2 cache line, in bytes.
     pub(crate) line: u64,
     pub(crate) names: Names,
     /// The size of the recordings in bytes, if it is known.
@@ -72,7 +72,7 @@ pub(crate) struct App {
     now: Option<LiveSample>,
     /// The numbers since the previous sample.
     last: Option<Replayed>,
-    /// The number of scrolling lines that fitted on the screen.
+    /// The number of scrolling lines that had room on the screen at the last draw.
     room: usize,
 }
 

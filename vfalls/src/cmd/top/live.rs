@@ -13,7 +13,7 @@ use simulator::run::Replayed;
 const RATES: [Option<u32>; 8] =
     [Some(1), Some(2), Some(5), Some(10), Some(20), Some(50), Some(100), None];
 
-/// The index in [`RATES`] of 10 samples per second, which people can follow.
+/// The index in [`RATES`] of 10 samples per second, which a user can follow.
 const TEN_A_SECOND: usize = 3;
 
 /// The stack size of the replay's thread. Without optimisation, several stack frames each hold a service of 160 KB.
@@ -149,7 +149,7 @@ impl Live {
         self.shared.state().latest.take()
     }
 
-    /// Sets the pace. A pause lets `steps` more samples pass.
+    /// Sets the pace. During a pause, the replay makes `steps` more samples.
     pub(crate) fn set(&self, pace: Pace, steps: u64) {
         let mut state = self.shared.state();
         state.pace = pace;

@@ -67,8 +67,7 @@ impl Drop for Screen {
     }
 }
 
-/// Returns standard output without the lock and the buffer of the process. A thread that has ended
-/// may still hold these two.
+/// Returns standard output without the process's lock and buffer, which a thread that has ended may still hold.
 fn output() -> io::Result<File> {
     Ok(raw_stdout().as_fd().try_clone_to_owned()?.into())
 }

@@ -9,10 +9,10 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// The number of intervals at the start that have a block each. Later, ever fewer have one.
+/// The number of intervals at the start that each have a block. Later blocks are rarer.
 const BLOCKS: u64 = 50;
 
-/// Prints ever fewer blocks, so that the text of a long replay stays short.
+/// Prints blocks ever more rarely, so that the text of a long replay stays short.
 #[derive(Default)]
 pub(crate) struct Blocks {
     intervals: u64,

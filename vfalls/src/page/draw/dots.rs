@@ -8,9 +8,9 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Dots {
     pub label: String,
-    /// The durations with a dot, the shortest first. Each has its colour's class and its text.
+    /// For each dot, in order of duration: the duration, the class of its colour, and its tooltip.
     pub at: Vec<(f64, &'static str, String)>,
-    /// The parts of the distribution: shortest and longest duration, and the number of calls.
+    /// For each part of the distribution: its shortest and longest duration, and its number of calls.
     pub parts: Vec<(f64, f64, u64)>,
 }
 

@@ -25,7 +25,7 @@ struct FlameBox<'a> {
 }
 
 impl FlameBox<'_> {
-    /// Returns the number of boxes in the highest stack from here on. `unit` is a sample's width.
+    /// Returns the number of boxes in the highest stack that begins with this box. `unit` is the width of a sample.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
         1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)
@@ -35,7 +35,7 @@ impl FlameBox<'_> {
         self.samples as f64 * unit >= NARROWEST
     }
 
-    /// Draws a box with this name, and the boxes above it.
+    /// Draws the box of the function `name`, and the boxes above it.
     fn marks(&self, name: &str, at: (f64, f64), unit: f64, all: u64) -> Markup {
         let (left, top) = at;
         let width = self.samples as f64 * unit;

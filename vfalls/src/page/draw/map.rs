@@ -16,11 +16,11 @@ pub(crate) struct Link {
 
 /// The parts of a machine. Each `f64` is the share of the time in which a part is busy.
 pub(crate) struct MachineMap {
-    /// The numbers of each node's channels, and how busy they are.
+    /// For each channel of each node: its number, and the share of the time in which it is busy.
     pub channels: Vec<Vec<(usize, f64)>>,
-    /// The text of each node, such as `2 threads`.
+    /// The label of each node, such as `2 threads`.
     pub executes: Vec<String>,
-    /// The numbers of the hubs, and how busy they are.
+    /// For each hub: its number, and the share of the time in which it is busy.
     pub hubs: Vec<(usize, f64)>,
     pub links: Vec<Link>,
 }

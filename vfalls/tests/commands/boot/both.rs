@@ -25,7 +25,7 @@ use crate::program::Place;
 /// The hypervisor boots before the first step. The replay ends after the last one.
 ///
 /// A guest loses rights while one of its strands is dead and a device is broken. Steps that the
-/// rights do not allow are rejected. No strand can scrub a hub, which is out of service in the end.
+/// rights do not allow are rejected. One hub is out of service in the end, because no strand can scrub it.
 const STEPS: &str = r#"
 step 2_100_000 kill      strand=65
 step 2_200_000 grant     right="global" guest="b"

@@ -49,7 +49,7 @@ fn the_bundled_images_do_what_their_sources_do() {
     }
 }
 
-/// Needs the pinned toolchain. Without it, the other tests compare what the images do.
+/// Needs the pinned toolchain. Without it, only the behaviour of the images is compared, by other tests.
 #[test]
 #[ignore = "builds images"]
 fn the_pinned_toolchain_makes_the_bundled_bytes() {

@@ -9,7 +9,7 @@ use crate::interrupts::wait_for;
 use crate::program::{Place, command};
 use crate::stat;
 
-/// Even the identifiers in the files are the same.
+/// Two runs write the same files, even with the same identifiers.
 #[test]
 fn files_are_the_same_each_time() {
     let place = Place::new("events-same");

@@ -1,4 +1,4 @@
-//! Inputs that someone else has made, to do harm.
+//! Malicious inputs.
 
 mod memory;
 mod names;

@@ -18,10 +18,10 @@ const NAME: &str = "a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7
 /// [`NAME`], escaped.
 const SHOWN: &str = r"a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7f}";
 
-/// [`NAME`] in a string of JSON or TOML.
+/// [`NAME`] in a JSON or TOML string.
 const QUOTED: &str = r"a\u001b]0;title\u0007\u009b2J\r\nFORGED\u202eb\u2066c\u007f";
 
-/// Asserts that a text cannot control a terminal, and has no line that begins inside the name.
+/// Asserts that `text` cannot control a terminal, and that no line begins inside the name.
 fn is_harmless(text: &str, whence: &str) {
     let bad =
         |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}');
@@ -56,7 +56,7 @@ fn program(place: &Place) {
     place.file("stranger", recording(NAME, &format!("/{NAME}"), &[NAME]));
 }
 
-/// Makes every input that names something.
+/// Makes inputs of every kind that can contain a name.
 fn inputs(place: &Place) {
     program(place);
     let guests =

@@ -128,8 +128,8 @@ fn the_limit_ends_a_program() {
     let last = "./store was ended: it had made as many references as --limit allows";
     assert!(ended.stderr.ends_with(&format!("\n{last}\n")), "{}", ended.stderr);
     let read = Read::from_place(&place);
-    // A thread checks the limit only when it writes, which is at most 1 MiB at once: a word for
-    // each block and access. Blocks of this program have fewer than 8 references.
+    // A thread checks the limit only when it writes its log. A log has at most 1 MiB, with a word of 8 bytes for each block and
+    // access. Blocks of this program have fewer than 8 references.
     assert!((100_000..1_200_000).contains(&read.references()), "{}", read.references());
     assert_eq!(read.notes, [last]);
 }

@@ -20,7 +20,7 @@ fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (
     assert_eq!(number(&json["exact_count"]), 2_552_121);
     let samples = number(&json["samples"]);
     assert!(samples >= 3_000, "{samples}");
-    // At the end of each of the eight strands, less than a period of instructions is not sampled.
+    // For each of the eight strands, less than one period of instructions at the end is not sampled.
     let all = 2_552_121 / number(&json["period"]);
     assert!((all - 8..=all).contains(&samples), "{samples}");
     assert_eq!(number(&json["lost"]), 0);

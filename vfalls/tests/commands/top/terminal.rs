@@ -43,7 +43,7 @@ fn start(name: &str, (width, height): (usize, usize), options: &str) -> Terminal
     terminal
 }
 
-/// Asserts that the program ended with this status and left the terminal as it was.
+/// Asserts that the program ended with the exit status `status`, and left the terminal as it was.
 fn is_as_before(terminal: &Terminal, status: &str) -> String {
     terminal.wait(|screen| screen.contains(status));
     let screen = terminal.history();

@@ -1,4 +1,4 @@
-//! A real terminal, which tmux (a package of Debian) provides.
+//! A real terminal, which tmux (a Debian package) provides.
 
 use std::fs;
 use std::path::PathBuf;

@@ -18,7 +18,7 @@ pub(super) struct Times {
     threads: Vec<(String, Rates)>,
 }
 
-/// Numbers of calls in a second of wall time.
+/// Calls per second of wall time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Rates {
     /// The rate of one thread.

@@ -84,8 +84,8 @@ impl Counter {
         Ok(collected.div_ceil(TIMES))
     }
 
-    /// Returns the number of instructions for each reference of the bundled recording: those of
-    /// `vfalls stat` with these arguments, minus those for a recording of one reference.
+    /// Returns the number of instructions for each reference of the bundled recording: those of `vfalls stat` with `arguments`,
+    /// minus those for a recording of one reference.
     pub(crate) fn replay(
         &self,
         vfalls: &Path,
@@ -105,7 +105,7 @@ impl Counter {
         Ok(whole.saturating_sub(stat(short.into())?) / references)
     }
 
-    /// Returns the number of instructions of a program with these arguments, from its start to its end.
+    /// Returns the number of instructions of a program with `arguments`, from its start to its end.
     pub(super) fn whole(&self, program: &Path, arguments: &[OsString]) -> anyhow::Result<u64> {
         self.collected(&[], program, arguments, Stdio::null())
     }

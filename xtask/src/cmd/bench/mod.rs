@@ -64,13 +64,13 @@ struct Report {
     recording: BTreeMap<&'static str, Cost>,
 }
 
-/// The number of rounds for the rate in the JSON file. The next constant is for all other rates.
+/// The number of rounds for the rate in the JSON file. `FURTHER_ROUNDS` is for all other rates.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 const READING_ROUNDS: usize = 5;
 const RECORDING_ROUNDS: usize = 2;
 
-/// The numbers of strands and nodes for further rates.
+/// The numbers of strands and nodes for which further rates are measured.
 const FURTHER: [(usize, usize); 7] =
     [(8, 4), (64, 1), (64, 2), (64, 4), (128, 2), (128, 4), (256, 4)];
 

@@ -16,7 +16,7 @@ use crate::tools::{self, QEMU_X86};
 use vfalls::output::OutputFile;
 use vfalls::recorder::{self, Options};
 
-/// The programs to record, if they are installed: their names and arguments. `FILE` stands for a text of [`LINES`] lines.
+/// The programs to record, if they are installed: their names and arguments. `FILE` stands for a text file of [`LINES`] lines.
 pub(super) const PROGRAMS: [(&str, &[&str]); 3] = [
     ("sort", &["--numeric-sort", "--output=/dev/null", "FILE"]),
     ("gzip", &["--keep", "--force", "FILE"]),

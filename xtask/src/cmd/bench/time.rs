@@ -14,8 +14,8 @@ pub(super) struct Time {
     pub(super) wall: f64,
 }
 
-/// Returns the result of `work` and its time. `who` chooses whose processor time counts: this
-/// process's, or that of the children for which `work` waits.
+/// Returns the result of `work` and its time. `who` chooses whose processor time counts: this process's or its children's. Only
+/// children for which `work` waits count.
 pub(super) fn timed<T>(
     who: UsageWho,
     work: impl FnOnce() -> anyhow::Result<T>,

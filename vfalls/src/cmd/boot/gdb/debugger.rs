@@ -26,10 +26,9 @@ pub struct Debugger<'a> {
     failed: Option<Stop>,
 }
 
-/// The error of an invalid packet. The debugger gets `E01`, and continues.
+/// The error for an invalid packet. The debugger gets `E01`, and the session continues.
 struct Wrong;
 
-/// The answer to a packet.
 enum Answer {
     Text(String),
     /// No answer yet, because the machine executes or ends.
@@ -259,7 +258,7 @@ impl<'a> Debugger<'a> {
                 format!("PacketSize={LONGEST:x};qXfer:features:read+;vContSupported+")
             }
             "C" => format!("QC{}", thread(self.selected)),
-            // So gdb detaches when it ends, instead of killing the machine.
+            // With this answer, gdb detaches when it quits, instead of killing the machine.
             "Attached" => "1".to_owned(),
             "fThreadInfo" => {
                 let threads: Vec<String> = self.machine.strands().map(thread).collect();

@@ -29,7 +29,7 @@ struct Addresses {
 /// gdb's number for a type of breakpoint or watchpoint, from the packets `Z` and `z`.
 pub(super) type PointKind = u64;
 
-/// Stops the machine at each access of any strand to these addresses.
+/// Stops the machine when any strand makes an access of type `kind` to `addresses`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Watchpoint {
     pub(super) kind: PointKind,
@@ -46,7 +46,7 @@ const MOST_WATCHPOINTS: usize = 64;
 /// Which strands execute, and how far.
 pub(super) enum Resume {
     All,
-    /// These strands take turns. All others wait.
+    /// The strands in `strands` take turns. All others wait.
     Only {
         strands: Vec<StrandId>,
         begun: bool,
@@ -59,7 +59,7 @@ pub(super) enum Resume {
     },
 }
 
-/// The reason why an execution returned.
+/// Why the machine has stopped executing.
 pub(super) enum Reached {
     Stop(Stop),
     /// A strand has executed its step.
@@ -118,7 +118,7 @@ impl<'a> Machine<'a> {
         self.guests.iter().flat_map(|guest| guest.config.strands.iter())
     }
 
-    /// Returns a text for gdb: the strand, its guest, and what it does.
+    /// Describes a strand for gdb: its number, its guest, and what it is doing.
     pub(super) fn describe(&self, strand: StrandId) -> String {
         let does = match self.execution.state(strand) {
             State::Parked => "parked",
@@ -134,8 +134,8 @@ impl<'a> Machine<'a> {
         format!("strand {strand} of {}: {does}", guest.escape_debug())
     }
 
-    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns
-    /// `None` if they are outside of the memory of the strand's guest.
+    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns `None` if the bytes are outside of
+    /// the memory of the strand's guest.
     fn physical(&self, strand: StrandId, address: u64, size: u64) -> Option<u64> {
         if self.execution.strand(strand).level() == Level::Hyperprivileged {
             return Some(address);
@@ -251,7 +251,7 @@ impl<'a> Machine<'a> {
         if alone {
             return Reached::Stop(Stop::Limit);
         }
-        // The strand is still in the hypervisor, and may wait for others. So all of them execute.
+        // The strand is still in the hypervisor, and may wait for other strands. So all strands execute.
         Reached::Stop(self.execution.run(Limits::instructions(most)))
     }
 }

@@ -44,11 +44,11 @@ pub(crate) struct Debugged<'a, W> {
 /// The pause between two checks for a connection or an interrupt.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The time limit for sending an answer. After it, the debugger counts as lost.
+/// The time limit for sending an answer. A debugger that does not take the answer in this time counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The maximum number of instructions between two checks of the connection. They take a few
-/// milliseconds, so that an interrupt acts at once.
+/// The maximum number of instructions between two checks of the connection. Executing them takes a few milliseconds, so an
+/// interrupt takes effect at once.
 const BATCH: u64 = 1 << 16;
 
 impl<W: Write> Debugged<'_, W> {
@@ -139,8 +139,7 @@ fn prepared(connection: TcpStream) -> io::Result<TcpStream> {
     Ok(connection)
 }
 
-/// Reads what a debugger has sent. If the machine is stopped, waits up to [`PAUSE`] for it. Fails
-/// if the connection has ended.
+/// Reads what a debugger has sent. If the machine is stopped, waits up to [`PAUSE`] for data. Fails if the connection has ended.
 fn hear(
     connection: &mut TcpStream,
     debugger: &mut Debugger<'_>,

@@ -1,4 +1,4 @@
-//! gdb's packets: `$`, a text, `#`, and a checksum of two digits, the sum of the text's bytes.
+//! gdb's packets: `$`, text, `#`, and two hexadecimal digits, which are the sum of the text's bytes modulo 256.
 
 /// The maximum length of a packet's text, in bytes.
 pub(super) const LONGEST: usize = 0x4000;
@@ -31,7 +31,7 @@ enum PacketPlace {
 }
 
 impl Packets {
-    /// Adds the next byte. A `$` always begins a new packet, so no earlier byte can spoil it.
+    /// Adds the next byte. A `$` always begins a new packet, whatever came before it.
     pub(super) fn push(&mut self, byte: u8) -> Option<Received> {
         match (self.place, byte) {
             (_, b'$') => {
@@ -42,7 +42,7 @@ impl Packets {
             (PacketPlace::Between, 0x03) => return Some(Received::Interrupt),
             (PacketPlace::Between, _) => {}
             (PacketPlace::Text, b'#') => self.place = PacketPlace::Checksum(None),
-            // The text keeps one byte more than allowed, which shows later that it was too long.
+            // Stores up to one byte more than a packet may have. The extra byte shows that the packet is too long.
             (PacketPlace::Text, _) if self.text.len() <= LONGEST => self.text.push(byte),
             (PacketPlace::Text, _) => {}
             (PacketPlace::Checksum(None), _) => self.place = PacketPlace::Checksum(Some(byte)),
@@ -76,7 +76,7 @@ pub(super) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the bytes that these hexadecimal digits encode.
+/// Returns the bytes that the hexadecimal digits in `text` encode.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks() else {
         return None;
@@ -85,7 +85,7 @@ pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect()
 }
 
-/// Returns the number that these hexadecimal digits encode.
+/// Returns the number that the hexadecimal digits in `text` encode.
 pub(super) fn number(text: &str) -> Option<u64> {
     // `from_str_radix` would accept a sign.
     let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());

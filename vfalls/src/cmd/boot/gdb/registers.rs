@@ -3,7 +3,7 @@
 use simulator::interpreter::Strand;
 use simulator::interpreter::instruction::Register;
 
-/// The target description, by which gdb knows the registers.
+/// The target description, from which gdb knows the registers.
 pub(super) const DESCRIPTION: &str =
     "<target version=\"1.0\"><architecture>sparc:v9</architecture></target>";
 
@@ -12,9 +12,9 @@ pub(super) const DESCRIPTION: &str =
 const COUNT: u32 = 86;
 const PC: u32 = 80;
 const NPC: u32 = 81;
-/// %ccr, %asi, %pstate and %cwp, in the layout of %tstate.
+/// gdb's number of the register with %ccr, %asi, %pstate and %cwp, in the layout of %tstate.
 const STATE: u32 = 82;
-/// The numbers before this are %fsr (83) and %fprs (84).
+/// gdb's number of %y. Registers 83 and 84 are %fsr and %fprs.
 const Y: u32 = 85;
 
 /// The lowest bits of the fields %ccr and %asi in [`STATE`].
@@ -37,13 +37,13 @@ fn value(strand: &Strand, number: u32) -> Option<(u64, usize)> {
     Some((value, 8))
 }
 
-/// Returns the bytes of all registers.
+/// Returns the values of all registers, in gdb's order.
 pub(super) fn read(strand: &Strand) -> Vec<u8> {
     let values = (0..COUNT).filter_map(|number| value(strand, number));
     values.flat_map(|(value, size)| value.to_be_bytes().into_iter().skip(8 - size)).collect()
 }
 
-/// Writes all registers, or none. Returns `None` if the length is wrong or a change impossible.
+/// Writes all registers, or none. Returns `None` if the length is wrong, or if the value of a read-only register would change.
 pub(super) fn write(strand: &mut Strand, mut bytes: &[u8]) -> Option<()> {
     let mut changed = strand.clone();
     for number in 0..COUNT {

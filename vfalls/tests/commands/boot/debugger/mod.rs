@@ -49,7 +49,7 @@ impl Debuggee {
         Self { port: port.parse().unwrap(), run, stderr }
     }
 
-    /// Starts the counter, on a machine with one node.
+    /// Starts the guest [`COUNTER`] on a machine with one node.
     fn counter(name: &str) -> Self {
         let place = Place::new(name);
         let guest = place.file("counter.elf", elf::program(0x8000_0000, &COUNTER));
@@ -62,7 +62,7 @@ impl Debuggee {
         stream
     }
 
-    /// Types these lines, separated by ` | `, into gdb, which then detaches. Returns its output.
+    /// Types the lines in `typed`, separated by ` | `, into gdb, which then detaches. Returns gdb's output.
     fn gdb(&self, typed: &str) -> String {
         self.gdb_before("set endian big", typed)
     }
@@ -79,7 +79,7 @@ impl Debuggee {
         [said.stdout, said.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat()
     }
 
-    /// Asserts that this signal ends the run at once.
+    /// Asserts that the signal `signal` ends the run at once.
     fn ends_by(mut self, signal: &str) {
         assert_eq!(self.run.try_wait().unwrap(), None, "it has ended before");
         let sent = Instant::now();
@@ -112,7 +112,7 @@ impl Drop for Debuggee {
     }
 }
 
-/// Asserts that these texts, separated by ` | `, follow each other.
+/// Asserts that the parts of `expected`, separated by ` | `, are in `said` in the same order.
 #[track_caller]
 fn says(said: &str, expected: &str) {
     expected.split(" | ").fold(said, |rest, text| match rest.split_once(text) {

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use super::{Debuggee, says};
 
-/// Sends bytes. Returns the answer up to its checksum, or `-`. Leaves out a `+` at the beginning.
+/// Sends bytes. Returns the answer: a packet with its checksum, or `-`. Drops a leading `+`.
 fn ask(stream: &mut TcpStream, bytes: &[u8]) -> String {
     stream.write_all(bytes).unwrap();
     let mut said = Vec::new();
