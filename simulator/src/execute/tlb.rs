@@ -107,9 +107,7 @@ impl Tlb {
     /// Removes the entries that a store to the demap register at `at` selects.
     pub(super) fn demap(&mut self, partition: u8, at: u64) {
         match (at >> 6 & 3, at & REAL != 0) {
-            // A page is demapped.
             (0, true) => self.remove(|entry| entry.matches(partition, at & !0x1fff)),
-            // All entries of the partition are demapped.
             (2, _) | (3, true) => self.remove(|entry| entry.partition == partition),
             // There are no entries for virtual addresses.
             _ => {}
