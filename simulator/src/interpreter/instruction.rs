@@ -35,7 +35,7 @@ impl Register {
     }
 }
 
-/// The second operand: a register or a number. The unused field is zero, so the value is their sum.
+/// The second operand: the sum of a register's value and a number. One of the two is always zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// The register; %g0 if the operand is a number.

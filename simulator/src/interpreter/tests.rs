@@ -105,7 +105,7 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// These functions return the address at which a trap from trap level 0 is handled.
+/// Returns the address of the operating system's handler of a trap from trap level 0. The next function does so for the hypervisor.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }
@@ -186,7 +186,7 @@ fn a_trap_comes_back() {
     }
 }
 
-/// Six windows are free. The seventh `save` traps into the window to be stored (section 5.6.7).
+/// Six windows are free. The seventh `save` traps, and its handler runs in the window to be stored (section 5.6.7).
 #[test]
 fn the_seventh_save_spills() {
     // save %sp, 0, %sp
@@ -336,7 +336,7 @@ fn an_instruction_is_copied_in_one_step() {
     assert_eq!((size_of::<Instruction>(), align_of::<Instruction>()), (16, 16));
 }
 
-/// SIR 1 is executed at the privileged and at the hyperprivileged level.
+/// SIR 1 traps with illegal_instruction at the privileged and at the hyperprivileged level.
 #[test]
 fn a_software_reset_is_an_illegal_instruction() {
     let handler = hypervisors(Trap::ILLEGAL_INSTRUCTION.number().into());

@@ -4,7 +4,7 @@ use super::instruction::Windows;
 use super::registers::WINDOWS;
 use super::trap::Trap;
 
-/// The numbers of register windows by state, modulo [`WINDOWS`].
+/// The number of register windows in each state, modulo [`WINDOWS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowState {
     /// %cansave: the number of windows that `save` may enter without a trap.
