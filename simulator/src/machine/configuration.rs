@@ -18,7 +18,7 @@ use crate::nearest::unknown;
 pub struct Configuration {
     /// The model, the nodes and the enabled DRAM channels.
     pub machine: Machine,
-    /// The machine's caches, and how long its actions take.
+    /// The machine's caches, and the times of its operations.
     pub memory: Config,
 }
 
@@ -246,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a configuration from a text. Removes the file name from error messages.
+    /// Reads a configuration from TOML. Removes the file name from error messages.
     fn from(text: &str) -> Result<Configured, String> {
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();

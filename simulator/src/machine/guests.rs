@@ -83,7 +83,7 @@ pub fn from_file(path: &Path) -> Result<Vec<NamedGuest>, FileError> {
     Ok(file.guest.into_iter().map(NamedGuest::from).collect())
 }
 
-/// Why a file of guests, a file of steps or a machine description cannot be used.
+/// Why a file with guests, with steps or with a machine description cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {

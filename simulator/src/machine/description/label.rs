@@ -1,4 +1,4 @@
-//! The labels of nodes. A label is a name, with a number if the label would not be unique.
+//! The labels of nodes. A label is the node's name. A number follows if the name alone would not be unique.
 
 use std::collections::HashMap;
 
