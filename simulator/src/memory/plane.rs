@@ -1,4 +1,4 @@
-//! Connects the nodes for the lines of a hub. Directly linked nodes have four such connections.
+//! Connects the nodes for the lines of one hub. Nodes without hubs are linked directly, by four such connections.
 
 use guest_abi::Node;
 

@@ -28,7 +28,7 @@ impl Quantum<'_> {
         self.data_alone || reference.kind.is_fetch()
     }
 
-    /// Returns the quantum up to the end of its first instruction, or of the rest of an instruction that began before the quantum.
+    /// Returns the quantum up to the end of its first instruction, even if that instruction began before the quantum.
     #[must_use]
     pub fn first_instruction(&self) -> Self {
         let later = self.references.iter().skip(1);
