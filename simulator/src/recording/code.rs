@@ -172,7 +172,7 @@ impl Code {
         (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)
     }
 
-    /// Returns `true` if references are an execution of a shape. Then it also appends the addresses of their data.
+    /// Returns `true` if the references are an execution of the shape. If so, appends the addresses of the execution's data.
     #[inline]
     pub(super) fn is_execution(
         &self,

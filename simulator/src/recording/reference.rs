@@ -5,7 +5,7 @@ pub struct Reference {
     pub address: u64,
     /// The number of bytes, 1 to 4096.
     pub size: u16,
-    /// The kind of fetch or access.
+    /// Whether the reference fetches, loads, stores, or does several of these.
     pub kind: Kind,
     /// How a fetched instruction passes control on; [`Flow::Next`] for data.
     pub flow: Flow,
@@ -31,9 +31,9 @@ pub enum Flow {
     Taken = 2,
     /// By an unconditional branch, or a jump to an address in a register.
     Jump = 3,
-    /// By a call of a procedure.
+    /// To a procedure, by a call instruction.
     Call = 4,
-    /// By a return from a procedure.
+    /// To the caller of a procedure.
     Return = 5,
     /// Into the operating system.
     Trap = 6,
@@ -71,7 +71,7 @@ impl Branch {
 
 /// The kind of a reference.
 ///
-/// The kind of a fetch includes the instruction's accesses, so readers need not look ahead.
+/// The kind of a fetch says whether the instruction loads or stores, so readers need not look ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {

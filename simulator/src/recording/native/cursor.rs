@@ -27,7 +27,7 @@ pub(super) struct Cursor {
     done: u64,
     /// The number of executions of the frame.
     executions: u64,
-    /// The number of expected executions before the event.
+    /// The number of correctly predicted executions before the current event.
     run: u64,
     /// The first byte of the current event.
     event: u8,
