@@ -81,7 +81,7 @@ impl Pair {
         self.totals[counter.index()] - self.shown[counter.index()]
     }
 
-    /// Ends a sample. [`latest`](Self::latest) then counts the events of the next one.
+    /// Ends a sample. From now on, [`latest`](Self::latest) counts the events of the next sample.
     pub(super) fn shown(&mut self) {
         self.shown = self.totals;
     }

@@ -252,10 +252,10 @@ impl<'a> Stage<'a, '_> {
                             settled.found.push(self.look(guest, strand)?);
                         }
                     }
-                    // An excused strand also had a cross-call to take.
+                    // The strands that had a cross-call to take include the excused strands.
                     settled.awaited = settled.awaited.map(|number| number + step.excused.len());
                     step.settled = Some(std::mem::take(&mut settled));
-                    // On a replay, the phases and the end show the units.
+                    // A replay's report shows the units after each phase and at the end, but not after each step.
                     step.unit = None;
                     tell(observe, ScenarioStage::Step(step))?;
                     held = now;

@@ -249,8 +249,8 @@ proptest! {
     }
 }
 
-/// Strand 1 has a thread that waits for a signal, and one that ends with this signal at time 1.
-/// Then it is the strand's turn. But strand 2 has been ready longer than the woken thread.
+/// Strand 1 has two threads. One waits for a signal, and the other makes this signal at time 1 and
+/// ends. The woken thread could execute at time 1, but strand 2 has been ready longer.
 #[test]
 fn a_signal_at_the_end_of_a_thread() {
     let threads = [
