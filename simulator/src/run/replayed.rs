@@ -106,7 +106,7 @@ pub struct ThreadRun {
     pub cycles: u64,
     /// How many of the thread's requests were served by each unit.
     pub served: Served,
-    /// The causes of the cycles.
+    /// The thread's cycles, by cause.
     pub stack: Stack,
 }
 
