@@ -1,6 +1,6 @@
 //! Registers in alternate spaces (OpenSPARC T2 Programmer's Reference Manual, chapters 3, 9, 12 and 14).
 //!
-//! Registers that have no effect here read as written, and the first access to each is in the log.
+//! A register that has no effect here returns the value last written. The first access to the register is in the log.
 
 use guest_abi::{Node, StrandId};
 
@@ -32,7 +32,7 @@ const CORE: u8 = 0x63;
 const INTR_ID: SpaceRegister = (CORE, 0);
 const CORE_ID: SpaceRegister = (CORE, 0x10);
 
-/// A bit for each vector: its interrupt has been received but not served.
+/// The space of a register with a bit for each vector, set if the vector has been received but not served.
 const INTR_RECEIVE: u8 = 0x72;
 /// A store to this space sends an interrupt.
 const INTR_W: u8 = 0x73;

@@ -42,13 +42,13 @@ pub enum StoreLatency {
     /// The number of cycles that an access to the device takes.
     #[default]
     AsDevice,
-    /// The same number for each store.
+    /// The same number of cycles for each store.
     Fixed(u64),
-    /// A random number from 1 to `longest` for each store.
+    /// A random number of cycles from 1 to `longest` for each store.
     Drawn {
         /// The state of the random number generator. It may start with any number.
         state: u64,
-        /// The greatest possible number, at least 1.
+        /// The maximum number of cycles, at least 1.
         longest: u64,
     },
 }

@@ -22,7 +22,7 @@ impl CoreTlbs {
     }
 }
 
-/// A translation of `mask` + 1 bytes of real addresses of one partition.
+/// A translation of a range of real addresses in one partition. The range has `mask` + 1 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     partition: u8,

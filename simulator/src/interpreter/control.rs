@@ -59,15 +59,15 @@ pub(super) mod hpstate {
 /// The trap registers of one trap level. They hold the state at the time of the trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapFrame {
-    /// %tpc.
+    /// %tpc: the value of %pc before the trap.
     pub pc: u64,
-    /// %tnpc.
+    /// %tnpc: the value of %npc before the trap.
     pub npc: u64,
     /// %tstate: %gl in bits 41 to 40, %ccr in 39 to 32, %asi in 31 to 24, %pstate in 20 to 8, %cwp in 2 to 0.
     pub state: u64,
-    /// %tt.
+    /// %tt: the type of the trap.
     pub number: u16,
-    /// %htstate.
+    /// %htstate: the value of %hpstate before the trap.
     pub hpstate: u16,
 }
 

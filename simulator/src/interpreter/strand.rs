@@ -20,7 +20,7 @@ pub struct ErrorState {
 /// The registers of a strand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strand {
-    /// The integer registers.
+    /// The integer registers of all windows, and all sets of globals.
     pub registers: Registers,
     /// The address of the next instruction.
     pub pc: u64,
@@ -28,11 +28,11 @@ pub struct Strand {
     pub npc: u64,
     /// %ccr. N, Z, V and C are in bits 7:4 for 64 bits, and in bits 3:0 for 32 bits.
     pub ccr: u8,
-    /// %y.
+    /// %y: the high word of a 32-bit product or dividend.
     pub y: u32,
-    /// %asi.
+    /// %asi: the address space of the instructions that use [`Space::Asi`](super::instruction::Space::Asi).
     pub asi: u8,
-    /// The state of the register windows.
+    /// %cansave, %canrestore, %otherwin, %cleanwin and %wstate.
     pub windows: WindowState,
     /// The privileged and hyperprivileged registers.
     pub control: Control,

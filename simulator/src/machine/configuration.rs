@@ -23,7 +23,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Returns the settings that differ from a whole T2 Plus, such as `l2.ways=8`.
+    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`.
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
@@ -82,7 +82,7 @@ fn model(name: &str) -> Result<Model, String> {
     Model::from_name(name).ok_or_else(|| unknown("machine", name, names))
 }
 
-/// Disables the memory channel of this name.
+/// Disables the memory channel that has this name.
 fn without(machine: Machine, name: &str) -> Result<Machine, String> {
     let all: Vec<_> = channels(machine).map(|unit| (unit.to_string(), unit)).collect();
     match all.iter().find(|(other, _)| other == name) {

@@ -12,7 +12,7 @@ use crate::input::{self, InputError};
 use crate::machine::{description, strands};
 use crate::text::line;
 
-/// A guest's configuration, with its name.
+/// The name and the configuration of a guest.
 #[derive(Clone, Debug)]
 pub struct NamedGuest {
     /// The name that reports show.

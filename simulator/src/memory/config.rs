@@ -20,7 +20,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Returns the number of sets.
+    /// Returns the number of sets: the size of the cache divided by the size of a set.
     pub const fn sets(&self) -> u64 {
         self.bytes / (self.ways * self.line)
     }

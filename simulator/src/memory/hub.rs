@@ -29,7 +29,7 @@ impl HubEvents {
         self.asu[AsuEvent::PacketsIn as usize] > 0
     }
 
-    /// Adds the events to the counters and clears them.
+    /// Moves the events to the counters of the hub.
     pub(super) fn tell(&mut self, hub: &mut HubChip) {
         for (port, counts) in Node::ALL.iter().zip(&self.lpu) {
             for (event, count) in LpuEvent::ALL.iter().zip(counts) {

@@ -44,7 +44,7 @@ pub struct Executed {
     pub references: usize,
     /// The time at which the last instruction was issued; 0 if all references are data of an earlier instruction.
     pub issued: u64,
-    /// The time at which the strand can go on.
+    /// The time at which the strand can continue.
     pub ends: u64,
     /// The number of instructions that began.
     pub instructions: u64,

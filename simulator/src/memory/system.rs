@@ -42,7 +42,7 @@ pub(super) struct Plan<V> {
 
 /// The caches, memory channels and links of a machine, with the record of their events. All caches are empty at first.
 ///
-/// A node of a T2 Plus takes less than 1 MB. The same references in the same order have the same effects.
+/// A node of a T2 Plus takes less than 1 MB of the host's memory. The same references in the same order have the same effects.
 #[derive(Clone, Debug)]
 pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) plan: Plan<V>,

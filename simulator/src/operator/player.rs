@@ -74,7 +74,7 @@ const SOON: u64 = 10_000;
 const RETRIES: usize = 10_000;
 
 impl Operator {
-    /// Returns an operator. The guests have the rights of their configuration.
+    /// Returns an operator that has played no step. The guests have the rights of their configuration.
     #[must_use]
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
         let mut grants = Grants::none(guests.len());

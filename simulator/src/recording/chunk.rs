@@ -227,7 +227,7 @@ pub struct References<'a> {
     code: &'a Code,
     /// The numbers of the executed shapes.
     executions: &'a [u32],
-    /// The addresses of the data of all these executions.
+    /// The addresses of the data of all `executions`.
     data: &'a [u64],
     /// The index of the first reference in the first execution.
     first: usize,

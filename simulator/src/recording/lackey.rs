@@ -81,7 +81,7 @@ impl LackeyReader {
         Err(RecordingError::in_file(&self.source.name, "no memory reference", expected))
     }
 
-    /// Fills the room with references. Returns their number.
+    /// Fills the room with references. Returns the number of references.
     fn fill(&mut self, mut room: Room<'_>) -> Result<usize, RecordingError> {
         loop {
             if !self.in_message {

@@ -5,7 +5,7 @@ pub struct Reference {
     pub address: u64,
     /// The number of bytes, 1 to 4096.
     pub size: u16,
-    /// Whether the reference fetches, loads, stores, or does several of these.
+    /// Whether the reference is a fetch, a load or a store. For a fetch, also what the instruction does.
     pub kind: Kind,
     /// How a fetched instruction passes control on; [`Flow::Next`] for data.
     pub flow: Flow,

@@ -65,7 +65,7 @@ const NAMED: [(&str, Placement); 3] = [
 ];
 
 impl Placement {
-    /// The number of references that a strand gets each time.
+    /// The number of references that [`Deal`](Self::Deal) gives a strand at a time.
     pub const TURN: usize = 1024;
 
     /// Returns for each thread of the programs the strand that the thread's recording names, if any.

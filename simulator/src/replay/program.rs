@@ -126,7 +126,7 @@ impl Replay {
         }
     }
 
-    /// Returns `true` if the counters have to be read before the replay goes on. Otherwise a counter could wrap twice.
+    /// Returns `true` if the counters have to be read before the replay continues. Otherwise a counter could wrap twice.
     pub(super) fn is_long_unread(&self) -> bool {
         let (references, cycles) = self.read;
         self.references - references == LONGEST_UNREAD

@@ -8,7 +8,7 @@ pub(super) fn name(label: &str) -> &str {
     split(label).unwrap_or(label)
 }
 
-/// Returns a label without its final `-` and number; `None` if it does not end in these.
+/// Returns a label without its final `-` and number; `None` if the label does not end in a `-` and a number.
 fn split(label: &str) -> Option<&str> {
     let (name, number) = label.rsplit_once('-')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -58,7 +58,7 @@ proptest! {
         check_round(&mut bench, &setting, &turns);
     }
 
-    /// Two strands of a core execute blocks in turns. Results with and without steps are equal.
+    /// Two strands of a core execute blocks in turns. Execution by steps and execution reference by reference have equal results.
     #[test]
     fn steps_are_what_the_references_are(
         config in config(),

@@ -16,7 +16,7 @@ pub(super) struct Cursor {
     packed: PackedPredictor,
     /// The content of the current frame.
     pub(super) content: Vec<u8>,
-    /// The current positions in the parts of the content, and their ends.
+    /// For each part of the content, the current position and the end of the part.
     control: usize,
     control_end: usize,
     literals: usize,

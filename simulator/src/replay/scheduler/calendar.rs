@@ -182,7 +182,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Times are close together, like those of pipelines, or whole rounds apart. Some times go back.
+        /// Times are close together, like those of pipelines, or whole rounds apart. A few are earlier than the previous time.
         #[test]
         fn as_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
             let mut calendar = Calendar::new();

@@ -61,7 +61,7 @@ fn recording(threads: &[Vec<Item>], cut: usize) -> Recording {
     Recording::from_threads("threads", threads.collect())
 }
 
-/// Executes all references, at most `most` at a time. Instructions take the number of [`cycles`].
+/// Executes all references, at most `most` at a time. Each instruction takes as long as [`cycles`] says.
 fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> (Vec<Begin>, u64) {
     let mut begins = Vec::new();
     let mut now = 0;
@@ -107,7 +107,7 @@ struct Plain {
     threads: VecDeque<usize>,
 }
 
-/// Executes item by item, with a search of all strands each time. Returns the instructions, the end, and the dropped waits.
+/// Executes one item at a time, and searches all strands for the next. Returns the instructions, the end, and the dropped waits.
 fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     let mut items: Vec<VecDeque<Item>> =
         threads.iter().map(|items| items.iter().copied().collect()).collect();
