@@ -19,7 +19,7 @@ pub fn line(text: &str) -> String {
     escaped(text, is_plain).into_owned()
 }
 
-/// Returns lines of text with the escapes of [`line`]. Only the ends of lines stay as they are.
+/// Returns lines of text with the escapes of [`line()`]. Only the ends of lines stay as they are.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| character == '\n' || is_plain(character))
 }

@@ -1,4 +1,4 @@
-//! The results of an execution.
+//! Collects what an execution did so far: the selected events, and the state of guests and strands.
 
 use std::collections::BTreeMap;
 

@@ -26,7 +26,6 @@ pub struct Observed {
     /// When the instruction began, in cycles from the start of the machine.
     pub time: u64,
     pub level: Level,
-    /// The physical address.
     pub physical: u64,
     /// The number of bytes.
     pub size: u16,

@@ -20,7 +20,7 @@ pub(super) struct LateStore {
     pub(super) address: u64,
     pub(super) value: u64,
     shift: u8,
-    /// The time at which the store completes.
+    /// The time at which the store completes, in cycles.
     pub(super) completes: u64,
 }
 
@@ -73,7 +73,7 @@ impl StoreLatency {
 /// The behaviour of stores to devices. Tests change it to see what happens when stores fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreConduct {
-    /// The time that stores take to complete.
+    /// The number of cycles from a store's issue to its completion.
     pub latency: StoreLatency,
     /// Whether the report of a failed store lacks the address.
     pub without_address: bool,

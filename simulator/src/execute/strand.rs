@@ -12,7 +12,7 @@ pub enum State {
     /// The strand waits until another strand starts it.
     #[default]
     Parked,
-    /// The strand executes.
+    /// The strand executes instructions.
     Running,
     /// The strand waits until an interrupt is pending for it.
     Halted,

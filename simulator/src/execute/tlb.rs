@@ -35,7 +35,7 @@ pub(super) struct Entry {
 /// The bit in the address of a data-in or demap register that selects real addresses.
 const REAL: u64 = 1 << 9;
 
-/// The bits of a physical address.
+/// A mask of the 40 bits of a physical address.
 const PHYSICAL: u64 = (1 << 40) - 1;
 
 impl Entry {

@@ -200,7 +200,7 @@ pub enum Space {
 /// The memory operand of an instruction. The address is the sum of the register `rs1` and the second operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOperand {
-    /// The address space.
+    /// The address space that the instruction selects.
     pub space: Space,
     /// The first register of the address.
     pub rs1: Register,

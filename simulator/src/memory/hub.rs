@@ -42,7 +42,7 @@ impl HubEvents {
         *self = Self::new();
     }
 
-    /// Counts the events of a transaction.
+    /// Counts the events of a transaction that passes the hub.
     pub(super) fn passed(&mut self, transaction: &Transaction) {
         let port = transaction.requester;
         self.asu(AsuEvent::PacketsIn);

@@ -7,7 +7,7 @@ use crate::recording::{Reference, References};
 /// The references that a strand may execute before another strand's turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantum<'a> {
-    /// The strand that executes.
+    /// The strand that executes the references.
     pub strand: StrandId,
     /// The offset that is added to all addresses, a multiple of 64.
     pub offset: u64,

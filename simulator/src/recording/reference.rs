@@ -25,11 +25,11 @@ pub enum Flow {
     /// To the next instruction in memory. All instructions of a recording [without flow](super::Recording::has_flow) have this value.
     #[default]
     Next = 0,
-    /// By a conditional branch that is not taken.
+    /// Past a conditional branch that is not taken.
     NotTaken = 1,
-    /// By a conditional branch that is taken.
+    /// To the target of a conditional branch.
     Taken = 2,
-    /// By an unconditional branch, or a jump to an address in a register.
+    /// To the target of an unconditional branch, or to an address in a register.
     Jump = 3,
     /// To a procedure, by a call instruction.
     Call = 4,

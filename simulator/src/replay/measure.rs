@@ -35,7 +35,7 @@ impl Count {
     }
 }
 
-/// The place of a counter.
+/// The PMU or strand that has a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A PMU. The guest accesses its counters by hypercalls.
@@ -207,7 +207,7 @@ impl<'a> Measurement<'a> {
         self.pairs.push(Pair { place, events, counts, totals, shown });
     }
 
-    /// Reads all counters.
+    /// Reads all counters, and adds the new events to the totals.
     pub(super) fn sample(&mut self) -> Result<(), RunError> {
         let bounds = Bounds { attempts: TRIES, tries: TRIES };
         let mut strands = self.strands.iter();

@@ -17,7 +17,7 @@ use crate::run::{CounterResult, Hypercalls, Replayed, Time};
 /// Up to this number of hypercalls, details contain all events. Later, they contain only events that fit into the rings.
 const MOST_CALLS: u64 = 1 << 19;
 
-/// A stage of a replay.
+/// A point in a replay at which the observer is called.
 #[derive(Clone, Copy)]
 pub enum Progress<'a> {
     /// The guest has programmed all counters. It may not use the counters of these units.

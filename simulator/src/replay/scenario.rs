@@ -31,7 +31,7 @@ use crate::run::{Asked, Found, Hypercalls, Measured, PhaseRun, Played, Settled, 
 /// The maximum number of cross-calls for a change. Even the slowest hubs need far fewer.
 const MOST_CROSS_CALLS: u64 = 10_000_000;
 
-/// A stage of a scenario.
+/// A point in a scenario at which the observer is called.
 #[derive(Clone, Copy, Debug)]
 pub enum ScenarioStage<'a> {
     /// The number of bytes of the recordings that have been read.

@@ -27,7 +27,7 @@ pub enum DescribedError {
 /// The parts of a description that the service uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// The number of the description's nodes.
+    /// How many nodes the description has.
     pub nodes: usize,
     /// The platform, if the description has one.
     pub platform: Option<Platform>,

@@ -33,7 +33,7 @@ pub use described::{Described, DescribedError, GuestDescription, Platform, build
 pub use parse::{SourceError, parse};
 pub use print::print;
 
-/// A machine description.
+/// A machine description: nodes with properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
     /// The nodes. The root is the first.
@@ -43,7 +43,7 @@ pub struct Description {
 /// A node of a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// The name. Other nodes may have the same name.
+    /// The node's name. Other nodes may have the same name.
     pub name: String,
     /// The properties in order. Several may have the same name.
     pub properties: Vec<Property>,

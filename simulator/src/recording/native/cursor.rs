@@ -140,7 +140,7 @@ impl Cursor {
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
         while done < end && filled < CHUNK {
-            // First come the expected executions.
+            // First come the correctly predicted executions.
             let most = done + run.min(end - done);
             let began = done;
             while done < most && filled < CHUNK {
