@@ -32,7 +32,7 @@ const CORE: u8 = 0x63;
 const INTR_ID: SpaceRegister = (CORE, 0);
 const CORE_ID: SpaceRegister = (CORE, 0x10);
 
-/// The space of a register with a bit for each vector, set if the vector has been received but not served.
+/// The space of the register that has a bit for each vector: 1 if the vector was received but not served.
 const INTR_RECEIVE: u8 = 0x72;
 /// A store to this space sends an interrupt.
 const INTR_W: u8 = 0x73;

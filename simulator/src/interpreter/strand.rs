@@ -28,7 +28,7 @@ pub struct Strand {
     pub npc: u64,
     /// %ccr. N, Z, V and C are in bits 7:4 for 64 bits, and in bits 3:0 for 32 bits.
     pub ccr: u8,
-    /// %y: the high word of a 32-bit product or dividend.
+    /// %y: the high word of a 64-bit product or dividend.
     pub y: u32,
     /// %asi: the address space of the instructions that use [`Space::Asi`](super::instruction::Space::Asi).
     pub asi: u8,
@@ -345,7 +345,7 @@ impl Strand {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Returns where a branch continues. With `annul`, the delay slot is skipped if the branch is not taken, or is always taken.
+    /// Returns where a branch leads. With `annul`, the delay slot is skipped if the branch is not taken, or is always taken.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {

@@ -173,7 +173,7 @@ fn a_trap_comes_back() {
         assert_eq!(strand.registers.global(), 1);
         assert_eq!(strand.registers.get(Register::new(1)), 0);
         let read = |number| strand.read(ControlRegister::Privileged(number), &mut board);
-        // TSTATE has GL 0, CCR 0x99, ASI 0x82, PSTATE.PRIV and CWP 0. The registers read are TPC, TNPC, TSTATE, TT and TL.
+        // TSTATE has GL 0, CCR 0x99, ASI 0x82, PSTATE.PRIV and CWP 0. The test reads TPC, TNPC, TSTATE, TT and TL.
         let state = 0x99 << 32 | 0x82 << 24 | 1 << 2 << 8;
         let expected = [PROGRAM, PROGRAM + 4, state, 0x180, 1].map(Ok);
         assert_eq!([0, 1, 2, 3, 7].map(read), expected);

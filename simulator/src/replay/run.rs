@@ -68,7 +68,7 @@ pub(super) fn tell<P>(
 }
 
 impl Prepared {
-    /// Replays the programs to their end. Meanwhile, the guest that measures samples its counters. Calls `observe` at each
+    /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each
     /// stage, and stops if `observe` returns [`ControlFlow::Break`].
     pub fn run(
         mut self,

@@ -28,7 +28,7 @@ const GUEST: u64 = 0x8010_0000;
 /// The code at reset: sethi %hi(0x100000), %g1; jmp %g1; nop.
 const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
-/// Stops a run that does not end by itself.
+/// The limit of a run that does not end by itself.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
 fn strand(number: usize) -> StrandId {

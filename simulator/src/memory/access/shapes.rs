@@ -90,8 +90,8 @@ impl<V: Variant> Access<'_, V> {
                     if begins + longest < self.until {
                         continue 'steps;
                     }
-                    // The rest of the shape may now end too late, or may have to be fetched again. The fetch of the current
-                    // instruction is still completed.
+                    // The rest of the shape may now end too late, or may have to be fetched again. So stop after the steps that
+                    // belong to the current fetch.
                     if step.next != ShapeStep::WITHIN {
                         left = Some(usize::from(step.next));
                         break 'shapes;

@@ -107,7 +107,7 @@ struct Plain {
     threads: VecDeque<usize>,
 }
 
-/// Executes one item at a time, and searches all strands for the next. Returns the instructions, the end, and the dropped waits.
+/// Executes item by item, and searches all strands each time. Returns the instructions, the end, and the number of dropped waits.
 fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     let mut items: Vec<VecDeque<Item>> =
         threads.iter().map(|items| items.iter().copied().collect()).collect();
