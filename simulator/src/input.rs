@@ -1,6 +1,6 @@
-//! Reads input files whole: all inputs but recordings. Each has a maximum length, so that a device,
-//! an endless pipe or a wrong file does not fill the memory. [`read`] is for files that a user
-//! names. [`read_found`] is for files that another input names, which may be hostile.
+//! Reads whole input files: all inputs except recordings. Each has a maximum length, so that a
+//! device, an endless pipe or a wrong file does not fill the memory. [`read`] is for files that a
+//! user names. [`read_found`] is for files that another input names, which may be hostile.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
-/// The maximum length of a text or a machine description, in bytes.
+/// The maximum length of a text file or a machine description, in bytes.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
 /// The maximum length of a program or a stream of events, in bytes.
@@ -31,7 +31,7 @@ pub enum InputError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is too long for its kind.
+    /// The file is longer than its reader permits.
     #[error("{file}: longer than {longest} bytes")]
     TooLong {
         /// The path, for messages.
@@ -39,10 +39,10 @@ pub enum InputError {
         /// The maximum length in bytes.
         longest: u64,
     },
-    /// Another input names this file, and the file is a pipe, a device, or made by the kernel.
+    /// Another input names this path, but it is a pipe, a device, or a file in procfs or sysfs.
     #[error("{0}: is no ordinary file")]
     NotOrdinary(String),
-    /// The text with this path is not UTF-8.
+    /// The text file at this path is not UTF-8.
     #[error("{0}: is not UTF-8")]
     NotUtf8(String),
 }
@@ -81,7 +81,7 @@ pub fn read_found(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     }
 }
 
-/// Reads a stream to its end. Errors call it `name`.
+/// Reads a stream to its end. `name` is the stream's name in error messages.
 ///
 /// # Errors
 /// The stream cannot be read, or has more than `longest` bytes.
@@ -102,7 +102,7 @@ fn ordinary(file: String, open: &File, length: u64, longest: u64) -> Result<Vec<
     }
 }
 
-/// Reads the text of a file.
+/// Reads a text file that the user names.
 ///
 /// # Errors
 /// The file cannot be read, has more than [`LONGEST_TEXT`] bytes, or is not UTF-8.
@@ -110,7 +110,7 @@ pub fn read_text(path: &Path) -> Result<String, InputError> {
     utf8(path, read(path, LONGEST_TEXT)?)
 }
 
-/// Reads the text of a file whose path comes from another input.
+/// Reads a text file whose path comes from another input.
 ///
 /// # Errors
 /// The same as for [`read_found`] and [`read_text`].

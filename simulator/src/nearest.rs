@@ -41,7 +41,7 @@ fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
         .collect()
 }
 
-/// Returns the name of a status.
+/// Returns the name of a hypercall's status, such as `EOK`.
 pub fn status_name(status: u64) -> String {
     match HvError::check(status) {
         Ok(()) => "EOK".to_owned(),
@@ -98,7 +98,7 @@ pub(crate) mod known_hexadecimal {
     }
 }
 
-/// Writes and reads several addresses.
+/// Writes and reads several addresses in the form of [`Hexadecimal`].
 pub(crate) mod hexadecimals {
     use super::{Deserialize, Deserializer, Hexadecimal, Serializer};
 

@@ -1,6 +1,6 @@
-//! Makes text from inputs safe to show to people. A name in a recording, an ELF file, a description
-//! or a result may be made to deceive. Control characters can move a terminal's cursor or set its
-//! title, and bidirectional ones can show words in another order.
+//! Makes text from inputs safe to show. A name in a recording, an ELF file, a description or a
+//! result may be malicious. Control characters can move a terminal's cursor or set its title, and
+//! bidirectional ones can show words in another order.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub fn line(text: &str) -> String {
     escaped(text, is_plain, |character| character.escape_default().to_string()).into_owned()
 }
 
-/// Returns lines with the same escapes. Only the ends of lines stay as they are.
+/// Returns lines of text with the escapes of [`line()`]. Only the ends of lines stay as they are.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let stays = |character| character == '\n' || is_plain(character);
     escaped(text, stays, |character| character.escape_default().to_string())

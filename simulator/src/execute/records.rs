@@ -16,9 +16,9 @@ use super::physical::Physical;
 /// A failure that the hypervisor has recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What has failed, in words.
+    /// What the hypervisor found, such as `an access failed`.
     pub reason: String,
-    /// The unit that is out of service.
+    /// The unit that is out of service because of the failure, if there is one.
     pub unit: Option<String>,
     /// The strand that found the failure.
     pub strand: Option<u64>,

@@ -1,4 +1,4 @@
-//! The turns of strands, and the effects of one strand's instruction on other strands.
+//! Lets strands execute in turns, and applies the effects of a strand's instructions on other strands.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ pub(super) struct Running {
     pub(super) shared: Shared,
     pub(super) breakpoints: BTreeSet<u64>,
     turns: Turns,
-    /// A turn that was interrupted, for example by a limit. It is continued first.
+    /// A turn that was interrupted, for example by a limit. The next run continues this turn first.
     begun: Option<Turn>,
     /// The time of the latest instruction.
     time: u64,
     off: bool,
-    /// The access of the last instruction, if it is watched.
+    /// The access of the last instruction, if the execution has to stop at this access.
     watched: Option<Observed>,
 }
 
@@ -114,7 +114,7 @@ impl Running {
         }
     }
 
-    /// Returns the earliest strand's turn. It lasts at least `quantum` cycles.
+    /// Returns the turn of the earliest strand. The turn lasts at least `quantum` cycles.
     #[inline]
     fn turn(&self, quantum: u64) -> Option<Turn> {
         let turn = self.turns.first()?;
@@ -219,7 +219,7 @@ impl Running {
         self.set_running(node, running);
     }
 
-    /// Sends an interrupt that comes from no strand.
+    /// Sends a strand an interrupt that does not come from another strand, such as for a mailbox request.
     pub(super) fn interrupt(&mut self, to: StrandId, vector: u8) {
         let now = self.now();
         if let Some(executing) = self.strands.get_mut(to.index()) {

@@ -1,9 +1,9 @@
-//! Stores to devices, which complete after the strand has gone on.
+//! Stores to devices. The strand executes further instructions before a store completes.
 //!
 //! A strand's stores complete in order. They are not ordered with stores of other strands or with accesses to memory. `membar #Sync`
 //! waits for all of them, and a load waits for the stores to the same device. A store that fails traps with store_error when it
-//! completes. The processor reports it as the UltraSPARC T2 does: the deferred error status register (DFESR) names the entry of the
-//! store buffer, and a diagnostic read of the entry returns the address.
+//! completes. The processor reports the failed store as the UltraSPARC T2 does: the deferred error status register (DFESR) names
+//! the entry of the store buffer, and a diagnostic read of the entry returns the address.
 //!
 //! *Assumed*: if another store fails before DFESR is read, the register keeps only the later one, and there is no second trap. With
 //! the type SBAPP in DFESR the address is unknown.
@@ -20,14 +20,14 @@ pub(super) struct LateStore {
     pub(super) address: u64,
     pub(super) value: u64,
     shift: u8,
-    /// The time at which the store completes.
+    /// The time at which the store completes, in cycles.
     pub(super) completes: u64,
 }
 
 /// The number of cycles that an access needs to reach the device. *Assumed*.
 pub(super) const ON_ITS_WAY: u64 = 80;
 
-/// The size of the UltraSPARC T2's store buffer. If it is full, the next store waits.
+/// The number of stores that the UltraSPARC T2's store buffer holds. If the buffer is full, the next store waits.
 pub(super) const MOST: usize = 8;
 
 /// The alternate space, and the address in it, of the deferred error status register.
@@ -39,22 +39,22 @@ pub(super) const STORE_BUFFER: (u8, u64) = (0x4a, 0xc0);
 /// The number of cycles from the issue of a store to its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreLatency {
-    /// As long as an access to the device takes.
+    /// The number of cycles that an access to the device takes.
     #[default]
     AsDevice,
-    /// The same number for each store.
+    /// The same number of cycles for each store.
     Fixed(u64),
-    /// A random number from 1 to `longest` for each store.
+    /// A random number of cycles from 1 to `longest` for each store.
     Drawn {
         /// The state of the random number generator. It may start with any number.
         state: u64,
-        /// The greatest possible number, at least 1.
+        /// The maximum number of cycles, at least 1.
         longest: u64,
     },
 }
 
 impl StoreLatency {
-    /// Returns the latency of the next store. The device itself takes `as_device` cycles.
+    /// Returns the latency of the next store. `as_device` is the number of cycles that an access to the device takes.
     fn next(&mut self, as_device: u64) -> u64 {
         match self {
             Self::AsDevice => as_device,
@@ -70,10 +70,10 @@ impl StoreLatency {
     }
 }
 
-/// The conduct of stores to devices. Tests change it to see what happens when stores fail.
+/// The behaviour of stores to devices. Tests change it to see what happens when stores fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreConduct {
-    /// How long stores take to complete.
+    /// The number of cycles from a store's issue to its completion.
     pub latency: StoreLatency,
     /// Whether the report of a failed store lacks the address.
     pub without_address: bool,
@@ -106,7 +106,7 @@ impl LateStore {
         }
     }
 
-    /// Returns whether an address belongs to the same page of registers, or to the same hub.
+    /// Returns whether an address is in the same register page as the store's address, or in the same hub.
     pub(super) const fn is_same_device(&self, address: u64) -> bool {
         let shift = match address >> 32 {
             0xe1 | 0xe5 | 0xe9 | 0xed => 32,
@@ -115,7 +115,7 @@ impl LateStore {
         self.address >> shift == address >> shift
     }
 
-    /// Returns the entry in the store buffer: the address, and in bits 47:40 a mark for each byte.
+    /// Returns the entry in the store buffer: the address, and in bits 47:40 a set bit for each byte.
     pub(super) const fn entry(&self) -> u64 {
         self.address & ((1 << 40) - 1) | 0xff << 40
     }

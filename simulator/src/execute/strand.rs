@@ -12,7 +12,7 @@ pub enum State {
     /// The strand waits until another strand starts it.
     #[default]
     Parked,
-    /// The strand executes.
+    /// The strand executes instructions.
     Running,
     /// The strand waits until an interrupt is pending for it.
     Halted,
@@ -23,9 +23,9 @@ pub enum State {
 /// The number of instructions, cycles and traps of a strand, by [`Level`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The number of instructions that completed, and of software traps.
+    /// The number of completed instructions. Instructions that take a software trap are included.
     pub instructions: [u64; 3],
-    /// The cycles of these instructions, and of all traps.
+    /// The number of cycles of the counted instructions and of all traps.
     pub cycles: [u64; 3],
     /// The number of traps, including interrupts.
     pub traps: u64,
@@ -88,13 +88,13 @@ pub(super) struct Local {
     pub(super) registers: BTreeMap<(u8, u64), u64>,
     /// The level, and whether the strand took overflow traps, when the counters were last updated.
     pub(super) seen: (Level, bool),
-    /// The number of instructions during which no counter can overflow. The counters may lag by these instructions.
+    /// No counter can overflow in the next `quiet` instructions. The counters may lag by as many instructions.
     pub(super) quiet: u64,
     /// Whether a counter counts in at least one mode.
     pub(super) counting: bool,
 }
 
-/// A timer: its compare register and the tick offset when it was set, and when it matches.
+/// A timer: its compare register and the tick offset at the time when the timer was set, and the time of its match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,

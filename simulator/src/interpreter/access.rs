@@ -127,7 +127,7 @@ impl Strand {
 fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     match (place.space, space) {
         (Space::Primary, _) => None,
-        // In this order: as-if-user primary and secondary, real, nucleus, primary and secondary.
+        // The space numbers are, in this order: as-if-user primary and secondary, real, nucleus, primary and secondary.
         (_, 0x22 | 0x23) => Some(space - 0x12),
         (_, 0x26) => Some(0x14),
         (_, 0x27) => Some(NUCLEUS),

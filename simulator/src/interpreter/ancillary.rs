@@ -12,8 +12,8 @@ use super::trap::Trap;
 const HVER: u64 = 0x003e << 48 | 0x0024 << 32 | 3 << 16 | 6 << 8 | 7;
 
 impl Strand {
-    /// Returns the value of a control register that hyperprivileged software reads. Returns `None` if the number has no readable
-    /// register, and for the trap registers at trap level 0.
+    /// Returns the value that hyperprivileged software reads from a control register. Returns
+    /// `None` if the number has no readable register, and for the trap registers at trap level 0.
     pub fn control_register(
         &mut self,
         control: ControlRegister,

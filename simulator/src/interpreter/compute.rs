@@ -18,7 +18,7 @@ pub(super) struct Computed {
     pub y: u32,
 }
 
-/// Computes an operation from the values `a` and `b`, %y, and the condition codes. Fails for a
+/// Computes the result of an operation on `a`, `b`, %y and the condition codes. Fails for a
 /// division by zero, or a tag overflow that traps.
 #[inline(always)]
 pub(super) fn compute(
@@ -95,7 +95,7 @@ pub(super) fn compute(
     }
 }
 
-/// Shifts a value. An extended shift uses the low six bits of `count`, another shift the low five.
+/// Shifts a value. An extended shift uses the low six bits of `count`, and any other shift the low five bits.
 #[inline(always)]
 pub(super) fn shift(shift: Shift, extended: bool, value: u64, count: u64) -> u64 {
     let count = count & if extended { 63 } else { 31 };
@@ -165,7 +165,7 @@ const fn divided(value: u64, overflows: bool) -> u8 {
     sign(value) | when(overflows, OVERFLOW)
 }
 
-/// Adds the tag overflow. The tag is the low two bits of a value, and any tag other than 0 overflows.
+/// Sets the code V if a tag is not 0. A value's tag is its low two bits. TADDccTV and TSUBccTV trap if V is set.
 fn tagged(operation: Operation, a: u64, b: u64, plain: Computed) -> Result<Computed, Trap> {
     let overflow = (a | b) & 3 != 0;
     let codes = plain.codes | when(overflow, OVERFLOW);

@@ -59,15 +59,15 @@ pub(super) mod hpstate {
 /// The trap registers of one trap level. They hold the state at the time of the trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapFrame {
-    /// %tpc.
+    /// %tpc: the value of %pc before the trap.
     pub pc: u64,
-    /// %tnpc.
+    /// %tnpc: the value of %npc before the trap.
     pub npc: u64,
     /// %tstate: %gl in bits 41 to 40, %ccr in 39 to 32, %asi in 31 to 24, %pstate in 20 to 8, %cwp in 2 to 0.
     pub state: u64,
-    /// %tt.
+    /// %tt: the type of the trap.
     pub number: u16,
-    /// %htstate.
+    /// %htstate: the value of %hpstate before the trap.
     pub hpstate: u16,
 }
 
@@ -114,7 +114,7 @@ impl Control {
         }
     }
 
-    /// Clears the trap registers of higher trap levels, and the hypervisor's pending interrupts.
+    /// Clears the trap registers of the levels above the current trap level, and the hypervisor's pending interrupts.
     pub(super) fn hide_from_guest(&mut self) {
         self.frames[usize::from(self.tl)..].fill(TrapFrame::default());
         (self.hintp, self.vector, self.hstick_compare) = (false, false, 0);
@@ -182,9 +182,9 @@ impl Control {
         Some((self.htba & !0x3fff | vector << 5, MAX_GL))
     }
 
-    /// Returns from a trap to the state in its trap registers. Every level restores %hpstate. So if
-    /// privileged software can return from a trap level, the hypervisor must clear the level's
-    /// %htstate.
+    /// Returns from a trap to the state in its trap registers. Every return restores %hpstate, even
+    /// a return by privileged software. So the hypervisor must clear %htstate of each trap level
+    /// from which privileged software can return.
     pub(super) fn leave(&mut self) -> Option<TrapFrame> {
         let frame = *self.frame()?;
         self.tl -= 1;
@@ -210,7 +210,7 @@ impl Control {
         if level == Level::Hyperprivileged || self.pstate & pstate::IE == 0 {
             return None;
         }
-        // Bits 15:1 are interrupt levels. The compare registers set bits 0 and 16, which are level 14.
+        // Bits 15:1 are interrupt levels. Bits 0 and 16 are matches of compare registers, and request level 14.
         let timers = if self.softint & (1 << 16 | 1) == 0 { 0 } else { 1 << 14 };
         let pending = self.softint & 0xfffe | timers;
         let highest = pending.checked_ilog2()?;

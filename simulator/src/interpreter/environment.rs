@@ -18,13 +18,13 @@ pub struct At {
 /// A register of a strand that the environment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// %pcr.
+    /// %pcr selects the events that the strand's two counters count.
     Pcr,
-    /// %pic.
+    /// %pic holds the strand's two counters of 32 bits.
     Pic,
-    /// %tick.
+    /// %tick counts the cycles of the strand.
     Tick,
-    /// %stick.
+    /// %stick counts the ticks of the machine's clock.
     Stick,
     /// The strand status register, %asr26 of the UltraSPARC T1. It is hyperprivileged. A write of 0 halts the strand. *Assumed* for
     /// the UltraSPARC T2 Plus.

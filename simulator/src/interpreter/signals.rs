@@ -16,7 +16,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// All compare registers.
+    /// The three compare registers of a strand.
     pub const ALL: [Self; 3] = [Self::Tick, Self::Stick, Self::HyperStick];
 }
 

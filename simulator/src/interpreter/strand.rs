@@ -20,7 +20,7 @@ pub struct ErrorState {
 /// The registers of a strand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strand {
-    /// The integer registers.
+    /// The integer registers of all windows, and all sets of globals.
     pub registers: Registers,
     /// The address of the next instruction.
     pub pc: u64,
@@ -28,11 +28,11 @@ pub struct Strand {
     pub npc: u64,
     /// %ccr. N, Z, V and C are in bits 7:4 for 64 bits, and in bits 3:0 for 32 bits.
     pub ccr: u8,
-    /// %y.
+    /// %y: the high word of a 64-bit product or dividend.
     pub y: u32,
-    /// %asi.
+    /// %asi: the address space of the instructions that use [`Space::Asi`](super::instruction::Space::Asi).
     pub asi: u8,
-    /// The state of the register windows.
+    /// %cansave, %canrestore, %otherwin, %cleanwin and %wstate.
     pub windows: WindowState,
     /// The privileged and hyperprivileged registers.
     pub control: Control,
@@ -46,7 +46,7 @@ enum Next {
     Branch(u64),
     /// At this address without executing the delay slot; `None` for the instruction after the delay slot.
     Annulled(Option<u64>),
-    /// At the first address, then at the second address.
+    /// Executes the instruction at the first address, and continues at the second address.
     At(u64, u64),
 }
 
@@ -56,8 +56,8 @@ impl Strand {
         Self::new(pc, Control::user())
     }
 
-    /// Returns the registers as the guest on the strand sees them. What only the hypervisor sees is
-    /// 0, and so are the trap registers of higher levels.
+    /// Returns the registers as the guest on the strand sees them. Registers that only the
+    /// hypervisor sees are 0, and so are the trap registers of higher trap levels.
     #[must_use]
     pub fn seen_by_guest(&self) -> Self {
         let mut seen = self.clone();
@@ -345,7 +345,7 @@ impl Strand {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Returns where a branch goes. With `annul`, the delay slot is skipped if the branch is not taken, or is always taken.
+    /// Returns where a branch leads. With `annul`, the delay slot is skipped if the branch is not taken, or is always taken.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {

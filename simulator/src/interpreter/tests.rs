@@ -105,7 +105,7 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// These functions return the address at which a trap from trap level 0 is handled.
+/// Returns the address of the operating system's handler of a trap from trap level 0. The next function does so for the hypervisor.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }
@@ -173,7 +173,7 @@ fn a_trap_comes_back() {
         assert_eq!(strand.registers.global(), 1);
         assert_eq!(strand.registers.get(Register::new(1)), 0);
         let read = |number| strand.read(ControlRegister::Privileged(number), &mut board);
-        // The frame has TPC, TNPC, and TSTATE with GL 0, CCR, ASI, PSTATE and CWP 0. Then come TT and TL.
+        // TSTATE has GL 0, CCR 0x99, ASI 0x82, PSTATE.PRIV and CWP 0. The test reads TPC, TNPC, TSTATE, TT and TL.
         let state = 0x99 << 32 | 0x82 << 24 | 1 << 2 << 8;
         let expected = [PROGRAM, PROGRAM + 4, state, 0x180, 1].map(Ok);
         assert_eq!([0, 1, 2, 3, 7].map(read), expected);
@@ -186,7 +186,7 @@ fn a_trap_comes_back() {
     }
 }
 
-/// Six windows are free. The seventh `save` traps into the window to be stored (section 5.6.7).
+/// Six windows are free. The seventh `save` traps, and its handler runs in the window to be stored (section 5.6.7).
 #[test]
 fn the_seventh_save_spills() {
     // save %sp, 0, %sp
@@ -336,7 +336,7 @@ fn an_instruction_is_copied_in_one_step() {
     assert_eq!((size_of::<Instruction>(), align_of::<Instruction>()), (16, 16));
 }
 
-/// SIR 1 is executed at the privileged and at the hyperprivileged level.
+/// SIR 1 traps with illegal_instruction at the privileged and at the hyperprivileged level.
 #[test]
 fn a_software_reset_is_an_illegal_instruction() {
     let handler = hypervisors(Trap::ILLEGAL_INSTRUCTION.number().into());

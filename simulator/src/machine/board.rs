@@ -113,7 +113,7 @@ impl<'a> Board<'a> {
     }
 }
 
-/// A simulated guest's access to hypercalls, and its strand's own counters.
+/// A strand of a simulated guest. It makes the guest's hypercalls and reads its own counters.
 pub(crate) struct SimulatedStrand<'a> {
     board: &'a Board<'a>,
     strand: Strand<'a, (Service<'a>,), NoConsole, &'a Collected<'a>>,

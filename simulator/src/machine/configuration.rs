@@ -18,12 +18,12 @@ use crate::nearest::unknown;
 pub struct Configuration {
     /// The model, the nodes and the enabled DRAM channels.
     pub machine: Machine,
-    /// The machine's caches, and how long its actions take.
+    /// The machine's caches, and the times of its operations.
     pub memory: Config,
 }
 
 impl Configuration {
-    /// Returns the settings that differ from a whole T2 Plus, such as `l2.ways=8`.
+    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`.
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
@@ -82,7 +82,7 @@ fn model(name: &str) -> Result<Model, String> {
     Model::from_name(name).ok_or_else(|| unknown("machine", name, names))
 }
 
-/// Disables the memory channel of this name.
+/// Disables the memory channel that has this name.
 fn without(machine: Machine, name: &str) -> Result<Machine, String> {
     let all: Vec<_> = channels(machine).map(|unit| (unit.to_string(), unit)).collect();
     match all.iter().find(|(other, _)| other == name) {
@@ -246,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a configuration from a text. Removes the file name from error messages.
+    /// Reads a configuration from TOML. Removes the file name from error messages.
     fn from(text: &str) -> Result<Configured, String> {
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();

@@ -12,7 +12,7 @@ use crate::input::{self, InputError};
 use crate::machine::{description, strands};
 use crate::text::line;
 
-/// A guest's configuration, with its name.
+/// The name and the configuration of a guest.
 #[derive(Clone, Debug)]
 pub struct NamedGuest {
     /// The name that reports show.
@@ -83,7 +83,7 @@ pub fn from_file(path: &Path) -> Result<Vec<NamedGuest>, FileError> {
     Ok(file.guest.into_iter().map(NamedGuest::from).collect())
 }
 
-/// Why a file of guests, a file of steps or a machine description cannot be used.
+/// Why a file with guests, with steps or with a machine description cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {

@@ -7,14 +7,14 @@
 //! |---|---|
 //! | 8:6 | the L2 bank |
 //! | 8:7 | the hub that carries the line |
-//! | 8 | the MCU of the home node; the other one if it is disabled |
+//! | 8 | the MCU of the home node; if that MCU is disabled, the node's other MCU |
 //! | 38:9, modulo the nodes that have memory | the home node |
 
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
 
-/// The size of a memory address in bits. Physical addresses have 40: bit 39 selects input and
-/// output.
+/// The size of a memory address in bits. A physical address has one bit more: bit 39 selects input
+/// and output.
 pub const ADDRESS_BITS: u32 = 39;
 
 /// The bits of a physical address that are an address in memory.

@@ -1,4 +1,4 @@
-//! Connects the nodes for the lines of a hub. Directly linked nodes have four such connections.
+//! Connects the nodes for the lines of one hub. Nodes without hubs are linked directly, by four such connections.
 
 use guest_abi::Node;
 
@@ -48,7 +48,7 @@ impl Plane {
         (begins, self.serializer.enter(begins, timing.serialize))
     }
 
-    /// Returns the time at which a line that leaves the node `from` at the time `now` has passed both links.
+    /// Sends a line from one node to another at the time `now`. Returns the time at which it has passed the links of both nodes.
     pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
         let sent = self.links[from.index()].out.enter(now, timing.link);
         self.links[to.index()].into.enter(sent, timing.link)

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// Circuits 43(1), 2008.
 pub const ISSUE: u64 = 1;
 
-/// The times of a machine, in cycles. The text of each field states its value on a T2 Plus.
+/// The times of a machine, in cycles. The comment on each field states its value on a T2 Plus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
     /// The extra time of a load that hits the L1 cache: 2. The load-use latency is three cycles
@@ -34,8 +34,8 @@ pub struct Timing {
     pub taken: u64,
     /// The time of a request from a core through the crossbar to an L2 bank and back: 23. Assumed.
     pub l2: u64,
-    /// The time for which an L2 bank is busy with each 16 bytes of a request: 1. Eight banks that read 16 bytes a cycle make the 180
-    /// GB/s that Sun states for 1.4 GHz. A line of instructions has 32 bytes and takes twice as long.
+    /// The time for which an L2 bank is busy with each 16 bytes of a request: 1. Eight banks that each read 16 bytes a cycle reach
+    /// the 180 GB/s that Sun states for 1.4 GHz. A line of instructions has 32 bytes and takes twice as long.
     pub bank: u64,
     /// The number of stores of a strand that may be under way: 8. Assumed.
     pub stores: u64,
@@ -54,9 +54,9 @@ pub struct Timing {
     /// The time for which a link between a node and a hub, or between two nodes, is busy with a line in one direction: 9. Assumed,
     /// for 14 lanes of 4.8 Gb/s.
     pub link: u64,
-    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have more than 60 GB/s together. Two
-    /// thirds of it is for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007): 64 bytes
-    /// take 6 ns.
+    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have
+    /// more than 60 GB/s together. Two thirds of this rate is for reads (Shah et al., "UltraSPARC
+    /// T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007): 64 bytes take 6 ns.
     pub channel_read: u64,
     /// The time for which a DRAM channel is busy with a write: 14, at half the speed of reads.
     pub channel_write: u64,

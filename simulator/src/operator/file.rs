@@ -112,7 +112,7 @@ impl Scenario {
     /// Reads the scenario of a replay or of an execution from a file.
     ///
     /// ```toml
-    /// [[guest]]              # as in a file of guests; left out if the guests are described elsewhere
+    /// [[guest]]              # as in a file with guests; left out if the guests are described elsewhere
     /// name = "solaris"
     /// strands = "0-127"
     /// grant = "global"

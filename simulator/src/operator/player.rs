@@ -14,7 +14,7 @@ use super::file::{Action, Scenario, Step};
 use crate::machine::guests::NamedGuest;
 use crate::run::{StepRun, UnitRun};
 
-/// The hypervisor's answer to a request. [`Seen`] is only in the answer to a look.
+/// The hypervisor's answer to a request. Only the answer to [`Request::Look`] has a [`Seen`].
 pub type Answer = Result<Option<Seen>, Refusal>;
 
 /// A machine that an operator can change.
@@ -25,7 +25,7 @@ pub trait Operated {
     /// Gives a request to the hypervisor, which serves it on the strand `on`.
     ///
     /// # Errors
-    /// The hypervisor cannot take a request now. The text says why.
+    /// The hypervisor cannot take a request now. The message says why.
     fn ask(&mut self, on: StrandId, request: &Request) -> Result<(), String>;
 
     /// Takes the hypervisor's answer to the latest request; `None` if there is no answer yet.
@@ -74,7 +74,7 @@ const SOON: u64 = 10_000;
 const RETRIES: usize = 10_000;
 
 impl Operator {
-    /// Returns an operator. The guests have the rights of their configuration.
+    /// Returns an operator that has played no step. The guests have the rights of their configuration.
     #[must_use]
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
         let mut grants = Grants::none(guests.len());
@@ -111,7 +111,7 @@ impl Operator {
         current.chain(&self.steps)
     }
 
-    /// Returns the strands that the current step's change waits for; `None` if no change was pending at the last look.
+    /// Returns the strands that the current step's change waits for; `None` if the latest answer shows no pending change.
     #[must_use]
     pub fn pending(&self) -> Option<StrandSet> {
         self.current.as_ref()?.pending

@@ -1,4 +1,4 @@
-//! Reads and decodes a recording ahead of its user, in a separate thread.
+//! Reads and decodes a recording in a separate thread, before the data are needed.
 //!
 //! The thread serves requests in order. It ends when the sender of requests is dropped. The number of requests under way bounds how
 //! far the thread reads ahead.
@@ -23,7 +23,7 @@ struct ChunkRequest {
     chunk: Chunk,
 }
 
-/// An answer to a request. To make it, the thread read `read` bytes.
+/// The answer to a request: the next chunk. The thread read `read` bytes for it.
 struct Piece {
     thread: usize,
     chunk: Chunk,
@@ -45,8 +45,8 @@ struct Lane {
 pub(super) struct Ahead {
     requests: Sender<ChunkRequest>,
     pieces: Receiver<Piece>,
-    /// The reading thread. It ends after `requests` is dropped and its current read returns. Nobody joins it, because a read from a
-    /// pipe may never return.
+    /// The reading thread. It ends after `requests` is dropped and its current read returns. It is
+    /// never joined, because a read from a pipe may never return.
     thread: Option<JoinHandle<()>>,
     lanes: Vec<Lane>,
     /// The number of chunks to read ahead for each thread.
@@ -84,7 +84,7 @@ impl Ahead {
         })
     }
 
-    /// Returns the progress of the user. The reading thread may be ahead.
+    /// Returns how much of the recording has been used. The reading thread may have read more.
     pub(super) fn progress(&self) -> Progress {
         self.progress
     }

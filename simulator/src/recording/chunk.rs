@@ -37,7 +37,7 @@ impl Executions {
         (self.executed, self.accessed, self.length) = (0, 0, 0);
     }
 
-    /// Returns storage for at least this total number of executions and of data.
+    /// Returns storage for at least `executions` executions and `data` addresses, including those that are already stored.
     pub(super) fn room(&mut self, executions: usize, data: usize) -> Room<'_> {
         if self.shapes.len() < executions || self.data.len() < data {
             self.shapes.resize(executions, 0);
@@ -119,12 +119,12 @@ impl Chunk {
         self.executions.length
     }
 
-    /// Returns `true` if there is no reference and no order.
+    /// Returns `true` if there is no reference, signal or wait.
     pub fn is_empty(&self) -> bool {
         self.executions.length == 0 && self.order.is_empty()
     }
 
-    /// Removes all references and orders.
+    /// Removes all references, signals and waits.
     pub fn clear(&mut self) {
         self.set(&[]);
         self.order.clear();
@@ -137,7 +137,7 @@ impl Chunk {
         }
     }
 
-    /// Replaces the references, and keeps the orders.
+    /// Replaces the references, and keeps the signals and waits.
     pub(super) fn set(&mut self, references: &[Reference]) {
         let Executions { shapes, data, .. } = &mut self.executions;
         shapes.clear();
@@ -152,7 +152,7 @@ impl Chunk {
         self.executions.length = references.len();
     }
 
-    /// Clears the chunk. Returns its executions and orders, to be filled with executions of `code`.
+    /// Clears the chunk. Returns the storage for its executions, which must be executions of `code`, and for its signals and waits.
     pub(super) fn begin(
         &mut self,
         code: &Arc<Code>,
@@ -227,7 +227,7 @@ pub struct References<'a> {
     code: &'a Code,
     /// The numbers of the executed shapes.
     executions: &'a [u32],
-    /// The addresses of the data of all these executions.
+    /// The addresses of the data of all `executions`.
     data: &'a [u64],
     /// The index of the first reference in the first execution.
     first: usize,

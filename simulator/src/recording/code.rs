@@ -76,7 +76,7 @@ impl ByKind {
 
 const _: () = assert!(ByKind::BITS * Branch::COUNT <= u64::BITS as usize);
 
-/// A fetch of bytes that were not fetched last, or an access to data. Either may access a cache.
+/// A step of a shape: a fetch from other bytes than the latest fetch, or an access to data. Either may access a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeStep {
     /// The work that the shape has done before this step.
@@ -106,7 +106,7 @@ pub(crate) struct Done {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepAction {
-    /// Fetches aligned [bytes](FETCH_SHIFT) other than the latest ones.
+    /// Fetches from other aligned [bytes](FETCH_SHIFT) than the latest fetch.
     Fetch,
     Load,
     Store,
@@ -172,7 +172,7 @@ impl Code {
         (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)
     }
 
-    /// Returns `true` if references are an execution of a shape. Then it also appends the addresses of their data.
+    /// Returns `true` if the references are an execution of the shape. If so, appends the addresses of the execution's data.
     #[inline]
     pub(super) fn is_execution(
         &self,

@@ -12,8 +12,8 @@ use super::source::{Progress, Source};
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// The maximum number of references of a block beyond [`BLOCK`]: data of its last instruction. The
-/// kind of a fetch depends on them. No x86 instruction has more data.
+/// The maximum number of references by which a block exceeds [`BLOCK`]. They are data of the block's last instruction: the kind of
+/// the instruction's fetch depends on all its data. No x86 instruction has more data.
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
@@ -81,7 +81,7 @@ impl LackeyReader {
         Err(RecordingError::in_file(&self.source.name, "no memory reference", expected))
     }
 
-    /// Fills the room with references. Returns their number.
+    /// Fills the room with references. Returns the number of references.
     fn fill(&mut self, mut room: Room<'_>) -> Result<usize, RecordingError> {
         loop {
             if !self.in_message {

@@ -84,7 +84,7 @@ impl Recording {
         Ok(Self { about: About { name, ..about }, reader })
     }
 
-    /// Returns a recording of these threads. Each thread is a list of chunks. The recording has flow, and errors call it `name`.
+    /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
         let about = About { threads: threads.len(), has_flow: true, ..About::default() };
         Self { about, reader: Reader::Memory(Threads::new(threads)) }.named(name)
@@ -111,7 +111,7 @@ impl Recording {
         Self { reader, ..self }
     }
 
-    /// Returns the name that errors use for the recording.
+    /// Returns the name of the recording in error messages.
     pub fn name(&self) -> &str {
         &self.about.name
     }

@@ -20,7 +20,7 @@ pub(super) fn execute(
     shapes: &mut Vec<u32>,
     data: &mut Vec<u64>,
 ) {
-    // The latest run by its address, and known runs by their address and length.
+    // `latest` has the latest run at each address. `known` has runs by their address and length.
     let mut latest = [Run::default(); PLACES];
     let mut known = [Run::default(); PLACES];
     let mut rest = references;

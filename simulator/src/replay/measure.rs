@@ -35,7 +35,7 @@ impl Count {
     }
 }
 
-/// The place of a counter.
+/// The PMU or strand that has a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A PMU. The guest accesses its counters by hypercalls.
@@ -81,7 +81,7 @@ impl Pair {
         self.totals[counter.index()] - self.shown[counter.index()]
     }
 
-    /// Ends a sample. [`latest`](Self::latest) then counts the events of the next one.
+    /// Ends a sample. From now on, [`latest`](Self::latest) counts the events of the next sample.
     pub(super) fn shown(&mut self) {
         self.shown = self.totals;
     }
@@ -98,8 +98,8 @@ pub(super) struct Measurement<'a> {
 }
 
 impl<'a> Measurement<'a> {
-    /// Negotiates, and finds the PMUs of the machine. Sets PERF_CONFIG on each node on which the guest has strands. Programs all PMUs
-    /// that the guest may use, and starts the counters of `strands`.
+    /// Negotiates the version, and finds the machine's PMUs. Sets PERF_CONFIG on each node on which the guest has strands. Programs
+    /// all PMUs that the guest may use, and starts the counters of `strands`.
     pub(super) fn start(
         board: &'a Board<'a>,
         guest: GuestId,
@@ -207,7 +207,7 @@ impl<'a> Measurement<'a> {
         self.pairs.push(Pair { place, events, counts, totals, shown });
     }
 
-    /// Reads all counters.
+    /// Reads all counters, and adds the new events to the totals.
     pub(super) fn sample(&mut self) -> Result<(), RunError> {
         let bounds = Bounds { attempts: TRIES, tries: TRIES };
         let mut strands = self.strands.iter();

@@ -45,7 +45,7 @@ pub(super) struct Replay {
     details: Option<Box<Watcher>>,
     /// If branches are counted: a sentence for each program whose recording has no branches.
     notes: Vec<String>,
-    /// The number of references, and of cycles of lines in a queue, when the counters were last read.
+    /// The number of references, and the number of cycles that lines spent in a queue, when the counters were last read.
     read: (u64, u64),
 }
 
@@ -117,7 +117,7 @@ impl Replay {
         Ok(replayed > 0)
     }
 
-    /// Updates the counters.
+    /// Adds all events so far to the counters of the devices.
     pub(super) fn catch_up(&mut self, board: &Board<'_>) {
         let (now, devices) = (self.scheduler.now(), board.devices());
         match &mut self.memory {
@@ -126,7 +126,7 @@ impl Replay {
         }
     }
 
-    /// Returns `true` if the counters have to be read before the replay goes on. Otherwise a counter could wrap twice.
+    /// Returns `true` if the counters have to be read before the replay continues. Otherwise a counter could wrap twice.
     pub(super) fn is_long_unread(&self) -> bool {
         let (references, cycles) = self.read;
         self.references - references == LONGEST_UNREAD

@@ -31,7 +31,7 @@ use crate::run::{Asked, Found, Hypercalls, Measured, PhaseRun, Played, Settled, 
 /// The maximum number of cross-calls for a change. Even the slowest hubs need far fewer.
 const MOST_CROSS_CALLS: u64 = 10_000_000;
 
-/// A stage of a scenario.
+/// A point in a scenario at which the observer is called.
 #[derive(Clone, Copy, Debug)]
 pub enum ScenarioStage<'a> {
     /// The number of bytes of the recordings that have been read.
@@ -252,10 +252,10 @@ impl<'a> Stage<'a, '_> {
                             settled.found.push(self.look(guest, strand)?);
                         }
                     }
-                    // An excused strand also had a cross-call to take.
+                    // The strands that had a cross-call to take include the excused strands.
                     settled.awaited = settled.awaited.map(|number| number + step.excused.len());
                     step.settled = Some(std::mem::take(&mut settled));
-                    // On a replay, the phases and the end show the units.
+                    // A replay's report shows the units after each phase and at the end, but not after each step.
                     step.unit = None;
                     tell(observe, ScenarioStage::Step(step))?;
                     held = now;

@@ -35,7 +35,7 @@ pub struct Executed {
     pub failures: Vec<Failure>,
 }
 
-/// What a strand did.
+/// The instructions, cycles, traps and requests of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct StrandRun {

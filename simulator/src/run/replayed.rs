@@ -16,7 +16,7 @@ use crate::machine::configuration::Configuration;
 use crate::memory::{Served, Usage};
 use crate::nearest::status_name;
 
-/// The result of a replay.
+/// The result of a replay without a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Replayed {
@@ -106,7 +106,7 @@ pub struct ThreadRun {
     pub cycles: u64,
     /// How many of the thread's requests were served by each unit.
     pub served: Served,
-    /// The causes of the cycles.
+    /// The thread's cycles, by cause.
     pub stack: Stack,
 }
 
@@ -198,7 +198,7 @@ pub struct CounterResult {
     pub event: Cow<'static, str>,
     /// The count that the guest measured.
     pub measured: u64,
-    /// The true count.
+    /// The number of events that really happened.
     pub truth: u64,
 }
 

@@ -13,11 +13,11 @@ pub struct Total {
     pub class: &'static str,
     #[allow(missing_docs, reason = "its name says it")]
     pub event: Cow<'static, str>,
-    /// The number of counters.
+    /// The number of counters in the sum.
     pub counters: u64,
     /// The count that the guest measured.
     pub measured: u64,
-    /// The true count.
+    /// The number of events that really happened.
     pub truth: u64,
     /// The measured count by place: by node, or for gpd and asu events by hub.
     pub by_place: [u64; 4],

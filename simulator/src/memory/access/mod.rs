@@ -53,11 +53,11 @@ pub(super) struct Access<'w, V: Variant> {
     first_issued: u64,
     issues: u64,
     instructions: u64,
-    /// The instructions of [whole shapes](Self::shapes), by kind.
+    /// The number of instructions by kind, in executions of [whole shapes](Self::shapes).
     by_kind: ByKind,
-    /// In an execution by steps, no instruction begins at this time or later.
+    /// While [whole shapes](Self::shapes) execute, no instruction begins at this time or later.
     until: u64,
-    /// The line of instructions fetched last; [`NO_LINE`] if the instruction cache has lost it.
+    /// The number of the instruction line that was fetched last; [`NO_LINE`] if the instruction cache has dropped it.
     fetched: u64,
     offset: u64,
     /// The number of the strand's core in the machine.
@@ -234,7 +234,7 @@ impl<'w, V: Variant> Access<'w, V> {
         });
     }
 
-    /// Executes a store. Returns when it is done. The strand goes on at once unless too many of its stores are under way.
+    /// Executes a store and returns the time of its end. The strand waits only if too many of its stores are under way.
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16) -> u64 {
         let mut done = 0;
@@ -303,7 +303,7 @@ impl<'w, V: Variant> Access<'w, V> {
         self.now = bank.enter(self.now, cycles) - cycles + l2;
     }
 
-    /// Writes to a line of data. The data cache need not have it. Returns the time at which the store is done.
+    /// Writes to a line, whether the data cache holds it or not. Returns the time at which the store is done.
     #[inline(never)]
     fn store_line(&mut self, part: u64) -> u64 {
         self.event(StrandEvent::CrossbarStore);
@@ -336,7 +336,7 @@ impl<'w, V: Variant> Access<'w, V> {
         done
     }
 
-    /// Drops the L1 copies of a line in a node. `bits` selects them: one bit for each copy.
+    /// Drops the L1 copies of a line in a node. Each set bit of `bits` selects a copy.
     pub(super) fn drop_copies(&mut self, node: Node, line: L2Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
         for copy in self.figures().copies(bits, line) {

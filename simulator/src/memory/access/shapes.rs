@@ -1,4 +1,4 @@
-//! Executes whole shapes whose executions certainly end before another strand's turn.
+//! Executes whole shapes. A *shape* is one way in which a block of the program's code executes.
 
 use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
 use crate::memory::figures::Variant;
@@ -6,8 +6,8 @@ use crate::memory::timing::{ISSUE, Timing};
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes whole shapes step by step, as long as each certainly ends before the time `until` if nothing misses. Removes the
-    /// executed references from `rest`. If misses delay the current shape too far, stops within it.
+    /// Executes shapes step by step. Begins a shape only if it ends before the time `until` when nothing misses. Removes the
+    /// executed references from `rest`. If misses delay the current shape too far, stops within the shape.
     pub(in crate::memory) fn shapes(&mut self, rest: &mut References<'_>, until: u64) {
         let began = self.now;
         (self.until, self.fetched) = (until, NO_LINE);
@@ -90,8 +90,8 @@ impl<V: Variant> Access<'_, V> {
                     if begins + longest < self.until {
                         continue 'steps;
                     }
-                    // The rest of the shape may now end too late, or may have to be fetched again. The fetch of the current
-                    // instruction is still completed.
+                    // The rest of the shape may now end too late, or may have to be fetched again. So stop after the steps that
+                    // belong to the current fetch.
                     if step.next != ShapeStep::WITHIN {
                         left = Some(usize::from(step.next));
                         break 'shapes;

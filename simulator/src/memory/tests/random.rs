@@ -121,7 +121,7 @@ pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) 
     }
 }
 
-/// Checks equations between sums. They hold for any references.
+/// Checks equations between sums of counts. The equations hold for any references.
 pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     let machine = bench.devices.machine();
     let strands = |event, config| -> u64 {
@@ -169,7 +169,7 @@ pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     }
 }
 
-/// Executes turns. Checks the counters after them, and the invariants of the caches.
+/// Executes turns. Then checks the counters, and the invariants of the caches.
 pub(super) fn check_round<V: Variant>(bench: &mut Bench<V>, setting: &Setting, turns: &[Turn]) {
     bench.apply(setting);
     let before = bench.truth().clone();

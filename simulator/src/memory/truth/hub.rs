@@ -82,8 +82,8 @@ impl HubRecord {
         self.waited -= earlier.waited;
     }
 
-    /// Returns the number of lines that moved between two nodes: from the memory of `from`, from the cache of `from`, and written
-    /// back by `from`. The last number counts the copies that `to` lost to writes of `from`.
+    /// Returns four numbers: lines that `to` got from the memory of `from`, lines that `to` got from the cache of `from`, lines
+    /// that `from` wrote back to the memory of `to`, and copies that `to` lost to writes of `from`.
     pub(super) fn between(&self, from: usize, to: usize) -> [u64; 4] {
         let read = |reads: &[Pairs; 2]| reads.iter().map(|reads| reads[to][from]).sum();
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]

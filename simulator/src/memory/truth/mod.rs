@@ -1,7 +1,7 @@
-//! The record of all events. It is independent of the models of registers.
+//! The record of all events. The models of counter registers do not use it, so it can check them.
 //!
-//! The memory system records instructions, requests and what served them, moved lines, and transactions by requester and source. The
-//! methods compute the counts of events from these records.
+//! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's lines,
+//! and each hub's transactions. The methods compute the count of each event from these records.
 
 mod hub;
 mod strand;
@@ -17,7 +17,7 @@ pub(super) use strand::{CoreRecord, CoreRequest, ServedBy, StrandRecord, Wait};
 pub use strand::{Served, Waited};
 pub use usage::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Usage};
 
-/// The events of a DRAM channel. The cycles are the time of lines in its queue and in transfer.
+/// The events of a DRAM channel. The fields in cycles are sums of the time that lines spend in the queue and in transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChannelRecord {
     pub(super) lines_read: u64,
@@ -75,14 +75,14 @@ impl Truth {
         delta
     }
 
-    /// Returns the cycles that lines spent in a DRAM channel's queue: the maximum of all channels.
+    /// Returns the greatest number of cycles that lines spent in the queue of one DRAM channel.
     pub fn most_queued(&self) -> u64 {
         let channels = self.channels.iter().flatten();
         let queued = channels.map(|channel| channel.cycles_to_read + channel.cycles_to_write);
         queued.max().unwrap_or(0)
     }
 
-    /// Returns the cycles that the references took. The hubs' cycle counters count these.
+    /// Returns the number of cycles that the references took. The hubs' cycle counters count these cycles.
     pub fn cycles(&self) -> u64 {
         self.cycles
     }

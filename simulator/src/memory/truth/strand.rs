@@ -87,7 +87,7 @@ impl CoreRecord {
     }
 }
 
-/// The instructions by class, the requests by kind and by what served them, and the waits.
+/// A strand's instructions by class, its requests by kind and by the unit that served them, and its waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
     /// The number of instructions by class (without data, load, store, both), then by [`Branch`](crate::recording::Branch).
@@ -159,7 +159,7 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// Returns the difference to an earlier record.
+    /// Returns the requests and waits since an earlier record.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             served: self.served - earlier.served,

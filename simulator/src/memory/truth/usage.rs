@@ -50,7 +50,7 @@ pub enum TrafficKind {
     Invalidate,
 }
 
-/// The use of a DRAM channel.
+/// The lines that a DRAM channel read and wrote, and the time that this took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelUse {
     /// The number of the node, 0 to 3.
@@ -69,7 +69,7 @@ pub struct ChannelUse {
     pub limit: u64,
 }
 
-/// The use of a hub.
+/// The requests that a hub served, and the time that this took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubUse {
     /// The number of the hub, 0 to 3.

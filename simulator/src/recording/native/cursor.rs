@@ -16,7 +16,7 @@ pub(super) struct Cursor {
     packed: PackedPredictor,
     /// The content of the current frame.
     pub(super) content: Vec<u8>,
-    /// The current positions in the parts of the content, and their ends.
+    /// For each part of the content, the current position and the end of the part.
     control: usize,
     control_end: usize,
     literals: usize,
@@ -27,7 +27,7 @@ pub(super) struct Cursor {
     done: u64,
     /// The number of executions of the frame.
     executions: u64,
-    /// The number of expected executions before the event.
+    /// The number of correctly predicted executions before the current event.
     run: u64,
     /// The first byte of the current event.
     event: u8,
@@ -140,7 +140,7 @@ impl Cursor {
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
         while done < end && filled < CHUNK {
-            // First come the expected executions.
+            // First come the correctly predicted executions.
             let most = done + run.min(end - done);
             let began = done;
             while done < most && filled < CHUNK {

@@ -1,4 +1,4 @@
-//! Reads native recordings, which are files of frames.
+//! Reads native recordings, which consist of frames.
 
 use std::collections::VecDeque;
 use std::fs::File;

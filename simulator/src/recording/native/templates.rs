@@ -34,7 +34,7 @@ pub(super) struct Template {
 #[derive(Clone, Copy, Debug, Default)]
 struct BlockTemplate {
     address: u64,
-    /// The index of the block's first size.
+    /// The index of the size of the block's first instruction.
     first: u32,
     count: u16,
     /// The instruction that passes control on: its index, its flow if not taken, its flow if taken.

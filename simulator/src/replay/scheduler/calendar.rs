@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn from_when_on_one_comes_before_another() {
-        // A pipeline with a higher number comes after it at the same time, one with a lower number a cycle later.
+        // After pipeline 5 at time 10 comes pipeline 6 at the same time, but pipeline 4 only at time 11.
         let due = Due::new(10, 5);
         assert_eq!((due.before(4), due.before(6)), (11, 10));
         assert_eq!((due.before(0), due.before(63)), (11, 10));
@@ -182,7 +182,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Times are close together, like those of pipelines, or whole rounds apart. Some times go back.
+        /// Times are close together, like those of pipelines, or whole rounds apart. A few are earlier than the previous time.
         #[test]
         fn as_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
             let mut calendar = Calendar::new();

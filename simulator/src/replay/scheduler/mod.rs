@@ -67,7 +67,7 @@ struct ScheduledThread {
     /// The position of the next reference in the chunk. `order` is the index of the next signal or wait.
     next: Position,
     order: usize,
-    /// The number of the chunk's references before the next signal or wait. These can be executed at once.
+    /// The number of the chunk's references before the next signal or wait. These references can be executed without a break.
     ends: usize,
     data_alone: bool,
     waits_for: Option<u64>,

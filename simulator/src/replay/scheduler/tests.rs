@@ -61,7 +61,7 @@ fn recording(threads: &[Vec<Item>], cut: usize) -> Recording {
     Recording::from_threads("threads", threads.collect())
 }
 
-/// Executes all references, at most `most` at a time. Instructions take the number of [`cycles`].
+/// Executes all references, at most `most` at a time. Each instruction takes as long as [`cycles`] says.
 fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> (Vec<Begin>, u64) {
     let mut begins = Vec::new();
     let mut now = 0;
@@ -107,7 +107,7 @@ struct Plain {
     threads: VecDeque<usize>,
 }
 
-/// Executes item by item, with a search of all strands each time. Returns the instructions, the end, and the dropped waits.
+/// Executes item by item, and searches all strands each time. Returns the instructions, the end, and the number of dropped waits.
 fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     let mut items: Vec<VecDeque<Item>> =
         threads.iter().map(|items| items.iter().copied().collect()).collect();
@@ -249,8 +249,8 @@ proptest! {
     }
 }
 
-/// Strand 1 has a thread that waits for a signal, and one that ends with this signal at time 1.
-/// Then it is the strand's turn. But strand 2 has been ready longer than the woken thread.
+/// Strand 1 has two threads. One waits for a signal, and the other makes this signal at time 1 and
+/// ends. The woken thread could execute at time 1, but strand 2 has been ready longer.
 #[test]
 fn a_signal_at_the_end_of_a_thread() {
     let threads = [
