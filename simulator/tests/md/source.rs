@@ -177,7 +177,7 @@ fn what_is_wrong_and_where() {
     }
 }
 
-/// Asserts how the message for a source begins.
+/// Asserts that a source is refused with a message of one line that begins with `says`.
 #[track_caller]
 fn wrong(text: &str, says: &str) {
     let error = parse(text).unwrap_err().to_string();

@@ -4,8 +4,8 @@ use simulator::analysis::profile::SampledUnit;
 
 use crate::{every, fetches, profile};
 
-/// Returns the cycles of a program in user mode. Asserts that both counters agree. The first instruction
-/// misses the TLB, and so does the handler of the miss: 1 + 2 * 7 cycles are in exception mode.
+/// Returns the cycles of a program in user mode. Asserts that both counters agree. The other 15 cycles are in exception mode: the
+/// handler executes its 7 instructions twice, and it takes 1 cycle to find the handler's own TLB miss.
 fn cycles(program: &str) -> u64 {
     let report = profile(SampledUnit::R10000, program, "0,16", every(1000)).unwrap();
     for event in report.events() {
@@ -36,8 +36,8 @@ fn four_instructions_graduate_in_a_cycle() {
     assert_eq!(line(13), FIRST + 3);
 }
 
-/// While a load waits for its data, 31 later instructions enter the active list and issue. After the load,
-/// they graduate four per cycle. The other instructions use memory, so one of them issues per cycle.
+/// While the first load waits for its data, 31 later instructions enter the active list and issue. When the data arrive, they
+/// graduate four per cycle. Later loads issue one per cycle, because one instruction per cycle can use memory.
 #[test]
 fn one_instruction_of_a_cycle_uses_memory() {
     let first = "I  1000,4\n L 2000,4\n";

@@ -47,6 +47,6 @@ fn the_threads_are_ordered() {
             }
         }
     }
-    // There are seven starts, seven joins, waits of seven threads at each of seven barriers, and waits for the ledger.
+    // Seven threads are started and joined, and wait at each of seven barriers. They also wait for the ledger, which they pass on.
     assert!(waits > 7 + 7 + 7 * 7, "{waits}");
 }

@@ -8,7 +8,7 @@ use simulator::recording::{Chunk, Recording};
 use super::Recorder;
 use crate::open;
 
-/// Returns a recording of threads. Each thread has 3 frames of `blocks` executions, and uses its own data.
+/// Returns a recording of `threads` threads. Each thread has 3 frames of `blocks` executions, and uses different data.
 fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     let mut recorder = Recorder::new(Stored::Plain);
     let block = recorder.block(0x1000, &[4], Exit::None);
@@ -63,7 +63,7 @@ fn threads_that_wait_go_on_as_they_were() {
     }
 }
 
-/// Each thread has begun, and none has ended. A recording has at most 65,536 threads, eight times as many: they fit in 512 MB.
+/// 8192 threads have begun, and none has ended. With less than 8 KB each, 65,536 threads (the maximum) fit into 512 MB.
 #[test]
 fn a_thread_that_waits_takes_less_than_8_kb() {
     let mut recorder = Recorder::new(Stored::Plain);
