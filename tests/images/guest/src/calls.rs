@@ -74,7 +74,7 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
         if machine.status(Some(1), id) != EOK {
             continue;
         }
-        // The last value leaves each register as after a reset.
+        // The last value, 0, leaves each register as after a reset.
         for value in [u64::MAX, 0x1234_5678_9abc_def5, 0xaaaa_5555_aaaa_5555, 0] {
             let value = written(id, value);
             check.case(Trap::Fast, [id, value, 2, 3, 4, SET], [EOK, value, 2, 3, 4, SET]);
