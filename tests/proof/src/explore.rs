@@ -23,7 +23,7 @@ pub trait Packed<const WORDS: usize>: Model {
     fn unpack(&self, words: [u64; WORDS]) -> Self::State;
 }
 
-/// An action and the next state. The `Debug` text is that of the action.
+/// An action and the next state. `Debug` shows only the action.
 #[derive(Clone, PartialEq)]
 pub struct To<A, S> {
     pub action: A,
@@ -101,7 +101,7 @@ pub struct Visited<const WORDS: usize> {
 /// A hash table. In a free slot, all words are 0.
 struct Part<const WORDS: usize> {
     states: Vec<[u64; WORDS]>,
-    /// The level of each state. The first level is 1, and a free slot has 0.
+    /// The breadth-first level of each state. The first level is 1, and a free slot has 0.
     depths: Vec<u8>,
     used: usize,
 }

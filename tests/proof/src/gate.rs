@@ -49,9 +49,9 @@ struct Wait {
     accesses: u32,
     /// Whether an access of another strand is in flight.
     in_flight: bool,
-    /// The number of asks of others since the strand's own last ask.
+    /// How often other strands have asked since the strand last asked.
     asks: u32,
-    /// The smallest number w of remembered strands since the strand's own last ask. r = 2w.
+    /// The smallest number w of remembered strands since the strand last asked. r = 2w.
     fewest: u32,
 }
 
@@ -71,7 +71,7 @@ pub enum Action {
 }
 
 impl Gate {
-    /// Returns the machine's strand for this number of the model. The strands of the model are spread over the machine.
+    /// Returns the machine's strand for a strand number of the model. The strands of the model are spread over the machine.
     fn strand(&self, number: u8) -> StrandId {
         let last = StrandId::COUNT - 1;
         let number = usize::from(number) * last / usize::from(self.strands - 1);
@@ -85,7 +85,7 @@ impl Gate {
         }
     }
 
-    /// Returns the strands that can ask, each with the result.
+    /// Returns the strands that can ask. Each comes with the turns after the ask, and the answer.
     fn asks(&self, state: &State) -> impl Iterator<Item = (u8, Turns, Answer)> {
         let asking = (0..self.strands).filter(|strand| state.in_flight != Some(*strand));
         asking.map(|strand| {

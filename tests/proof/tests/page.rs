@@ -1,4 +1,4 @@
-//! PROOF.md names only checks that exist: each link has a target, and the target declares the name in the link.
+//! PROOF.md names only checks that exist. The target of each link exists and declares the name in the link.
 
 use std::fs;
 use std::path::Path;
