@@ -219,7 +219,7 @@ impl<'a> Comparison<'a> {
         self.world.has_unit(unit) && !(matches!(unit, Unit::L2 { .. }) && is_broken())
     }
 
-    /// Writes a strand's PIC on both sides. The strand could write it itself.
+    /// Writes a strand's PIC on both sides, as the strand itself could do.
     pub fn put_pic(&mut self, strand: u16, value: u64) {
         self.world.pic.insert(strand, value);
         self.machine.board().put_pic(strand, value);

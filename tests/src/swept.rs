@@ -1,4 +1,4 @@
-//! Makes the sweep on the reference model and the machine under test side by side.
+//! Makes the calls of the sweep on the reference model and on the machine under test, side by side.
 
 use guest_abi::{StrandId, Trap};
 use perfctr_service::Unit;

@@ -4,9 +4,9 @@ use crate::random::Random;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
-    /// The selects: bits 7:4 are that of counter 0, bits 3:0 that of counter 1. The other bits read as 0.
+    /// Bits 7:4 select the event of counter 0, bits 3:0 the event of counter 1. The other bits read as 0.
     Pcr,
-    /// Counter 0 is in bits 62:32, its overflow flag in 63. Counter 1 is in bits 30:0, its overflow flag in 31.
+    /// Bits 62:32 are counter 0, and bit 63 is its overflow flag. Bits 30:0 are counter 1, and bit 31 is its overflow flag.
     Pic,
 }
 

@@ -4,11 +4,11 @@ use super::event::Event;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The level in which events count with UT.
+    /// User code. Its events count if UT is set.
     User,
-    /// The level in which events count with ST.
+    /// Privileged code. Its events count if ST is set.
     Privileged,
-    /// The level in which events count with HT.
+    /// Hyperprivileged code. Its events count if HT is set.
     Hyperprivileged,
 }
 
