@@ -1,4 +1,4 @@
-//! A unit stays busy. Its calls return EWOULDBLOCK for a stated time by the calling strand's clock.
+//! A unit stays busy. Calls for the unit return EWOULDBLOCK until the limit, by the calling strand's clock.
 //! Then the unit is out of service.
 
 use std::thread;
@@ -27,7 +27,7 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
-/// Returns times from `from` to before `to`, so close together that none follows a pause.
+/// Returns times from `from` to `to - 1`. They are so close together that there is no pause between them.
 fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }
@@ -48,7 +48,7 @@ fn a_chip_that_is_busy_for_ever() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // The time begins with the first refusal.
+    // The waiting time begins with the first refusal.
     waits_for_limit(machine, 0, 5000);
     let state = machine.unit(UNIT);
     assert!(!state.in_service && state.clean);
@@ -64,7 +64,7 @@ fn a_chip_that_is_busy_for_ever() {
     assert!(board.take_log().is_empty());
     assert_eq!(machine.get(64, 54), (0, 0), "other hubs work on");
 
-    // When the hub returns to service while it is still busy, the time starts again from zero.
+    // When the hub returns to service while it is still busy, the waiting time starts again from zero.
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     waits_for_limit(machine, 0, 5000 + LIMIT);
     assert_eq!(machine.unit(UNIT).stuck, 2);
@@ -94,7 +94,7 @@ fn each_strand_has_its_own_clock() {
     assert_eq!(worst(64, LIMIT - 4), 10);
 }
 
-/// A successful access of any strand restarts the time.
+/// A successful access of any strand restarts the waiting time.
 #[test]
 fn an_access_that_takes_place_is_progress() {
     let machine = machine();

@@ -1,4 +1,4 @@
-//! Threads set PERF_CONFIG of one node. For other strands, a set is a single step. Only the two bits of PERF_CONFIG ever change.
+//! Threads set PERF_CONFIG of one node. To other strands, a set looks like one step. Only the two bits of PERF_CONFIG ever change.
 
 use std::thread;
 

@@ -66,8 +66,8 @@ impl Bus for Posted {
 type Service = PerfCounterService<(&'static Posted, &'static Devices)>;
 type System = Hypervisor<(Service,), NoConsole>;
 
-/// Returns a Batoka with one node. Guest 0 has strands 0 and 1 and `global`. Guest 1 has strand 2
-/// and no rights. Both guests have negotiated version 1.1.
+/// Returns a Batoka with one node. Guest 0 has the right `global`, and runs on strands 0 and 1. Guest 1 has no rights, and runs on
+/// strand 2. Both guests have negotiated version 1.1.
 fn system() -> (&'static Posted, &'static System) {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
     let posted = leak(Posted {
@@ -130,7 +130,7 @@ fn only_a_strand_that_has_a_hub_gives_it_back() {
     }
 }
 
-/// The strand does not wait after reads and writes of memory channels. It waits before it acknowledges.
+/// After a fast-path access to a memory channel, a strand waits for its writes only before it acknowledges.
 #[test]
 fn a_strand_acknowledges_when_its_writes_have_arrived() {
     let (posted, system) = system();

@@ -1,4 +1,4 @@
-//! The counters of a SPARC strand: their machine for the suite, and tests of their own.
+//! The counters of a SPARC strand: a machine for the suite, and further tests.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
@@ -73,8 +73,8 @@ fn strand(pcr: u64, pic: u64) -> StrandUnit {
     strand
 }
 
-/// The trap is set to come 0 to 15 events early. The counter reaches its wrap and passes it. PIC is
-/// never -16 when OV is set.
+/// For each setting from 0 to 15, the trap comes this number of events early. The counter continues past its wrap. PIC is never -16
+/// when OV is set.
 #[test]
 fn the_trap_comes_up_to_15_events_early() {
     for events in 0..=15 {
@@ -183,7 +183,7 @@ fn softint_is_set_by_the_request() {
     by_both.set_pcr(armed | OV0);
     assert!(by_both.softint());
 
-    // The bit stays when OV is cleared. If only the bit is cleared, it comes back.
+    // The bit stays when OV is cleared. If only the bit is cleared, it is set again.
     by_both.set_pcr(armed);
     assert!(by_both.softint() && !by_both.trap_requested());
     by_both.set_softint(false);
@@ -262,7 +262,7 @@ fn only_the_hypervisor_changes_ht() {
     assert_eq!(strand.pcr(), LOADS, "not set");
 }
 
-/// Checks every set of modes, with and without the right.
+/// Checks every set of modes, with and without the right to HT.
 #[test]
 fn hyperprivileged_events_need_the_right() {
     for granted in [false, true] {

@@ -92,7 +92,7 @@ deviations! {
 }
 
 impl Deviation {
-    /// Returns instructions for a hypervisor at trap level 0, the place to compare afterwards, the right value there, and QEMU's.
+    /// Returns instructions for a hypervisor at trap level 0, the place to compare afterwards, the right value, and QEMU's value.
     fn example(self) -> (Vec<u32>, Shown, u64, u64) {
         use Shown::{Pc, Register, Value};
         const L0: u32 = 16;

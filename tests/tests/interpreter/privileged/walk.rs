@@ -192,7 +192,7 @@ impl Walk {
         let get = |walk: &Self, register: Register| walk.strand.registers.get(register);
         let if_so = |so: bool, why| so.then_some(why);
         match Instruction::decode(word) {
-            // The numbers of windows must add up to 6.
+            // CANSAVE, CANRESTORE and OTHERWIN must add up to 6.
             Instruction::Save { .. } => {
                 if_so(windows.can_save > 0 && windows.can_restore == 7, Avoided::Undefined)
             }
@@ -282,7 +282,7 @@ impl Walk {
         }
     }
 
-    /// Returns `true` if an access is to memory for random instructions. Its space must exist on the niagara machine with the MMU off.
+    /// Returns `true` if an access is to memory for random instructions, in a space that the niagara machine has with the MMU off.
     fn reaches(&mut self, place: MemoryOperand) -> bool {
         let level = self.level();
         let get = |register| self.strand.registers.get(register);
