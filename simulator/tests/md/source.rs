@@ -1,4 +1,4 @@
-//! What sources may contain, and the messages for anything else.
+//! What a source may contain, and the messages when it contains anything else.
 
 use simulator::machine::description::{Description, Node, Property, Value, parse, print};
 

@@ -14,7 +14,7 @@ fn cycles(program: &str) -> u64 {
     report.cycles - 15
 }
 
-/// A TLB miss takes one cycle to find the miss and one cycle to enter the handler.
+/// A TLB miss costs two cycles: one to find the miss, and one to enter the handler.
 const REFILL: u64 = 2;
 
 /// A miss of both caches takes 70 cycles.

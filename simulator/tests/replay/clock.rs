@@ -1,4 +1,4 @@
-//! The machine has one clock. It only advances.
+//! The machine has one clock, which never steps back.
 
 use simulator::events::collect::Keep;
 use simulator::events::layouts::LayoutName;
