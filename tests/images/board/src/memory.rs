@@ -16,7 +16,7 @@ use sweep::modelled::Hardware;
 
 use crate::kept::Kept;
 
-/// The bus of an image with devices. The service's table leads it to words of memory instead.
+/// The bus of an image with devices. The service's table directs accesses to words of memory instead.
 pub struct Bus(Mmio);
 
 /// The registers of all strands. The processor has the registers of one strand. Memory has the registers of all others.

@@ -112,8 +112,8 @@ fn sweep(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// The hypervisor compares all 64 bits of function numbers. Its own functions are 0x84 and 0x100_0000_0084 of
-/// trap 0x80, and 0x84 of trap 0xff. They return the number and the sum of %o0 to %o5.
+/// The hypervisor compares all 64 bits of function numbers. Its own functions are 0x84 and 0x100_0000_0084 of trap 0x80, and 0x84
+/// of trap 0xff. They return the function number and the sum of %o0 to %o5.
 fn numbers(check: &mut Check<'_>) {
     negotiate(Some(1));
     let far = [

@@ -18,7 +18,7 @@ pub struct Around {
     pub g: [u64; 8],
     /// Values before the trap: CWP, CANSAVE, CANRESTORE, OTHERWIN, CLEANWIN, WSTATE, PSTATE, PIL, TL, GL, %y, %asi, %ccr.
     pub before: [u64; 13],
-    /// The same registers after the trap, in the same order.
+    /// The registers of `before`, in the same order, after the trap.
     pub after: [u64; 13],
 }
 

@@ -94,7 +94,7 @@ fn counters(counters: Counters) {
     control(Control::Counters(counters));
 }
 
-/// The instructions at which the test makes events.
+/// The instructions at which the test makes events happen.
 #[derive(Clone, Copy)]
 enum Place {
     Here,
@@ -324,7 +324,7 @@ fn goes_on(check: &mut Check<'_>) {
     ended(check, Outcome { lost: 76, ..Outcome::undisturbed(85) }, Some([850, 85, 0]));
 }
 
-/// Returns the sum of the numbers up to `depth`. A trap comes before and after each nested call.
+/// Returns the sum of the numbers up to `depth`. A trap is taken before and after each nested call.
 #[inline(never)]
 fn deep(depth: u64) -> u64 {
     happens(SparcEvent::Loads, 10);
