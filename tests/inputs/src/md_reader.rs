@@ -120,7 +120,7 @@ fn is_text(text: &str, bytes: &[u8]) {
     assert!(!text.contains('\0'), "{text:?}");
 }
 
-/// Asserts that `part` is a part of `bytes`, and not a copy.
+/// Asserts that `part` points into `bytes`, and is not a copy.
 fn is_within(part: &[u8], bytes: &[u8]) {
     let (part, bytes) = (part.as_ptr_range(), bytes.as_ptr_range());
     assert!(

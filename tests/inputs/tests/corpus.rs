@@ -21,7 +21,7 @@ impl Drop for Named<'_> {
     }
 }
 
-/// Checks the inputs of a target. Returns the name of each input with what the input has reached.
+/// Checks the inputs of a fuzz target. Returns what each input has reached, by the name of the input.
 fn replay<T>(target: &str, check: impl Fn(&[u8]) -> T) -> BTreeMap<String, T> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     let mut reached = BTreeMap::new();
