@@ -22,9 +22,9 @@ pub struct Gate {
 /// The bound that a model checks for strand 0. Two models, one for each bound, are smaller than one model for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watches {
-    /// The bound b: the number of accesses of others while strand 0 keeps asking.
+    /// The bound b: the number of accesses of other strands while strand 0 keeps asking.
     Wait,
-    /// The bound r: the number of refusals of others on behalf of strand 0 after it has gone.
+    /// The bound r: how often other strands are refused on behalf of strand 0 after it has gone.
     Absence,
 }
 
@@ -39,11 +39,11 @@ pub struct State {
 enum Watched {
     /// The history since strand 0 was refused. `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
-    /// The number of refusals of others on behalf of strand 0 since its last action at the hub.
+    /// How often other strands were refused on behalf of strand 0 since its last action at the hub.
     Absence(u32),
 }
 
-/// The history since a strand was refused. The strand keeps asking, at least once in every r asks of the others.
+/// The history since a strand was refused. The strand keeps asking, at least once in every r asks of other strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
     accesses: u32,
@@ -94,7 +94,7 @@ impl Gate {
         })
     }
 
-    /// One access is in flight at a time: meanwhile every strand that asks is refused.
+    /// One access is in flight at a time. Meanwhile every strand that asks is refused.
     fn one_access_in_flight(&self, state: &State) -> bool {
         state.in_flight.is_none() || self.asks(state).all(|(.., answer)| answer == Answer::Refused)
     }
@@ -113,7 +113,7 @@ impl Gate {
             })
     }
 
-    /// If a strand asks at least once in every r asks of the others, it is served after at most b = N - 1 accesses of others.
+    /// If a strand asks at least once in every r asks of other strands, it is served after at most b = N - 1 of their accesses.
     fn served_after_b_accesses(&self, state: &State) -> bool {
         match state.watched {
             Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
@@ -121,7 +121,7 @@ impl Gate {
         }
     }
 
-    /// A strand that has gone costs the others at most r = 2N refusals, once.
+    /// A strand that does not come back costs the other strands at most r = 2N refusals, once.
     fn the_absent_cost_r_refusals(&self, state: &State) -> bool {
         match state.watched {
             Watched::Absence(refusals) => refusals <= 2 * u32::from(self.strands),

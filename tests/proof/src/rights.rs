@@ -76,7 +76,7 @@ pub enum Act {
     /// The strand takes its cross-call and scrubs what it is asked to scrub.
     TakesCrossCall(usize, usize),
     Acknowledges(usize, usize),
-    /// The strand acknowledges, but it has been asked for more in the meantime.
+    /// The strand acknowledges, but meanwhile it has been asked to scrub more.
     AcknowledgesInVain(usize, usize),
     /// The strand is declared dead, or the operator excuses it.
     IsDeclaredDead(usize, usize),

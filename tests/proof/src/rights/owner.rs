@@ -1,4 +1,4 @@
-//! The owner of the lock. It makes the steps of a change in the orders that ship ([`Ledger`]).
+//! The owner of the lock. It makes the steps of a change in the orders in which the service makes them ([`Ledger`]).
 
 use guest_abi::StrandId;
 use hv_core::GuestId;

@@ -21,7 +21,7 @@ fn read(name: &str) -> String {
     fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Runs z3 on this text. Returns its output.
+/// Runs z3 with this input. Returns its output.
 fn z3(text: &str) -> String {
     let mut z3 = Command::new(Z3.find().unwrap());
     z3.arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped());
