@@ -86,7 +86,7 @@ pub const fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Returns a memory access. The second operand is a [`number`], or a register with an address space's number above it.
+/// Returns a memory access. The second operand is a [`number`], or a register with an address space's number in the bits above.
 pub const fn accesses(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }

@@ -14,7 +14,7 @@ fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
     assert_eq!(*world, before);
 }
 
-/// The name of each register says to which unit it belongs.
+/// Each register belongs to the unit that is in its name.
 #[test]
 fn each_register_is_part_of_the_unit_in_its_name() {
     for register in &registers::REGISTERS[2..] {
