@@ -1,4 +1,4 @@
-//! Gets and sets of every register number.
+//! Reads and writes of every register number.
 
 use perfctr_service::Grant;
 
@@ -14,7 +14,7 @@ pub const EVERY_REGISTER: Part = Part {
     run: every_register,
 };
 
-/// Writes every register from every strand. After each set, reads the register from every strand.
+/// Writes every register from every strand. After each write, reads the register from every strand.
 pub const READ_BACK: Part = Part {
     name: "what is written reads back",
     limit: worlds::MACHINES.len(),
