@@ -18,7 +18,7 @@ const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
 type Shared = &'static MachineUnderTest<'static>;
 
-/// Returns a machine. The guest with `global` has strands 0 to 2 and 64.
+/// Returns a machine with one guest. The guest has the right `global`, and runs on strands 0 to 2 and 64.
 fn machine() -> Shared {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let holder = Guest::new([0, 1, 2, 64], Grant::GLOBAL);

@@ -1,4 +1,4 @@
-//! Sets of PERF_CONFIG while L2 banks fault, compared with the reference model.
+//! Writes of PERF_CONFIG while L2 banks fault, compared with the reference model.
 
 use hv_core::sync::steps;
 use sweep::parts::BANKS;

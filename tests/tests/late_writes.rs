@@ -110,7 +110,7 @@ fn set(system: &System, number: u16, id: u64, value: u64) -> u64 {
     registers.o0
 }
 
-/// A trap can interrupt a strand before it has the hub, while it has it, or afterwards.
+/// A trap can interrupt a strand before it takes the hub, while it holds the hub, or afterwards.
 #[test]
 fn only_a_strand_that_has_a_hub_gives_it_back() {
     for (trapped, answer) in [(0, (EWOULDBLOCK, 0x0bad)), (1, (EOK, 0))] {

@@ -90,7 +90,7 @@ pub(crate) fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// Consecutive instructions. A branch enters them only at the first.
+/// Consecutive instructions. A branch enters the group only at its first instruction.
 type Group = Vec<u32>;
 
 struct Case<'r> {

@@ -83,7 +83,7 @@ deviations! {
     RedState,
     /// DONE and RETRY at trap level 0 end the machine (DONE: illegal_instruction).
     DoneAtLevelZero,
-    /// POPC ignores rs1 (POPC: a reserved field other than 0 makes an illegal instruction).
+    /// POPC ignores rs1 (POPC: a reserved field other than 0 makes the instruction illegal).
     ReservedFields,
     /// Tcc of two registers leaves their sum in the first register (Tcc: no register changes).
     TrapNumber,
