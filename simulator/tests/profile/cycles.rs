@@ -49,15 +49,15 @@ fn one_instruction_of_a_cycle_uses_memory() {
     assert_eq!(after(load.repeat(31)), 7);
     assert_eq!(after(other.repeat(400)), 100);
     assert_eq!(after(format!("{load}{other}{other}{other}").repeat(100)), 100);
-    // Four loads graduate and free their entries. A cycle later, the first of 369 loads issues.
+    // Four loads graduate and free their entries in the active list. A cycle later, the first of 369 loads issues.
     assert_eq!(after(load.repeat(400)), 1 + 369);
-    // The active list holds 16 of the 200 loads.
+    // While the first load waits, the active list holds 16 of the 200 later loads.
     assert_eq!(after(format!("{load}{other}").repeat(200)), 1 + 184);
 }
 
 #[test]
 fn a_miss_that_the_secondary_cache_serves_takes_10_cycles() {
-    // One line of 128 bytes holds two lines of 64 bytes.
+    // One L2 line of 128 bytes holds two instruction lines of 64 bytes.
     assert_eq!(cycles("I  1000,4\nI  1040,4\n"), FIRST + 10);
     // The loads use three data lines of 32 bytes. Their misses are served one after another.
     let loads = "I  1000,4\n L 2000,4\nI  1004,4\n L 2020,4\nI  1008,4\n L 2040,4\n";

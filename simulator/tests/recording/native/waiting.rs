@@ -26,8 +26,8 @@ fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     recorder.end()
 }
 
-/// Returns the address of a data reference. In even threads, the addresses have strides and jumps.
-/// In odd threads, two addresses alternate, which only a region predicts.
+/// Returns the address of a data reference. In even threads, the addresses have strides and jumps. In odd threads, two addresses
+/// alternate, so a predictor that knows only strides never expects them.
 fn address(thread: u64, number: u64) -> u64 {
     let jump = if number % 7 == 3 { (number * number) << 20 } else { 0 };
     let offset = if thread.is_multiple_of(2) { 8 * number + jump } else { number % 2 * 0x10_0010 };
