@@ -82,7 +82,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Calls for registers of the hub are refused. Calls for registers of other hubs are not.
+    /// Calls for registers of the hub are refused. Calls for registers of other hubs are served.
     fn taken(&self, check: &mut Check<'_>) {
         self.hold();
         let before = control(Control::State);
