@@ -113,7 +113,7 @@ fn is_one_line(error: &RecordingError) {
     assert!(!text.contains(char::is_control), "{text:?}");
 }
 
-/// Returns the first references of the first thread: at most [`MOST`] and one block.
+/// Returns the first references of the first thread: at most [`MOST`] plus one block.
 fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
     let mut reader = recording::Recording::from_reader("recording", stream, None)?;
     let (mut all, mut block) = (Vec::new(), Chunk::default());

@@ -15,7 +15,7 @@ pub(super) fn check(bytes: &[u8]) {
     }
 }
 
-/// Reads all threads. Returns the number of references of each thread: at most [`MOST`] and one chunk.
+/// Reads all threads. Returns the number of references of each thread: at most [`MOST`] plus one chunk.
 fn read(bytes: &[u8]) -> Result<Vec<usize>, RecordingError> {
     let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
     let mut chunk = Chunk::default();
