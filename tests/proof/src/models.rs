@@ -8,7 +8,7 @@ use crate::product::{Handover, Product};
 use crate::rights::{Alike, Rights};
 use perfctr_service::Grant;
 
-/// A model in one size.
+/// A model and one of its sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub model: &'static str,

@@ -22,7 +22,7 @@ fn each_check_that_the_page_names_exists() {
         let named = before.rsplit_once('[').unwrap().1;
         let path = root.join(target);
         let found = text(&path);
-        // The name in the link is that of a file, or of a function or type in the file.
+        // The link names a file, or a function or type in the file.
         let name = named.trim_matches('`');
         if named != name && !target.contains(name) {
             let name = name.rsplit("::").next().unwrap();
