@@ -58,7 +58,7 @@ fn a_busy_hub_is_the_last_check() {
 
 #[test]
 fn each_grant_covers_its_registers() {
-    // The strands are on nodes 0 and 2. The statuses: PCR, PCR with HT, PERF_CONFIG, DRAM of nodes 0 to 3, hub 3.
+    // The strands are on nodes 0 and 2. The statuses are for PCR, PCR with HT, PERF_CONFIG, DRAM of nodes 0 to 3, and hub 3.
     for (grant, expected) in [
         (Grant::NONE, [10, 10, 10, 10, 10, 10, 10, 10]),
         (Grant::STRAND, [0, 10, 10, 10, 10, 10, 10, 10]),
