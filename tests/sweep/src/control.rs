@@ -35,7 +35,7 @@ pub enum Control {
     Died(StrandId),
     /// Turns the tracer on or off, for this machine and later machines.
     Trace(bool),
-    /// Uses the counters of the calling strand.
+    /// Operates on the counters of the calling strand.
     Counters(Counters),
 }
 

@@ -34,7 +34,7 @@ const EDGES: [u64; 24] = [
     1 << 62 | 18, 1 << 63, 1 << 63 | 1, 1 << 63 | 2, 1 << 63 | 89, u64::MAX - 89, u64::MAX - 1, u64::MAX,
 ];
 
-/// The fields of the SPARC PCR, highest first. Some fields are bits that do not exist.
+/// The fields of the SPARC PCR, highest first. Some of these bits do not exist.
 #[rustfmt::skip]
 const PCR_FIELDS: [u64; 15] = [
     1 << 63, 1 << 62, 0x3fff_ffff << 32, 1 << 31, 0xf << 27, 0xff << 19, 1 << 18, 0xf << 14,
