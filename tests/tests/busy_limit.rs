@@ -12,7 +12,7 @@ use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
 
 const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
-/// Returns a machine with two guests. One runs on strands 0, 1 and 64, with the right `global`; the other on strand 2, without rights.
+/// Returns a machine with two guests. One has strands 0, 1 and 64, and the right `global`. The other has strand 2 and no rights.
 fn machine() -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [Guest::new([0, 1, 64], Grant::GLOBAL), Guest::new([2], Grant::NONE)];
