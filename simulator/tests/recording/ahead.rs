@@ -118,7 +118,7 @@ fn a_slow_pipe_is_read_to_its_end() {
 struct Waits {
     text: Cursor<Vec<u8>>,
     goes_on: Receiver<()>,
-    /// Dropped with the reader, so that the test notices the drop.
+    /// When the reader is dropped, this sender is dropped too, and the test notices.
     _lives: Sender<()>,
 }
 

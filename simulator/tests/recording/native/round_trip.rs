@@ -104,7 +104,7 @@ impl Step {
     }
 }
 
-/// Returns the data references of an instruction. A load and the next store become one reference if they have the same place.
+/// Returns the data references of an instruction. A load and the next store become one reference if they have the same address.
 fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Reference> {
     let mut data: Vec<Reference> = Vec::new();
     for &(at, store, size, address) in accesses {
