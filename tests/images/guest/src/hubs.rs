@@ -140,7 +140,7 @@ impl States {
             self.set(check, id, 0, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // The other strand does not come back. For two remembered strands, the hub refuses this strand four times.
+            // The other strand does not come back. With two remembered strands, it costs this strand four refusals.
             for _ in 0..4 {
                 self.get(check, id, EWOULDBLOCK);
             }
