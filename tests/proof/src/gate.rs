@@ -85,7 +85,7 @@ impl Gate {
         }
     }
 
-    /// Returns the strands that can ask. Each comes with the turns after the ask, and the answer.
+    /// Returns the strands that can ask, the turns after each ask, and the answers.
     fn asks(&self, state: &State) -> impl Iterator<Item = (u8, Turns, Answer)> {
         let asking = (0..self.strands).filter(|strand| state.in_flight != Some(*strand));
         asking.map(|strand| {
