@@ -33,7 +33,7 @@ impl System for Plain<'_> {
     }
 }
 
-/// Switches on machines whose register 0 has no HOLDOV: see [`Plain`].
+/// Switches on machines, and clears HOLDOV in writes of their register 0: see [`Plain`].
 pub struct WithPlain<M>(pub M);
 
 impl<M: Machines> Machines for WithPlain<M> {
