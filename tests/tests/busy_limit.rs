@@ -145,7 +145,7 @@ fn a_hub_that_is_never_released() {
     played(machine, &[(64, 3 * LIMIT, 0)]);
 }
 
-/// The L2 control of a node has the same limit.
+/// The limit of a hub also applies to the L2 control of a node.
 #[test]
 fn an_l2_lock_that_is_never_released() {
     let machine = machine();

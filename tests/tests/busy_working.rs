@@ -88,7 +88,6 @@ fn an_access_ends_at_each_step_of_an_ask() {
     }
 }
 
-/// A strand finds the chip busy once an hour.
 #[test]
 fn a_chip_that_is_busy_once_an_hour() {
     let machine = machine();
@@ -112,7 +111,7 @@ fn a_clock_that_steps_back() {
     }
 }
 
-/// Once an hour, a strand finds L2 control held by another strand. Later, this happens twice in a row, for 2/3 of the limit each.
+/// Once an hour, a strand finds L2 control held by another strand. Then this happens twice in a row, for 2/3 of the limit each.
 #[test]
 fn l2_control_that_is_given_back() {
     let machine = machine();

@@ -130,7 +130,7 @@ fn only_a_strand_that_has_a_hub_gives_it_back() {
     }
 }
 
-/// After a fast-path access to a memory channel, a strand waits for its writes only before it acknowledges.
+/// After a fast-path access to a memory channel, a strand waits for its writes only before it acknowledges a cross-call.
 #[test]
 fn a_strand_acknowledges_when_its_writes_have_arrived() {
     let (posted, system) = system();

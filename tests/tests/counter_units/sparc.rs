@@ -169,7 +169,7 @@ fn holdov_saves_the_other_counters_overflow() {
     assert!(strand.trap_requested());
 }
 
-/// Any request of the trap sets bit 15 of %softint. The bit stays set until it is cleared.
+/// Any request for the trap sets bit 15 of %softint. The bit stays set until it is cleared.
 #[test]
 fn softint_is_set_by_the_request() {
     let armed = LOADS | UT | TOE0;
@@ -183,7 +183,7 @@ fn softint_is_set_by_the_request() {
     by_both.set_pcr(armed | OV0);
     assert!(by_both.softint());
 
-    // The bit stays when OV is cleared. If only the bit is cleared, it is set again.
+    // Bit 15 of %softint stays when OV is cleared. If bit 15 is cleared while OV is set, it is set again.
     by_both.set_pcr(armed);
     assert!(by_both.softint() && !by_both.trap_requested());
     by_both.set_softint(false);
@@ -191,7 +191,7 @@ fn softint_is_set_by_the_request() {
     by_write.set_softint(false);
     assert!(by_write.softint(), "OV is still set");
 
-    // The counter sets OV and the bit at the same event.
+    // The counter sets OV and bit 15 of %softint at the same event.
     let mut by_event = strand(armed, 0xffff_fffe);
     by_event.count(SparcEvent::Loads, 1);
     assert!(!by_event.softint());
@@ -199,7 +199,7 @@ fn softint_is_set_by_the_request() {
     assert!(by_event.softint());
 }
 
-/// At PIL 15, with interrupts off, or in hyperprivileged mode, no request sets the bit. When this state ends, the bit is set.
+/// At PIL 15, with interrupts off, or in hyperprivileged mode, no request sets bit 15 of %softint. Afterwards, it is set.
 #[test]
 fn softint_shows_nothing_while_the_strand_takes_no_interrupts() {
     let overflow = |strand: &mut StrandUnit| strand.set_pcr(LOADS | UT | TOE0 | OV0);
@@ -242,7 +242,7 @@ fn a_flushed_instruction_can_request_the_trap_without_ov() {
         assert_eq!(unit.softint(), requested, "{pcr:#x} {pic:#x}");
         assert_eq!(unit.pic() & 0xffff_ffff, pic + u64::from(ov != 0));
 
-        // If a pulse comes while the strand takes no interrupts, it is lost.
+        // A pulse is lost if the strand takes no interrupts at that moment.
         let mut late = strand(pcr, pic);
         late.set_early(Early::MOST);
         late.set_interruptible(false);
