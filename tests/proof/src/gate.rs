@@ -43,7 +43,7 @@ enum Watched {
     Absence(u32),
 }
 
-/// The history since a strand was refused. The strand keeps asking, at least once in every r asks of other strands.
+/// The history since a strand was refused. The strand keeps asking, at least once in every r requests of other strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
     accesses: u32,
@@ -85,7 +85,7 @@ impl Gate {
         }
     }
 
-    /// Returns the strands that can ask, the turns after each ask, and the answers.
+    /// Returns the strands that can ask, the turns after each request, and the answers.
     fn asks(&self, state: &State) -> impl Iterator<Item = (u8, Turns, Answer)> {
         let asking = (0..self.strands).filter(|strand| state.in_flight != Some(*strand));
         asking.map(|strand| {
@@ -113,7 +113,7 @@ impl Gate {
             })
     }
 
-    /// If a strand asks at least once in every r asks of other strands, it is served after at most b = N - 1 of their accesses.
+    /// If a strand asks at least once in every r requests of other strands, it is served after at most b = N - 1 of their accesses.
     fn served_after_b_accesses(&self, state: &State) -> bool {
         match state.watched {
             Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
@@ -181,7 +181,7 @@ impl Gate {
         }
     }
 
-    /// An ask that does not enter the gate does not count, whichever strand asks.
+    /// A request that does not enter the gate does not count, whichever strand makes the request.
     fn wait(
         &self,
         before: &State,
@@ -192,7 +192,7 @@ impl Gate {
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
         // w is at least 2: the refused strand and the strand on whose behalf it is refused. If the refused strand is not
-        // remembered, its next ask is refused too.
+        // remembered, its next request is refused too.
         let w = (after.remembered.iter().count() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
         match (action, wait) {
