@@ -211,7 +211,7 @@ impl<'a> Comparison<'a> {
         self.machine.board().break_cell(cell, fault);
     }
 
-    /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time. If a set failed at one bank and could not
+    /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time. If a write failed at one bank and could not
     /// be undone at another, the result would depend on the order of accesses, which the contract leaves open.
     pub fn can_break(&self, cell: Cell) -> bool {
         let unit = cell.unit();
