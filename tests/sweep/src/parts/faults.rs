@@ -37,7 +37,7 @@ pub const ONE_BY_ONE: Part = Part {
     run: one_by_one,
 };
 
-/// A set of PERF_CONFIG fails at one of the banks. Afterwards, every bank has its old value.
+/// A write of PERF_CONFIG fails at one of the banks. Afterwards, every bank has its old value.
 pub const HALF_AN_L2: Part = Part {
     name: "sets of an L2 that fail at any bank",
     limit: BANKS.len(),
