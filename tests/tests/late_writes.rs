@@ -96,14 +96,14 @@ fn caller(number: u16) -> Caller {
     Caller { guest: GuestId::new(usize::from(number / 2)).unwrap(), strand: strand(number) }
 }
 
-/// Returns the status and value of a get on the slow path.
+/// Reads a register on the slow path. Returns the status and the value.
 fn get(system: &System, number: u16, id: u64) -> (u64, u64) {
     let mut registers = Registers::call(0x106, [id, 0x0bad, 0, 0, 0]);
     system.strand(caller(number)).fast_trap(&mut registers);
     (registers.o0, registers.o1)
 }
 
-/// Returns the status of a set on the slow path.
+/// Writes a register on the slow path. Returns the status.
 fn set(system: &System, number: u16, id: u64, value: u64) -> u64 {
     let mut registers = Registers::call(0x107, [id, value, 0, 0, 0]);
     system.strand(caller(number)).fast_trap(&mut registers);

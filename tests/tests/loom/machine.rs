@@ -299,7 +299,7 @@ impl Modelled {
         self.trap(strand, false, 0x106, [id, 0, 0, 0, 0])[0]
     }
 
-    /// Returns the value of a get if the get succeeds.
+    /// Reads a register. Returns the value if the call succeeds.
     pub(crate) fn value(&self, strand: usize, id: u64) -> Option<u64> {
         let [status, value, _] = self.trap(strand, false, 0x106, [id, 0, 0, 0, 0]);
         (status == EOK).then_some(value)
