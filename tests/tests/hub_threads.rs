@@ -120,7 +120,7 @@ fn each_hub_for_itself() {
     });
 }
 
-/// The chip is sometimes busy while a thread holds the hub. Every thread is served all the same.
+/// The chip is sometimes busy while a thread holds the hub. Every thread is still served.
 #[test]
 fn a_chip_that_is_busy_now_and_then() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);

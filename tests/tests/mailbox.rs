@@ -31,7 +31,7 @@ struct Mailbox<'m, 'a> {
 }
 
 impl Mailbox<'_, '_> {
-    /// Hands over these words unchanged.
+    /// Passes these words to the mailbox unchanged.
     fn raw(&self, step: u64, argument: u64) -> [u64; WORDS] {
         let mut words = self.words.borrow_mut();
         (words[0], words[1], words[2]) = (1, step, argument);

@@ -99,7 +99,7 @@ fn what_does_not_fit() {
 #[test]
 fn what_was_removed_is_left_out() {
     let mut bytes = built(SOURCE);
-    // Replaces the tag of the number in node unit.
+    // Turns the number in node `unit` into a gap, whose tag is a space.
     bytes[16 + 4 * 16] = b' ';
     let read = Description::read(Md::new(&bytes).unwrap());
     let mut expected = parse(SOURCE).unwrap();

@@ -1,4 +1,4 @@
-//! What sources may contain, and the messages for anything else.
+//! What a source may contain, and the messages when it contains anything else.
 
 use simulator::machine::description::{Description, Node, Property, Value, parse, print};
 
@@ -177,7 +177,7 @@ fn what_is_wrong_and_where() {
     }
 }
 
-/// Asserts how the message for a source begins.
+/// Asserts that a source is refused with a message of one line that begins with `says`.
 #[track_caller]
 fn wrong(text: &str, says: &str) {
     let error = parse(text).unwrap_err().to_string();

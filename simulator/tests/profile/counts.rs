@@ -1,4 +1,4 @@
-//! The counts of both units are compared with the true counts.
+//! Compares the counts of a SPARC strand and of an R10000 with the true counts.
 
 use guest_abi::event::SparcEvent;
 use platform::models::r10000::R10000Event;
@@ -46,8 +46,8 @@ fn program() -> String {
     program_with_branches(12_000).into_iter().map(line).collect()
 }
 
-/// Samples each event alone. Counts are exact, and each period of seven events has a sample, taken or
-/// missed. The report says which events have no model. `occur` is the number of events that must occur.
+/// Samples each event in a separate run. Asserts that counts are exact, that every seventh event has a sample (taken or missed),
+/// and that the report says which events have no model. `occur` is the number of events that must occur.
 fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
     let program = program_with_branches(3_000);
     let mut happened = 0;

@@ -28,7 +28,7 @@ fn profile(
     job(program, rate).run(unit, events).inspect(read_back)
 }
 
-/// Asserts that a report that was read from JSON is written as the same JSON.
+/// Writes a report as JSON and reads it. Asserts that the report that was read gives the same JSON.
 fn read_back(report: &ProfileReport) {
     let json = serde_json::to_string(report).unwrap();
     let read: ProfileReport = serde_json::from_str(&json).unwrap();

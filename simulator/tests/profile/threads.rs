@@ -15,7 +15,7 @@ fn instructions(thread: u64, count: u64) -> Chunk {
     Chunk::new(fetches.collect(), Vec::new())
 }
 
-/// Returns a chunk with a load from each of these lines of 64 bytes. All threads use the same lines.
+/// Returns a chunk that loads from `lines` lines of 64 bytes. All threads load from the same lines.
 fn loads(thread: u64, lines: u64) -> Chunk {
     let load = |n: u64| {
         let load = fetch(0x10_0000 + thread * 0x1000, Kind::FetchLoad, Flow::Next);

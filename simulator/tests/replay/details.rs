@@ -232,7 +232,7 @@ fn details_while_it_runs() {
         }
         ControlFlow::Continue(())
     });
-    // There is a point after every 512 references.
+    // A point comes after every 512 references. After 1000, 2000 and 3000 references, these are the last points.
     assert_eq!(seen, [Some(512), Some(1_536), Some(2_560)]);
     let series = outcome.unwrap().details.unwrap().series;
     assert_eq!(series.references.last(), Some(&3_000));

@@ -65,7 +65,7 @@ fn meaning(bytes: &[u8]) -> Option<Described> {
     Described::new(bytes).ok()
 }
 
-/// Moves all properties of a name to the first property of that name. A source has this order.
+/// In each node, moves properties of the same name next to the first of them. A source has this order.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> =

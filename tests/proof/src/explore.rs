@@ -19,11 +19,11 @@ pub trait Packed<const WORDS: usize>: Model {
     /// their next states are alike, and a property holds either in all of them or in none.
     fn pack(&self, state: &Self::State) -> [u64; WORDS];
 
-    /// Returns the state with these words, or a similar state with the same words.
+    /// Returns one of the states with these words.
     fn unpack(&self, words: [u64; WORDS]) -> Self::State;
 }
 
-/// An action and the next state. The `Debug` text is that of the action.
+/// An action and the next state. `Debug` shows only the action.
 #[derive(Clone, PartialEq)]
 pub struct To<A, S> {
     pub action: A,
@@ -89,7 +89,7 @@ where
 
 /// The number of parts of the table. Only one thread at a time uses a part.
 const PARTS: usize = 256;
-/// How many states a thread takes from the level at a time, and looks up in a part at a time.
+/// How many states a thread takes from a level, or looks up in a part, at a time.
 const BATCH: usize = 128;
 /// How many recent states a thread remembers, because several actions often lead to the same state.
 const RECENT: usize = 1 << 12;
@@ -101,7 +101,7 @@ pub struct Visited<const WORDS: usize> {
 /// A hash table. In a free slot, all words are 0.
 struct Part<const WORDS: usize> {
     states: Vec<[u64; WORDS]>,
-    /// The level of each state. The first level is 1, and a free slot has 0.
+    /// The breadth-first level of each state. The first level is 1, and a free slot has 0.
     depths: Vec<u8>,
     used: usize,
 }

@@ -164,8 +164,8 @@ impl World {
         Ok(())
     }
 
-    /// Makes the checks that come before any access, in the order of the contract. `set` is the
-    /// value of a set. The access itself makes the contract's last check, for a busy hub.
+    /// Makes the contract's checks before any access, in the contract's order. For a set, `set` is the value to write. The access
+    /// itself makes the contract's last check: that the hub is not busy.
     fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
         let guest = &self.guests[self.guest_of(strand)];
         let Some(minor) = guest.versions.perf_minor() else {

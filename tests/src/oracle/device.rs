@@ -19,7 +19,7 @@ pub enum Cell {
         /// The number of the bank, 0 to 7.
         bank: usize,
     },
-    /// The DRAM or hub register of this PerfReg#, 2 to 89.
+    /// The DRAM or hub register with this PerfReg#, 2 to 89.
     Register(u64),
 }
 

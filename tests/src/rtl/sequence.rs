@@ -112,7 +112,7 @@ fn happen(random: &mut Random, strand: &mut StrandClock, core_is_idle: bool) {
     if flushed { &mut strand.flushed } else { &mut strand.events }.extend(of_pipeline);
 }
 
-/// Returns a random bit of the bits in `mask`.
+/// Returns one of the bits in `mask`, chosen at random.
 fn bit_of(random: &mut Random, mask: u8) -> u8 {
     let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).filter(|bit| mask & bit != 0).collect();
     random.one_of(&bits)

@@ -29,13 +29,13 @@ pub enum Control {
     SlowCalls,
     /// Makes the hypervisor nest this number of calls of its own. They use up the register windows.
     Recurse(u64),
-    /// Begins a strand's get of a hub register. The get does not end.
+    /// Begins a strand's read of a hub register. The read does not end.
     Hold(PerfReg, StrandId),
     /// Reports that a strand has died.
     Died(StrandId),
     /// Turns the tracer on or off, for this machine and later machines.
     Trace(bool),
-    /// Uses the counters of the calling strand.
+    /// Operates on the counters of the calling strand.
     Counters(Counters),
 }
 

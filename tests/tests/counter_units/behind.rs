@@ -51,8 +51,8 @@ fn lack(pic: SparcPic, happened: [u64; 2]) -> [u64; 2] {
     lack.map(|lack| lack.expect("no more than happened"))
 }
 
-/// A read lacks up to 8 events, and a stop loses up to 8. After 8 clocks in a mode that does not
-/// count, neither loses any. Every number from 0 to 8 occurs.
+/// A read misses up to 8 events, and a stop loses up to 8. After 8 clocks in a mode that does not count, neither a read nor a stop
+/// misses any. Every number from 0 to 8 occurs.
 #[test]
 fn a_driver_lacks_and_loses_up_to_8() {
     let random = &mut Random(3);
@@ -89,7 +89,7 @@ fn a_driver_lacks_and_loses_up_to_8() {
     }
 }
 
-/// If counters are cleared while they count, up to 7 events follow. If they are stopped first, none follow.
+/// If counters are cleared while they count, up to 7 earlier events are still added. If they are stopped first, none is.
 #[test]
 fn up_to_7_events_follow_a_write() {
     let random = &mut Random(4);

@@ -303,7 +303,7 @@ pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     }
 }
 
-/// Makes a test of each function for a machine.
+/// Defines a test for each function of this module, on one machine.
 macro_rules! suite {
     ($name:ident, $machine:ty) => {
         mod $name {

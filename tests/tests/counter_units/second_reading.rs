@@ -104,7 +104,7 @@ fn compare(sequence: &Sequence, phase: Option<u8>, case: &str) {
                     }
                     let outcome = clock(unit, input, core_is_idle);
                     assert_eq!(outcome.trap, expected.trap, "{}", case());
-                    // A pulse also counts as a request. It leaves a trace only in %softint.
+                    // `expected.request` is also `true` for a pulse. The unit shows a pulse only in %softint.
                     assert!(expected.request || !outcome.request, "{}", case());
                 }
                 first_clock = false;

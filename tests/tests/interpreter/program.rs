@@ -90,7 +90,7 @@ pub(crate) fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// Consecutive instructions. A branch enters them only at the first.
+/// Consecutive instructions. A branch enters the group only at its first instruction.
 type Group = Vec<u32>;
 
 struct Case<'r> {
@@ -321,7 +321,7 @@ impl Case<'_> {
                 let even = self.random.one_of(&[2, 4, 8, 10, 12, 16, 18, 20, 22, 24, 26, 28]);
                 vec![address(8), accesses(op3, even, G7, G6)]
             }
-            // The access is in a numbered space, or in the space in %asi.
+            // The instruction names the address space, or %asi holds it.
             3 | 4 => {
                 let (op3, low) = self.random.one_of(plain);
                 match self.random.below(2) {

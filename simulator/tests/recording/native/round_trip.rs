@@ -21,7 +21,7 @@ struct Block {
     next: u64,
 }
 
-/// An execution of a block. An access is an instruction, `true` for a store, the binary logarithm of the size, an address.
+/// An execution of a block. For each access: the instruction, `true` for a store, the binary logarithm of the size, the address.
 #[derive(Clone, Debug)]
 struct Step {
     block: Index,
@@ -104,7 +104,7 @@ impl Step {
     }
 }
 
-/// Returns the data references of an instruction. A store to the place that the previous access loads is merged with the load.
+/// Returns the data references of an instruction. A load and the next store become one reference if they have the same address.
 fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Reference> {
     let mut data: Vec<Reference> = Vec::new();
     for &(at, store, size, address) in accesses {

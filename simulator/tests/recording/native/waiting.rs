@@ -8,7 +8,7 @@ use simulator::recording::{Chunk, Recording};
 use super::Recorder;
 use crate::open;
 
-/// Returns a recording of threads. Each thread has 3 frames of `blocks` executions, and uses its own data.
+/// Returns a recording of `threads` threads. Each thread has 3 frames of `blocks` executions, and uses different data.
 fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     let mut recorder = Recorder::new(Stored::Plain);
     let block = recorder.block(0x1000, &[4], Exit::None);
@@ -26,8 +26,8 @@ fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     recorder.end()
 }
 
-/// Returns the address of a data reference. In even threads, the addresses have strides and jumps.
-/// In odd threads, two addresses alternate, which only a region predicts.
+/// Returns the address of a data reference. In even threads, the addresses have strides and jumps. In odd threads, two addresses
+/// alternate, so a predictor that knows only strides never expects them.
 fn address(thread: u64, number: u64) -> u64 {
     let jump = if number % 7 == 3 { (number * number) << 20 } else { 0 };
     let offset = if thread.is_multiple_of(2) { 8 * number + jump } else { number % 2 * 0x10_0010 };
@@ -63,7 +63,7 @@ fn threads_that_wait_go_on_as_they_were() {
     }
 }
 
-/// Each thread has begun, and none has ended. A recording has at most 65,536 threads, eight times as many: they fit in 512 MB.
+/// 8192 threads have begun, and none has ended. With less than 8 KB each, 65,536 threads (the maximum) fit into 512 MB.
 #[test]
 fn a_thread_that_waits_takes_less_than_8_kb() {
     let mut recorder = Recorder::new(Stored::Plain);

@@ -16,7 +16,7 @@ use sweep::modelled::Hardware;
 
 use crate::kept::Kept;
 
-/// The bus of an image with devices. The service's table leads it to words of memory instead.
+/// The bus of an image with devices. The service's table directs accesses to words of memory instead.
 pub struct Bus(Mmio);
 
 /// The registers of all strands. The processor has the registers of one strand. Memory has the registers of all others.
@@ -120,7 +120,7 @@ fn find_table() -> Option<Table> {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
-                    // This is each node's address for its own register. The tables are in the order of the nodes.
+                    // This address is the same for all nodes. The tables are in the order of the nodes.
                     if *turn != node.index() {
                         continue;
                     }
@@ -194,7 +194,7 @@ impl Bus {
         }
     }
 
-    /// Returns the register at the address of a word or of L2 control.
+    /// Returns the register that is at this address: L2 control, or a register that a word of memory replaces.
     fn cell(&self, strand: StrandId, address: PhysicalAddress) -> Option<Cell> {
         let bank = (0..L2_BANKS).find(|bank| l2_control(*bank) == Some(address));
         if let Some(bank) = bank {

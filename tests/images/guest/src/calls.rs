@@ -74,7 +74,7 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
         if machine.status(Some(1), id) != EOK {
             continue;
         }
-        // The last value leaves each register as after a reset.
+        // The last value, 0, leaves each register as after a reset.
         for value in [u64::MAX, 0x1234_5678_9abc_def5, 0xaaaa_5555_aaaa_5555, 0] {
             let value = written(id, value);
             check.case(Trap::Fast, [id, value, 2, 3, 4, SET], [EOK, value, 2, 3, 4, SET]);
@@ -112,8 +112,8 @@ fn sweep(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// The hypervisor compares all 64 bits of function numbers. Its own functions are 0x84 and 0x100_0000_0084 of
-/// trap 0x80, and 0x84 of trap 0xff. They return the number and the sum of %o0 to %o5.
+/// The hypervisor compares all 64 bits of function numbers. Its own functions are 0x84 and 0x100_0000_0084 of trap 0x80, and 0x84
+/// of trap 0xff. They return the function number and the sum of %o0 to %o5.
 fn numbers(check: &mut Check<'_>) {
     negotiate(Some(1));
     let far = [

@@ -34,7 +34,7 @@ impl Machine {
     }
 }
 
-/// Returns the bits that a set of the register stores.
+/// Returns the bits that the register stores when it is written.
 pub fn mask(id: u64) -> u64 {
     match id {
         0 => 0xffff_ffff,

@@ -35,8 +35,8 @@ fn number(random: &mut Random) -> u8 {
     *[random.one_of(&corners), any].get(random.below(2)).unwrap()
 }
 
-/// Returns a random state. Few, many or all strands are remembered. The turn is that of a
-/// remembered strand, stale, or free. The number of refusals is often near its maximum.
+/// Returns a random state. Few, many or all strands are remembered. The turn belongs to a remembered strand, is stale, or is free.
+/// The number of refusals is often near its maximum.
 fn state(random: &mut Random) -> Turns {
     let size = random.one_of(&[0, 1, 2, 3, 5, 40, 255, 2_000]);
     let strands: Vec<u8> = (0..size).map(|_| number(random)).collect();

@@ -18,7 +18,7 @@ use super::{
     rustsbi_fw_read, with_strand,
 };
 
-/// Enough calls to time, but few enough that interrupts are rare.
+/// Enough calls for a measurement, but few enough that interrupts are rare.
 const CALLS: u32 = 20_000;
 const ROUNDS: usize = 301;
 

@@ -56,7 +56,7 @@ fn two_guests(_: usize) -> Option<Configuration> {
     Some(Configuration::new(machine, guests))
 }
 
-/// Resets the first guest, and brings it into the prior state with this number.
+/// Resets the first guest, and makes the negotiations that lead to the prior state with this number.
 fn begin(number: usize, system: &mut dyn System) {
     system.change(Change::Reset(0));
     PRIOR[number].iter().for_each(|version| system.negotiate(strand(0), *version));

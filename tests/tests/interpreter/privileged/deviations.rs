@@ -83,7 +83,7 @@ deviations! {
     RedState,
     /// DONE and RETRY at trap level 0 end the machine (DONE: illegal_instruction).
     DoneAtLevelZero,
-    /// POPC ignores rs1 (POPC: a reserved field other than 0 makes an illegal instruction).
+    /// POPC ignores rs1 (POPC: a reserved field other than 0 makes the instruction illegal).
     ReservedFields,
     /// Tcc of two registers leaves their sum in the first register (Tcc: no register changes).
     TrapNumber,
@@ -92,7 +92,7 @@ deviations! {
 }
 
 impl Deviation {
-    /// Returns instructions for a hypervisor at trap level 0, the place to compare afterwards, the right value there, and QEMU's.
+    /// Returns instructions for a hypervisor at trap level 0, the place to compare afterwards, the right value, and QEMU's value.
     fn example(self) -> (Vec<u32>, Shown, u64, u64) {
         use Shown::{Pc, Register, Value};
         const L0: u32 = 16;
