@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
 
 use crate::services::{ConsoleInput, Image, Memory, Platform};
 use guest_abi::{HvError, Registers, StrandId};
+use hv_core::sync::OwnedLock;
 use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Reply};
 use platform::TickRegisters;
 use platform::memory_map::escape::DLE;
@@ -28,10 +29,13 @@ struct Life {
     runs: AtomicBool,
     /// What the guest does when all its strands have left it; 0 while it is not ending.
     then: AtomicU8,
+    /// Held by the strand that completes the guest's end.
+    settling: OwnedLock,
 }
 
-static LIVES: [Life; GuestId::COUNT] =
-    [const { Life { runs: AtomicBool::new(false), then: AtomicU8::new(0) } }; GuestId::COUNT];
+static LIVES: [Life; GuestId::COUNT] = [const {
+    Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::free() }
+}; GuestId::COUNT];
 
 /// For each strand: whether its guest has called mach_exit there, and with which code.
 static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
@@ -84,7 +88,7 @@ impl<B> Guests<B> {
 
     /// Returns `true` if the guest runs and is not ending.
     pub(super) fn goes_on(&self, guest: GuestId) -> bool {
-        let Life { runs, then } = &LIVES[guest.index()];
+        let Life { runs, then, .. } = &LIVES[guest.index()];
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
@@ -94,18 +98,31 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Returns what the guest does after all its strands have left it; `None` except on the first
-    /// call.
-    pub(super) fn left(&self, guest: GuestId) -> Option<Then> {
+    /// Calls a function with what a guest does now that all its strands have left it. If another strand is calling such a function,
+    /// leaves the call to that strand. Returns `false` if nothing is left to do.
+    pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
-        match life.then.swap(0, SeqCst) {
+        let Some(_settling) = life.settling.lock(on, 1) else {
+            return false;
+        };
+        // A strand that asks for something and then finds the lock taken is seen by the owner's next exchange.
+        let what = match life.then.swap(0, SeqCst) {
             ENDS => {
                 life.runs.store(false, SeqCst);
                 let last = !LIVES.iter().any(|life| life.runs.load(SeqCst));
-                Some(Then::Ends { last })
+                Then::Ends { last }
             }
-            RESTARTS => Some(Then::Restarts),
-            _ => None,
+            RESTARTS => Then::Restarts,
+            _ => return false,
+        };
+        then(what);
+        true
+    }
+
+    /// Lets other strands complete the ends of guests that a strand, which has failed, was completing.
+    pub(super) fn abandon(&self, strand: StrandId) {
+        for life in &LIVES {
+            life.settling.abandon(strand);
         }
     }
 

@@ -235,6 +235,7 @@ fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     counters.strand_died(strand, strand);
     counters.cross_called(strand);
     mailbox::abandon(strand);
+    hypervisor.embedder().abandon(strand);
     // The strand may not have completed the operator's step, so send the interrupt again.
     interrupt::send(strand, OPERATOR);
 }
@@ -379,21 +380,18 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
-    if !core.is_stopped(guest) {
-        return;
-    }
-    let Some(then) = guests.left(guest) else {
-        return;
+    let complete = |then| {
+        hypervisor.reset_guest(guest, on);
+        match then {
+            Then::Restarts => match begin(hypervisor, guest) {
+                Some(first) => guests.notify(first),
+                None => mailbox::tell(guest, state::FAILED, 0),
+            },
+            Then::Ends { last: true } => mailbox::power_off(),
+            Then::Ends { last: false } => {}
+        }
     };
-    hypervisor.reset_guest(guest, on);
-    match then {
-        Then::Restarts => match begin(hypervisor, guest) {
-            Some(first) => guests.notify(first),
-            None => mailbox::tell(guest, state::FAILED, 0),
-        },
-        Then::Ends { last: true } => mailbox::power_off(),
-        Then::Ends { last: false } => {}
-    }
+    while core.is_stopped(guest) && guests.left(guest, on, complete) {}
 }
 
 /// Writes why the hypervisor itself has failed, and switches the machine off with a [code](escape).

@@ -225,6 +225,17 @@ impl Execution {
         with_cost!(self, running, devices, cost => running.run(devices, cost, limits))
     }
 
+    /// Returns the pages of memory that have been used: the physical address and the bytes of each.
+    pub fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.running.shared.physical.pages()
+    }
+
+    /// Returns the physical address of the store that has failed last on a strand; `None` if the strand has read the report.
+    #[must_use]
+    pub fn failed_store(&self, strand: StrandId) -> Option<u64> {
+        self.running.strands[strand.index()].local.failed.map(|store| store.address)
+    }
+
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
     /// all orders of instructions. Returns `None` if the strand is not running.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {

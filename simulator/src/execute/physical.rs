@@ -54,6 +54,15 @@ impl Physical {
         ranges.any(|memory| memory.range.contains(&physical))
     }
 
+    /// Returns the pages that are allocated: the address and the bytes of each.
+    pub(super) fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.ranges.iter().flat_map(|memory| {
+            let addresses = memory.range.clone().step_by(PAGE);
+            let pages = addresses.zip(&memory.pages).filter(|(_, number)| **number != 0);
+            pages.map(|(address, number)| (address, &self.pages[*number as usize - 1].bytes[..]))
+        })
+    }
+
     /// Returns the page of an address; `None` if there is no memory.
     pub(super) fn page(&mut self, physical: u64) -> Option<PageNumber> {
         let mut ranges = self.ranges.iter_mut();

@@ -172,8 +172,10 @@ impl<C: Cost> Reach<'_, C> {
                     return Err(Trap::DATA_ACCESS_ERROR);
                 }
                 let after = stores.back().map_or(0, |store| store.completes);
+                let entry = self.local.entries.take(physical);
                 let conduct = &mut self.shared.stores;
-                let store = LateStore::new((physical, shift, value), conduct, self.now, after);
+                let access = (physical, shift, value);
+                let store = LateStore::new(access, entry, conduct, self.now, after);
                 stores.push_back(store);
                 self.local.due = self.local.due.min(store.completes);
             }

@@ -9,7 +9,7 @@ use super::interrupts;
 use super::log::What;
 use super::reach::Reach;
 use super::shared::Order;
-use super::stores::{self, LateStore};
+use super::stores;
 use super::tlb::{CoreTlbs, DATA_FAULT, DATA_TAG, Entry, INSTRUCTION_TAG, Tlb};
 use crate::interpreter::{At, Level, Trap};
 
@@ -79,10 +79,12 @@ impl<C: Cost> Reach<'_, C> {
                 highest.into()
             }
             stores::DFESR => {
-                self.local.reported = self.local.failed.take();
-                self.local.reported.map_or(0, |_| self.shared.stores.status())
+                let failed = self.local.failed.take();
+                failed.map_or(0, |store| self.shared.stores.status(&store))
             }
-            stores::STORE_BUFFER => self.local.reported.as_ref().map_or(0, LateStore::entry),
+            (space, at) if (space, at & !stores::SELECTS) == stores::STORE_BUFFER => {
+                self.local.entries.read(at)
+            }
             _ => self.unknown(register),
         })
     }

@@ -20,6 +20,8 @@ pub(super) struct LateStore {
     pub(super) address: u64,
     pub(super) value: u64,
     shift: u8,
+    /// The entry of the store buffer that holds the store.
+    entry: u64,
     /// The time at which the store completes, in cycles.
     pub(super) completes: u64,
 }
@@ -33,8 +35,9 @@ pub(super) const MOST: usize = 8;
 /// The alternate space, and the address in it, of the deferred error status register.
 pub(super) const DFESR: (u8, u64) = (0x4c, 8);
 
-/// The space of diagnostic reads of the store buffer, and the address of entry 0.
+/// The space of diagnostic reads of the store buffer, the address of entry 0, and the bits of the address that select an entry.
 pub(super) const STORE_BUFFER: (u8, u64) = (0x4a, 0xc0);
+pub(super) const SELECTS: u64 = 0x38;
 
 /// The number of cycles from the issue of a store to its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,22 +83,25 @@ pub struct StoreConduct {
 }
 
 impl StoreConduct {
-    /// Returns DFESR for a failed store: in bits 61:60 SBDIOU or SBAPP, in bits 57:55 entry 0.
-    pub(super) const fn status(self) -> u64 {
-        if self.without_address { 2 << 60 } else { 1 << 60 }
+    /// Returns DFESR for a failed store: in bits 61:60 SBDIOU or SBAPP, in bits 57:55 the entry of the store buffer.
+    pub(super) const fn status(self, store: &LateStore) -> u64 {
+        let error = if self.without_address { 2 } else { 1 };
+        error << 60 | store.entry << 55
     }
 }
 
 impl LateStore {
-    /// Returns a store issued at the time `now`. The previous store completes at the time `after`.
+    /// Returns a store issued at the time `now` into an entry. The previous store completes at the time `after`.
     pub(super) fn new(
         (address, shift, value): (u64, u8, u64),
+        entry: u64,
         conduct: &mut StoreConduct,
         now: u64,
         after: u64,
     ) -> Self {
         let takes = conduct.latency.next(ON_ITS_WAY + access_cycles(PhysicalAddress(address)));
-        Self { address, value, shift, completes: (now + takes).max(after + 1) }
+        let completes = (now + takes).max(after + 1);
+        Self { address, value, shift, entry, completes }
     }
 
     /// Completes the store. It fails unless it has 64 bits, the size of every register of a device.
@@ -114,9 +120,26 @@ impl LateStore {
         };
         self.address >> shift == address >> shift
     }
+}
 
-    /// Returns the entry in the store buffer: the address, and in bits 47:40 a set bit for each byte.
-    pub(super) const fn entry(&self) -> u64 {
-        self.address & ((1 << 40) - 1) | 0xff << 40
+/// The addresses of a strand's latest stores to devices, in the entries of the store buffer, which the stores take in turn.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entries {
+    addresses: [u64; MOST],
+    issued: u64,
+}
+
+impl Entries {
+    /// Returns the entry of a store that is issued now.
+    pub(super) const fn take(&mut self, address: u64) -> u64 {
+        let entry = self.issued % MOST as u64;
+        self.addresses[entry as usize] = address;
+        self.issued += 1;
+        entry
+    }
+
+    /// Returns what a diagnostic read returns: the address in the entry that bits 5:3 select, and marks of eight bytes.
+    pub(super) const fn read(&self, selects: u64) -> u64 {
+        self.addresses[(selects & SELECTS) as usize >> 3] & ((1 << 40) - 1) | 0xff << 40
     }
 }

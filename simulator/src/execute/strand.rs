@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::physical::{PAGE_SHIFT, PageNumber};
-use super::stores::LateStore;
+use super::stores::{Entries, LateStore};
 use crate::interpreter::{Level, Timer};
 
 /// Whether a strand executes.
@@ -74,10 +74,9 @@ pub(super) struct Local {
     inbox: Vec<(u64, u8)>,
     timers: [Armed; Timer::ALL.len()],
     pub(super) stores: VecDeque<LateStore>,
+    pub(super) entries: Entries,
     /// A store that failed. It stays here until DFESR is read.
     pub(super) failed: Option<LateStore>,
-    /// The failed store that was reported when DFESR was last read.
-    pub(super) reported: Option<LateStore>,
     /// Whether the trap for a failed store is pending.
     pub(super) failing: bool,
     /// The time at which the next interrupt arrives, timer matches or store completes.
@@ -117,8 +116,8 @@ impl Local {
             inbox: Vec::new(),
             timers: [Armed { compare: None, offset: 0, at: NEVER }; Timer::ALL.len()],
             stores: VecDeque::new(),
+            entries: Entries::default(),
             failed: None,
-            reported: None,
             failing: false,
             due: NEVER,
             partition: 0,

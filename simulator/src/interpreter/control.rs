@@ -130,6 +130,12 @@ impl Control {
         reset
     }
 
+    /// Returns the trap registers of trap levels 1 to the current one.
+    #[must_use]
+    pub fn frames(&self) -> &[TrapFrame] {
+        &self.frames[..usize::from(self.tl)]
+    }
+
     #[inline(always)]
     pub(super) const fn level(&self) -> Level {
         if self.hpstate & hpstate::HPRIV != 0 {

@@ -74,13 +74,17 @@ impl<'a> Guest<'a> {
     }
 }
 
+/// Returns the address of the list of a CPU of the guest with a number.
+pub(super) const fn list_at(guest: u64, cpu: u64) -> u64 {
+    map::PARTITION + guest * MEMORY + LISTS + cpu * LIST
+}
+
 impl Booted {
     pub(super) fn list(&mut self, guest: u64, cpu: u64, list: &[Entry]) {
         let bytes: Vec<u8> =
             (list.as_flattened().iter()).flat_map(|word| word.to_be_bytes()).collect();
         assert!(bytes.len() as u64 <= BEHIND - 64);
-        let address = map::PARTITION + guest * MEMORY + LISTS + cpu * LIST;
-        self.0.load(address, &bytes).unwrap();
+        self.0.load(list_at(guest, cpu), &bytes).unwrap();
     }
 
     pub(super) fn entry(&mut self, guest: u64, cpu: u64, number: usize) -> Entry {

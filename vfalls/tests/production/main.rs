@@ -2,6 +2,7 @@
 //! isolates guests. A guest can end without the others. The tests need the tools that build images.
 
 mod attacks;
+mod broken;
 mod callers;
 mod contract;
 mod failures;
