@@ -24,7 +24,7 @@ mod units;
 
 pub use environment::Environment;
 pub use l2::LOCK_TRIES as L2_LOCK_TRIES;
-pub use progress::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
+pub use progress::{ABSENCE_TICKS, BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 pub use rights::grants::{Grants, RightError};
 pub use rights::policy;
 pub use rights::policy::{ConfigError, Grant, GuestConfig, Right, StrandRight, StrandSet};

@@ -67,6 +67,11 @@ impl AtomicTurns {
         self.remembered().is_empty()
     }
 
+    /// Returns the strand that has the turn.
+    pub(super) fn turn(&self) -> Option<StrandId> {
+        Turn(self.turn.load(Ordering::SeqCst)).strand()
+    }
+
     /// Makes the step [`HubEvent::AsksTaken`], which only adds the strand's bit. Another strand may be making a decision.
     #[inline(always)]
     pub(super) fn remember(&self, strand: StrandId) {

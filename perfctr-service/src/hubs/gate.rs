@@ -23,10 +23,15 @@
 //! **The slow path** refuses a strand without the lock if the hub is taken, or if the hub is free in another strand's turn
 //! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate with a lock that is never held during a device access.
 //!
-//! The slow path sets `closed`, and then [`CLOSED`] in `state`. This disables the fast path of a free hub until a strand is served in turn
-//! and no strand is remembered. If `state` does not have the bit, a fast path left it. A fast path does not count the end of its access, so
-//! the strand that sets the bit counts it first. So a strand that finds the hub taken twice learns from the count whether an access has
-//! ended in between. This holds even if another strand took the free hub only until it saw that the fast path is closed.
+//! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. This disables the
+//! fast path of a free hub until a strand is served in turn and no strand is remembered. A release clears `state`, and a
+//! fast path does not count the end of its access, so the strand that sets the bit counts it first. So a strand that finds the hub taken twice learns from the
+//! count whether an access has ended in between. This holds even if another strand took the free hub only until it saw that the fast
+//! path is closed.
+//!
+//! A strand that gives the turn to another puts the other's token into `state`, with both bits. So a strand that is remembered needs this
+//! word alone: while [`CLOSED`] is set, the strand is refused without any change, unless the hub is reserved for it
+//! ([`repeats`](Gate::repeats)).
 //!
 //! A strand that is refused without the lock is first remembered, and then sets `closed`. The strand that opens the fast path first clears
 //! `closed`, and then tests whether a strand is remembered.
@@ -45,14 +50,17 @@ use hv_core::sync::{AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, exchanged
 use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
 
-/// The fast path is closed, because strands are remembered.
-const CLOSED: u32 = 1;
+/// Strands are remembered, and the strand whose token is there has the hub or the turn. The sign of the word, for the assembly.
+const CLOSED: u32 = 1 << 31;
+/// The hub is free, and only the lock's owner takes it: the fast path is closed, and the end of the last access is counted.
+const RESERVED: u32 = 1;
 
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
-    /// The [`Token`] of the strand whose access is in flight, or 0. The bit [`CLOSED`] is set after the end of a fast path's access is
-    /// counted. While this word is [`CLOSED`] without a token, only the lock's owner changes it.
+    /// The [`Token`] of the strand whose access is in flight, or 0; or [`RESERVED`], with [`CLOSED`] and the token of the strand that has
+    /// the turn if there is one. The two bits are set after the end of the last access is counted. [`RESERVED`] is cleared only by the
+    /// lock's owner.
     state: AtomicU32,
     /// [`CLOSED`] or 0. Every strand may set it. Only a strand that is served in turn clears it.
     closed: AtomicU32,
@@ -74,7 +82,7 @@ pub(super) enum Refused {
     Locked,
 }
 
-/// A strand in [`Gate::state`]: twice its number plus 2. So 0 stands for no strand, and bit 0 is free for [`CLOSED`].
+/// A strand in [`Gate::state`]: twice its number plus 2. So 0 stands for no strand, and bit 0 is free for [`RESERVED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(u32);
 
@@ -99,6 +107,22 @@ impl Token {
     pub(crate) const fn taken(self) -> u64 {
         (self.0 as u64) << 32
     }
+
+    /// Both words of a closed gate whose hub is reserved for the strand.
+    pub(crate) const fn reserved(self) -> u64 {
+        ((self.0 | RESERVED | CLOSED) as u64) << 32 | CLOSED as u64
+    }
+}
+
+/// Returns `true` if a state shows no access in flight.
+const fn is_free(state: u32) -> bool {
+    state & RESERVED != 0 || state == 0
+}
+
+/// Returns the state of a free hub in the turn of a strand.
+fn reserved(strand: StrandId) -> u32 {
+    let Token(token) = strand.into();
+    token | RESERVED | CLOSED
 }
 
 impl Gate {
@@ -126,23 +150,32 @@ impl Gate {
         exchanged();
         let open = self.closed.load(EXCHANGE_AND_LOOK) == 0;
         if !open {
-            self.release_free();
+            self.release();
         }
         open
     }
 
+    /// Returns why a remembered strand is refused now; `None` if it must [`ask`](Self::ask), because the hub may be its own.
+    #[inline(always)]
+    pub(super) fn repeats(&self, strand: StrandId) -> Option<Refused> {
+        let state = self.state.load(Ordering::SeqCst);
+        match state {
+            _ if state & CLOSED == 0 || state == reserved(strand) => None,
+            _ if is_free(state) => Some(Refused::Turn),
+            _ => Some(Refused::Taken),
+        }
+    }
+
     /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls [`release`](Self::release) or
-    /// [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended without being counted.
+    /// [`give_back`](Self::give_back). Calls `ended` if an access may have ended without being counted.
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let state = self.state.load(Ordering::SeqCst);
-        // The hub is free and its last access is counted. The fast path is closed until the strand of the turn is served.
-        if state == CLOSED && self.turns.refuse(strand) {
+        let free = is_free(state);
+        // The last access is counted. The fast path is closed until the strand of the turn is served.
+        if state & RESERVED != 0 && self.turns.refuse(strand) {
             return Err(Refused::Turn);
         }
-        let (tries, why) = match state & !CLOSED {
-            0 => (1, Refused::Locked),
-            _ => (0, Refused::Taken),
-        };
+        let (tries, why) = if free { (1, Refused::Locked) } else { (0, Refused::Taken) };
         let Some(_lock) = self.lock.lock(strand, tries) else {
             self.turns.remember(strand);
             self.close();
@@ -162,19 +195,18 @@ impl Gate {
                 self.take_in_turn(strand);
                 Ok(())
             }
-            Answer::Refused => Err(Refused::Turn),
+            Answer::Refused => {
+                let state = self.turns.turn().map_or(RESERVED, reserved);
+                self.state.store(state, Ordering::SeqCst);
+                Err(Refused::Turn)
+            }
         }
     }
 
+    /// Releases the hub. A closed fast path stays closed by [`Gate::closed`].
     #[inline(always)]
-    pub(super) fn release_free(&self) {
-        self.give_up(0);
-    }
-
-    /// Releases the hub after [`ask`](Self::ask). A closed fast path stays closed, even if another strand closes it at this moment.
     pub(super) fn release(&self) {
-        let closed = self.closed.load(Ordering::Relaxed);
-        self.give_up(closed);
+        self.give_up(0);
     }
 
     /// Releases the hub of a strand that found the chip busy. The same strand has the next turn.
@@ -182,7 +214,7 @@ impl Gate {
     pub(super) fn give_back(&self, strand: StrandId) {
         self.turns.decide(HubEvent::ChipBusy(strand));
         self.close();
-        self.give_up(CLOSED);
+        self.give_up(reserved(strand));
     }
 
     /// Stores the state of a free hub. Under loom this is an exchange, because loom does not order
@@ -221,8 +253,8 @@ impl Gate {
         // An exchange, because another strand may report the same death at the same time. The first
         // try is without the bit `CLOSED`: a strand may set the bit in between, but none clears it.
         // Relaxed on failure: the dead strand held nothing, or another strand has released it.
-        for held in [dead, dead | CLOSED] {
-            let _ = (self.state).compare_exchange(held, 0, Ordering::SeqCst, Ordering::Relaxed);
+        for (held, left) in [(dead, 0), (dead | CLOSED, 0), (reserved(strand), RESERVED)] {
+            let _ = (self.state).compare_exchange(held, left, Ordering::SeqCst, Ordering::Relaxed);
         }
         self.turns.died(strand);
         self.lock.abandon(strand);
@@ -249,20 +281,21 @@ impl Gate {
         }
     }
 
-    /// Sets [`CLOSED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free. Then only the lock's owner takes it.
+    /// Sets [`CLOSED`] or [`RESERVED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free. Then only the lock's
+    /// owner takes it.
     #[inline(always)]
     fn shut(&self, ended: impl FnOnce()) -> bool {
         exchanged();
         let state = self.state.load(Ordering::SeqCst);
-        if state & CLOSED != 0 {
-            return state == CLOSED;
+        if state & (CLOSED | RESERVED) != 0 {
+            return is_free(state);
         }
         // Count before the exchange, in case the strand dies between the two.
         ended();
-        let shut = state | CLOSED;
+        let shut = if state == 0 { RESERVED } else { state | CLOSED };
         match (self.state).compare_exchange(state, shut, Ordering::SeqCst, Ordering::SeqCst) {
-            Ok(_) => shut == CLOSED,
-            Err(found) => found == CLOSED,
+            Ok(_) => state == 0,
+            Err(found) => found & RESERVED != 0,
         }
     }
 

@@ -66,7 +66,7 @@ impl HubArbiter {
 
     #[inline(always)]
     pub(crate) fn give_back_free(&self) {
-        self.gate.release_free();
+        self.gate.release();
     }
 
     /// Returns the guard of a strand that has taken the hub with [`take_free`](Self::take_free).
@@ -81,22 +81,34 @@ impl HubArbiter {
     }
 
     /// Asks for the hub. `watch` is the strand's own stopwatch for this hub, and `now` returns the strand's time, in ticks.
+    ///
+    /// If the strand was refused less than [`REPEAT_TICKS`](crate::progress::REPEAT_TICKS) ago, it is remembered. Nothing is changed
+    /// then if it is refused again. The fast path of SPARC V9 makes the same decision.
     pub(crate) fn ask(
         &self,
         strand: StrandId,
         watch: &Stopwatch,
-        now: impl FnOnce() -> u64,
+        now: impl Fn() -> u64,
     ) -> Result<HubGuard<'_>, Blocked> {
-        let (found, blocked) = match self.gate.ask(strand, || self.progress.ended()) {
-            Ok(()) => return Ok(self.guard(strand)),
-            Err(Refused::Taken) => (Found::Busy, Blocked::Taken),
-            Err(Refused::Turn) => (Found::Turn, Blocked::Turn),
-            Err(Refused::Locked) => (Found::Locked, Blocked::Taken),
-        };
-        match watch.look(&self.progress, found, self.gate.entered(), now) {
-            true => Err(Blocked::Stuck),
-            false => Err(blocked),
+        let repeats = self.gate.repeats(strand).filter(|_| watch.repeats(now()));
+        if let Some(why) = repeats {
+            return Err(why.into());
         }
+        let Err(why) = self.gate.ask(strand, || self.progress.ended()) else {
+            watch.served();
+            return Ok(self.guard(strand));
+        };
+        let found = match why {
+            Refused::Taken => Found::Busy,
+            Refused::Turn => Found::Turn,
+            Refused::Locked => Found::Locked,
+        };
+        let stuck = watch.look(&self.progress, found, self.gate.entered(), &now);
+        // In its own turn, a strand that did not get the lock may be forgotten before it asks again.
+        if found != Found::Locked {
+            watch.refused(now());
+        }
+        Err(if stuck { Blocked::Stuck } else { why.into() })
     }
 
     /// Counts that a strand has found the chip busy. Returns `true` if the hub is stuck. [`ask`](Self::ask) explains `watch` and `now`.
@@ -124,7 +136,17 @@ impl HubArbiter {
     }
 }
 
+impl From<Refused> for Blocked {
+    fn from(why: Refused) -> Self {
+        match why {
+            Refused::Taken | Refused::Locked => Self::Taken,
+            Refused::Turn => Self::Turn,
+        }
+    }
+}
+
 impl HubGuard<'_> {
+    /// Counts the end of the access: if the gate opens, the next strand does not count it.
     pub(crate) fn complete(self) {
         self.arbiter.progress.ended();
     }

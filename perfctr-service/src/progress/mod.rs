@@ -8,7 +8,10 @@
 //! **What ends an access.** A call on the fast path does not count the end of its access, but the state of the gate shows the end. The next
 //! strand that asks counts this end. It does so before it looks at the counts, and before any strand is served. A call on the slow path,
 //! and the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in
-//! between.
+//! between. (The end of a call on the slow path may be counted twice.)
+//!
+//! **How often a strand looks.** A strand that asks for a hub again within [`REPEAT_TICKS`] is already remembered. It is refused
+//! without a look and without a change. So two looks may be up to [`REPEAT_TICKS`] further apart than the asks.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;
@@ -19,6 +22,16 @@ use guest_abi::Hub;
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
 
 use judgement::{Counts, Watch};
+
+/// The base 2 logarithm of [`REPEAT_TICKS`].
+pub(crate) const REPEAT_SHIFT: u32 = 19;
+/// The time after a refusal in which the same strand's next refusals do not count. In ticks of %stick: about half a millisecond.
+pub(crate) const REPEAT_TICKS: u64 = 1 << REPEAT_SHIFT;
+/// A refused strand that asks for the hub at least once in this time is served after at most one access of each other strand, however
+/// often they ask. In ticks of %stick: about one millisecond.
+///
+/// In its turn, each of the others is counted at most twice in this time, so that less than [r](crate::hubs::turns) refusals are counted.
+pub const ABSENCE_TICKS: u64 = 2 * REPEAT_TICKS;
 
 pub(crate) use judgement::Found;
 pub use judgement::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
@@ -51,8 +64,11 @@ impl Progress {
 }
 
 /// A [`Watch`] with atomic fields. Only one strand uses it, so Relaxed accesses suffice.
-#[derive(Debug, Default)]
+#[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Stopwatch {
+    /// The time of the strand's last refusal that has counted, plus 1; or [`NEVER`](Self::NEVER).
+    counted: AtomicU64,
     ended: AtomicU32,
     chip_busy: AtomicU32,
     entered: AtomicU32,
@@ -61,9 +77,44 @@ pub(crate) struct Stopwatch {
     last: AtomicU64,
 }
 
+impl Default for Stopwatch {
+    fn default() -> Self {
+        Self {
+            counted: AtomicU64::new(Self::NEVER),
+            ended: AtomicU32::default(),
+            chip_busy: AtomicU32::default(),
+            entered: AtomicU32::default(),
+            waited: AtomicU32::default(),
+            last: AtomicU64::default(),
+        }
+    }
+}
+
 impl Stopwatch {
-    /// Evaluates one look of the strand at a unit that refused it. Returns `true` if the unit is stuck. `entered` counts the entries to
-    /// the unit's gate.
+    const NEVER: u64 = 1 << 63;
+
+    /// The offset in bytes of the word that the assembly of SPARC V9 reads.
+    #[cfg(target_arch = "sparc64")]
+    pub(crate) const COUNTED: usize = core::mem::offset_of!(Self, counted);
+
+    /// Returns `true` if a refusal has counted in the last [`REPEAT_TICKS`], and not at this very tick: a clock may stand still.
+    #[inline(always)]
+    pub(crate) fn repeats(&self, now: u64) -> bool {
+        now.wrapping_sub(self.counted.load(Ordering::Relaxed)) < REPEAT_TICKS
+    }
+
+    /// Notes the time of a refusal that has counted.
+    pub(crate) fn refused(&self, now: u64) {
+        self.counted.store(now.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Forgets the last refusal, because the strand is remembered no longer.
+    pub(crate) fn served(&self) {
+        self.counted.store(Self::NEVER, Ordering::Relaxed);
+    }
+
+    /// Evaluates a look at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` counts the entries to its
+    /// gate.
     pub(crate) fn look(
         &self,
         progress: &Progress,

@@ -2,12 +2,12 @@
 
 use core::ptr;
 
-use guest_abi::{HvError, Registers};
+use guest_abi::{Hub, HvError, Registers};
 use platform::sparc64::{FAST_WORDS, FastPath};
 use platform::{Bus, PhysicalAddress};
 
 use crate::rights::access::AccessWord;
-use crate::sparc64::layout::word;
+use crate::sparc64::layout::{WATCH_SHIFT, word};
 use crate::{Environment, PerfCounterContext};
 
 /// The words for a strand without a fast path: no rights, and calls are recorded.
@@ -29,6 +29,9 @@ impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
         words[word::PCR_MASK] = self.rows[0].mask;
         words[word::COUNTS] = address(self.counts);
         words[word::TOKEN] = self.token.taken();
+        words[word::RESERVED] = self.token.reserved();
+        words[word::WATCHES] =
+            address(self.watches.hub(Hub::Zam0)).wrapping_sub(address(self.hubs[0]) >> WATCH_SHIFT);
         for (word, hub) in words[word::GATES..].iter_mut().zip(self.hubs) {
             *word = address(hub);
         }

@@ -1,8 +1,9 @@
 //! The fast path in assembly: calls that succeed, and calls that are refused because of their number or the version alone.
 //!
 //! It executes at the highest GL and uses %g1 to %g5. It changes no register of the guest except %o0 and, in a get that succeeds,
-//! %o1. %g6 is the strand's block, which starts with `FastPath::words`; %g2 is 0 in a get and 1 in a set. All other calls go to the
-//! slow path: sets of HT, calls for a taken hub, recorded calls, and refusals because of rights or units.
+//! %o1. %g6 is the strand's block, which starts with `FastPath::words`; %g2 is 0 in a get and 1 in a set. It also refuses a
+//! repeated call for a taken hub (`HubArbiter::ask`). All other calls go to the slow path: sets of HT, the first refusal at a hub,
+//! recorded calls, and refusals because of rights or units.
 //!
 //! # Order
 //! The strand has total store order, by its `platform::sparc64::PSTATE`. Then no access overtakes an earlier load or
@@ -110,9 +111,9 @@ macro_rules! perfctr_fast_path {
             brgez,pn %g4, perfctr_missed        ! rights
              sllx %g3, {PLACE_SHIFT}, %g3       ! hub
             ldx [%g6 + %g3], %g3                ! hub
-            ldx [%g6 + {TOKEN}], %g5            ! hub
-            casx [%g3], %g0, %g5                ! hub
-            brnz,pn %g5, perfctr_slow           ! hub
+            ldx [%g6 + {TOKEN}], %g4            ! hub
+            casx [%g3], %g0, %g4                ! hub
+            brnz,pn %g4, perfctr_blocked        ! hub
              ldx [%g1], %g1                     ! address
     perfctr_load_hub:
             ldx [%g1], %o1                      ! access
@@ -178,7 +179,7 @@ macro_rules! perfctr_fast_path {
             ldx [%g6 + %g3], %g3                ! hub
             ldx [%g6 + {TOKEN}], %g4            ! hub
             casx [%g3], %g0, %g4                ! hub
-            brnz,pn %g4, perfctr_slow           ! hub
+            brnz,pn %g4, perfctr_blocked        ! hub
              ldx [%g5], %g2                     ! address
             ldx [%g5 + {MASK}], %g4             ! mask
             and %g4, %o1, %g4                   ! mask
@@ -194,6 +195,28 @@ macro_rules! perfctr_fast_path {
             clr %o0                             ! return
     26:
             done                                ! return
+
+    perfctr_blocked:                            ! EWOULDBLOCK, if the strand is remembered: %g3 is the gate, %g4 its two words
+            brgez,pn %g4, perfctr_slow          ! not closed
+             ldx [%g6 + {RESERVED}], %g1
+            cmp %g4, %g1
+            be,pn %xcc, perfctr_slow            ! the strand's own turn
+             srlx %g3, {WATCH_SHIFT}, %g1
+            ldx [%g6 + {WATCHES}], %g2
+            ldx [%g1 + %g2], %g2                ! when a refusal has counted
+            rd %asr24, %g1                      ! %stick
+            sub %g1, %g2, %g2
+            srlx %g2, {REPEAT_SHIFT}, %g2
+            brnz,pn %g2, perfctr_slow           ! this one counts
+             xor %o5, {GET}, %g2
+            movrnz %g2, {SETS}, %g2
+            ldx [%g6 + {COUNTS}], %g1
+            add %g1, %g2, %g1
+            ldx [%g1 + {BLOCKED}], %g4
+            inc %g4
+            stx %g4, [%g1 + {BLOCKED}]
+            mov {EWOULDBLOCK}, %o0
+            done
 
     perfctr_missed:                             ! EBADTRAP and EINVAL, which version and number decide
             ldx [%g6 + {TRACED}], %g3
@@ -244,9 +267,9 @@ macro_rules! perfctr_fast_path {
             .xword 25b, 26b
             .popsection
             "],
-            [GET_TO_SET FIRST_OF_DRAM FIRST_OF_HUB REGISTERS HT_TO_SIGN ROW_SHIFT MASK PLACE PLACE_SHIFT COUNTS ROWS PCR_MASK
+            [GET GET_TO_SET FIRST_OF_DRAM FIRST_OF_HUB REGISTERS HT_TO_SIGN ROW_SHIFT MASK PLACE PLACE_SHIFT COUNTS ROWS PCR_MASK
              TRACED VERSION TOKEN GET_STRAND SET_STRAND GET_DRAM SET_DRAM GET_HUB SET_HUB SETS BAD_TRAP INVALID OF_L2 OF_DRAM
-             OF_HUB OF_INVALID EBADTRAP EINVAL FAST FAULTED PCR]
+             OF_HUB OF_INVALID EBADTRAP EINVAL FAST FAULTED PCR RESERVED WATCHES WATCH_SHIFT REPEAT_SHIFT BLOCKED EWOULDBLOCK]
         );
     };
 }

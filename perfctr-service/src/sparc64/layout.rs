@@ -13,6 +13,7 @@ use platform::sparc64::layout::FAST_PATH;
 pub use platform::sparc64::layout::{FAST, FAULTED, PCR};
 
 use crate::hubs::HubArbiter;
+use crate::progress::Stopwatch;
 use crate::rights::access::SINGLE_REGISTERS;
 use crate::statistics::Operation::{self, Get, Set};
 use crate::statistics::{Class, Counts, Outcome, Refusal};
@@ -34,6 +35,11 @@ pub mod word {
     pub const VERSION: usize = 5;
     /// The number that replaces 0 in a gate when the strand takes the hub.
     pub const TOKEN: usize = 6;
+    /// Both words of the gate of a hub that is reserved for the strand.
+    pub const RESERVED: usize = 7;
+    /// The address of the strand's stopwatch of a hub, less that of the hub's arbiter shifted to the right by
+    /// [`WATCH_SHIFT`](super::WATCH_SHIFT).
+    pub const WATCHES: usize = 8;
     /// The addresses of the hubs' gates: each word's number is the [place](crate::rights::access::AccessWord::place) of its hub.
     pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
 }
@@ -49,6 +55,15 @@ pub const PCR_MASK: usize = word(word::PCR_MASK);
 pub const TRACED: usize = word(word::TRACED);
 pub const VERSION: usize = word(word::VERSION);
 pub const TOKEN: usize = word(word::TOKEN);
+pub const RESERVED: usize = word(word::RESERVED);
+pub const WATCHES: usize = word(word::WATCHES);
+
+/// The base 2 logarithm of the size of an arbiter divided by that of a stopwatch.
+pub const WATCH_SHIFT: u32 = (size_of::<HubArbiter>() / size_of::<Stopwatch>()).trailing_zeros();
+const _: () = assert!(size_of::<Stopwatch>() << WATCH_SHIFT == size_of::<HubArbiter>());
+// The assembly reads the first field of a stopwatch.
+const _: () = assert!(Stopwatch::COUNTED == 0);
+pub const REPEAT_SHIFT: u32 = crate::progress::REPEAT_SHIFT;
 
 /// Shifts the place of a hub to the offset of its gate's word. The block must start with the words.
 pub const PLACE_SHIFT: u32 = 3;
@@ -78,6 +93,7 @@ const _: () = assert!(offset_of!(Row, address) == 0 && size_of::<Row>() == 1 << 
 
 pub const EBADTRAP: u64 = HvError::BadTrap.number();
 pub const EINVAL: u64 = HvError::Invalid.number();
+pub const EWOULDBLOCK: u64 = HvError::WouldBlock.number();
 
 const fn ok(operation: Operation, class: Class) -> usize {
     Counts::offset(operation, class, Outcome::Ok)
@@ -91,6 +107,7 @@ pub const GET_HUB: usize = ok(Get, Class::Hub);
 pub const SET_HUB: usize = ok(Set, Class::Hub);
 /// The distance from the counts of gets to the counts of sets.
 pub const SETS: usize = ok(Set, Class::Strand) - ok(Get, Class::Strand);
+pub const BLOCKED: usize = Counts::offset(Get, Class::Hub, Outcome::Refused(Refusal::WouldBlock));
 /// The distances from the counts of a class to its counts of refusals.
 pub const BAD_TRAP: usize = Counts::offset(Get, Class::Strand, Outcome::Refused(Refusal::BadTrap));
 pub const INVALID: usize = Counts::offset(Get, Class::Strand, Outcome::Refused(Refusal::Invalid));

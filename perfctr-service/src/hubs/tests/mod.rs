@@ -12,6 +12,8 @@ mod deaths;
 mod judged;
 #[cfg(loom)]
 mod loom_gate;
+#[cfg(not(loom))]
+mod pace;
 mod schedules;
 #[cfg(shuttle)]
 mod shuttle_gate;
@@ -26,6 +28,8 @@ use super::gate::{Gate, Refused};
 fn what_the_assembly_exchanges() {
     let taken = |number| super::Token::from(strand(number)).taken();
     assert_eq!([0, 1, 255].map(taken), [2 << 32, 4 << 32, 512 << 32]);
+    let reserved = |number| super::Token::from(strand(number)).reserved();
+    assert_eq!([0, 255].map(reserved), [0x8000_0003_8000_0000, 0x8000_0201_8000_0000]);
 }
 
 pub(crate) fn strand(number: usize) -> StrandId {
@@ -37,7 +41,7 @@ type Release = fn(&Gate);
 /// Asks as a call does: first on the fast path, then on the slow path.
 fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
     match gate.take_free(strand(number)) {
-        true => Ok(Gate::release_free),
+        true => Ok(Gate::release),
         false => gate.ask(strand(number), || ()).map(|()| Gate::release as Release),
     }
 }
