@@ -1,6 +1,6 @@
 //! The rights of one guest, and its fast path.
 
-use guest_abi::{Kind, PerfReg};
+use guest_abi::{Kind, Mcu, Node, PerfReg};
 use hv_core::sync::{AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, Ordering};
 use hv_core::{Negotiated, NegotiatedVersion};
 use platform::Machine;
@@ -8,7 +8,9 @@ use platform::Machine;
 use crate::rights::access::AccessWord;
 use crate::rights::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
 use crate::rights::protocol::Holding;
+use crate::rights::refusals::RefusalWord;
 use crate::rights::versions::has_hubs;
+use crate::statistics::Refusal;
 use crate::units::{Unit, UnitSet};
 
 /// The number of tries of a step that another change of the guest's word can disturb: a step of the operator, or a fault of a unit.
@@ -23,11 +25,14 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 /// A call reads one word. The word is derived from other state: which units are out of service, and whether calls are recorded. A strand
 /// that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. A strand that
 /// adds bits first loads the word, and then that state. It exchanges the word only if no revocation has counted a change since the load.
-/// revocation has counted a change in between.
+///
+/// # Why no call is refused what another strand adds
+/// The [refusals](RefusalWord) are derived in the same way, from the first word and from the units that are out of service. A strand that
+/// adds a right, or returns a unit, first [holds](Self::hold) them: it closes them, and no strand opens them until it has added the right.
+/// A refusal is for the version that is stored beside it, and only valid while the guest has negotiated this version.
 #[derive(Debug)]
 pub(crate) struct GuestRights {
-    /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
-    access: AtomicU64,
+    words: FastWords,
     /// The fast path while calls are recorded. `access` has none then, so that an unrecorded call needs no test for it.
     recorded: AtomicU64,
     /// `true` while calls are recorded.
@@ -41,6 +46,19 @@ pub(crate) struct GuestRights {
     compatible: bool,
     /// The fast path that `global` opens on this machine in the highest version.
     global: AccessWord,
+    /// What is refused in every version without `global`, and with it. Without hubs and register 0.
+    refused: [RefusalWord; 2],
+    has_hubs: bool,
+}
+
+/// The two words from which the fast path decides.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct FastWords {
+    /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
+    access: AtomicU64,
+    /// The calls that are refused at once. Closed while calls are recorded.
+    pub(crate) refusals: AtomicU64,
 }
 
 impl GuestRights {
@@ -48,7 +66,10 @@ impl GuestRights {
         let GuestConfig { strands, grant, compatible } = config;
         let nodes = strands.nodes();
         Self {
-            access: AtomicU64::new(AccessWord::from_grant(grant).bits()),
+            words: FastWords {
+                access: AtomicU64::new(AccessWord::from_grant(grant).bits()),
+                refusals: AtomicU64::new(RefusalWord::CLOSED.bits()),
+            },
             recorded: AtomicU64::new(AccessWord::NOTHING.bits()),
             traced: AtomicBool::new(false),
             starting: AtomicBool::new(false),
@@ -57,6 +78,8 @@ impl GuestRights {
             nodes,
             compatible,
             global: AccessWord::from_units(Unit::under_global(machine, nodes)),
+            refused: [None, Some(nodes)].map(|covered| refused(machine, covered)),
+            has_hubs: machine.model().has_hubs(),
         }
     }
 
@@ -64,17 +87,18 @@ impl GuestRights {
     /// right's last holder and the scrub have happened. So they happen before the access of a caller that finds the right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
-        AccessWord::from_bits(self.access.load(BEFORE_DEVICE))
+        AccessWord::from_bits(self.words.access.load(BEFORE_DEVICE))
+    }
+
+    /// Returns the calls that are refused at once. The caller loads the negotiated version before.
+    #[inline(always)]
+    pub(crate) fn refusals(&self) -> RefusalWord {
+        RefusalWord::from_bits(self.words.refusals.load(Ordering::Acquire))
     }
 
     #[cfg(target_arch = "sparc64")]
-    pub(crate) fn access_word(&self) -> &AtomicU64 {
-        &self.access
-    }
-
-    #[cfg(target_arch = "sparc64")]
-    pub(crate) fn traced(&self) -> &AtomicBool {
-        &self.traced
+    pub(crate) fn words(&self) -> &FastWords {
+        &self.words
     }
 
     #[inline(always)]
@@ -133,8 +157,9 @@ impl GuestRights {
         let changed = (0..tries).any(|_| {
             let old = self.load();
             let new = change(old);
-            exchange(&self.access, old, self.with_fast(new, new, false, out))
+            exchange(&self.words.access, old, self.with_fast(new, new, false, out))
         });
+        self.renew_refusals(tries, out);
         changed
             && (!self.traced.load(Ordering::SeqCst)
                 || (0..tries).any(|_| {
@@ -144,18 +169,104 @@ impl GuestRights {
                 }))
     }
 
+    /// Derives the refusals, unless they are held. If other changes disturb all tries, changes nothing: what the others have derived, or
+    /// closed, is right.
+    pub(super) fn renew_refusals(&self, tries: usize, out: &UnitSet) {
+        let refusals = &self.words.refusals;
+        let _ = (0..tries).any(|_| {
+            let old = RefusalWord::from_bits(refusals.load(Ordering::SeqCst));
+            let new = match self.traced.load(Ordering::SeqCst) {
+                true => RefusalWord::CLOSED,
+                false => self.derive_refusals(self.load(), out),
+            };
+            old.is_held() || {
+                let counted = old.renewed(new).bits().wrapping_add(RefusalWord::CHANGE.bits());
+                let counted = counted & !RefusalWord::CARRY.bits();
+                let changed = refusals.compare_exchange(
+                    old.bits(),
+                    counted,
+                    Ordering::SeqCst,
+                    Ordering::SeqCst,
+                );
+                changed.is_ok()
+            }
+        });
+    }
+
+    /// Returns what is refused to a guest with this word.
+    #[cfg_attr(target_arch = "sparc64", inline(always))]
+    fn derive_refusals(&self, allowed: AccessWord, out: &UnitSet) -> RefusalWord {
+        let (version, grant) = (allowed.version(), allowed.grant());
+        let word = RefusalWord::of_version(version);
+        if version == NegotiatedVersion::NONE {
+            return word;
+        }
+        let strand = match grant.strand {
+            StrandRight::HtStrand => RefusalWord::CLOSED,
+            StrandRight::Strand => RefusalWord::HT,
+            StrandRight::None => RefusalWord::PCR.or(RefusalWord::HT),
+        };
+        let word = word.or(strand).or(self.refused[usize::from(grant.global)]);
+        let word = match self.has_hubs && has_hubs(version, self.compatible) {
+            false => word.with_hubs(RefusalWord::HUBS, Refusal::NotSupported),
+            true if grant.global => word.with_hubs(RefusalWord::CLOSED, Refusal::NoAccess),
+            true => word.with_hubs(RefusalWord::HUBS, Refusal::NoAccess),
+        };
+        match out.bits() {
+            0 => word,
+            bits => self.without_units(word, bits),
+        }
+    }
+
+    /// Not inlined, because `bits` is mostly 0.
+    #[cold]
+    #[inline(never)]
+    fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
+        let word = UnitSet::units(bits).fold(word, RefusalWord::without_unit);
+        let mut nodes = Node::ALL.iter().filter(|node| self.nodes.has(**node));
+        match nodes.all(|node| bits >> Unit::L2(*node).number() & 1 != 0) {
+            true => word.or(RefusalWord::L2),
+            false => word,
+        }
+    }
+
+    /// Refuses nothing at once until [`release`](Self::release). Only the owner of the lock of changes holds. If it dies, calls take the
+    /// slow path until the next change.
+    pub(super) fn hold(&self) {
+        self.words.refusals.fetch_or(RefusalWord::HELD.bits(), Ordering::SeqCst);
+        self.close_refusals();
+    }
+
+    /// Ends [`hold`](Self::hold). The caller calls [`refresh`](Self::refresh) next.
+    pub(super) fn release(&self) {
+        // Counted, so that no strand that has loaded the word before opens it.
+        self.words.refusals.fetch_add(RefusalWord::CHANGE.bits(), Ordering::SeqCst);
+        let cleared = RefusalWord::HELD.or(RefusalWord::CARRY).bits();
+        self.words.refusals.fetch_and(!cleared, Ordering::SeqCst);
+    }
+
+    fn close_refusals(&self) {
+        self.words.refusals.fetch_add(RefusalWord::CHANGE.bits(), Ordering::SeqCst);
+        let kept = RefusalWord::from_bits(u64::MAX).renewed(RefusalWord::CLOSED).bits();
+        self.words.refusals.fetch_and(kept & !RefusalWord::CARRY.bits(), Ordering::SeqCst);
+    }
+
     /// Sets whether calls are recorded. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
-        let closed = if traced { &self.access } else { &self.recorded };
+        let closed = if traced { &self.words.access } else { &self.recorded };
         // Cleared before and after the store: a guest may give its version up, and strands may have loaded the old setting.
-        clear(closed, AccessWord::FAST);
+        let clear = || {
+            clear(closed, AccessWord::FAST);
+            self.close_refusals();
+        };
+        clear();
         self.traced.store(traced, Ordering::SeqCst);
-        clear(closed, AccessWord::FAST);
+        clear();
     }
 
     /// Clears `bits`. The caller has already changed the state from which the bits are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
-        clear(&self.access, bits);
+        clear(&self.words.access, bits);
         // Also while calls are not recorded: a strand that turns the tracer off stores this setting before it clears this word.
         clear(&self.recorded, bits);
     }
@@ -169,16 +280,20 @@ impl GuestRights {
     /// Adds the rights of `grant` while `may` returns `true`. Returns `true` if it has added them. A strand that revokes rights first
     /// changes the state that `may` tests.
     pub(super) fn raise(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
+        self.hold();
+        let mut added = false;
         for _ in 0..TRIES {
             let old = self.load();
             if !may() {
-                return false;
+                break;
             }
-            if exchange(&self.access, old, old.or(AccessWord::from_grant(grant))) {
-                return true;
+            added = exchange(&self.words.access, old, old.or(AccessWord::from_grant(grant)));
+            if added {
+                break;
             }
         }
-        false
+        self.release();
+        added
     }
 
     /// Marks the guest as reset, and revokes its rights. It gets them back after the scrub of all that it could program.
@@ -201,7 +316,7 @@ impl GuestRights {
     }
 
     fn load(&self) -> AccessWord {
-        AccessWord::from_bits(self.access.load(Ordering::SeqCst))
+        AccessWord::from_bits(self.words.access.load(Ordering::SeqCst))
     }
 
     /// Returns `word` with the fast path that `allowed` opens now. There is none if `recorded` differs from the present setting.
@@ -236,6 +351,17 @@ impl GuestRights {
         };
         closed.or(strand).or(global.without(out))
     }
+}
+
+/// Returns what a guest is refused that has `global` on the `covered` nodes, or does not have it.
+fn refused(machine: Machine, covered: Option<NodeSet>) -> RefusalWord {
+    let l2 = if covered.is_none() { RefusalWord::L2 } else { RefusalWord::CLOSED };
+    let channels = Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)));
+    channels.fold(l2, |word, (node, mcu)| match machine.has_channel(node, mcu) {
+        false => word.without_channel(node, mcu),
+        true if covered.is_some_and(|nodes| nodes.has(node)) => word,
+        true => word.without_unit(Unit::Mcu(node, mcu)),
+    })
 }
 
 /// Exchanges a word if it is still `old`, and counts the change. Returns `true` if it did.
@@ -407,7 +533,7 @@ mod tests {
         let withdraw = || guest.withdraw(AccessWord::NOTHING);
         let refresh = || guest.refresh(&UnitSet::default());
         for change in [&withdraw as &dyn Fn(), &refresh] {
-            guest.access.store(others | all, Ordering::SeqCst);
+            guest.words.access.store(others | all, Ordering::SeqCst);
             change();
             assert_eq!(guest.access().bits(), others);
         }

@@ -1,8 +1,8 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. It serves the whole
-//! call or changes nothing. It needs no stack unless the device fails. Every other call takes the [slow path](PerfCounterContext::slow),
-//! which makes the checks in the order of the contract and so finds the reason of a refusal.
+//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. Or it finds in
+//! another word of the guest why the call is refused. It serves the whole call or changes nothing. It needs no stack unless the device
+//! fails. Every other call takes the [slow path](PerfCounterContext::slow), which makes the checks in the order of the contract.
 //!
 //! The shape of the fast path keeps the number of its instructions small. [`serve`](PerfCounterContext::serve) gets the test as a closure,
 //! because it makes the same test on the word for unrecorded calls and on the word for recorded calls. It gets the work twice: as a closure
@@ -11,6 +11,7 @@
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Kind, PerfReg, Registers};
+use hv_core::sync::{Ordering, fence};
 use hv_core::trace::{Trace, duration};
 use hv_core::{Context, Frame, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
@@ -127,9 +128,30 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
+    /// Serves and answers a call for an allowed register whose hub is free, or refuses it. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
+        self.served::<SET>(frame) || self.refused::<SET>(frame.reborrow())
+    }
+
+    /// Refuses and answers a call for something that the guest cannot have. Otherwise changes nothing and returns `false`.
+    #[inline(never)]
+    fn refused<const SET: bool>(&self, mut frame: Frame<'_>) -> bool {
+        let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
+        let version = self.version.get();
+        // The refusals are loaded after the version, as on the slow path.
+        fence(Ordering::Acquire);
+        let Some(refusal) = self.guest.refusals().refusal(version, id, access.sets_ht()) else {
+            return false;
+        };
+        self.counts.add(access.operation(), Class::from_id(id), Outcome::Refused(refusal));
+        frame.answer(Err(refusal.error()));
+        true
+    }
+
+    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
+    #[inline(always)]
+    fn served<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         if id == 0 {
             let inlined = || access.answer(self.pcr_fast(id, access));
