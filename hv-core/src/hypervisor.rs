@@ -243,8 +243,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or asks for the
-    /// present version. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. For other calls, does nothing and returns `None`;
+    /// Serves a call of `api_get_version` or `api_set_version`, unless the negotiation takes much or is traced. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. For other calls, does nothing and returns `None`;
     /// [`core_slow`](Self::core_slow) serves them.
     ///
     /// The function needs few registers and no stack, so that trap entries can call it as a leaf function.
@@ -259,11 +258,18 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched at this moment, either path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
-                    Ok(asked) if !asked.version.is(asked.granted) => return None,
-                    Ok(asked) if S::is_current(&self.contexts, group, asked.granted) => {
-                        Ok(Reply::Value(asked.minor))
+                    Ok(Asked { version, granted, minor }) => {
+                        let served = if version.is(granted) {
+                            S::is_current(&self.contexts, group, granted)
+                        } else {
+                            let store = || version.set(granted);
+                            S::change_version(&self.contexts, group, granted, store)
+                        };
+                        if !served {
+                            return None;
+                        }
+                        Ok(Reply::Value(minor))
                     }
-                    Ok(_) => return None,
                     Err(error) => Err(error),
                 }
             }

@@ -1,7 +1,9 @@
 //! The rights of one guest, and its fast path.
 
 use guest_abi::{Kind, Mcu, Node, PerfReg};
-use hv_core::sync::{AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, Ordering};
+use hv_core::sync::{
+    AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_AND_LOOK, Ordering, exchanged,
+};
 use hv_core::{Negotiated, NegotiatedVersion};
 use platform::Machine;
 
@@ -9,7 +11,7 @@ use crate::rights::access::AccessWord;
 use crate::rights::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
 use crate::rights::protocol::Holding;
 use crate::rights::refusals::RefusalWord;
-use crate::rights::versions::has_hubs;
+use crate::rights::versions::{VERSIONS, has_hubs};
 use crate::statistics::Refusal;
 use crate::units::{Unit, UnitSet};
 
@@ -31,7 +33,9 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 /// adds a right, or returns a unit, first [holds](Self::hold) them: it closes them, and no strand opens them until it has added the right.
 /// A refusal is for the version that is stored beside it, and only valid while the guest has negotiated this version.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct GuestRights {
+    // The first field, so that the address of the words needs no addition.
     words: FastWords,
     /// The fast path while calls are recorded. `access` has none then, so that an unrecorded call needs no test for it.
     recorded: AtomicU64,
@@ -44,12 +48,48 @@ pub(crate) struct GuestRights {
     strands: StrandSet,
     nodes: NodeSet,
     compatible: bool,
-    /// The fast path that `global` opens on this machine in the highest version.
-    global: AccessWord,
-    /// What is refused in every version without `global`, and with it. Without hubs and register 0.
-    refused: [RefusalWord; 2],
-    has_hubs: bool,
+    /// The fast path of each version, without register 0, while all units are in service: without `global` and with it.
+    opened: [AccessWord; 2 * KNOWN_VERSIONS],
+    /// In the same order, what is refused.
+    refused: [RefusalWord; 2 * KNOWN_VERSIONS],
 }
+
+/// The versions that have a place in tables, with the value for "not negotiated". A power of two, so that an index needs no check.
+const KNOWN_VERSIONS: usize = 4;
+const _: () = assert!(VERSIONS.len() < KNOWN_VERSIONS);
+
+/// The version and the fast path of register 0, at 8 times the number of the version plus [`AccessWord::rights`].
+static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
+    let mut all = [AccessWord::NOTHING; 8 * KNOWN_VERSIONS];
+    let mut index = 8;
+    while index < all.len() {
+        let word = match Grant::from_bits((index % 8) as u8).strand {
+            StrandRight::HtStrand => AccessWord::PCR.or(AccessWord::HT),
+            StrandRight::Strand => AccessWord::PCR,
+            StrandRight::None => AccessWord::NOTHING,
+        };
+        all[index] = word.with_version(NegotiatedVersion::new((index / 8) as u8));
+        index += 1;
+    }
+    all
+};
+
+/// The version and what is refused of register 0, in the same order.
+static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
+    let mut all = [RefusalWord::CLOSED; 8 * KNOWN_VERSIONS];
+    let mut index = 0;
+    while index < all.len() {
+        let word = match Grant::from_bits((index % 8) as u8).strand {
+            StrandRight::HtStrand => RefusalWord::CLOSED,
+            StrandRight::Strand => RefusalWord::HT,
+            StrandRight::None => RefusalWord::PCR.or(RefusalWord::HT),
+        };
+        let version = NegotiatedVersion::new((index / 8) as u8);
+        all[index] = RefusalWord::of_version(version).or(word);
+        index += 1;
+    }
+    all
+};
 
 /// The two words from which the fast path decides.
 #[derive(Debug)]
@@ -77,9 +117,8 @@ impl GuestRights {
             strands,
             nodes,
             compatible,
-            global: AccessWord::from_units(Unit::under_global(machine, nodes)),
-            refused: [None, Some(nodes)].map(|covered| refused(machine, covered)),
-            has_hubs: machine.model().has_hubs(),
+            opened: core::array::from_fn(|index| opened(config, machine, index)),
+            refused: core::array::from_fn(|index| refused(config, machine, index)),
         }
     }
 
@@ -142,6 +181,39 @@ impl GuestRights {
         }
     }
 
+    /// As [`version_changed`](Self::version_changed), in few instructions and without a stack. If another change disturbs it, or while calls
+    /// are recorded or units are out of service, closes the fast path.
+    #[inline(always)]
+    pub(crate) fn change_version(&self, version: &Negotiated, out: &UnitSet) {
+        let order = EXCHANGE_AND_LOOK;
+        exchanged();
+        // The refusals come from the word that is exchanged here, so they are loaded before it.
+        let refusals = RefusalWord::from_bits(self.words.refusals.load(order));
+        exchanged();
+        let old = AccessWord::from_bits(self.words.access.load(order));
+        exchanged();
+        let is_simple = out.is_empty(order) && !self.traced.load(order);
+        if !(is_simple && self.open(version, old, refusals)) {
+            self.withdraw(AccessWord::FAST.or(AccessWord::VERSION));
+        }
+    }
+
+    /// Exchanges both words, which were these, for those of the negotiated version. Returns `false` if the first one has changed.
+    #[inline(always)]
+    fn open(&self, version: &Negotiated, old: AccessWord, refusals: RefusalWord) -> bool {
+        let order = EXCHANGE_AND_LOOK;
+        let new = old.reopened(self.opened(version.get(), old.rights()));
+        let access = &self.words.access;
+        if access.compare_exchange(old.bits(), new.bits(), order, order).is_err() {
+            return false;
+        }
+        exchanged();
+        // From the new word, because there are no registers to keep it.
+        let refused = self.refused(new.version(), new.rights());
+        let _ = self.exchange_refusals(refusals, refused, order);
+        true
+    }
+
     /// Opens the fast path for all that the guest may do. If this fails, calls take the slow path.
     pub(super) fn refresh(&self, out: &UnitSet) {
         self.derive(TRIES, out, |word| word);
@@ -175,47 +247,38 @@ impl GuestRights {
         let refusals = &self.words.refusals;
         let _ = (0..tries).any(|_| {
             let old = RefusalWord::from_bits(refusals.load(Ordering::SeqCst));
-            let new = match self.traced.load(Ordering::SeqCst) {
-                true => RefusalWord::CLOSED,
-                false => self.derive_refusals(self.load(), out),
+            let allowed = self.load();
+            let new = self.refused(allowed.version(), allowed.rights());
+            let new = match (self.traced.load(Ordering::SeqCst), out.bits()) {
+                (true, _) => RefusalWord::CLOSED,
+                (false, 0) => new,
+                (false, bits) => self.without_units(new, bits),
             };
-            old.is_held() || {
-                let counted = old.renewed(new).bits().wrapping_add(RefusalWord::CHANGE.bits());
-                let counted = counted & !RefusalWord::CARRY.bits();
-                let changed = refusals.compare_exchange(
-                    old.bits(),
-                    counted,
-                    Ordering::SeqCst,
-                    Ordering::SeqCst,
-                );
-                changed.is_ok()
-            }
+            self.exchange_refusals(old, new, Ordering::SeqCst)
         });
     }
 
-    /// Returns what is refused to a guest with this word.
-    #[cfg_attr(target_arch = "sparc64", inline(always))]
-    fn derive_refusals(&self, allowed: AccessWord, out: &UnitSet) -> RefusalWord {
-        let (version, grant) = (allowed.version(), allowed.grant());
-        let word = RefusalWord::of_version(version);
-        if version == NegotiatedVersion::NONE {
-            return word;
-        }
-        let strand = match grant.strand {
-            StrandRight::HtStrand => RefusalWord::CLOSED,
-            StrandRight::Strand => RefusalWord::HT,
-            StrandRight::None => RefusalWord::PCR.or(RefusalWord::HT),
-        };
-        let word = word.or(strand).or(self.refused[usize::from(grant.global)]);
-        let word = match self.has_hubs && has_hubs(version, self.compatible) {
-            false => word.with_hubs(RefusalWord::HUBS, Refusal::NotSupported),
-            true if grant.global => word.with_hubs(RefusalWord::CLOSED, Refusal::NoAccess),
-            true => word.with_hubs(RefusalWord::HUBS, Refusal::NoAccess),
-        };
-        match out.bits() {
-            0 => word,
-            bits => self.without_units(word, bits),
-        }
+    /// Exchanges the refusals if they are still `old`. Returns `true` if it did, or if they are held.
+    #[inline(always)]
+    fn exchange_refusals(&self, old: RefusalWord, new: RefusalWord, order: Ordering) -> bool {
+        let (old, held, new) = (old.bits(), old.is_held(), old.renewed(new).bits());
+        held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
+    }
+
+    /// Returns the version, and the fast path that these rights open in it if all units are in service.
+    #[inline(always)]
+    fn opened(&self, version: NegotiatedVersion, rights: usize) -> AccessWord {
+        let version = usize::from(version.number()) % KNOWN_VERSIONS;
+        let of_strand = OPENED_OF_STRAND[8 * version + rights % 8];
+        self.opened[2 * version + rights % 2].or(of_strand)
+    }
+
+    /// Returns what is refused to these rights in a version if all units are in service.
+    #[inline(always)]
+    fn refused(&self, version: NegotiatedVersion, rights: usize) -> RefusalWord {
+        let version = usize::from(version.number()) % KNOWN_VERSIONS;
+        let of_strand = REFUSED_OF_STRAND[8 * version + rights % 8];
+        self.refused[2 * version + rights % 2].or(of_strand)
     }
 
     /// Not inlined, because `bits` is mostly 0.
@@ -247,8 +310,7 @@ impl GuestRights {
 
     fn close_refusals(&self) {
         self.words.refusals.fetch_add(RefusalWord::CHANGE.bits(), Ordering::SeqCst);
-        let kept = RefusalWord::from_bits(u64::MAX).renewed(RefusalWord::CLOSED).bits();
-        self.words.refusals.fetch_and(kept & !RefusalWord::CARRY.bits(), Ordering::SeqCst);
+        self.words.refusals.fetch_and(RefusalWord::KEPT.bits(), Ordering::SeqCst);
     }
 
     /// Sets whether calls are recorded. The caller calls [`refresh`](Self::refresh) next.
@@ -287,7 +349,8 @@ impl GuestRights {
             if !may() {
                 break;
             }
-            added = exchange(&self.words.access, old, old.or(AccessWord::from_grant(grant)));
+            let new = old.or(AccessWord::from_grant(grant));
+            added = exchange(&self.words.access, old, new);
             if added {
                 break;
             }
@@ -331,35 +394,45 @@ impl GuestRights {
         out: &UnitSet,
     ) -> AccessWord {
         let closed = word.without(AccessWord::FAST);
-        let (version, grant) = (allowed.version(), allowed.grant());
-        if version == NegotiatedVersion::NONE || self.traced.load(Ordering::SeqCst) != recorded {
+        if self.traced.load(Ordering::SeqCst) != recorded {
             return closed;
         }
-        let global = match (grant.global, has_hubs(version, self.compatible)) {
-            (true, true) => self.global,
-            (true, false) => self.global.without(AccessWord::HUBS),
-            (false, _) => AccessWord::NOTHING,
-        };
-        let strand = match grant.strand {
-            StrandRight::HtStrand => AccessWord::PCR.or(AccessWord::HT),
-            StrandRight::Strand => AccessWord::PCR,
-            StrandRight::None => AccessWord::NOTHING,
-        };
+        let opened = self.opened(allowed.version(), allowed.rights());
         let out = match out.bits() {
             0 => AccessWord::NOTHING,
             bits => of_units(bits),
         };
-        closed.or(strand).or(global.without(out))
+        closed.or(opened.without(AccessWord::VERSION.or(out)))
     }
 }
 
-/// Returns what a guest is refused that has `global` on the `covered` nodes, or does not have it.
-fn refused(machine: Machine, covered: Option<NodeSet>) -> RefusalWord {
-    let l2 = if covered.is_none() { RefusalWord::L2 } else { RefusalWord::CLOSED };
+/// Returns the fast path of the version and right to `global` that have this place in [`GuestRights::opened`].
+fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
+    let version = NegotiatedVersion::new((index / 2) as u8);
+    let hubs = has_hubs(version, config.compatible);
+    let without_hubs = if hubs { AccessWord::NOTHING } else { AccessWord::HUBS };
+    match (version, index % 2) {
+        (NegotiatedVersion::NONE, _) | (_, 0) => AccessWord::NOTHING,
+        _ => AccessWord::from_units(Unit::under_global(machine, config.strands.nodes()))
+            .without(without_hubs),
+    }
+}
+
+/// Returns what is refused in the version and with the right to `global` that have this place in [`GuestRights::refused`].
+fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
+    let (version, global) = (NegotiatedVersion::new((index / 2) as u8), index % 2 != 0);
+    let nodes = config.strands.nodes();
+    let hubs = has_hubs(version, config.compatible) && machine.model().has_hubs();
+    let word = match (hubs, global) {
+        (false, _) => RefusalWord::CLOSED.with_hubs(RefusalWord::HUBS, Refusal::NotSupported),
+        (true, true) => RefusalWord::CLOSED.with_hubs(RefusalWord::CLOSED, Refusal::NoAccess),
+        (true, false) => RefusalWord::CLOSED.with_hubs(RefusalWord::HUBS, Refusal::NoAccess),
+    };
+    let l2 = if global { RefusalWord::CLOSED } else { RefusalWord::L2 };
     let channels = Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)));
-    channels.fold(l2, |word, (node, mcu)| match machine.has_channel(node, mcu) {
+    channels.fold(word.or(l2), |word, (node, mcu)| match machine.has_channel(node, mcu) {
         false => word.without_channel(node, mcu),
-        true if covered.is_some_and(|nodes| nodes.has(node)) => word,
+        true if global && nodes.has(node) => word,
         true => word.without_unit(Unit::Mcu(node, mcu)),
     })
 }
@@ -386,10 +459,12 @@ fn of_units(bits: u32) -> AccessWord {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
     use guest_abi::{Mcu, Node, StrandId};
+    use hv_core::sync::steps;
     use platform::Model;
 
     use super::*;
@@ -505,6 +580,104 @@ mod tests {
         ];
         for (unit, without) in Unit::all().zip(without) {
             assert_eq!(fast(&guest, 2, Some(unit)), 0x7c_3c3d - without, "{unit}");
+        }
+    }
+
+    /// Returns `true` if one of these calls is refused at once: register 0 and a set of HT, L2 control, a channel, a hub.
+    fn refuses(guest: &GuestRights) -> bool {
+        let calls = [(0, false), (0, true), (1, false), (2, false), (18, false)];
+        let refusal = |(id, ht)| guest.refusals().refusal(V1_1, id, ht);
+        calls.into_iter().any(|call| refusal(call).is_some())
+    }
+
+    /// Another strand derives the refusals at each step of a strand that adds rights, and the other way round. Afterwards nothing is refused
+    /// that the guest has.
+    #[test]
+    fn no_refusal_outlives_the_lack_of_a_right() {
+        let machine = Machine::new(Model::Batoka, 1).unwrap();
+        let raise = |guest: &GuestRights| assert!(guest.raise(Grant::ALL, || true));
+        let derive = |guest: &GuestRights| guest.refresh(&UnitSet::default());
+        let mut steps = 0;
+        for raise_first in [false, true] {
+            for step in 0.. {
+                let guest = Arc::new(guest(Grant::NONE, false, machine));
+                guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+                assert!(refuses(&guest));
+                let crossing = Arc::clone(&guest);
+                let crossed = match raise_first {
+                    true => steps::before(step, move || derive(&crossing), || raise(&guest)).1,
+                    false => steps::before(step, move || raise(&crossing), || derive(&guest)).1,
+                };
+                if !crossed {
+                    break;
+                }
+                assert!(!refuses(&guest), "{raise_first} {step}");
+                steps += 1;
+            }
+        }
+        assert!(steps > 10);
+    }
+
+    /// As above, for a unit that returns to service, and for calls that are to be recorded.
+    #[test]
+    fn no_refusal_outlives_a_setting() {
+        for step in 0.. {
+            let units = Arc::new(Units::default());
+            units.take_out(UNIT);
+            let guest = Arc::new(open_guest());
+            guest.refresh(units.out());
+            assert_eq!(guest.refusals().refusal(V1_1, 2, false), Some(Refusal::NoAccess));
+            let (crossing, returned) = (Arc::clone(&guest), Arc::clone(&units));
+            let put_back = move || {
+                crossing.hold();
+                returned.put_back(UNIT);
+                crossing.release();
+            };
+            if !steps::before(step, put_back, || guest.refresh(units.out())).1 {
+                break;
+            }
+            assert_eq!(guest.refusals().refusal(V1_1, 2, false), None, "{step}");
+        }
+        for step in 0.. {
+            let guest =
+                Arc::new(guest(Grant::NONE, false, Machine::new(Model::Batoka, 1).unwrap()));
+            guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+            let crossing = Arc::clone(&guest);
+            let record = move || crossing.set_traced(true);
+            let derive = || guest.refresh(&UnitSet::default());
+            if !steps::before(step, record, derive).1 {
+                break;
+            }
+            assert!(!refuses(&guest), "{step}");
+        }
+    }
+
+    /// A negotiation that needs no stack opens and refuses the same as any other. If another strand disturbs it at any step, what it leaves
+    /// is right in the last version, or closed.
+    #[test]
+    fn a_short_negotiation_opens_the_same() {
+        let machine = Machine::new(Model::Batoka, 2).unwrap();
+        for grant in ["none", "strand", "htstrand", "global", "global+htstrand"] {
+            for number in [0, 1, 2, 1, 2, 0] {
+                let version = Negotiated::new(NegotiatedVersion::new(number));
+                let [long, short] = [(); 2].map(|()| guest(grant.parse().unwrap(), false, machine));
+                long.version_changed(&version, &UnitSet::default());
+                short.change_version(&version, &UnitSet::default());
+                let bits = |guest: &GuestRights| (places(guest.access()), guest.access().version());
+                assert_eq!(bits(&short), bits(&long), "{grant} {number}");
+                assert_eq!(short.refusals(), long.refusals(), "{grant} {number}");
+            }
+        }
+        for step in 0.. {
+            let guest = Arc::new(guest(Grant::ALL, false, machine));
+            let version = Arc::new(Negotiated::new(V1_1));
+            let crossing = Arc::clone(&guest);
+            let revoke = move || crossing.keep(Grant::NONE);
+            let change = || guest.change_version(&version, &UnitSet::default());
+            if !steps::before(step, revoke, change).1 {
+                break;
+            }
+            assert_eq!(places(guest.access()), 0, "{step}");
         }
     }
 

@@ -18,9 +18,9 @@ use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 /// | 45-42 | the hubs that are refused |
 /// | 41, 40 | register 0 is refused, with ENOACCESS; sets of HT are refused |
 /// | 39-36 | the status of all refused hubs |
-/// | 35 | held: a right is being added, and no strand opens the word |
-/// | 33-9 | the number of changes, with bit 34 as its carry |
+/// | 31-9 | the number of changes, with bit 32 as its carry |
 /// | 8-3 | of refused hubs: the offset of the count of sets with this status, in the counts of the strand |
+/// | 2 | held: a right is being added, and no strand opens the word |
 /// | 1-0 | the version |
 ///
 /// SPARC V9 branches on the sign of a shifted word.
@@ -55,11 +55,11 @@ impl RefusalWord {
     pub(crate) const PCR: Self = Self(1 << 41);
     /// HT in register 0.
     pub(crate) const HT: Self = Self(1 << 40);
-    pub(crate) const HELD: Self = Self(1 << 35);
-    pub(crate) const CARRY: Self = Self(1 << 34);
+    pub(crate) const HELD: Self = Self(1 << 2);
+    pub(crate) const CARRY: Self = Self(1 << 32);
     pub(crate) const CHANGE: Self = Self(1 << 9);
     /// The bits that remain in a word that is closed.
-    const KEPT: u64 = Self::CARRY.0 | (Self::CARRY.0 - Self::CHANGE.0) | Self::HELD.0;
+    pub(crate) const KEPT: Self = Self(Self::CARRY.0 - Self::CHANGE.0 | Self::HELD.0);
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -88,9 +88,10 @@ impl RefusalWord {
     }
 
     /// Returns the refusals of `new` with the changes that this word has counted.
+    #[inline(always)]
     #[must_use]
     pub(crate) const fn renewed(self, new: Self) -> Self {
-        Self(self.0 & Self::KEPT | new.0)
+        Self(self.0 & Self::KEPT.0 | new.0)
     }
 
     /// Refuses these hubs because of `why`, which is the same for all hubs.
@@ -155,7 +156,9 @@ impl RefusalWord {
                 None => return Some(Refusal::Invalid),
                 Some(register) => match register.kind() {
                     Kind::Hub { hub, .. } if self.has(Self::hub(hub)) => {
-                        return if self.0 >> HUB_STATUS_SHIFT & HUB_STATUS_BITS == HvError::NoAccess.number() {
+                        return if self.0 >> HUB_STATUS_SHIFT & HUB_STATUS_BITS
+                            == HvError::NoAccess.number()
+                        {
                             Some(Refusal::NoAccess)
                         } else {
                             Some(Refusal::NotSupported)

@@ -120,6 +120,13 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         version != NegotiatedVersion::NONE && self.guest.access().version() == version
     }
 
+    #[inline(always)]
+    fn change_version(&self, _: NegotiatedVersion, store: impl FnOnce()) -> bool {
+        store();
+        self.guest.change_version(self.version, self.service.units.out());
+        true
+    }
+
     fn not_negotiated(&self, function: u64, registers: &Registers) {
         if let Some(access) = Access::from_call(function, registers) {
             let _ = self.counted(registers.o0, access, || Err(Refusal::BadTrap));

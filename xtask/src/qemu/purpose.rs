@@ -84,7 +84,8 @@ fn source(entry: &str) -> Vec<Line> {
         .take_while(|line| !line.contains("$entry") && !line.contains(".align"));
     let fast = FAST_PATH.lines().skip_while(|line| !line.contains("entry: {"));
     let inserted = || {
-        let macros = SLOW_PATH.lines().skip_while(|line| !line.contains("macro_rules! sun4v_unclaimed"));
+        let macros =
+            SLOW_PATH.lines().skip_while(|line| !line.contains("macro_rules! sun4v_unclaimed"));
         macros.take_while(|line| *line != "}")
     };
     let mut lines: Vec<_> = entry.collect();
