@@ -243,8 +243,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or requests the
-    /// present version. The arguments are %o5 and %o0 to %o2; the results are %o0 to %o2. For other calls, does nothing and returns
+    /// Serves a call of trap 0xff, `api_get_version` or `api_set_version`, that takes little: not a negotiation that is recorded or
+    /// disturbed. The arguments are %o5 and %o0 to %o2; the results are %o0 to %o2. For other calls, does nothing and returns
     /// `None`; [`core_slow`](Self::core_slow) serves them.
     ///
     /// The function needs few registers and no stack, so that trap entries can call it as a leaf function.
@@ -260,11 +260,18 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             // or off at this moment, either path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
-                    Ok(asked) if !asked.version.is(asked.granted) => return None,
-                    Ok(asked) if S::is_current(&self.contexts, group, asked.granted) => {
-                        Ok(Reply::Value(asked.minor))
+                    Ok(Asked { version, granted, minor }) => {
+                        let served = if version.is(granted) {
+                            S::is_current(&self.contexts, group, granted)
+                        } else {
+                            let store = || version.set(granted);
+                            S::change_version(&self.contexts, group, granted, store)
+                        };
+                        if !served {
+                            return None;
+                        }
+                        Ok(Reply::Value(minor))
                     }
-                    Ok(_) => return None,
                     Err(error) => Err(error),
                 }
             }

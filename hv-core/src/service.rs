@@ -68,6 +68,15 @@ pub trait Context {
         false
     }
 
+    /// Takes the place of [`version_changed`](Service::version_changed) where the guest negotiates `version` instead of another one, if
+    /// this needs neither stack nor many instructions: calls `store`, which stores the version, does what the change needs, and returns
+    /// `true`. Otherwise does nothing and returns `false`, as this implementation does.
+    #[inline(always)]
+    #[allow(unused_variables)]
+    fn change_version(&self, version: NegotiatedVersion, store: impl FnOnce()) -> bool {
+        false
+    }
+
     /// The hypervisor calls this after it has refused a FAST call with EBADTRAP because the guest has not negotiated the group.
     #[allow(unused_variables)]
     fn not_negotiated(&self, function: u64, registers: &Registers) {}
@@ -122,6 +131,14 @@ pub trait Services {
         contexts: &Self::Contexts<'_>,
         group: ApiGroup,
         version: NegotiatedVersion,
+    ) -> bool;
+
+    /// Calls [`Context::change_version`] of the service that has the group. If no service has it, only stores the version.
+    fn change_version(
+        contexts: &Self::Contexts<'_>,
+        group: ApiGroup,
+        version: NegotiatedVersion,
+        store: impl FnOnce(),
     ) -> bool;
 
     /// Calls [`Service::version_changed`] of the service that has the group, if there is one.
@@ -215,6 +232,21 @@ macro_rules! list_of_services {
                 $(if group == $name::GROUP {
                     return $name.is_current(version);
                 })*
+                true
+            }
+
+            #[inline(always)]
+            fn change_version(
+                contexts: &Self::Contexts<'_>,
+                group: ApiGroup,
+                version: NegotiatedVersion,
+                store: impl FnOnce(),
+            ) -> bool {
+                let ($($name,)*) = contexts;
+                $(if group == $name::GROUP {
+                    return $name.change_version(version, store);
+                })*
+                store();
                 true
             }
 

@@ -149,7 +149,6 @@ impl Counts {
     }
 
     /// Returns the offset of a count in bytes.
-    #[cfg(any(target_arch = "sparc64", test))]
     pub(crate) const fn offset(operation: Operation, class: Class, outcome: Outcome) -> usize {
         let index = (operation as usize * CLASSES + class as usize) * OUTCOMES + outcome.index();
         index * size_of::<AtomicU64>()

@@ -125,6 +125,10 @@ impl UnitSet {
         Unit::all().filter(move |unit| bits >> unit.number() & 1 != 0)
     }
 
+    pub(crate) fn is_empty(&self, order: Ordering) -> bool {
+        self.0.load(order) == 0
+    }
+
     /// Returns the set as one bit for each unit, bit 0 for unit 0.
     pub(crate) fn bits(&self) -> u32 {
         self.0.load(Ordering::SeqCst)

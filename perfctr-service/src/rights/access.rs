@@ -103,6 +103,21 @@ impl AccessWord {
         (self.without(Self::VERSION)).or(Self(number << VERSION_SHIFT))
     }
 
+    /// Returns the rights as [`Grant::bits`].
+    #[inline(always)]
+    pub(crate) const fn rights(self) -> usize {
+        (self.0 >> GRANT_SHIFT & 7) as usize
+    }
+
+    /// Returns a word with the same rights, `opened` and one change more.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn reopened(self, opened: Self) -> Self {
+        let changes = ((self.0 >> CHANGE_SHIFT) as u32).wrapping_add(1);
+        let rights = (self.0 >> GRANT_SHIFT & 7) << GRANT_SHIFT;
+        Self((changes as u64) << CHANGE_SHIFT | rights | opened.0)
+    }
+
     pub(crate) const fn grant(self) -> Grant {
         Grant::from_bits((self.0 >> GRANT_SHIFT) as u8)
     }

@@ -6,6 +6,7 @@ pub(crate) mod guest;
 pub mod policy;
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod protocol;
+pub(crate) mod refusals;
 pub(crate) mod request;
 mod state;
 pub(crate) mod steps;

@@ -5,6 +5,7 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 
 use crate::rights::access::AccessWord;
+use crate::rights::guest::GuestRights;
 use crate::rights::protocol::{Asked, Global, Holding, Ledger, Scrub, is_settled};
 use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
@@ -157,17 +158,24 @@ impl Rights {
         }
     }
 
-    pub(crate) fn withdraw(&self, unit: Unit) {
+    /// Closes the fast paths to a unit that has gone out of service.
+    pub(crate) fn withdraw(&self, unit: Unit, out: &UnitSet) {
         let access = AccessWord::from_unit(unit);
         for guest in self.guests.iter().take(self.guest_count) {
             guest.withdraw(access);
+            guest.renew_refusals(TRIES, out);
         }
     }
 
-    /// Opens the fast paths of all guests again, after a unit has returned to service.
-    pub(crate) fn refresh(&self, out: &UnitSet) {
-        for guest in self.guests.iter().take(self.guest_count) {
-            guest.refresh(out);
+    /// Returns a unit to service, and opens the fast paths of all guests again. The caller owns the lock.
+    pub(crate) fn put_back(&self, units: &Units, unit: Unit, noted: impl FnOnce()) {
+        let guests = || self.guests.iter().take(self.guest_count);
+        guests().for_each(GuestRights::hold);
+        units.put_back(unit);
+        noted();
+        for guest in guests() {
+            guest.release();
+            guest.refresh(units.out());
         }
     }
 

@@ -1,8 +1,9 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. It serves the whole
-//! call or changes nothing. It needs no stack unless the device fails. Every other call takes the [slow path](PerfCounterContext::slow),
-//! which checks in the order of the contract and so finds the reason for a refusal.
+//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. If the word does
+//! not allow the access, another word of the guest may say why. The fast path serves or refuses the whole call, or changes nothing.
+//! It needs no stack unless the device fails. Every other call takes the [slow path](PerfCounterContext::slow), which checks in the
+//! order of the contract.
 //!
 //! The fast path is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it
 //! makes the same test on the word for unrecorded calls and on the word for recorded calls. It takes the work twice: as a closure that is
@@ -11,6 +12,7 @@
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Kind, PerfReg, Registers};
+use hv_core::sync::{Ordering, fence};
 use hv_core::trace::{Trace, duration};
 use hv_core::{Context, Frame, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
@@ -120,6 +122,13 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         version != NegotiatedVersion::NONE && self.guest.access().version() == version
     }
 
+    #[inline(always)]
+    fn change_version(&self, _: NegotiatedVersion, store: impl FnOnce()) -> bool {
+        store();
+        self.guest.change_version(self.version, self.service.units.out());
+        true
+    }
+
     fn not_negotiated(&self, function: u64, registers: &Registers) {
         if let Some(access) = Access::from_call(function, registers) {
             let _ = self.counted(registers.o0, access, || Err(Refusal::BadTrap));
@@ -128,9 +137,30 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
+    /// Serves and answers a call for an allowed register whose hub is free, or refuses it. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
+        self.served::<SET>(frame) || self.refused::<SET>(frame.reborrow())
+    }
+
+    /// Refuses and answers a call for something that the guest cannot have. Otherwise changes nothing and returns `false`.
+    #[inline(never)]
+    fn refused<const SET: bool>(&self, mut frame: Frame<'_>) -> bool {
+        let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
+        let version = self.version.get();
+        // The refusals are loaded after the version, as on the slow path.
+        fence(Ordering::Acquire);
+        let Some(refusal) = self.guest.refusals().refusal(version, id, access.sets_ht()) else {
+            return false;
+        };
+        self.counts.add(access.operation(), Class::from_id(id), Outcome::Refused(refusal));
+        frame.answer(Err(refusal.error()));
+        true
+    }
+
+    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
+    #[inline(always)]
+    fn served<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         if id == 0 {
             let inlined = || access.answer(self.pcr_fast(id, access));

@@ -187,9 +187,7 @@ impl<E: Environment> PerfCounterService<E> {
                 (None, Unit::Hub(hub)) => self.hub(hub).access_ended(),
                 (None, _) => {}
             }
-            self.units.put_back(unit);
-            self.note_returned(on, unit);
-            self.rights.refresh(self.units.out());
+            self.rights.put_back(&self.units, unit, || self.note_returned(on, unit));
             Ok(())
         });
         self.note_progress(on);

@@ -116,7 +116,7 @@ impl<E: Environment> PerfCounterService<E> {
     #[inline(always)]
     pub(super) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
         let was_in_service = self.units.take_out(unit);
-        self.rights.withdraw(unit);
+        self.rights.withdraw(unit, self.units.out());
         if was_in_service {
             self.note_out(on, unit, why);
             self.environment.out_of_service(on, unit, why);

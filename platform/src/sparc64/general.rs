@@ -1,15 +1,12 @@
 //! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. The comment of each instruction of a
 //! usual call names its purpose. The instructions of a call are counted by purpose.
 
+/// Trap 0x80, for functions without a fast path: EBADTRAP if the image serves no such function, else the slow path.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! sun4v_general {
-    ($handler:ty) => {
-        $crate::sun4v_asm!(
-            ["
-            .section .text.traps.general, \"ax\"
-            .globl sun4v_fast, sun4v_general
-    sun4v_fast:                                 ! trap 0x80, for functions without a fast path
+macro_rules! sun4v_unclaimed {
+    () => {
+        "
             cmp %o5, {LIMIT}                    ! function
             bgeu,pn %xcc, 2f                    ! function
              ldx [%g6 + {SERVED_FAST}], %g1     ! function
@@ -18,12 +15,26 @@ macro_rules! sun4v_general {
             ldx [%g6 + {TRACED}], %g2           ! traced
             ldub [%g2], %g2                     ! traced
             or %g1, %g2, %g1                    ! traced
-            brnz,pn %g1, sun4v_general          ! function
+            brnz,a,pn %g1, sun4v_general        ! function
              mov {FAST}, %g5                    ! function
             mov {EBADTRAP}, %o0                 ! return
             done                                ! return
     2:      ba,pt %xcc, 1b
              ldub [%g1 + {LIMIT}], %g1
+        "
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! sun4v_general {
+    ($handler:ty) => {
+        $crate::sun4v_asm!(
+            ["
+            .section .text.traps.general, \"ax\"
+            .globl sun4v_fast, sun4v_general
+    sun4v_fast:                                 ! trap 0x80, in an image without a fast path
+            ", $crate::sun4v_unclaimed!(), "
 
     sun4v_core:                                 ! trap 0xff; %o5 is compared, and %g1 is the set of functions
             bgeu,pn %xcc, 2f                    ! function

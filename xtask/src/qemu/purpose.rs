@@ -17,12 +17,12 @@ type Call = (&'static str, &'static str, &'static [&'static str]);
 
 const CALLS: [Call; 10] = [
     ("get_dram", FAST, &["perfctr_get"]),
-    ("set_dram", FAST, &["perfctr_not_get"]),
+    ("set_dram", FAST, &["perfctr_not_get", "perfctr_set"]),
     ("get_pcr", FAST, &["perfctr_get", "perfctr_get_pcr"]),
-    ("set_pcr", FAST, &["perfctr_not_get", "perfctr_set_pcr"]),
+    ("set_pcr", FAST, &["perfctr_not_get", "perfctr_set", "perfctr_set_pcr"]),
     ("get_zambezi", FAST, &["perfctr_get", "perfctr_get_hub"]),
-    ("set_zambezi", FAST, &["perfctr_not_get", "perfctr_set_hub"]),
-    ("unknown_fast", FAST, &["perfctr_not_get", "sun4v_fast"]),
+    ("set_zambezi", FAST, &["perfctr_not_get", "perfctr_set", "perfctr_set_hub"]),
+    ("unknown_fast", FAST, &["perfctr_not_get"]),
     ("get_version", CORE, &["sun4v_core"]),
     ("set_version", CORE, &["sun4v_core"]),
     ("set_version_negotiated", CORE, &["sun4v_core", "sun4v_kept"]),
@@ -85,7 +85,19 @@ fn source(entry: &str) -> Vec<Line> {
         .skip_while(|line| !line.contains(entry))
         .take_while(|line| !line.contains("$entry") && !line.contains(".align"));
     let fast = FAST_PATH.lines().skip_while(|line| !line.contains("entry: {"));
-    let lines: Vec<_> = entry.chain(fast).chain(SLOW_PATH.lines()).collect();
+    let inserted = || {
+        let macros =
+            SLOW_PATH.lines().skip_while(|line| !line.contains("macro_rules! sun4v_unclaimed"));
+        macros.take_while(|line| *line != "}")
+    };
+    let mut lines: Vec<_> = entry.collect();
+    for line in fast {
+        match line.contains("sun4v_unclaimed!") {
+            true => lines.extend(inserted()),
+            false => lines.push(line),
+        }
+    }
+    lines.extend(SLOW_PATH.lines());
     let mut source = Vec::new();
     repeat(&mut lines.into_iter(), 1, &mut source);
     source
@@ -139,6 +151,8 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
             }
             let label = source.iter().position(|line| *line == Line::Label(label));
             at = label.unwrap_or(source.len());
+        } else if code.split(' ').next().is_some_and(|mnemonic| mnemonic.contains(",a")) {
+            at += 1;
         }
     }
     purposes

@@ -63,9 +63,12 @@ fn lines_of_the_source() {
 
 #[test]
 fn a_call_executes_what_it_branches_to() {
+    // If a branch that annuls is not taken, the instruction behind it is not executed.
     let source: Vec<_> = [
         "brz %o0, there ! kind",
         " ldx [%g5], %g4 ! rights",
+        "brz,a,pt %o1, elsewhere ! function",
+        " stx %g1, [%g2] ! count",
         "ba,a here ! function",
         "there:",
         "clr %o0 ! return",
@@ -79,6 +82,6 @@ fn a_call_executes_what_it_branches_to() {
     .collect();
     let there = ["kind", "rights", "return", "return"];
     assert_eq!(purposes(&source, &["there"]), there);
-    let here = ["kind", "rights", "function", "access", "return"];
+    let here = ["kind", "rights", "function", "function", "access", "return"];
     assert_eq!(purposes(&source, &["here"]), here);
 }
