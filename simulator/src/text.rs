@@ -62,6 +62,9 @@ mod tests {
         assert_eq!(line(text), format!("\u{e4} {shown}"));
         assert_eq!(line(&line(text)), line(text));
         assert_eq!(lines("a\u{202d}\nb\n"), "a\\u{202d}\nb\n");
-        assert_eq!(json("{\n\"\u{e4}\u{7f}\": \"\u{2066}\"}"), "{\n\"\u{e4}\\u007f\": \"\\u2066\"}");
+        assert_eq!(
+            json("{\n\"\u{e4}\u{7f}\": \"\u{2066}\"}"),
+            "{\n\"\u{e4}\\u007f\": \"\\u2066\"}"
+        );
     }
 }
