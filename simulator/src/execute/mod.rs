@@ -230,10 +230,10 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the store that has failed last on a strand; `None` if the strand has read the report.
+    /// Returns the physical address of the failed store whose report a strand has read last; `None` if there was no report then.
     #[must_use]
-    pub fn failed_store(&self, strand: StrandId) -> Option<u64> {
-        self.running.strands[strand.index()].local.failed.map(|store| store.address)
+    pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
+        self.running.strands[strand.index()].local.reported.map(|store| store.address)
     }
 
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
