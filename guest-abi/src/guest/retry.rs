@@ -1,6 +1,7 @@
 //! Calls with status EWOULDBLOCK, repeated a limited number of times.
 //!
-//! The service remembers a refused strand, and serves it first if it asks again soon. So keep the pauses between tries short.
+//! The service remembers a refused strand. A strand that asks again at least once in a millisecond is served after at most one access
+//! of each other strand, however often others ask. So keep the pauses between tries short.
 
 use core::fmt;
 use core::hint::spin_loop;

@@ -1,17 +1,17 @@
 //! Detects units that stay busy, so that they go out of service.
 //!
 //! A strand is refused with EWOULDBLOCK if it finds a hub busy, or the lock of its node's L2 control taken. The unit goes out of service if
-//! the strand asks again and again, at most [`BUSY_PAUSE_TICKS`] apart, and no access to the unit ends for [`BUSY_LIMIT_TICKS`]. So no
+//! the strand asks again and again, nearly [`BUSY_PAUSE_TICKS`] apart at most, and no access to the unit ends for [`BUSY_LIMIT_TICKS`]. So no
 //! guest spins for ever. This covers a chip that answers "busy", and a unit that a strand never releases, for example because it died in
 //! its access. [`judgement`] has the decision. Each strand compares only times of its own clock; clocks may differ by any offset.
 //!
 //! **What ends an access.** A call on the fast path does not count the end of its access, but the state of the gate shows the end. The
 //! strand that asks next counts it, before any strand is served and before it looks at the counts. A call on the slow path, and the report
-//! of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in between. (The end
-//! of a call on the slow path may be counted twice.)
+//! of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in between.
 //!
 //! **How often a strand looks.** A strand that asks for a hub again within [`REPEAT_TICKS`] is refused without a look, and so without a
-//! change: it is remembered already. So two looks may be one ask of [`REPEAT_TICKS`] further apart than the asks.
+//! change: it is remembered already. So two looks may be [`REPEAT_TICKS`] further apart than two asks. A clock that stands still lets
+//! every ask count.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;
